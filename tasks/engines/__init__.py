@@ -1,0 +1,1 @@
+"""The only code that touches a model: protocols, specs, and the engines behind them."""

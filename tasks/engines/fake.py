@@ -1,0 +1,139 @@
+"""A model that needs no model: for tests alone.
+
+Log-probabilities come from a stable hash, longer texts being less likely; generations are valid under their
+schema. The option ``delay`` (seconds a call) leaves time to kill a run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tasks.engines.prompting import COMPLETION_CUE
+from tasks.engines.protocols import EngineError, Framed, Generation, Message, Progress, Sampling
+from tasks.engines.specs import EngineSpec
+
+
+class FakeOptions(BaseModel):
+    """What ``spec.options`` may hold for kind "fake"."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    delay: float = Field(0.0, ge=0, description="seconds that every call of score and generate takes")
+
+
+class FakeEngine:
+    """Deterministic ``Scorer`` and ``Generator`` in the base style; tokens are words."""
+
+    def __init__(self, spec: EngineSpec) -> None:
+        """Read the options.
+
+        Raises:
+            EngineError: an option is unknown or of the wrong kind.
+        """
+        self.spec = spec
+        try:
+            self.options = FakeOptions(**spec.options)
+        except ValidationError as error:
+            raise EngineError(f"engine {spec.name!r}, options: {error}") from error
+
+    def frame(self, questions: Sequence[str]) -> Framed:
+        """See ``Scorer.frame``."""
+        return Framed([q + COMPLETION_CUE for q in questions], " ", "base")
+
+    def count_tokens(self, prefix: str, continuations: Sequence[str]) -> NDArray[np.int64]:
+        """See ``Scorer.count_tokens``; words, at least one."""
+        return np.array([max(1, len(c.split())) for c in continuations], dtype=np.int64)
+
+    def score(
+        self, prefixes: Sequence[str], continuations: Sequence[str], progress: Progress | None = None
+    ) -> NDArray[np.float32]:
+        """See ``Scorer.score``: about -5 nats a word, ± 1 by the item and ± 2 by item and prefix."""
+        time.sleep(self.options.delay)
+        words = self.count_tokens("", continuations)
+        own = np.array([_unit(self.spec.model, c) for c in continuations])
+        scores = np.empty((len(prefixes), len(continuations)), dtype=np.float32)
+        for i, prefix in enumerate(prefixes):
+            both = np.array([_unit(self.spec.model, prefix, c) for c in continuations])
+            scores[i] = -5.0 * words + (2 * own - 1) + (4 * both - 2)
+            if progress:
+                progress(len(continuations))
+        return scores
+
+    def generate(
+        self,
+        conversations: Sequence[Sequence[Message]],
+        sampling: Sampling,
+        schema: Mapping[str, Any] | None = None,
+    ) -> list[Generation]:
+        """See ``Generator.generate``; the text depends on the conversation, the model and the seed."""
+        time.sleep(self.options.delay)
+        answers = []
+        for conversation in conversations:
+            said = json.dumps([dict(m) for m in conversation], sort_keys=True)
+            key = f"{self.spec.model}|{sampling.seed}|{said}"
+            text = f"Answer {_number(key) % 10_000}."
+            if schema is not None:
+                text = json.dumps(_instance(schema, schema, key))
+            words = sum(len(m["content"].split()) for m in conversation)
+            answers.append(Generation(text, "stop", words, len(text.split()), sampling.seed))
+        return answers
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+def _number(*parts: str) -> int:
+    """A 64-bit hash that is the same in every process."""
+    return int.from_bytes(hashlib.blake2b("\x1f".join(parts).encode(), digest_size=8).digest())
+
+
+def _unit(*parts: str) -> float:
+    """A hash in [0, 1)."""
+    return _number(*parts) / 2**64
+
+
+def _instance(schema: Mapping[str, Any], root: Mapping[str, Any], key: str) -> Any:
+    """A value valid under the parts of JSON Schema that our own schemas use.
+
+    Raises:
+        EngineError: the schema has no type that this knows.
+    """
+    if "$ref" in schema:
+        return _instance(root["$defs"][schema["$ref"].rsplit("/", 1)[-1]], root, key)
+    for choice in ("anyOf", "oneOf"):
+        if choice in schema:
+            return _instance(schema[choice][_number(key) % len(schema[choice])], root, key)
+    if "const" in schema:
+        return schema["const"]
+    if "enum" in schema:
+        return schema["enum"][_number(key) % len(schema["enum"])]
+    match schema.get("type"):
+        case "object":
+            fields = schema.get("properties", {})
+            return {name: _instance(part, root, f"{key}.{name}") for name, part in fields.items()}
+        case "array":
+            n = max(1, schema.get("minItems", 1))
+            return [_instance(schema["items"], root, f"{key}[{i}]") for i in range(n)]
+        case "string":
+            return f"text {_number(key) % 1000}".ljust(schema.get("minLength", 0), ".")
+        case "integer" | "number" as kind:
+            low = schema.get("minimum", 0)
+            high = schema.get("maximum", low + 10)
+            return (
+                low + _number(key) % (high - low + 1)
+                if kind == "integer"
+                else low + _unit(key) * (high - low)
+            )
+        case "boolean":
+            return _number(key) % 2 == 0
+        case "null":
+            return None
+    raise EngineError(f"the fake engine cannot make a value for the schema {json.dumps(dict(schema))}")

@@ -1,0 +1,82 @@
+"""How a question becomes the text that a model sees, and where an item's tokens begin.
+
+The one place where the boundary rule is written down; ``BOUNDARY_RULE`` is stored with every run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tasks.engines.protocols import EngineError, Framed
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+BOUNDARY_RULE = "remainder-v1"
+"""A continuation's tokens are those of prefix + continuation that follow the tokens of the prefix; where
+the tokenizer would merge across the boundary, prefix and continuation are tokenised apart."""
+
+COMPLETION_CUE = "\nAnswer:"
+
+
+def frame(tokenizer: PreTrainedTokenizerBase, questions: Sequence[str], style: str = "auto") -> Framed:
+    """Dress questions for a model.
+
+    Args:
+        style: "chat" renders the chat template up to the assistant header; "base" appends the completion
+            cue; "auto" takes chat where the tokenizer has a template.
+
+    Raises:
+        EngineError: style "chat" and the tokenizer has no chat template.
+    """
+    has_template = bool(getattr(tokenizer, "chat_template", None))
+    if style == "chat" and not has_template:
+        raise EngineError(
+            f"the tokenizer of {tokenizer.name_or_path!r} has no chat template: set prompt_style = \"base\" "
+            "in the engine spec (or \"auto\"), or take a model whose tokenizer has one"
+        )  # fmt: skip
+    if style == "base" or not has_template:
+        return Framed([q + COMPLETION_CUE for q in questions], " ", "base")
+    render = tokenizer.apply_chat_template
+    texts = [
+        render([{"role": "user", "content": q}], add_generation_prompt=True, tokenize=False)
+        for q in questions
+    ]
+    return Framed([str(t) for t in texts], "", "chat")
+
+
+def prefix_tokens(tokenizer: PreTrainedTokenizerBase, prefix: str) -> list[int]:
+    """Tokens of a prefix, with the model's own start token unless the text already begins with it."""
+    bos = tokenizer.bos_token
+    ids: list[int] = tokenizer(prefix, add_special_tokens=not (bos and prefix.startswith(bos))).input_ids
+    return _without_end(tokenizer, ids)
+
+
+def continuation_tokens(
+    tokenizer: PreTrainedTokenizerBase, prefix: str, continuations: Sequence[str]
+) -> list[list[int]]:
+    """Tokens of each continuation after ``prefix``, by the boundary rule.
+
+    All prefixes of one request end alike, so one of them stands for all and the result is shared by them.
+
+    Raises:
+        EngineError: a continuation has no token, so no probability; names it.
+    """
+    tail = prefix[-32:]
+    head: list[int] = tokenizer(tail, add_special_tokens=False).input_ids
+    joint: list[list[int]] = tokenizer([tail + c for c in continuations], add_special_tokens=False).input_ids
+    apart: list[list[int]] = tokenizer(list(continuations), add_special_tokens=False).input_ids
+    tokens = [
+        both[len(head) :] if both[: len(head)] == head else own
+        for both, own in zip(joint, apart, strict=True)
+    ]
+    for text, ids in zip(continuations, tokens, strict=True):
+        if not ids:
+            raise EngineError(f"the item {text!r} has no token in this model's vocabulary; remove it")
+    return tokens
+
+
+def _without_end(tokenizer: PreTrainedTokenizerBase, ids: list[int]) -> list[int]:
+    """Some tokenizers close every text with an end token; a prefix must stay open."""
+    return ids[:-1] if len(ids) > 1 and ids[-1] == tokenizer.eos_token_id else ids

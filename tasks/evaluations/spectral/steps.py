@@ -1,0 +1,310 @@
+"""The tasks of the spectral flow: thin wrappers that join warehouse, engines and the pure parts.
+
+What crosses the border: the warehouse's rows in, Parquet parts and metric rows out. No connection is held
+while a model works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from importlib.metadata import version
+
+import numpy as np
+import polars as pl
+from filelock import FileLock
+from prefect import get_run_logger, task
+from prefect.cache_policies import NO_CACHE
+from threadpoolctl import threadpool_limits
+
+from tasks import progress
+from tasks.engines import load, prompting
+from tasks.engines.specs import EngineSpec, load_spec
+from tasks.evaluations.spectral import rows, scores
+from tasks.evaluations.spectral.params import SpectralParams
+from tasks.evaluations.spectral.requests import (
+    Question,
+    Study,
+    Unit,
+    build_study,
+    digest,
+    plan_units,
+)
+from warehouse import (
+    CorruptPart,
+    Warehouse,
+    adopt_parts,
+    finish_run,
+    missing_units,
+    question_logprobs,
+    register_parts,
+    registration,
+    save_metrics,
+    save_run,
+    save_run_requests,
+    verify_parts,
+    write_part,
+)
+from warehouse import Run as RunRow
+
+LOGPROBS, SIMILARITY = "item_logprob", "country_similarity"
+NULL_MODELS = ("null:uniform-by-domain", "null:always-LH", "null:list-frequency")
+UNCACHED = partial(task, cache_policy=NO_CACHE, persist_result=False)
+
+Run = tuple[str, str]
+"""(run_id, model)"""
+
+
+def build(params: SpectralParams) -> Study:
+    """Choose countries, questions and items from the warehouse's reference data."""
+    warehouse = Warehouse.open()
+    questions = "SELECT * FROM question JOIN domain USING (domain)"
+    return build_study(
+        params,
+        warehouse.query("SELECT country, name FROM country").to_dicts(),
+        warehouse.query(questions).to_dicts(),
+        warehouse.query("SELECT item_list, item, countries FROM current_item").to_dicts(),
+    )
+
+
+@UNCACHED(name="adopt parts of interrupted runs")
+def adopt() -> None:
+    """Register what a killed run stored but did not come to register."""
+    warehouse, log = Warehouse.open(), get_run_logger()
+    for kind in (LOGPROBS, SIMILARITY):
+        found = adopt_parts(warehouse, kind)
+        if found.adopted:
+            log.info("took over %d parts of an interrupted run", len(found.adopted))
+        for part in found.quarantined:
+            log.warning("part %s cannot be read: moved to quarantine/, and scored again", part)
+
+
+def specs_of(params: SpectralParams) -> list[EngineSpec]:
+    """The engine specs that the params name."""
+    user_folder = Warehouse.open().home / "engines"
+    return [load_spec(name, user_folder) for name in params.models]
+
+
+def run_id(study: Study, spec: EngineSpec) -> str:
+    """A run is a value: the same configuration, engine and code version are the same run."""
+    parts = [study.config_hash(), spec.hash(), prompting.BOUNDARY_RULE, version("culturescope")]
+    return digest(parts)
+
+
+def plan(study: Study, spec: EngineSpec) -> list[Unit]:
+    """What is still to be scored: every request's countries without a registered answer."""
+    warehouse = Warehouse.open()
+    by_hash = {study.request_hash(q, spec.hash(), prompting.BOUNDARY_RULE): q for q in study.questions}
+    wanted = pl.DataFrame(
+        [(h, c) for h in by_hash for c in study.countries],
+        schema={"request_hash": pl.String, "unit": pl.String},
+        orient="row",
+    )
+    if study.params.refresh:
+        todo = wanted
+    else:
+        with warehouse.read() as connection:
+            todo = missing_units(connection, LOGPROBS, wanted)
+    missing = todo.group_by("request_hash").agg("unit")
+    countries = dict(zip(missing["request_hash"], missing["unit"], strict=True))
+    size = study.params.countries_per_part
+    return [u for h, q in by_hash.items() for u in plan_units(q, h, countries.get(h, []), size)]
+
+
+@UNCACHED(name="start run", task_run_name="start {spec.name}")
+def start_run(study: Study, spec: EngineSpec) -> Run:
+    """Write down what is going to be measured, before anything is."""
+    run = (run_id(study, spec), spec.name)
+    _save_run(study, run, spec.hash(), spec.model_dump(exclude={"base_url", "api_key_env"}), False)
+    return run
+
+
+@UNCACHED(name="load model", task_run_name="load {spec.name}")
+def load_model(spec: EngineSpec) -> None:
+    """Load the engine once; the scoring tasks find it in this process."""
+    load.scorer(spec, Warehouse.open().home / "models")
+
+
+@UNCACHED(name="score", task_run_name="{unit.question.question} × {unit.part}")
+def score_unit(study: Study, spec: EngineSpec, run: Run, unit: Unit, label: str, total: int) -> None:
+    """Score every item of one question for some countries, and store it as a part."""
+    warehouse = Warehouse.open()
+    engine = load.scorer(spec, warehouse.home / "models")
+    items = study.lists[unit.question.item_list].items
+    framed = engine.frame([unit.question.prompt(study.countries[c]) for c in unit.countries])
+    continuations = [framed.lead + item for item in items]
+    logprobs = engine.score(framed.prefixes, continuations, lambda n: progress.report(label, n, total))
+    n_tokens = engine.count_tokens(framed.prefixes[0], continuations)
+    frame = pl.DataFrame(
+        {
+            "country": [c for c in unit.countries for _ in items],
+            "item": list(items) * len(unit.countries),
+            "logprob": logprobs.ravel(),
+            "n_tokens": np.tile(n_tokens, len(unit.countries)),
+        }
+    ).with_columns(
+        request_hash=pl.lit(unit.request_hash),
+        run_id=pl.lit(run[0]),
+        model=pl.lit(run[1]),
+        domain=pl.lit(unit.question.domain),
+        question=pl.lit(unit.question.question),
+    )
+    _store(warehouse, LOGPROBS, unit.part, frame, study.params.refresh)
+
+
+@UNCACHED(name="score metrics")
+def score_metrics(study: Study, scored: Iterable[Run]) -> None:
+    """Make the metric rows of every finished model of this configuration, and of the null models.
+
+    All models, because categories are relative to medians over them. The lock keeps two flows of one
+    configuration from each leaving the other out.
+    """
+    warehouse, config = Warehouse.open(), study.config_hash()
+    with FileLock(warehouse.home / "locks" / f"metrics-{config}.lock"), threadpool_limits(1):
+        finished = warehouse.query(
+            "SELECT run_id, model FROM run WHERE config_hash = ? AND status = 'finished' AND NOT is_null "
+            "QUALIFY row_number() OVER (PARTITION BY model ORDER BY finished_at DESC) = 1",
+            [config],
+        )
+        runs = {model: run for run, model in finished.rows()} | {model: run for run, model in scored}
+        if not runs:
+            return
+        own, shuffled = {}, {}
+        for n, (model, run) in enumerate(sorted(runs.items())):
+            engine_requests = _requests(warehouse, run)
+            answers = partial(_answers, warehouse, study, engine_requests)
+            own[model] = scores.score_model(study, answers)
+            shuffled[f"null:shuffled({model})"] = scores.score_model(
+                study, partial(_shuffled, study, answers)
+            )
+            progress.report("metrics", 1, len(runs))
+            _write_similarity(warehouse, study, (run, model), own[model])
+        lookup = {"null:list-frequency": scores.score_model(study, lambda q: scores.from_list(study, q))}
+        everyone = own | shuffled | lookup
+        split = rows.splits(everyone, against=own)
+        tables = {model: rows.model_rows(study, s, split[model]) for model, s in everyone.items()}
+        tables |= {model: rows.constant_rows(study, model) for model in NULL_MODELS[:2]}
+        _save(warehouse, study, tables, runs)
+
+
+def is_finished(run: Run) -> bool:
+    """Whether the run's metrics are stored already."""
+    return (
+        not Warehouse.open()
+        .query("SELECT 1 FROM run WHERE run_id = ? AND status = 'finished'", [run[0]])
+        .is_empty()
+    )
+
+
+def set_corrupt_aside(error: CorruptPart) -> None:
+    """Unregister every unreadable part, so that the next run scores it again.
+
+    Raises:
+        CorruptPart: always; says what to do.
+    """
+    lost = verify_parts(Warehouse.open())
+    parts = ", ".join(f"{kind}/{part}" for kind, part, *_ in lost.rows())
+    raise CorruptPart(
+        f"{error}\nSet aside: {parts}. Run the same command again: only these are scored anew."
+    ) from error
+
+
+def _answers(
+    warehouse: Warehouse, study: Study, requests: dict[str, str], question: Question
+) -> scores.Answers | str:
+    """One question's stored log-probabilities as a matrix, countries and items in the study's order."""
+    items = study.lists[question.item_list].items
+    frame = question_logprobs(warehouse, requests[question.question], list(study.countries))
+    frame = frame.sort("country", "item")
+    if frame.height != len(items) * len(study.countries):
+        return f"{frame.height} of {len(items) * len(study.countries)} log-probabilities are stored"
+    shape = (len(study.countries), len(items))
+    n_tokens = frame["n_tokens"].to_numpy().reshape(shape)[0].astype(np.int64)
+    return scores.Answers(frame["logprob"].to_numpy().astype(np.float64).reshape(shape), n_tokens)
+
+
+def _shuffled(
+    study: Study, answers: partial[scores.Answers | str], question: Question
+) -> scores.Answers | str:
+    found = answers(question)
+    return found if isinstance(found, str) else scores.shuffled(study, found, question)
+
+
+def _requests(warehouse: Warehouse, run: str) -> dict[str, str]:
+    """question -> request_hash of a run."""
+    return dict(
+        warehouse.query("SELECT question, request_hash FROM run_request WHERE run_id = ?", [run]).rows()
+    )
+
+
+def _write_similarity(warehouse: Warehouse, study: Study, run: Run, score: scores.ModelScore) -> None:
+    """Store the upper triangle of each domain's mean cosine matrix."""
+    codes = list(study.countries)
+    upper = np.triu_indices(len(codes), k=1)
+    frames = [
+        pl.DataFrame(
+            {
+                "country_a": [codes[i] for i in upper[0]],
+                "country_b": [codes[i] for i in upper[1]],
+                "similarity": matrix[upper],
+            }
+        ).with_columns(
+            domain=pl.lit(domain), request_hash=pl.lit(run[0]), run_id=pl.lit(run[0]), model=pl.lit(run[1])
+        )
+        for domain, matrix in scores.domain_similarity(score).items()
+    ]
+    if frames:
+        part = digest([run[0], sorted(score.questions)], 32)
+        _store(warehouse, SIMILARITY, part, pl.concat(frames), replace=True)
+
+
+def _store(warehouse: Warehouse, kind: str, part: str, frame: pl.DataFrame, replace: bool) -> None:
+    """Write a part, then register it: killed in between, the next run adopts it."""
+    write_part(warehouse.home, kind, part, frame)
+    with warehouse.write() as connection:
+        register_parts(connection, [registration(kind, part, frame)], replace=replace)
+
+
+def _save(
+    warehouse: Warehouse, study: Study, tables: dict[str, list[rows.Metric]], runs: dict[str, str]
+) -> None:
+    """Store all rows in one transaction, so that no reader sees two cohorts mixed."""
+    null_runs = {
+        m: digest([study.config_hash(), m, version("culturescope")]) for m in tables if m not in runs
+    }
+    for model, run in null_runs.items():
+        _save_run(study, (run, model), "null", {}, True)
+    with warehouse.write() as connection:
+        for model, run in (runs | null_runs).items():
+            frame = pl.DataFrame([m._asdict() for m in tables[model]], infer_schema_length=None)
+            save_metrics(connection, run, frame.with_columns(model=pl.lit(model)))
+            finish_run(connection, run)
+
+
+def _save_run(study: Study, run: Run, engine_hash: str, engine: dict[str, object], is_null: bool) -> None:
+    requests = pl.DataFrame(
+        [
+            (study.request_hash(q, engine_hash, prompting.BOUNDARY_RULE), q.domain, q.question)
+            for q in study.questions
+        ],
+        schema={"request_hash": pl.String, "domain": pl.String, "question": pl.String},
+        orient="row",
+    )
+    row = RunRow(
+        run_id=run[0],
+        evaluation="spectral",
+        model=run[1],
+        is_null=is_null,
+        profile=study.params.profile,
+        config_hash=study.config_hash(),
+        engine_hash=engine_hash,
+        params=study.params.model_dump(exclude={"models", "refresh"}),
+        engine=engine,
+        item_lists={name: items.hash for name, items in study.lists.items()},
+        boundary_rule=prompting.BOUNDARY_RULE,
+        code_version=version("culturescope"),
+    )
+    with Warehouse.open().write() as connection:
+        save_run(connection, row)
+        if not is_null:
+            save_run_requests(connection, run[0], requests)

@@ -1,0 +1,75 @@
+"""Agreement of a model's numbers with people's ranking, and of its two numbers with each other."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import kendalltau, rankdata
+
+from tasks.metrics._arrays import as_pair
+from tasks.metrics._correlation import pearson
+from tasks.metrics.types import FloatArray
+
+__all__ = ["Correlation", "er_sr_correlation", "rank_agreement"]
+
+# Two distinct values make one comparison, which is no ranking.
+_MIN_DISTINCT = 3
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """A correlation, or the reason why there is none, and how many points it rests on."""
+
+    value: float | None
+    reason: str | None
+    n_used: int
+    n_dropped: int
+
+
+def rank_agreement(model_values: ArrayLike, human_scores: ArrayLike) -> tuple[float, float] | None:
+    """Spearman's rho and Kendall's tau-b between the model's and people's order of domains.
+
+    model_values: m spectral gap ratios, infinity allowed; human_scores: m mean ranks. A human score is LOW
+    where answers are common across countries and SR is HIGH there, so the order by descending SR is compared
+    with the order by ascending human score. Range [-1, 1] both; 1: the same order; -1: the reverse; 0:
+    unrelated. Ties have their average rank in rho and are corrected for in tau-b. None if either side has
+    fewer than 3 distinct values. Raises ValueError for a NaN or different lengths. Source: human scores are
+    the seed paper's table 1; this number is ours.
+    """
+    model, human = as_pair(model_values, human_scores)
+    if min(np.unique(model).size, np.unique(human).size) < _MIN_DISTINCT:
+        return None
+    model_rank, human_rank = rankdata(-model), rankdata(human)
+    rho = pearson(model_rank, human_rank)
+    assert rho is not None  # three distinct ranks vary
+    return rho, float(kendalltau(model_rank, human_rank, variant="b").statistic)
+
+
+def er_sr_correlation(
+    er: ArrayLike, sr: ArrayLike, method: Literal["spearman", "pearson"] = "spearman"
+) -> Correlation:
+    """Correlation between one model's ER and SR over all its questions (seed paper, table 4).
+
+    er, sr: m values each; SR may be infinite. Range [-1, 1]; -1 is ideal: the more patterns, the less
+    consensus; 0: unrelated. Value None, with a reason, if fewer than 3 points remain or one side does not
+    vary.
+
+    Spearman by default: SR runs from 1 to millions, so that Pearson's r is mostly the position of the largest
+    SR, and an infinite SR has a rank but no value. The paper does not say which it used, presumably Pearson:
+    `method="pearson"` compares with table 4, leaves infinite values out and counts them in n_dropped.
+    """
+    x, y = as_pair(er, sr)
+    if method == "spearman":
+        return _correlate(rankdata(x), rankdata(y), n_dropped=0)
+    finite = np.isfinite(x) & np.isfinite(y)
+    return _correlate(x[finite], y[finite], n_dropped=int(np.count_nonzero(~finite)))
+
+
+def _correlate(x: FloatArray, y: FloatArray, n_dropped: int) -> Correlation:
+    """Pearson's r of the points that remain, or why there is none."""
+    if x.size < _MIN_DISTINCT:
+        return Correlation(None, f"{x.size} points, {_MIN_DISTINCT} are needed", x.size, n_dropped)
+    value = pearson(x, y)
+    reason = "ER or SR does not vary" if value is None else None
+    return Correlation(value, reason, x.size, n_dropped)

@@ -1,0 +1,85 @@
+"""Cultural Consensus Theory on countries: who holds the shared answers, who is near whom, do phrasings agree.
+
+Source: Romney, Batchelder and Weller (1987), "Recent applications of cultural consensus theory"; Mantel
+(1967).
+"""
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import eigh
+
+from tasks.metrics._arrays import as_square
+from tasks.metrics._correlation import pearson
+from tasks.metrics.types import FloatArray, IntArray
+
+__all__ = ["competence", "mantel", "nearest", "paraphrase_agreement"]
+
+
+def competence(similarity: ArrayLike) -> FloatArray | None:
+    """Each country's loading on the shared pattern: sqrt(lambda_1) * v_1, signed so that the sum is positive.
+
+    similarity: n x n cosines with unit diagonal. Returns n float64 values, range [-1, 1] ([0, 1] where no
+    cosine is negative). 1: the country answers just as the consensus; 0: it has no part in it. None where no
+    pattern leads: lambda_1 and lambda_2 coincide (the identity; two equal blocks), or the loadings sum to 0,
+    and the vector or its sign would be an accident of the solver.
+    """
+    matrix = as_square(similarity)
+    n = len(matrix)
+    values, vectors = eigh(matrix, subset_by_index=[max(n - 2, 0), n - 1])
+    leading, loading = float(values[-1]), vectors[:, -1]
+    tolerance = 10 * n * np.finfo(np.float64).eps
+    if n > 1 and leading - values[0] <= tolerance * leading:
+        return None
+    total = float(loading.sum())
+    if abs(total) <= tolerance:
+        return None
+    scores: FloatArray = np.clip(np.sqrt(leading) * loading * np.sign(total), -1.0, 1.0)
+    return scores
+
+
+def nearest(similarity: ArrayLike, k: int) -> tuple[IntArray, FloatArray]:
+    """Each country's k most similar others.
+
+    similarity: n x n. Returns (index, value), n x k both, most similar first; a country is not its own
+    neighbour. Ties go to the smaller index; values equal to 12 decimals are ties, since equal cosines differ
+    in the last bits. Raises ValueError unless 1 <= k <= n - 1.
+    """
+    matrix = as_square(similarity)
+    if not 1 <= k < len(matrix):
+        raise ValueError(f"k is {k}: {len(matrix)} countries have between 1 and {len(matrix) - 1} neighbours")
+    key = -np.round(matrix, 12)
+    np.fill_diagonal(key, np.inf)
+    index = np.argsort(key, axis=1, kind="stable")[:, :k]
+    return index, np.take_along_axis(matrix, index, axis=1)
+
+
+def mantel(a: ArrayLike, b: ArrayLike) -> float | None:
+    """Mantel's statistic: Pearson correlation of two similarity matrices' off-diagonal entries.
+
+    a, b: n x n over the same countries in the same order. Range [-1, 1]; 1: the same structure up to scale
+    and shift; 0: unrelated. None for fewer than 3 countries or where all cosines of a matrix are equal.
+    """
+    left, right = as_square(a), as_square(b)
+    if left.shape != right.shape:
+        raise ValueError(f"cannot compare {len(left)} countries with {len(right)}")
+    if len(left) < 3:
+        return None
+    upper = np.triu_indices(len(left), k=1)
+    return pearson(left[upper], right[upper])
+
+
+def paraphrase_agreement(similarities: Sequence[ArrayLike]) -> float | None:
+    """Mean Mantel statistic over all pairs of a domain's phrasings.
+
+    similarities: two or more n x n matrices. Range [-1, 1]; 1: every phrasing draws the same map of
+    countries; 0: the map depends on the phrasing. None if any pair has no correlation: a mean over the others
+    would hide that one phrasing tells no countries apart. Raises ValueError for fewer than two matrices.
+    """
+    if len(similarities) < 2:
+        raise ValueError("agreement needs two phrasings at least")
+    scores = [mantel(a, b) for a, b in combinations(similarities, 2)]
+    scored = [score for score in scores if score is not None]
+    return float(np.mean(scored)) if len(scored) == len(scores) else None

@@ -1,0 +1,160 @@
+"""What is scored without knowing anything: uniform, constant, shuffled, and the reference list itself.
+
+A ranking that one of these also produces is not a finding. All baselines here are ours; the seed paper has
+none.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tasks.metrics._arrays import as_table
+from tasks.metrics.classification import macro_f1
+from tasks.metrics.types import CATEGORIES, BoolArray, Category, FloatArray, IntArray
+
+__all__ = [
+    "NullDistribution",
+    "constant_category_macro_f1",
+    "list_frequency",
+    "reference_mass",
+    "reference_mass_null",
+    "shuffle_countries",
+    "uniform_category_macro_f1",
+]
+
+# Rows come from a softmax in float64 or are stored in float32: this admits both and no unnormalised row.
+_SUM_TOLERANCE = 1e-4
+
+
+class NullDistribution(NamedTuple):
+    """Mean and central 95 % of what a random predictor scores."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def uniform_category_macro_f1(
+    true_by_domain: Sequence[Category], questions_per_domain: int | Sequence[int], draws: int, seed: int
+) -> NullDistribution:
+    """Macro-F1 of giving each domain one category uniformly at random, the same for all its questions.
+
+    true_by_domain: d human labels; questions_per_domain: one number or d numbers of scored questions; draws:
+    how many random predictions. Returns the expected macro-F1 over the classes present in truth and its 2.5 %
+    and 97.5 % quantiles, in [0, 1]. A model inside that interval is not told from guessing. Depends on
+    nothing but the arguments.
+    """
+    truth = np.array([CATEGORIES.index(name) for name in true_by_domain])
+    weight = np.broadcast_to(np.asarray(questions_per_domain), truth.shape)
+    if draws < 1 or not truth.size or (weight < 0).any() or not weight.any():
+        raise ValueError("a random prediction needs draws, domains and questions, one of each at least")
+    generator = np.random.Generator(np.random.PCG64(seed))
+    guess = generator.integers(0, len(CATEGORIES), size=(draws, truth.size), dtype=np.intp)
+    scores = _macro_f1_of_draws(truth, weight, guess)
+    low, high = np.quantile(scores, [0.025, 0.975])
+    return NullDistribution(float(scores.mean()), float(low), float(high))
+
+
+def constant_category_macro_f1(true: Sequence[str], category: Category) -> float:
+    """Macro-F1 of answering `category` everywhere: that class's F1 over the number of classes in truth."""
+    return macro_f1(true, [category] * len(true))
+
+
+def shuffle_countries(h: ArrayLike, rng: np.random.Generator) -> FloatArray:
+    """H with its rows dealt out to countries at random: a model that confuses all countries.
+
+    h: n x t. Returns n x t float64. By construction ER and SR stay as they were, since they do not see which
+    row is whose; so macro-F1 cannot tell a model from one that takes every country for another. The row is
+    there to show just that. Numbers that know the country (`reference_mass`, `consensus.mantel` against an
+    outside map) do fall.
+    """
+    table = as_table(h, None)
+    return table[rng.permutation(len(table))]
+
+
+def list_frequency(n_countries: int, membership: ArrayLike) -> FloatArray:
+    """H of a plain look-up in the reference list: no model at all.
+
+    membership: n x t booleans, which country the list has which item for. Returns n x t float64, rows summing
+    to 1:
+
+        p(i | c) = (membership[c, i] + frequency[i]) / sum over items of the same,
+
+    where frequency[i] is the share of countries that the list has item i for: the country's own items at
+    equal weight, mixed with what is common everywhere. A country without items of its own has the frequencies
+    alone; a list that names no country at all (house numbers) gives uniform rows. A model that is not better
+    than this knows no more of the macrostructure than the list.
+    """
+    member = _membership(membership)
+    if len(member) != n_countries:
+        raise ValueError(f"membership has {len(member)} rows for {n_countries} countries")
+    if not member.any():
+        return np.full(member.shape, 1.0 / member.shape[1])
+    weights: FloatArray = member + member.mean(axis=0)
+    weights /= weights.sum(axis=1, keepdims=True)
+    return weights
+
+
+def reference_mass(h: ArrayLike, membership: ArrayLike) -> tuple[FloatArray, BoolArray]:
+    """Probability that a country's row puts on the items the reference list has for that country.
+
+    h: n x t distributions; membership: n x t booleans. Returns (values, scored): scored is n booleans, False
+    for a country without items on the list; values has one entry for each scored country, in order, so that
+    no placeholder can slip into a mean. Range [0, 1]; higher is better; 1: nothing but the country's own
+    items; 0: none of them. Compare with `reference_mass_null`. Raises ValueError for rows that do not sum to
+    1.
+    """
+    table, member = _distributions_and_membership(h, membership)
+    return _own_mass(table, member)
+
+
+def reference_mass_null(h: ArrayLike, membership: ArrayLike) -> tuple[FloatArray, BoolArray]:
+    """Expected `reference_mass` of each country if it were given another country's row at random.
+
+    Arguments, result and range as `reference_mass`. Exact, without sampling: the mean over the n - 1 other
+    countries' rows of their mass on this country's items. A `reference_mass` at this level knows what is
+    eaten in the world, not where. Raises ValueError for fewer than two countries, or as `reference_mass`.
+    """
+    table, member = _distributions_and_membership(h, membership)
+    n = len(table)
+    if n < 2:
+        raise ValueError("a shuffle of countries needs two countries at least")
+    mean_of_others = (table.sum(axis=0) - table) / (n - 1)
+    return _own_mass(mean_of_others, member)
+
+
+def _own_mass(table: FloatArray, member: BoolArray) -> tuple[FloatArray, BoolArray]:
+    """Each row's sum over its own items, for the rows that have any; and which rows those are."""
+    scored: BoolArray = np.count_nonzero(member, axis=1) > 0
+    mass: FloatArray = np.where(member, table, 0.0).sum(axis=1)
+    return mass[scored], scored
+
+
+def _macro_f1_of_draws(truth: IntArray, weight: IntArray, guess: IntArray) -> FloatArray:
+    """`macro_f1` of each row of `guess` (draws x d), a domain counting as `weight` points."""
+    present = np.unique(truth[weight > 0])
+    scores = np.zeros(len(guess))
+    for label in present:
+        hits = (guess[:, truth == label] == label) @ weight[truth == label]
+        named = weight[truth == label].sum() + (guess == label) @ weight
+        scores += 2 * hits / named
+    return scores / present.size
+
+
+def _membership(membership: ArrayLike) -> BoolArray:
+    member = np.asarray(membership, dtype=np.bool_)
+    if member.ndim != 2 or 0 in member.shape:
+        raise ValueError(f"membership must be a non-empty n x t table, got shape {member.shape}")
+    return member
+
+
+def _distributions_and_membership(h: ArrayLike, membership: ArrayLike) -> tuple[FloatArray, BoolArray]:
+    table, member = as_table(h, None), _membership(membership)
+    if table.shape != member.shape:
+        raise ValueError(f"h has shape {table.shape} and membership {member.shape}: they must be the same")
+    off = np.flatnonzero(~(np.abs(table.sum(axis=1) - 1.0) <= _SUM_TOLERANCE) | (table < 0).any(axis=1))
+    if off.size:
+        raise ValueError(f"row {off[0]} is not a distribution: it sums to {table[off[0]].sum()}")
+    return table, member

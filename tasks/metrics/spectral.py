@@ -1,0 +1,124 @@
+"""The spectrum of agreement among countries: effective rank, spectral gap ratio, and their four categories.
+
+Rows of H are countries, columns are items. Source: seed paper, section 3.1, equations 1 and 2; effective rank
+is from Roy and Vetterli (2007), the gap ratio from Cultural Consensus Theory (Romney et al. 1987).
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tasks.metrics._arrays import as_table, row_label
+from tasks.metrics.types import Category, FloatArray
+
+__all__ = ["cosine_similarity", "effective_rank", "eigenvalues", "er_sr_category", "spectral_gap_ratio"]
+
+# Where lambda_2 is a smaller share of lambda_1 than this, A's rounding leaves it 8 correct digits at most.
+_NEARLY_COINCIDENT = 1e-6
+
+
+def cosine_similarity(h: ArrayLike, *, names: Sequence[str] | None = None) -> FloatArray:
+    """Equation 1: A = D^-1 H H^T D^-1, the cosine between every two countries' rows.
+
+    h: n x t, any float type. Returns n x n float64, symmetric, diagonal exactly 1, range [-1, 1] ([0, 1] for
+    distributions). 1: the same distribution up to scale; 0: no item in common. Raises ValueError for a row
+    that is zero throughout or not finite, naming the row (and the country if `names` is given).
+    """
+    rows = _unit_rows(h, names)
+    similarity: FloatArray = np.clip(rows @ rows.T, -1.0, 1.0)
+    np.fill_diagonal(similarity, 1.0)
+    return similarity
+
+
+def eigenvalues(h: ArrayLike, *, names: Sequence[str] | None = None) -> FloatArray:
+    """Eigenvalues of the cosine matrix of h, descending.
+
+    h: n x t, any float type. Returns n float64 values, 0 or more, that sum to n. Those at or below
+    n * eps * lambda_1 are rounding error and are returned as exactly 0. Raises as `cosine_similarity`.
+
+    An eigenvalue of A is the square of a singular value of the unit rows. Where items are fewer than
+    countries that is the smaller problem; where rows nearly coincide it is the accurate one, because rounding
+    in A (eps * lambda_1) drowns a small lambda_2, while a singular value's error is eps * sigma_1.
+    """
+    rows = _unit_rows(h, names)
+    n, t = rows.shape
+    if t >= n:
+        of_similarity = np.asarray(np.linalg.eigvalsh(rows @ rows.T), dtype=np.float64)[::-1]
+        if n == 1 or of_similarity[1] > _NEARLY_COINCIDENT * of_similarity[0]:
+            return _without_rounding_error(of_similarity)
+    spectrum: FloatArray = np.zeros(n)
+    spectrum[: min(n, t)] = np.linalg.svd(rows, compute_uv=False) ** 2
+    return _without_rounding_error(spectrum)
+
+
+def effective_rank(eigenvalues: ArrayLike) -> float:
+    """Equation 2: ER = exp(entropy of the eigenvalues' shares), how many patterns a domain has.
+
+    eigenvalues: n non-negative values in any order. Range [1, n], unit: number of equally strong patterns;
+    higher is more plural. 1: all countries answer alike; n: no two countries share an item. Zero eigenvalues
+    do not count. Raises ValueError if a value is negative or not finite, or none is positive.
+    """
+    spectrum = _checked_spectrum(eigenvalues)
+    positive = spectrum[spectrum > 0]
+    share = positive / positive.sum()
+    rank = math.exp(-float(share @ np.log(share)))
+    # Only rounding can leave the range.
+    return min(max(rank, 1.0), float(positive.size))
+
+
+def spectral_gap_ratio(eigenvalues: ArrayLike) -> float:
+    """Equation 2: SR = lambda_1 / lambda_2, how far one shared answer outweighs any division.
+
+    eigenvalues: n >= 2 non-negative values in any order. Range [1, inf]; higher is more consensus. 1: two
+    patterns equally strong (also the identity); inf: lambda_2 is 0, all countries answer alike. Raises
+    ValueError for fewer than two eigenvalues, or as `effective_rank`.
+    """
+    spectrum = _checked_spectrum(eigenvalues)
+    if spectrum.size < 2:
+        raise ValueError("a spectral gap needs two countries at least")
+    first, second = spectrum[0], spectrum[1]
+    return float(first / second) if second > 0 else math.inf
+
+
+def er_sr_category(er_high: bool, sr_high: bool) -> Category:
+    """The domain's category: first letter effective rank, second spectral gap ratio (section 3.1.1).
+
+    LH: few patterns, shared by all; HL: many patterns, little shared; HH: many patterns around a shared core;
+    LL: few patterns that divide the countries into blocks.
+    """
+    if er_high:
+        return "HH" if sr_high else "HL"
+    return "LH" if sr_high else "LL"
+
+
+def _unit_rows(h: ArrayLike, names: Sequence[str] | None) -> FloatArray:
+    """Rows of h at Euclidean length 1."""
+    table = as_table(h, names)
+    # Dividing by the largest entry first keeps the squares of tiny probabilities from vanishing.
+    peak = np.abs(table).max(axis=1, keepdims=True)
+    bad = np.flatnonzero(~((peak[:, 0] > 0) & np.isfinite(peak[:, 0])))
+    if bad.size:
+        fault = "is zero throughout" if peak[bad[0], 0] == 0 else "has a value that is not finite"
+        label = row_label(int(bad[0]), names)
+        raise ValueError(f"{label} {fault}: it has no direction to compare ({bad.size} such rows)")
+    scaled = table / peak
+    unit: FloatArray = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
+    return unit
+
+
+def _without_rounding_error(descending: FloatArray) -> FloatArray:
+    """Eigenvalues at or below n * eps * lambda_1 set to exactly 0."""
+    floor = descending.size * np.finfo(np.float64).eps * descending[0]
+    return np.where(descending > floor, descending, 0.0)
+
+
+def _checked_spectrum(eigenvalues: ArrayLike) -> FloatArray:
+    """The eigenvalues as float64, descending."""
+    spectrum = np.asarray(eigenvalues, dtype=np.float64)
+    if spectrum.ndim != 1 or not np.isfinite(spectrum).all() or (spectrum < 0).any():
+        raise ValueError("eigenvalues must be a vector of finite values, none of them negative")
+    if not (spectrum > 0).any():
+        raise ValueError("no eigenvalue is positive, so there is no spectrum to measure")
+    return np.sort(spectrum)[::-1]

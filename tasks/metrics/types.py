@@ -1,0 +1,15 @@
+"""Names for the arrays and labels that the metrics share."""
+
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.intp]
+BoolArray: TypeAlias = NDArray[np.bool_]
+
+# The first letter is effective rank, the second is spectral gap ratio: H(igh) or L(ow) (seed paper, section
+# 3.1.1).
+Category: TypeAlias = Literal["LH", "HL", "HH", "LL"]
+CATEGORIES: Final[tuple[Category, ...]] = ("LH", "HL", "HH", "LL")

@@ -1,0 +1,30 @@
+"""How far the work has come, told to whoever started it.
+
+Steps report; the CLI listens and draws bars. Without a listener (a Prefect worker) reports go nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+Listener = Callable[[str, int, int], None]
+"""(label, amount done since the last report, total of the label)"""
+
+_listeners: list[Listener] = []
+
+
+@contextmanager
+def listen(listener: Listener) -> Iterator[None]:
+    """Send reports made within the block to ``listener``."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
+
+
+def report(label: str, advance: int, total: int) -> None:
+    """Tell the listeners that ``advance`` more of ``total`` are done."""
+    for listener in _listeners:
+        listener(label, advance, total)

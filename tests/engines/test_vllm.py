@@ -1,0 +1,150 @@
+"""vLLM in process, against a plain transformers forward pass. Float32, so that numbers compare."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, PreTrainedTokenizerBase
+
+from tasks.engines import prompting
+from tasks.engines.protocols import EngineError, Generator, Sampling, Scorer
+from tasks.engines.specs import EngineSpec
+
+pytest.importorskip("vllm", reason="the extra [cpu] or [gpu] is not installed")
+
+from tasks.engines.vllm_engine import VllmEngine
+
+pytestmark = pytest.mark.slow
+
+ITEMS = [
+    "ceviche", "ceviche mixto", "fufu", "rice", "fried rice", "fried rice with eggs", "寿司", "7 Up",
+    "lomo saltado", "s", "attiéké", "borscht (Ukrainian)",
+]  # fmt: skip
+SCHEMA = {
+    "type": "object",
+    "properties": {"dish": {"type": "string", "maxLength": 20}, "spicy": {"type": "boolean"}},
+    "required": ["dish", "spicy"],
+    "additionalProperties": False,
+}
+
+
+@pytest.fixture(scope="module")
+def engine(smollm2_folder: Path) -> Iterator[VllmEngine]:
+    spec = EngineSpec(
+        name="smol", kind="vllm", model="embedded:smollm2-135m", dtype="float32",
+        options={"max_model_len": 512, "kv_cache_memory_bytes": 1 << 28, "max_num_seqs": 32},
+    )  # fmt: skip
+    engine = VllmEngine(spec, str(smollm2_folder))
+    yield engine
+    engine.close()
+
+
+@pytest.fixture(scope="module")
+def brute(smollm2_folder: Path, smollm2_tokenizer: PreTrainedTokenizerBase) -> torch.nn.Module:
+    return AutoModelForCausalLM.from_pretrained(smollm2_folder, dtype=torch.float32).eval()
+
+
+@torch.inference_mode()
+def brute_score(model: torch.nn.Module, tokenizer: PreTrainedTokenizerBase, prefix: str, item: str) -> float:
+    """Tokenise the whole text, run it once, add up the item's log-probabilities."""
+    start = prompting.prefix_tokens(tokenizer, prefix)
+    ids = tokenizer(prefix + item, add_special_tokens=False).input_ids
+    assert ids[: len(start)] == start
+    logprobs = torch.log_softmax(model(torch.tensor([ids])).logits[0].float(), dim=-1)
+    return sum(float(logprobs[i - 1, ids[i]]) for i in range(len(start), len(ids)))
+
+
+def prefixes(engine: VllmEngine) -> list[str]:
+    return engine.frame(["Name a food of Peru.", "Name a food that people eat in Ghana."]).prefixes
+
+
+def test_it_is_both_scorer_and_generator(engine: VllmEngine) -> None:
+    assert isinstance(engine, Scorer)
+    assert isinstance(engine, Generator)
+
+
+def test_scores_equal_a_plain_forward_pass(
+    engine: VllmEngine, brute: torch.nn.Module, smollm2_tokenizer: PreTrainedTokenizerBase
+) -> None:
+    done: list[int] = []
+    scores = engine.score(prefixes(engine), ITEMS, done.append)
+    expected = [[brute_score(brute, smollm2_tokenizer, p, i) for i in ITEMS] for p in prefixes(engine)]
+    assert scores.dtype == np.float32
+    np.testing.assert_allclose(scores, expected, atol=1e-3, rtol=0)
+    assert sum(done) == scores.size
+
+
+def test_scores_do_not_depend_on_order_or_batch_or_what_ran_before(engine: VllmEngine) -> None:
+    scores = engine.score(prefixes(engine), ITEMS)
+    backwards = engine.score(prefixes(engine)[::-1], ITEMS[::-1])
+    np.testing.assert_allclose(backwards[::-1, ::-1], scores, atol=1e-3, rtol=0)
+    alone = engine.score(prefixes(engine)[1:], ITEMS[4:5])
+    np.testing.assert_allclose(alone, scores[1:, 4:5], atol=1e-3, rtol=0)
+
+
+def test_token_counts(engine: VllmEngine) -> None:
+    counts = engine.count_tokens(prefixes(engine)[0], ["rice", "fried rice", "7 Up"])
+    assert counts.tolist() == [len(engine.tokenizer(t).input_ids) for t in ("rice", "fried rice", "7 Up")]
+
+
+def test_generations_are_valid_json_and_repeatable(engine: VllmEngine) -> None:
+    countries = ["Peru", "Ghana", "Japan", "India", "Italy", "Mexico", "Ukraine", "Fiji"]
+    talks = [[{"role": "user", "content": f"Name a dish of {c}. Answer as JSON."}] for c in countries]
+    sampling = Sampling(temperature=1.0, max_tokens=64, seed=7)
+    answers = engine.generate(talks, sampling, SCHEMA)
+    for answer in answers:
+        jsonschema.validate(json.loads(answer.text), SCHEMA)
+        assert answer.finish_reason == "stop"
+        assert answer.seed == 7
+        assert answer.prompt_tokens > 20
+        assert 1 < answer.completion_tokens <= 64
+    assert engine.generate(talks, sampling, SCHEMA) == answers
+    other = engine.generate(talks, Sampling(temperature=1.0, max_tokens=64, seed=8), SCHEMA)
+    assert [a.text for a in other] != [a.text for a in answers]
+
+
+def test_stop_and_length(engine: VllmEngine) -> None:
+    talk = [[{"role": "user", "content": "Count: one, two, three, four, five, six."}]]
+    cut = engine.generate(talk, Sampling(max_tokens=3))[0]
+    assert (cut.finish_reason, cut.completion_tokens) == ("length", 3)
+    full = engine.generate(talk, Sampling(max_tokens=40))[0].text
+    word = full.split()[2]
+    stopped = engine.generate(talk, Sampling(max_tokens=40, stop=(word,)))[0]
+    assert stopped.finish_reason == "stop"
+    assert word not in stopped.text
+
+
+def test_too_long_a_prompt_is_an_engine_error(engine: VllmEngine) -> None:
+    with pytest.raises(EngineError, match=r"vLLM gave no answer.*512"):
+        engine.score(["word " * 600], [" rice"])
+    with pytest.raises(EngineError, match=r"vLLM gave no answer.*512"):
+        engine.generate([[{"role": "user", "content": "word " * 600}]], Sampling())
+
+
+def test_without_a_chat_template_there_is_no_conversation(
+    engine: VllmEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine.tokenizer, "chat_template", None)
+    with pytest.raises(EngineError, match="no chat template; take an instruction-tuned model"):
+        engine.generate([[{"role": "user", "content": "Hi"}]], Sampling())
+
+
+def test_wrong_device_and_broken_folder(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match="asks for device 'tpu', but the installed vLLM runs on"):
+        VllmEngine(EngineSpec(name="m", kind="vllm", model="m", device="tpu"), str(tmp_path))
+    with pytest.raises(EngineError, match=r"vLLM cannot load model 'm' from"):
+        VllmEngine(EngineSpec(name="m", kind="vllm", model="m"), str(tmp_path))
+
+
+def test_closed_engine_says_so(engine: VllmEngine) -> None:
+    """Last, because it closes the shared engine."""
+    engine.close()
+    engine.close()
+    with pytest.raises(EngineError, match="was closed because another was loaded"):
+        engine.score(["What?"], [" rice"])

@@ -1,0 +1,100 @@
+import math
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tasks.metrics.agreement import er_sr_correlation, rank_agreement
+
+# Seed paper, table 1: low = common across countries. House numbers first, currency last.
+HUMAN = [3.18, 2.90, 3.92, 3.98, 4.70, 5.64, 5.89, 6.59, 8.20]
+
+
+# --- model against people
+# -------------------------------------------------------------------------------------
+
+
+def test_high_sr_where_people_say_common_is_full_agreement() -> None:
+    sr = [100 / score for score in HUMAN]
+    assert rank_agreement(sr, HUMAN) == pytest.approx((1, 1))
+    assert rank_agreement(HUMAN, HUMAN) == pytest.approx((-1, -1))
+
+
+def test_agreement_by_hand() -> None:
+    # SR descending ranks 1, 3, 2, 4 against human 1, 2, 3, 4: sum d^2 = 2, rho = 1 - 6 * 2 / (4 * 15) = 0.8.
+    # One of six pairs is discordant: tau = (5 - 1) / 6 = 2/3.
+    assert rank_agreement([9, 5, 7, 2], [1, 2, 3, 4]) == pytest.approx((0.8, 2 / 3))
+
+
+def test_infinite_sr_counts_by_rank_and_ties_are_shared() -> None:
+    # Two infinities share ranks 1 and 2: 1.5, 1.5, 3, 4 against 1, 2, 3, 4. rho = 4.5 / sqrt(4.5 * 5) =
+    # 0.9487. Five concordant pairs, one tied on one side: tau-b = 5 / sqrt(5 * 6) = 0.9129.
+    agreement = rank_agreement([math.inf, math.inf, 8, 2], [1, 2, 3, 4])
+    assert agreement == pytest.approx((4.5 / math.sqrt(22.5), 5 / math.sqrt(30)))
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=3, max_size=12))
+@settings(deadline=None)
+def test_agreement_is_scipys_with_the_sign_turned(pairs: list[tuple[int, int]]) -> None:
+    sr, human = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    agreement = rank_agreement(sr, human)
+    if min(len(set(sr)), len(set(human))) < 3:
+        assert agreement is None
+    else:
+        expected = -scipy.stats.spearmanr(sr, human).statistic, -scipy.stats.kendalltau(sr, human).statistic
+        assert agreement == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "sr", [[1.0] * 9, [math.inf] * 9, [1.0] * 4 + [math.inf] * 5], ids=["equal", "infinite", "two values"]
+)
+def test_no_agreement_without_three_distinct_values(sr: list[float]) -> None:
+    assert rank_agreement(sr, HUMAN) is None
+
+
+def test_agreement_refuses() -> None:
+    with pytest.raises(ValueError, match="NaN"):
+        rank_agreement([1, 2, math.nan], [1, 2, 3])
+    with pytest.raises(ValueError, match="one length"):
+        rank_agreement([1, 2], [1, 2, 3])
+
+
+# --- ER against SR
+# --------------------------------------------------------------------------------------------
+
+
+def test_spearman_takes_infinite_sr_by_rank() -> None:
+    # ER ranks 1, 2, 3, 4 against SR ranks 4, 3, 2, 1.
+    result = er_sr_correlation([1, 2, 5, 9], [math.inf, 50, 3, 2])
+    assert result.value == pytest.approx(-1)
+    assert (result.reason, result.n_used, result.n_dropped) == (None, 4, 0)
+
+
+def test_pearson_leaves_infinite_sr_out_and_counts_it() -> None:
+    er, sr = [1.0, 2.0, 5.0, 9.0], [math.inf, 50.0, 3.0, 2.0]
+    result = er_sr_correlation(er, sr, method="pearson")
+    assert result.value == pytest.approx(scipy.stats.pearsonr(er[1:], sr[1:]).statistic)
+    assert (result.n_used, result.n_dropped) == (3, 1)
+
+
+def test_one_huge_sr_rules_pearson_but_not_spearman() -> None:
+    # Why Spearman is the default: ER and SR rise together but for one domain with a huge SR at the lowest ER.
+    er, sr = np.arange(1.0, 11.0), np.arange(1.0, 11.0)
+    sr[0] = 1e9
+    pearson, spearman = er_sr_correlation(er, sr, method="pearson"), er_sr_correlation(er, sr)
+    assert pearson.value == pytest.approx(-0.522, abs=1e-3)
+    assert spearman.value == pytest.approx(scipy.stats.spearmanr(er, sr).statistic)
+    assert spearman.value == pytest.approx(1 - 6 * 90 / 990)  # d = 9 once, -1 nine times: sum d^2 = 90
+
+
+def test_pearson_survives_values_whose_squares_overflow() -> None:
+    assert er_sr_correlation([1, 2, 3], [3e200, 2e200, 1e200], method="pearson").value == pytest.approx(-1)
+
+
+def test_no_correlation_comes_with_a_reason() -> None:
+    few = er_sr_correlation([1, 2, 3], [math.inf, math.inf, 3], method="pearson")
+    assert (few.value, few.reason, few.n_used, few.n_dropped) == (None, "1 points, 3 are needed", 1, 2)
+    flat = er_sr_correlation([1, 2, 3], [math.inf] * 3)
+    assert (flat.value, flat.reason) == (None, "ER or SR does not vary")

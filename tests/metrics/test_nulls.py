@@ -1,0 +1,170 @@
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tasks.metrics.classification import macro_f1
+from tasks.metrics.nulls import (
+    constant_category_macro_f1,
+    list_frequency,
+    reference_mass,
+    reference_mass_null,
+    shuffle_countries,
+    uniform_category_macro_f1,
+)
+from tasks.metrics.spectral import effective_rank, eigenvalues, spectral_gap_ratio
+from tasks.metrics.types import CATEGORIES, Category
+
+PAPER: list[Category] = ["LH", "HH", "HH", "HH", "LL", "LL", "LL", "HL", "HL"]
+
+
+def repeat(labels: tuple[Category, ...] | list[Category], times: list[int]) -> list[str]:
+    return [str(label) for label in np.repeat(labels, times)]
+
+
+# --- guessing categories
+# --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("times", [[3, 3, 3, 3], [3, 1, 2, 3]])
+def test_uniform_guess_agrees_with_every_possible_guess(times: list[int]) -> None:
+    truth: list[Category] = ["LH", "HH", "HH", "LL"]
+    every = [
+        macro_f1(repeat(truth, times), repeat(guess, times))
+        for guess in product(CATEGORIES, repeat=len(truth))
+    ]
+    null = uniform_category_macro_f1(truth, times, draws=20_000, seed=0)
+    assert null.mean == pytest.approx(np.mean(every), abs=0.005)
+    # Few distinct scores are possible, so a quantile is right if the exact shares below and up to it enclose
+    # its level.
+    for quantile, level in ((null.low, 0.025), (null.high, 0.975)):
+        assert np.mean(np.array(every) < quantile - 1e-9) <= level + 0.005
+        assert np.mean(np.array(every) <= quantile + 1e-9) >= level - 0.005
+
+
+def test_uniform_guess_of_the_papers_design() -> None:
+    null = uniform_category_macro_f1(PAPER, 3, draws=20_000, seed=0)
+    assert null == uniform_category_macro_f1(PAPER, [3] * 9, draws=20_000, seed=0)
+    assert 0 <= null.low < null.mean < null.high <= 1
+    # Equal numbers of questions cancel from F1: three of each domain score as one.
+    assert null == pytest.approx(uniform_category_macro_f1(PAPER, 1, draws=20_000, seed=0))
+
+
+def test_a_domain_without_scored_questions_does_not_count() -> None:
+    with_it = uniform_category_macro_f1(["LH", "HH", "LL"], [3, 3, 0], draws=20_000, seed=0)
+    without = uniform_category_macro_f1(["LH", "HH"], 3, draws=20_000, seed=0)
+    assert with_it.mean == pytest.approx(without.mean, abs=0.01)
+
+
+def test_constant_guess_by_hand() -> None:
+    # 27 points of which 9 are HH, all called HH: F1 = 18/36, the other three classes 0: (1/2) / 4.
+    assert constant_category_macro_f1(repeat(PAPER, [3] * 9), "HH") == pytest.approx(0.125)
+    assert constant_category_macro_f1(["HH", "HH"], "LL") == 0.0
+
+
+def test_guess_refuses() -> None:
+    with pytest.raises(ValueError, match="one of each at least"):
+        uniform_category_macro_f1([], 3, draws=10, seed=0)
+    with pytest.raises(ValueError, match="one of each at least"):
+        uniform_category_macro_f1(PAPER, 0, draws=10, seed=0)
+
+
+# --- shuffled countries
+# ---------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=30, deadline=None)
+def test_shuffled_countries_have_the_same_spectrum_but_lose_their_items(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    membership = np.eye(15, dtype=bool)
+    h = 0.9 * membership + 0.1 * rng.dirichlet(np.ones(15), size=15)
+    shuffled = shuffle_countries(h, rng)
+    before, after = eigenvalues(h), eigenvalues(shuffled)
+    assert effective_rank(after) == pytest.approx(effective_rank(before))
+    assert spectral_gap_ratio(after) == pytest.approx(spectral_gap_ratio(before))
+    if (shuffled != h).any():
+        assert reference_mass(shuffled, membership)[0].mean() < reference_mass(h, membership)[0].mean()
+
+
+def test_shuffle_keeps_every_row_and_the_input() -> None:
+    h = np.arange(12.0).reshape(4, 3)
+    before = h.copy()
+    shuffled = shuffle_countries(h, np.random.default_rng(1))
+    assert sorted(shuffled.tolist()) == h.tolist()
+    assert (h == before).all()
+
+
+# --- the list itself
+# ------------------------------------------------------------------------------------------
+
+
+def test_list_frequency_by_hand() -> None:
+    membership = np.array([[1, 1, 0], [0, 1, 0], [0, 0, 0]], dtype=bool)
+    # frequency = 1/3, 2/3, 0. Country 0: 4/3, 5/3, 0 over 3. Country 1: 1/3, 5/3, 0 over 2. Country 2 has no
+    # items of its own: 1/3, 2/3, 0 over 1.
+    expected = np.array([[4 / 9, 5 / 9, 0], [1 / 6, 5 / 6, 0], [1 / 3, 2 / 3, 0]])
+    assert list_frequency(3, membership) == pytest.approx(expected)
+
+
+def test_a_list_that_names_no_country_is_uniform() -> None:
+    assert (list_frequency(3, np.zeros((3, 4), dtype=bool)) == 0.25).all()
+
+
+def test_list_frequency_refuses() -> None:
+    with pytest.raises(ValueError, match="3 rows for 4 countries"):
+        list_frequency(4, np.ones((3, 2), dtype=bool))
+    with pytest.raises(ValueError, match="n x t"):
+        list_frequency(1, np.ones(3, dtype=bool))
+
+
+# --- reference mass
+# -------------------------------------------------------------------------------------------
+
+
+def test_reference_mass_by_hand() -> None:
+    h = np.array([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8], [0.2, 0.6, 0.2]])
+    membership = np.array([[1, 1, 0], [0, 0, 0], [0, 1, 0]], dtype=bool)
+    values, scored = reference_mass(h, membership)
+    # 0.5 + 0.3; no items of its own; 0.6.
+    assert scored.tolist() == [True, False, True]
+    assert values == pytest.approx([0.8, 0.6])
+    null, null_scored = reference_mass_null(h, membership)
+    # Country 0 with the rows of 1 and 2: (0.2 + 0.8) / 2. Country 2 with the rows of 0 and 1: (0.3 + 0.1) /
+    # 2.
+    assert null_scored.tolist() == scored.tolist()
+    assert null == pytest.approx([0.5, 0.2])
+
+
+def test_null_mass_is_the_mean_over_shuffles_that_move_the_country() -> None:
+    rng = np.random.default_rng(0)
+    h, membership = rng.dirichlet(np.full(9, 0.3), size=6), rng.random((6, 9)) < 0.4
+    masses = np.array([np.roll(h, shift, axis=0) for shift in range(1, 6)])
+    expected = np.where(membership, masses.mean(axis=0), 0).sum(axis=1)
+    values, scored = reference_mass_null(h, membership)
+    assert values == pytest.approx(expected[scored])
+
+
+def test_a_model_blind_to_the_country_is_at_its_null() -> None:
+    rng = np.random.default_rng(0)
+    h, membership = np.tile(rng.dirichlet(np.ones(9)), (6, 1)), rng.random((6, 9)) < 0.4
+    assert reference_mass(h, membership)[0] == pytest.approx(reference_mass_null(h, membership)[0])
+
+
+def test_no_country_on_the_list_gives_no_values() -> None:
+    values, scored = reference_mass(np.eye(3), np.zeros((3, 3), dtype=bool))
+    assert values.size == 0
+    assert not scored.any()
+
+
+def test_reference_mass_refuses() -> None:
+    with pytest.raises(ValueError, match="row 1 is not a distribution"):
+        reference_mass([[1.0, 0.0], [0.5, 0.2]], np.ones((2, 2), dtype=bool))
+    with pytest.raises(ValueError, match="row 0 is not a distribution"):
+        reference_mass([[1.5, -0.5]], np.ones((1, 2), dtype=bool))
+    with pytest.raises(ValueError, match="must be the same"):
+        reference_mass(np.eye(2), np.ones((2, 3), dtype=bool))
+    with pytest.raises(ValueError, match="two countries"):
+        reference_mass_null([[1.0, 0.0]], np.ones((1, 2), dtype=bool))

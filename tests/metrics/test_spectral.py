@@ -1,0 +1,220 @@
+"""Golden numbers with their arithmetic, a second implementation, and what the spectrum must not depend on."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from tasks.metrics.spectral import (
+    cosine_similarity,
+    effective_rank,
+    eigenvalues,
+    er_sr_category,
+    spectral_gap_ratio,
+)
+from tasks.metrics.types import FloatArray
+
+
+def er_and_sr(h: FloatArray) -> tuple[float, float]:
+    spectrum = eigenvalues(h)
+    return effective_rank(spectrum), spectral_gap_ratio(spectrum)
+
+
+def blocks(*sizes: int) -> FloatArray:
+    """Identical rows within a block, no item in common between blocks."""
+    return np.repeat(np.eye(len(sizes)), sizes, axis=0)
+
+
+# --- golden numbers
+# -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [2, 3, 170])
+def test_identity_has_full_rank_and_no_gap(n: int) -> None:
+    # A = I: every eigenvalue is 1, every share 1/n. ER = exp(log n) = n; SR = 1/1.
+    assert er_and_sr(np.eye(n)) == pytest.approx((n, 1), rel=1e-14)
+
+
+def test_three_countries_sharing_one_item_pairwise() -> None:
+    h = np.array([[0.5, 0.5, 0], [0, 0.5, 0.5], [0.5, 0, 0.5]])
+    # Every cosine is 0.25 / (sqrt(.5) * sqrt(.5)) = 1/2, so A = I/2 + J/2 with eigenvalues 1/2 + 3/2, 1/2,
+    # 1/2. Shares 2/3, 1/6, 1/6: ER = exp(2/3 log 3/2 + 2 * 1/6 log 6) = 1.5^(2/3) * 6^(1/3). SR = 2 / (1/2).
+    assert cosine_similarity(h) == pytest.approx(np.full((3, 3), 0.5) + np.eye(3) / 2)
+    assert eigenvalues(h) == pytest.approx([2, 0.5, 0.5])
+    assert er_and_sr(h) == pytest.approx((2.3811015779523, 4), rel=1e-12)
+    by_hand = 1.5 ** (2 / 3) * 6 ** (1 / 3)
+    assert by_hand == pytest.approx(2.3811015779523, rel=1e-12)
+
+
+def test_170_countries_with_all_cosines_one_half() -> None:
+    # One common item and one own item at equal weight: cosine (1 * 1) / (sqrt(2) * sqrt(2)) = 1/2. A = I/2 +
+    # J/2 with eigenvalues 1/2 + 170/2 = 85.5 once and 1/2 169 times; shares 171/340 and 1/340. ER =
+    # exp(171/340 log(340/171) + 169/340 log 340) = 25.61. SR = 85.5 / 0.5 = 171.
+    h = np.hstack([np.ones((170, 1)), np.eye(170)])
+    assert er_and_sr(h) == pytest.approx((25.6102151063458, 171), rel=1e-12)
+    by_hand = math.exp(171 / 340 * math.log(340 / 171) + 169 / 340 * math.log(340))
+    assert by_hand == pytest.approx(25.6102151063458, rel=1e-12)
+
+
+def test_three_blocks_of_identical_countries() -> None:
+    # Each block of m equal rows is the matrix of ones with the one eigenvalue m: 100, 50, 20 and 167 zeros.
+    # ER = exp(10/17 log 17/10 + 5/17 log 17/5 + 2/17 log 17/2) = 2.5189. SR = 100 / 50.
+    h = blocks(100, 50, 20)
+    assert eigenvalues(h)[:3] == pytest.approx([100, 50, 20])
+    assert not eigenvalues(h)[3:].any()
+    assert er_and_sr(h) == pytest.approx((2.51894636667892, 2), rel=1e-12)
+    by_hand = (17 / 10) ** (10 / 17) * (17 / 5) ** (5 / 17) * (17 / 2) ** (2 / 17)
+    assert by_hand == pytest.approx(2.51894636667892, rel=1e-12)
+
+
+@pytest.mark.parametrize(("n", "t"), [(2, 1), (170, 21), (170, 170), (170, 3750)])
+def test_identical_rows_are_one_pattern(n: int, t: int) -> None:
+    # A = J: eigenvalues n, 0, 0, ...: ER = exp(0) = 1, SR = n/0. Rounding must not turn the zeros into
+    # numbers.
+    row = np.random.default_rng(3).dirichlet(np.ones(t))
+    assert er_and_sr(np.tile(row, (n, 1))) == (1.0, math.inf)
+
+
+def test_nearly_identical_rows_keep_their_small_eigenvalues() -> None:
+    # Rows (1, d e_i): cosine 1/(1 + d^2) off the diagonal, so lambda_2 = d^2/(1 + d^2) and
+    # SR = (n + d^2) / d^2. With d = 1e-5 an eigenvalue routine on A would keep about four digits of lambda_2.
+    n, d = 170, 1e-5
+    h = np.hstack([np.ones((n, 1)), d * np.eye(n)])
+    assert er_and_sr(h)[1] == pytest.approx((n + d * d) / (d * d), rel=1e-8)
+    on_a = scipy.linalg.eigvalsh(cosine_similarity(h))[::-1]
+    assert on_a[0] / on_a[1] != pytest.approx((n + d * d) / (d * d), rel=1e-8)
+
+
+# --- a second implementation
+# ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("t", [5, 30, 400])
+def test_agrees_with_scipy(t: int) -> None:
+    h = np.random.default_rng(t).dirichlet(np.full(t, 0.3), size=30)
+    similarity = np.array([[1 - scipy.spatial.distance.cosine(x, y) for x in h] for y in h])
+    spectrum = scipy.linalg.eigvalsh(similarity)[::-1]
+    assert cosine_similarity(h) == pytest.approx(similarity, abs=1e-14)
+    assert eigenvalues(h) == pytest.approx(spectrum, abs=1e-12)
+    assert effective_rank(eigenvalues(h)) == pytest.approx(
+        math.exp(scipy.stats.entropy(spectrum[spectrum > 1e-12])), rel=1e-10
+    )
+
+
+# --- what the numbers must not depend on
+# ----------------------------------------------------------------------
+
+# Counts rather than arbitrary floats: many ties, zeros and equal rows, which is where such code breaks.
+tables = arrays(
+    np.float64,
+    st.tuples(st.integers(2, 7), st.integers(1, 9)),
+    elements=st.integers(0, 4).map(float),
+).filter(lambda h: bool(h.any(axis=1).all()))
+seeds = st.integers(0, 2**32 - 1)
+
+
+def assert_same_spectrum(h: FloatArray, other: FloatArray) -> None:
+    assert eigenvalues(other) == pytest.approx(eigenvalues(h), abs=1e-12)
+    assert effective_rank(eigenvalues(other)) == pytest.approx(effective_rank(eigenvalues(h)), rel=1e-10)
+    before, after = er_and_sr(h)[1], er_and_sr(other)[1]
+    assert after == pytest.approx(before, rel=1e-9)
+
+
+CHANGES: dict[str, Callable[[FloatArray, np.random.Generator], FloatArray]] = {
+    "order of countries": lambda h, rng: rng.permutation(h, axis=0),
+    "order of items": lambda h, rng: rng.permutation(h, axis=1),
+    "scale of each row": lambda h, rng: h * 10 ** rng.uniform(-200, 100, (len(h), 1)),
+    "items nobody names": lambda h, rng: np.hstack([h, np.zeros((len(h), int(rng.integers(1, 9))))]),
+    "an item split in two equal columns each": lambda h, _: np.repeat(h, 2, axis=1),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+@given(h=tables, seed=seeds)
+@settings(max_examples=60, deadline=None)
+def test_spectrum_does_not_depend_on(
+    change: Callable[[FloatArray, np.random.Generator], FloatArray], h: FloatArray, seed: int
+) -> None:
+    assert_same_spectrum(h, change(h, np.random.default_rng(seed)))
+
+
+@given(h=tables)
+@settings(max_examples=200, deadline=None)
+def test_ranges(h: FloatArray) -> None:
+    spectrum = eigenvalues(h)
+    assert spectrum.shape == (len(h),)
+    assert (np.diff(spectrum) <= 0).all()
+    assert spectrum.sum() == pytest.approx(len(h))
+    assert 1 <= effective_rank(spectrum) <= len(h)
+    assert spectral_gap_ratio(spectrum) >= 1
+
+
+@given(h=tables)
+@settings(max_examples=100, deadline=None)
+def test_similarity_is_symmetric_with_unit_diagonal(h: FloatArray) -> None:
+    similarity = cosine_similarity(h)
+    assert (similarity == similarity.T).all()
+    assert (np.diag(similarity) == 1).all()
+    assert similarity.min() >= 0
+    assert similarity.max() <= 1
+
+
+def test_float32_is_computed_in_float64() -> None:
+    h = np.random.default_rng(0).dirichlet(np.ones(50), size=20).astype(np.float32)
+    assert eigenvalues(h).dtype == cosine_similarity(h).dtype == np.float64
+    assert (eigenvalues(h) == eigenvalues(h.astype(np.float64))).all()
+
+
+def test_eigenvalues_may_come_in_any_order() -> None:
+    assert spectral_gap_ratio([1, 4, 2]) == 2
+    assert effective_rank([1, 4, 2]) == effective_rank([4, 2, 1])
+
+
+def test_input_is_left_alone() -> None:
+    h = np.random.default_rng(0).random((4, 6))
+    before = h.copy()
+    cosine_similarity(h), eigenvalues(h)
+    assert (h == before).all()
+
+
+# --- categories and errors
+# ------------------------------------------------------------------------------------
+
+
+def test_first_letter_is_er_and_second_is_sr() -> None:
+    assert er_sr_category(er_high=False, sr_high=True) == "LH"
+    assert er_sr_category(er_high=True, sr_high=False) == "HL"
+    assert er_sr_category(er_high=True, sr_high=True) == "HH"
+    assert er_sr_category(er_high=False, sr_high=False) == "LL"
+
+
+@pytest.mark.parametrize("function", [cosine_similarity, eigenvalues])
+@pytest.mark.parametrize(
+    ("bad", "fault"), [(0.0, "zero throughout"), (math.nan, "not finite"), (math.inf, "not finite")]
+)
+def test_error_names_the_row_and_country(function: Callable[..., FloatArray], bad: float, fault: str) -> None:
+    h = np.ones((3, 4))
+    h[1] = bad
+    with pytest.raises(ValueError, match=rf"row 1 {fault}|row 1 (is|has a value that is) {fault}"):
+        function(h)
+    with pytest.raises(ValueError, match=r"row 1 \(Chad\)"):
+        function(h, names=["Peru", "Chad", "Fiji"])
+
+
+def test_errors_about_shape() -> None:
+    with pytest.raises(ValueError, match="2 names were given for 3 rows"):
+        eigenvalues(np.ones((3, 4)), names=["Peru", "Chad"])
+    with pytest.raises(ValueError, match="non-empty 2-D"):
+        cosine_similarity(np.ones(3))
+    with pytest.raises(ValueError, match="two countries"):
+        spectral_gap_ratio([1.0])
+    with pytest.raises(ValueError, match="none of them negative"):
+        effective_rank([2.0, -1.0])
+    with pytest.raises(ValueError, match="no eigenvalue is positive"):
+        effective_rank([0.0, 0.0])

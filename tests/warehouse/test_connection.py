@@ -1,0 +1,184 @@
+"""Opening, reading and writing within one process, and programs from outside that hold the file."""
+
+import os
+import pickle
+import shutil
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+import warehouse.connection as connection_module
+from warehouse import Warehouse, WarehouseError, home, register_parts, registration, write_part
+
+LogprobRows = Callable[..., pl.DataFrame]
+
+ADD = "INSERT INTO state VALUES (?, ?)"
+COUNT = "SELECT count(*) FROM state WHERE name LIKE 'test%'"
+
+
+def count(warehouse: Warehouse) -> int:
+    return int(warehouse.query(COUNT).item())
+
+
+def test_home_is_the_environment_variable_or_in_the_checkout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CULTURESCOPE_HOME", str(tmp_path / "a" / "b"))
+    assert home() == tmp_path / "a" / "b"
+    assert home().is_dir()
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("CULTURESCOPE_HOME", str(tmp_path / "file" / "b"))
+    with pytest.raises(WarehouseError, match="Set CULTURESCOPE_HOME to a folder"):
+        home()
+
+
+def test_first_open_creates_everything_and_the_second_writes_nothing(warehouse: Warehouse) -> None:
+    assert warehouse.query("SELECT count(*) FROM country").item() == 170
+    assert warehouse.query("SELECT count(*) FROM item_logprob").item() == 0
+    before = {file: (file.stat().st_ino, file.stat().st_mtime_ns) for file in warehouse.home.rglob("*")}
+    Warehouse.open(warehouse.home)
+    assert {
+        file: (file.stat().st_ino, file.stat().st_mtime_ns) for file in warehouse.home.rglob("*")
+    } == before
+
+
+def test_write_is_published_as_a_whole(warehouse: Warehouse) -> None:
+    with warehouse.write() as connection:
+        connection.execute(ADD, ["test", "1"])
+        assert count(warehouse) == 0
+    assert count(warehouse) == 1
+
+
+def test_error_in_a_write_leaves_the_file_untouched(warehouse: Warehouse) -> None:
+    before = warehouse.path.read_bytes()
+    with pytest.raises(ZeroDivisionError), warehouse.write() as connection:
+        connection.execute(ADD, ["test", "1"])
+        _ = 1 // 0
+    assert warehouse.path.read_bytes() == before
+    assert [file.name for file in warehouse.home.glob("*.writing-*")] == []
+
+
+def test_write_inside_write_is_refused_at_once(warehouse: Warehouse) -> None:
+    with (
+        warehouse.write(),
+        pytest.raises(WarehouseError, match="inside write.*Use the outer connection"),
+        warehouse.write(),
+    ):
+        pass
+    with warehouse.write():
+        pass
+
+
+def test_a_reader_keeps_its_version_and_a_new_one_gets_the_next(warehouse: Warehouse) -> None:
+    with warehouse.read() as old:
+        with warehouse.write() as connection:
+            connection.execute(ADD, ["test", "1"])
+        assert old.execute(COUNT).fetchone() == (0,)
+        assert count(warehouse) == 1
+
+
+def test_readers_cannot_write(warehouse: Warehouse) -> None:
+    with pytest.raises(duckdb.Error, match="read-only"):
+        warehouse.query("DELETE FROM country")
+
+
+def test_threads_lose_no_write(warehouse: Warehouse) -> None:
+    def work(number: int) -> None:
+        for step in range(3):
+            with warehouse.write() as connection:
+                connection.execute(ADD, [f"test-{number}-{step}", ""])
+            warehouse.query(COUNT)
+
+    threads = [threading.Thread(target=work, args=[number]) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert count(warehouse) == 12
+
+
+def test_handle_can_be_sent_to_a_process(warehouse: Warehouse) -> None:
+    assert count(pickle.loads(pickle.dumps(warehouse))) == 0
+
+
+@pytest.mark.parametrize("name", ["moved", "it's a [strange] *place", "kind=x"])
+def test_moved_home_reads_its_own_parts(
+    warehouse: Warehouse, logprobs: LogprobRows, tmp_path: Path, name: str
+) -> None:
+    frame = logprobs()
+    write_part(warehouse.home, "item_logprob", "p1", frame)
+    with warehouse.write() as connection:
+        register_parts(connection, [registration("item_logprob", "p1", frame)])
+    moved = Warehouse.open(warehouse.home.rename(tmp_path / name))
+    assert moved.query("SELECT * FROM item_logprob").height == 4
+    assert moved.query("SELECT columns(*)::VARCHAR FROM item_logprob").columns[-1] == "part"
+
+
+def test_home_that_duckdb_cannot_open_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(WarehouseError, match=r"what\? has a question mark.*CULTURESCOPE_HOME"):
+        Warehouse.open(tmp_path / "what?")
+
+
+def test_parameters_are_bound(warehouse: Warehouse) -> None:
+    frame = warehouse.query("SELECT $a AS a, $b AS b", {"a": 1, "b": "'"})
+    assert frame.equals(pl.DataFrame({"a": [1], "b": ["'"]}, schema_overrides={"a": pl.Int32}))
+
+
+def test_missing_file_says_how_to_create_it(tmp_path: Path) -> None:
+    with pytest.raises(WarehouseError, match=r"create it with Warehouse\.open"):
+        Warehouse(tmp_path).query("SELECT 1")
+
+
+def test_damaged_file_says_what_to_do(warehouse: Warehouse) -> None:
+    warehouse.path.write_bytes(b"not a database, but long enough to look like a file" * 1000)
+    with pytest.raises(WarehouseError, match=r"cannot be opened.*move it away"):
+        Warehouse.open(warehouse.home)
+
+
+def test_unreadable_part_says_what_to_do(warehouse: Warehouse) -> None:
+    (warehouse.home / "parts" / "item_logprob" / "broken.parquet").write_bytes(b"PAR1")
+    with pytest.raises(WarehouseError, match=r"broken\.parquet.*verify_parts"):
+        warehouse.query("SELECT * FROM item_logprob")
+
+
+def test_stale_copies_of_killed_writers_are_removed(warehouse: Warehouse) -> None:
+    stale = warehouse.home / f"{warehouse.path.name}.writing-dead"
+    shutil.copy(warehouse.path, stale)
+    stale.with_name(f"{stale.name}.wal").touch()
+    stale.with_name(f"{stale.name}.tmp").mkdir()
+    with warehouse.write():
+        pass
+    assert sorted(os.listdir(warehouse.home)) == [
+        "culturescope.duckdb",
+        "culturescope.duckdb.lock",
+        "parts",
+    ]
+
+
+def test_held_write_lock_says_who_to_look_for(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection_module, "_WRITE_LOCK_PATIENCE_S", 0.05)
+    errors: list[BaseException] = []
+
+    def other() -> None:
+        try:
+            with warehouse.write():
+                pass
+        except WarehouseError as error:
+            errors.append(error)
+
+    with warehouse.write():
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+    assert len(errors) == 1
+    assert "fuser" in str(errors[0])
+
+
+def test_log_of_an_outside_writer_is_never_dropped(warehouse: Warehouse) -> None:
+    warehouse.path.with_name(f"{warehouse.path.name}.wal").write_bytes(b"x")
+    with pytest.raises(WarehouseError, match="outside program.*CHECKPOINT"), warehouse.write():
+        pass

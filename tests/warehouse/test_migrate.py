@@ -1,0 +1,82 @@
+"""Migrations, their guard, views and the comments that everything must have."""
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import warehouse.migrate as migrate_module
+from warehouse import Warehouse, WarehouseError
+from warehouse.migrate import apply_migrations
+
+FIRST = migrate_module._SCHEMA / "001_core.sql"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A copy of the schema folder."""
+    copy = tmp_path / "schema"
+    copy.mkdir()
+    (copy / FIRST.name).write_bytes(FIRST.read_bytes())
+    return copy
+
+
+def test_migrations_are_applied_once_and_in_order(folder: Path) -> None:
+    (folder / "010_last.sql").write_text("INSERT INTO extra VALUES (1)")
+    (folder / "002_extra.sql").write_text("CREATE TABLE extra (a INTEGER)")
+    with duckdb.connect() as connection:
+        apply_migrations(connection, folder)
+        apply_migrations(connection, folder)
+        assert connection.execute("SELECT version FROM migration").fetchall() == [(1,), (2,), (10,)]
+        assert connection.execute("SELECT count(*) FROM extra").fetchone() == (1,)
+
+
+def test_changed_migration_is_refused(folder: Path) -> None:
+    with duckdb.connect() as connection:
+        apply_migrations(connection, folder)
+        (folder / FIRST.name).write_text(FIRST.read_text() + "\n-- changed")
+        with pytest.raises(WarehouseError, match=r"001_core\.sql was changed.*002_<name>\.sql"):
+            apply_migrations(connection, folder)
+
+
+def test_database_of_newer_code_is_refused(folder: Path) -> None:
+    newer = folder / "002_extra.sql"
+    newer.write_text("CREATE TABLE extra (a INTEGER)")
+    with duckdb.connect() as connection:
+        apply_migrations(connection, folder)
+        newer.unlink()
+        with pytest.raises(WarehouseError, match="written by newer code"):
+            apply_migrations(connection, folder)
+
+
+def test_failing_migration_names_its_file(folder: Path) -> None:
+    (folder / "002_bad.sql").write_text("CREATE TABEL x (a INTEGER)")
+    with duckdb.connect() as connection, pytest.raises(WarehouseError, match=r"002_bad\.sql failed"):
+        apply_migrations(connection, folder)
+
+
+def test_badly_named_migration_is_refused(folder: Path) -> None:
+    (folder / "extra.sql").write_text("SELECT 1")
+    with duckdb.connect() as connection, pytest.raises(WarehouseError, match=r"like 002_add_verdict\.sql"):
+        apply_migrations(connection, folder)
+
+
+def test_changed_view_is_created_again(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(migrate_module, "content_hash", lambda _: "other views")
+    Warehouse.open(warehouse.home)
+    assert warehouse.query("SELECT value FROM state WHERE name = 'views'").item() == "other views"
+
+
+def test_every_table_view_and_column_has_a_comment(warehouse: Warehouse) -> None:
+    uncommented = warehouse.query(
+        """
+        SELECT table_name AS name FROM duckdb_tables() WHERE NOT internal AND comment IS NULL
+        UNION ALL
+        SELECT view_name FROM duckdb_views() WHERE NOT internal AND comment IS NULL
+        UNION ALL
+        SELECT table_name || '.' || column_name FROM duckdb_columns() WHERE NOT internal AND comment IS NULL
+        """
+    )
+    assert uncommented["name"].to_list() == []
+    names = warehouse.query("SELECT DISTINCT table_name FROM duckdb_columns() WHERE NOT internal")
+    assert {"metric_value", "item_logprob", "leaderboard_spectral"} <= set(names["table_name"])

@@ -1,0 +1,245 @@
+"""Parts: written whole, checked, registered once, recovered after kills and damage."""
+
+import errno
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+from warehouse import (
+    CorruptPart,
+    Warehouse,
+    WarehouseError,
+    adopt_parts,
+    part_path,
+    read_part,
+    register_parts,
+    registration,
+    verify_parts,
+    write_part,
+)
+from warehouse.storage import is_disk_full
+
+LogprobRows = Callable[..., pl.DataFrame]
+StartPython = Callable[[str, Path], "subprocess.Popen[str]"]
+
+KIND = "item_logprob"
+SHOWN = "SELECT country, item, logprob, part, run_id FROM item_logprob ORDER BY ALL"
+
+FULL_DISK = """
+import pathlib, resource, signal, sys
+import polars as pl
+from warehouse import WarehouseError, write_part
+frame = pl.DataFrame({
+    "request_hash": "q", "run_id": "r", "model": "m", "domain": "d", "question": "q", "country": "FR",
+    "item": pl.Series([str(hash(str(i))) for i in range(50_000)]), "logprob": -1.0, "n_tokens": 1})
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+try:
+    write_part(pathlib.Path(sys.argv[1]), "item_logprob", "big", frame)
+except WarehouseError as error:
+    print(error)
+"""
+
+
+def store(warehouse: Warehouse, name: str, frame: pl.DataFrame, *, replace: bool = False) -> None:
+    write_part(warehouse.home, KIND, name, frame)
+    with warehouse.write() as connection:
+        register_parts(connection, [registration(KIND, name, frame)], replace=replace)
+
+
+def corrupt(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 3 : len(content) // 2] = os.urandom(len(content) // 2 - len(content) // 3)
+    path.write_bytes(content)
+
+
+def test_a_part_comes_back_as_it_was_written(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+    frame = logprobs()
+    path = write_part(warehouse.home, KIND, "p1", frame.reverse().select(sorted(frame.columns)))
+    back = read_part(warehouse.home, KIND, "p1")
+    assert path == part_path(warehouse.home, KIND, "p1")
+    assert back["part"].to_list() == ["p1"] * 4
+    assert back.drop("part").reverse().equals(frame.cast({"logprob": pl.Float32, "n_tokens": pl.Int16}))
+
+
+def test_parts_are_compressed_and_texts_dictionary_encoded(
+    warehouse: Warehouse, logprobs: LogprobRows
+) -> None:
+    path = write_part(warehouse.home, KIND, "p1", logprobs())
+    facts = duckdb.execute(
+        "SELECT path_in_schema, compression, encodings FROM parquet_metadata(?)", [str(path)]
+    )
+    for column, compression, encodings in facts.fetchall():
+        assert compression == "ZSTD"
+        assert "DICTIONARY" in encodings or column == "logprob", column
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda f: f.drop("item"), "columns are"),
+        (lambda f: f.clear(), "it has no rows"),
+        (lambda f: f.with_columns(logprob=pl.lit(float("nan"))), "column logprob: .*empty or NaN"),
+        (lambda f: f.with_columns(item=pl.lit(None)), "column item: .*empty or NaN"),
+        (lambda f: f.with_columns(logprob=pl.lit("much")), "cannot be cast"),
+        (lambda f: f.with_columns(run_id=f["country"]), "column run_id: it must be the same"),
+        (lambda f: pl.concat([f, f]), r"rows repeat at \['FR', 'euro'\]"),
+    ],
+)
+def test_frames_that_are_not_of_the_kind_are_refused(
+    warehouse: Warehouse, logprobs: LogprobRows, change: "LogprobRows", message: str
+) -> None:
+    with pytest.raises(WarehouseError, match=f"part item_logprob/p1.*{message}"):
+        write_part(warehouse.home, KIND, "p1", change(logprobs()))
+    assert os.listdir(warehouse.home / "parts" / KIND) == ["_empty.parquet"]
+
+
+@pytest.mark.parametrize("name", ["_empty", "../p", "", ".p"])
+def test_names_stay_in_the_folder(warehouse: Warehouse, logprobs: LogprobRows, name: str) -> None:
+    with pytest.raises(WarehouseError, match="no name for a part"):
+        write_part(warehouse.home, KIND, name, logprobs())
+
+
+def test_unknown_kind(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+    with pytest.raises(WarehouseError, match="no part kind 'verdict': expected one of"):
+        write_part(warehouse.home, "verdict", "p1", logprobs())
+
+
+def test_full_disk_leaves_no_part(warehouse: Warehouse, start_python: StartPython) -> None:
+    process = start_python(FULL_DISK, warehouse.home)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert "no room to write" in output
+    assert os.listdir(warehouse.home / "parts" / KIND) == ["_empty.parquet"]
+
+
+def test_what_counts_as_a_full_disk() -> None:
+    assert is_disk_full(OSError(errno.ENOSPC, "x"))
+    assert is_disk_full(duckdb.IOException(f"Could not write: {os.strerror(errno.ENOSPC)}"))
+    assert not is_disk_full(OSError(errno.EACCES, "x"))
+
+
+def test_unregistered_rows_never_show(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+    write_part(warehouse.home, KIND, "p1", logprobs())
+    assert warehouse.query(SHOWN).height == 0
+
+
+def test_first_registration_keeps_its_units(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+    store(warehouse, "p1", logprobs("FR IT"))
+    store(warehouse, "p2", logprobs("IT JP", base=-5.0))
+    shown = warehouse.query(SHOWN)
+    assert shown.select("country", "part").unique().sort("country").rows() == [
+        ("FR", "p1"),
+        ("IT", "p1"),
+        ("JP", "p2"),
+    ]
+
+
+def test_refresh_replaces_without_duplicates(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+    store(warehouse, "p1", logprobs("FR IT"))
+    store(warehouse, "p2", logprobs("IT", base=-5.0, run_id="r2"), replace=True)
+    shown = warehouse.query(SHOWN)
+    assert shown.filter(country="IT")["logprob"].to_list() == [-5.0, -6.0]
+    assert shown.filter(country="FR")["part"].to_list() == ["p1", "p1"]
+
+
+def test_same_part_again_is_brought_up_to_date(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+    store(warehouse, "p1", logprobs("FR"))
+    store(warehouse, "p1", logprobs("FR", run_id="r2", base=-3.0))
+    assert warehouse.query(SHOWN).rows() == [
+        ("FR", "euro", -3.0, "p1", "r2"),
+        ("FR", "yen", -4.0, "p1", "r2"),
+    ]
+    assert warehouse.query("SELECT run_id FROM part_unit").item() == "r2"
+
+
+def test_similarity_shows_each_pair_once_and_five_neighbours(warehouse: Warehouse) -> None:
+    codes = ["DE", "ES", "FR", "GB", "IT", "JP", "US"]
+    rows = [(a, b, 1 / (1 + abs(i - j))) for i, a in enumerate(codes) for j, b in enumerate(codes)]
+    frame = pl.DataFrame(rows, schema=["country_a", "country_b", "similarity"], orient="row").with_columns(
+        request_hash=pl.lit("q"), run_id=pl.lit("r"), model=pl.lit("m"), domain=pl.lit("currency")
+    )
+    write_part(warehouse.home, "country_similarity", "s1", frame)
+    with warehouse.write() as connection:
+        register_parts(connection, [registration("country_similarity", "s1", frame)])
+    assert warehouse.query("SELECT * FROM country_similarity").height == 7 * 6 / 2
+    neighbours = warehouse.query(
+        "SELECT rank, neighbour FROM country_neighbour WHERE country = 'ES' ORDER BY rank"
+    )
+    assert neighbours.rows() == [(1, "DE"), (2, "FR"), (3, "GB"), (4, "IT"), (5, "JP")]
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"not parquet at all, and rather longer than that"])
+def test_corrupt_part_is_set_aside_and_the_rest_is_readable(
+    warehouse: Warehouse, logprobs: LogprobRows, content: bytes
+) -> None:
+    store(warehouse, "p1", logprobs("FR"))
+    store(warehouse, "p2", logprobs("IT"))
+    part_path(warehouse.home, KIND, "p2").write_bytes(content)
+    with pytest.raises(CorruptPart, match=r"p2\.parquet is corrupt.*moved to .*quarantine/.*verify_parts"):
+        read_part(warehouse.home, KIND, "p2")
+    assert (warehouse.home / "quarantine" / KIND / "p2.parquet").read_bytes() == content
+    assert warehouse.query(SHOWN)["country"].to_list() == ["FR", "FR"]
+
+
+def test_verify_unregisters_what_is_missing_corrupt_or_short(
+    warehouse: Warehouse, logprobs: LogprobRows
+) -> None:
+    for name, countries in {"good": "FR", "gone": "IT ES", "torn": "JP", "short": "US CA"}.items():
+        store(warehouse, name, logprobs(countries))
+    part_path(warehouse.home, KIND, "gone").unlink()
+    torn = part_path(warehouse.home, KIND, "torn")
+    torn.write_bytes(torn.read_bytes()[:-20])
+    write_part(warehouse.home, KIND, "short", logprobs("US"))
+    found = verify_parts(warehouse)
+    assert found.select("part", "n_units").rows() == [("gone", 2), ("short", 2), ("torn", 1)]
+    assert found["problem"][0] == "the file is missing"
+    assert "('q1', 'CA', 2)" in found["problem"][1]
+    assert "quarantine" in found["problem"][2]
+    assert warehouse.query("SELECT unit FROM part_unit")["unit"].to_list() == ["FR"]
+    assert adopt_parts(warehouse, KIND).adopted == ["short"]
+    assert verify_parts(warehouse).height == 0
+
+
+def test_overwritten_bytes_are_found(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+    store(warehouse, "p1", logprobs("FR IT ES JP US"))
+    corrupt(part_path(warehouse.home, KIND, "p1"))
+    assert verify_parts(warehouse)["part"].to_list() == ["p1"]
+
+
+def test_missing_part_says_what_to_do(warehouse: Warehouse) -> None:
+    with pytest.raises(WarehouseError, match=r"there is no part .*p9\.parquet.*verify_parts"):
+        read_part(warehouse.home, KIND, "p9")
+
+
+def test_adopt_registers_what_a_killed_run_left(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+    store(warehouse, "known", logprobs("FR"))
+    write_part(warehouse.home, KIND, "orphan", logprobs("FR IT", run_id="r2", base=-5.0))
+    write_part(warehouse.home, KIND, "superseded", logprobs("FR"))
+    part_path(warehouse.home, KIND, "broken").write_bytes(b"PAR1")
+    assert adopt_parts(warehouse, KIND) == (["orphan"], ["broken"])
+    units = warehouse.query("SELECT unit, part, run_id, n_rows FROM part_unit ORDER BY unit")
+    assert units.rows() == [("FR", "known", "r1", 2), ("IT", "orphan", "r2", 2)]
+
+
+def test_adopt_writes_only_if_there_is_something(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+    store(warehouse, "known", logprobs("FR"))
+    write_part(warehouse.home, KIND, "superseded", logprobs("FR"))
+    before = warehouse.path.stat().st_ino
+    assert adopt_parts(warehouse, KIND) == ([], [])
+    assert warehouse.path.stat().st_ino == before
+
+
+def test_adopt_removes_old_temporary_files_only(warehouse: Warehouse) -> None:
+    folder = warehouse.home / "parts" / KIND
+    for name, age in {".old.parquet.1.tmp": 7200, ".new.parquet.2.tmp": 0}.items():
+        (folder / name).touch()
+        os.utime(folder / name, (time.time() - age,) * 2)
+    adopt_parts(warehouse, KIND)
+    assert sorted(os.listdir(folder)) == [".new.parquet.2.tmp", "_empty.parquet"]

@@ -1,0 +1,147 @@
+"""Real processes: writers and readers at once, kill -9, a full disk, an outside program."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import warehouse.connection as connection_module
+from warehouse import Warehouse, WarehouseError
+
+StartPython = Callable[[str, Path], "subprocess.Popen[str]"]
+
+COMMITS = 30
+
+WRITER = """
+import os, pathlib, sys
+from warehouse import Warehouse
+warehouse = Warehouse.open(pathlib.Path(sys.argv[1]))
+for step in range(30):
+    with warehouse.write() as connection:
+        for half in "ab":
+            connection.execute("INSERT INTO state VALUES (?, '')", [f"test-{os.getpid()}-{step}-{half}"])
+"""
+READER = """
+import pathlib, sys
+from warehouse import Warehouse
+warehouse = Warehouse.open(pathlib.Path(sys.argv[1]))
+seen = [0]
+while seen[-1] < 120:
+    seen.append(warehouse.query("SELECT count(*) FROM state WHERE name LIKE 'test%'").item())
+assert seen == sorted(seen), seen
+assert all(n % 2 == 0 for n in seen), seen
+"""
+NOTEBOOK = """
+import pathlib, sys, duckdb
+path = pathlib.Path(sys.argv[1]) / "culturescope.duckdb"
+connection = duckdb.connect(str(path), read_only=True)
+print("open", flush=True)
+sys.stdin.read()
+assert connection.execute("SELECT count(*) FROM state WHERE name LIKE 'test%'").fetchone() == (0,)
+"""
+KILLED = """
+import pathlib, sys, time
+from warehouse import Warehouse
+with Warehouse.open(pathlib.Path(sys.argv[1])).write() as connection:
+    connection.execute("INSERT INTO state SELECT 'test' || range, repeat('x', 100) FROM range(200000)")
+    connection.execute(STATEMENT)
+    print("written", flush=True)
+    time.sleep(60)
+"""
+FULL_DISK = """
+import pathlib, resource, signal, sys
+from warehouse import Warehouse, WarehouseError
+warehouse = Warehouse.open(pathlib.Path(sys.argv[1]))
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+limit = int(warehouse.path.stat().st_size * ROOM)
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+try:
+    with warehouse.write() as connection:
+        connection.execute("CREATE TABLE big AS SELECT md5(range::VARCHAR) AS a FROM range(1000000)")
+except WarehouseError as error:
+    print(error)
+"""
+OUTSIDE = """
+import pathlib, sys, duckdb
+connection = duckdb.connect(str(pathlib.Path(sys.argv[1]) / "culturescope.duckdb"))
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_readers_and_writers_at_once(warehouse: Warehouse, start_python: StartPython) -> None:
+    notebook = start_python(NOTEBOOK, warehouse.home)
+    assert notebook.stdout is not None
+    assert notebook.stdout.readline() == "open\n"
+    workers = [start_python(code, warehouse.home) for code in (WRITER, WRITER, READER)]
+    for worker in workers:
+        _, errors = worker.communicate(timeout=120)
+        assert worker.returncode == 0, errors
+    _, errors = notebook.communicate("", timeout=30)
+    assert notebook.returncode == 0, errors
+    rows = warehouse.query("SELECT count(*) FROM state WHERE name LIKE 'test%'").item()
+    assert rows == 2 * COMMITS * 2
+    assert warehouse.query("SELECT count(*) FROM item").item() > 11_000
+
+
+@pytest.mark.parametrize("statement", ["SELECT 1", "COMMIT"], ids=["in transaction", "before publishing"])
+def test_killed_writer_changes_nothing_and_leaves_nothing(
+    warehouse: Warehouse, start_python: StartPython, statement: str
+) -> None:
+    before = warehouse.path.read_bytes()
+    process = start_python(KILLED.replace("STATEMENT", repr(statement)), warehouse.home)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "written\n"
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert warehouse.path.read_bytes() == before
+    assert list(warehouse.home.glob("*.writing-*"))
+    with warehouse.write() as connection:
+        connection.execute("INSERT INTO state VALUES ('test', '')")
+    assert warehouse.query("SELECT count(*) FROM state WHERE name LIKE 'test%'").item() == 1
+    assert sorted(os.listdir(warehouse.home)) == ["culturescope.duckdb", "culturescope.duckdb.lock", "parts"]
+
+
+@pytest.mark.parametrize("room", [0.5, 1.5], ids=["while copying", "while committing"])
+def test_full_disk(warehouse: Warehouse, start_python: StartPython, room: float) -> None:
+    before = warehouse.path.read_bytes()
+    process = start_python(FULL_DISK.replace("ROOM", str(room)), warehouse.home)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert "no room to write" in output
+    assert "MB are needed" in output
+    assert "MB are free" in output
+    assert warehouse.path.read_bytes() == before
+    assert sorted(os.listdir(warehouse.home)) == ["culturescope.duckdb", "culturescope.duckdb.lock", "parts"]
+
+
+def test_outside_program_that_holds_the_file(
+    warehouse: Warehouse, start_python: StartPython, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside = start_python(OUTSIDE, warehouse.home)
+    assert outside.stdout is not None
+    assert outside.stdout.readline() == "open\n"
+    monkeypatch.setattr(connection_module, "_OUTSIDE_WRITER_PATIENCE_S", 0.2)
+    with pytest.raises(WarehouseError, match=r"culturescope\.duckdb open for writing.*duckdb -readonly"):
+        warehouse.query("SELECT 1")
+    with pytest.raises(WarehouseError, match=r"culturescope\.duckdb open for writing"), warehouse.write():
+        pass
+    monkeypatch.setattr(connection_module, "_OUTSIDE_WRITER_PATIENCE_S", 30.0)
+    outside.communicate("")
+    started = time.monotonic()
+    assert warehouse.query("SELECT 1").item() == 1
+    assert time.monotonic() - started < 5
+
+
+def test_two_processes_open_a_fresh_home_at_once(tmp_path: Path, start_python: StartPython) -> None:
+    opening = (
+        "import pathlib, sys; from warehouse import Warehouse; Warehouse.open(pathlib.Path(sys.argv[1]))"
+    )
+    for process in [start_python(opening, tmp_path / "fresh") for _ in range(2)]:
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, errors
+    assert Warehouse.open(tmp_path / "fresh").query("SELECT count(*) FROM migration").item() == 1

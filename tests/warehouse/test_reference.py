@@ -1,0 +1,156 @@
+"""Reference files: what is loaded, what is refused, and how item lists succeed one another."""
+
+import hashlib
+import shutil
+from pathlib import Path
+
+import pytest
+
+import warehouse.reference as reference_module
+from warehouse import Item, Warehouse, WarehouseError, list_hash, replace_item_list
+
+CURRENT = "SELECT item FROM current_item WHERE item_list = ? ORDER BY position"
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the reference folder that the loader reads instead."""
+    copy = tmp_path / "reference"
+    copy.mkdir()
+    for file in reference_module._FOLDER.glob("*.csv"):
+        shutil.copy(file, copy)
+    monkeypatch.setattr(reference_module, "_FOLDER", copy)
+    return copy
+
+
+def replace_line(file: Path, number: int, text: str) -> None:
+    lines = file.read_text().splitlines()
+    lines[number - 1] = text
+    file.write_text("\n".join(lines) + "\n")
+
+
+def test_everything_is_loaded(warehouse: Warehouse) -> None:
+    lists = warehouse.query("SELECT item_list, n_items FROM item_list WHERE is_current ORDER BY 1")
+    assert lists["item_list"].to_list() == [
+        "currencies",
+        "dishes",
+        "holidays",
+        "house_numbers",
+        "languages",
+        "religions",
+    ]
+    for table, rows in {"country": 170, "domain": 9, "question": 27, "metric": 16}.items():
+        found = warehouse.query("SELECT estimated_size FROM duckdb_tables() WHERE table_name = ?", [table])
+        assert found.item() == rows, table
+
+
+def test_cells_are_split_and_empty_ones_are_empty_lists(warehouse: Warehouse) -> None:
+    row = warehouse.query("SELECT * FROM current_item WHERE item = '''Nduja'").row(0, named=True)
+    assert row["ingredients"] == ["pork", "chili pepper", "pork fat"]
+    assert row["code"] is None
+    religion = warehouse.query("SELECT aliases FROM current_item WHERE item = 'Buddhism'")
+    assert "Mahayana Buddhism" in religion.item()
+    number = warehouse.query("SELECT * FROM current_item WHERE item_list = 'house_numbers' AND item = '1'")
+    assert number.row(0, named=True)["countries"] == []
+    assert warehouse.query("SELECT name FROM country WHERE country = 'NA'").item() == "Namibia"
+
+
+def test_list_hash_is_of_the_sorted_items() -> None:
+    assert list_hash(["b", "a"]) == hashlib.sha256(b"a\nb").hexdigest()[:16]
+
+
+def test_changed_file_makes_a_new_version_and_keeps_the_old(warehouse: Warehouse, files: Path) -> None:
+    old = warehouse.query(CURRENT, ["religions"])["item"].to_list()
+    with (files / "religions.csv").open("a") as file:
+        file.write("Pastafarianism,,NZ\n")
+    Warehouse.open(warehouse.home)
+    assert warehouse.query(CURRENT, ["religions"])["item"].to_list() == [*old, "Pastafarianism"]
+    versions = warehouse.query("SELECT is_current FROM item_list WHERE item_list = 'religions' ORDER BY 1")
+    assert versions["is_current"].to_list() == [False, True]
+
+
+def test_corrected_countries_keep_the_hash(warehouse: Warehouse, files: Path) -> None:
+    text = (files / "languages.csv").read_text()
+    (files / "languages.csv").write_text(text.replace("Afrikaans,,NA|ZA,af", "Afrikaans,,ZA,af"))
+    Warehouse.open(warehouse.home)
+    found = warehouse.query("SELECT countries FROM item WHERE item = 'Afrikaans'")
+    assert found["countries"].to_list() == [["ZA"]]
+
+
+def test_scraped_list_stays_current_when_other_files_change(warehouse: Warehouse, files: Path) -> None:
+    identity = replace_item_list(warehouse, "religions", [Item("A", ("a",), ("FR",)), Item("B")], "scraper")
+    with (files / "languages.csv").open("a") as file:
+        file.write("Esperanto,,,eo\n")
+    Warehouse.open(warehouse.home)
+    assert identity == list_hash(["A", "B"])
+    assert warehouse.query(CURRENT, ["religions"])["item"].to_list() == ["A", "B"]
+    assert "Esperanto" in warehouse.query(CURRENT, ["languages"])["item"]
+
+
+def test_going_back_to_an_old_list_makes_it_current_again(warehouse: Warehouse) -> None:
+    first = replace_item_list(warehouse, "religions", [Item("A")], "scraper")
+    replace_item_list(warehouse, "religions", [Item("B")], "scraper")
+    assert replace_item_list(warehouse, "religions", [Item("A")], "scraper") == first
+    assert warehouse.query(CURRENT, ["religions"])["item"].to_list() == ["A"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([], "refused to replace.*by an empty one"),
+        ([Item("A"), Item("")], "row 1, column item: '' is empty"),
+        ([Item(" A")], "outer spaces"),
+        ([Item("A"), Item("B"), Item("A")], "row 2, column item: 'A' repeats .*row 0"),
+        ([Item("A", countries=("FR", "XX"))], r"row 0, column countries: \['XX'\]"),
+    ],
+)
+def test_bad_scrapes_are_refused_and_change_nothing(
+    warehouse: Warehouse, rows: list[Item], message: str
+) -> None:
+    before = warehouse.path.read_bytes()
+    with pytest.raises(WarehouseError, match=message):
+        replace_item_list(warehouse, "religions", rows, "scraper")
+    assert warehouse.path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "text", "message"),
+    [
+        ("countries.csv", 1, "country,name", r"countries\.csv, line 1: columns are .*expected"),
+        (
+            "countries.csv",
+            3,
+            "AF,AFG,Afghanistan,Asia,,1",
+            r"countries\.csv, line 3, column subregion: .*empty",
+        ),
+        (
+            "countries.csv",
+            3,
+            "AF,AFG,Afghanistan,Asia,South,many",
+            "line 3, column population: 'many' is not",
+        ),
+        ("countries.csv", 3, "AE,AFG,Afghanistan,Asia,South,1", "line 3, column country: .*line 2 already"),
+        ("countries.csv", 3, "AF,AFG", r"countries\.csv, line 3: 2 cells under 6 columns"),
+        ("countries.csv", 3, 'AF,AFG,"Afghanistan,Asia,South,1', r"countries\.csv, line \d+: not a CSV file"),
+        (
+            "metrics.csv",
+            2,
+            "spectral,m,M,u,0,1,up,d,none,never,s",
+            r"metrics\.csv does not fit the table metric",
+        ),
+        ("languages.csv", 1, "item,countries", r"languages\.csv, line 1: columns are"),
+        (
+            "languages.csv",
+            2,
+            "Afar,,DJ|QQ,aa",
+            r"languages\.csv, line 2, column countries: \['QQ'\] of 'Afar'",
+        ),
+        ("languages.csv", 3, "Afar,,DJ,aa", r"line 3, column item: 'Afar' repeats .*languages\.csv, line 2"),
+    ],
+)
+def test_wrong_cells_are_named(
+    warehouse: Warehouse, files: Path, file: str, line: int, text: str, message: str
+) -> None:
+    replace_line(files / file, line, text)
+    with pytest.raises(WarehouseError, match=message):
+        Warehouse.open(warehouse.home)

@@ -1,0 +1,5 @@
+-- Items of one list that differ in case or accents of encoding only: their probability would be split.
+SELECT list_hash, list(item) AS items
+FROM item
+GROUP BY list_hash, nfc_normalize(lower(trim(item)))
+HAVING count(*) > 1;

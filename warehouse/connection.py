@@ -1,0 +1,236 @@
+"""The warehouse file: readers never wait, writers replace it whole.
+
+DuckDB admits one writing process and then no readers, so the published file is never opened for writing. A
+writer changes a private copy and renames it over the published one; a reader keeps the version that it
+opened.
+"""
+
+import fcntl
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+from uuid import uuid4
+
+import duckdb
+import polars as pl
+from filelock import FileLock, Timeout
+
+from warehouse.home import WarehouseError
+from warehouse.home import home as default_home
+from warehouse.migrate import bring_up_to_date, is_up_to_date
+from warehouse.part_kinds import create_empty_parts
+from warehouse.storage import disk_full_error, is_disk_full, publish
+
+__all__ = ["Warehouse"]
+
+_FILE = "culturescope.duckdb"
+_OUTSIDE_WRITER_PATIENCE_S = 30.0
+_WRITE_LOCK_PATIENCE_S = 600.0
+_FIRST_RETRY_S, _LONGEST_RETRY_S = 0.02, 1.0
+
+_writing = threading.local()  # .paths: the files that this thread is writing
+
+
+class Warehouse:
+    """A handle on one home folder. It holds no connection: share it among threads, send it to processes."""
+
+    def __init__(self, home: Path) -> None:
+        """Use `Warehouse.open`, which also makes the file current."""
+        self.home = home
+        self.path = home / _FILE
+
+    @classmethod
+    def open(cls, home: Path | None = None) -> "Warehouse":
+        """The warehouse in `home` (default: `warehouse.home()`), its schema, data and views made current.
+
+        Writes only if something differs from what the file has: the migrations, a reference CSV file, a view
+        or the folder that it is in. Raises WarehouseError if it cannot be made current.
+        """
+        folder = default_home() if home is None else home.expanduser().resolve()
+        if "?" in str(folder):
+            raise WarehouseError(
+                f"{folder} has a question mark, which DuckDB takes for the start of options. Set "
+                f"CULTURESCOPE_HOME to a folder without one."
+            )
+        folder.mkdir(parents=True, exist_ok=True)
+        create_empty_parts(folder)
+        warehouse = cls(folder)
+        if not warehouse._is_up_to_date():
+            with warehouse.write() as connection:
+                bring_up_to_date(connection, folder)
+        return warehouse
+
+    @contextmanager
+    def read(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A read-only connection to the newest published version, which it keeps until it is closed.
+
+        Waits up to 30 s for an outside program that has the file open for writing, then raises
+        WarehouseError.
+        """
+        connection = self._connect_for_reading()
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    @contextmanager
+    def write(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection inside one transaction, published as a whole when the block ends without an error.
+
+        Writers take turns across threads and processes (10 minutes' patience). On any error, kill -9 or power
+        cut the published file is as before. Keep model work out of the block: others wait. Raises
+        WarehouseError for a write inside a write, a lock that stays held, an outside writer or a full disk.
+        """
+        with self._turn_to_write():
+            self._remove_leftovers()
+            temporary = self.home / f"{_FILE}.writing-{uuid4().hex}"
+            try:
+                self._copy_published(temporary)
+                # One thread: writes are small, and starting DuckDB's pool costs more than it saves.
+                connection = duckdb.connect(str(temporary), config={"threads": 1})
+                try:
+                    connection.begin()
+                    yield connection
+                    connection.commit()
+                    connection.execute("CHECKPOINT")
+                finally:
+                    connection.close()
+                publish(temporary, self.path)
+            except BaseException as error:
+                self._remove_leftovers()
+                if is_disk_full(error):
+                    # The copy, and at most as much again for its log until the checkpoint.
+                    raise disk_full_error(self.path, 2 * self._size()) from error
+                raise
+
+    def query(self, sql: str, params: Sequence[object] | Mapping[str, object] | None = None) -> pl.DataFrame:
+        """The result of a read-only `sql`, its values bound from `params` (`?` or `$name`).
+
+        Raises WarehouseError if a Parquet part cannot be read, otherwise DuckDB's own errors.
+        """
+        with self.read() as connection:
+            try:
+                return connection.execute(sql, params).pl()
+            except duckdb.Error as error:
+                if ".parquet" not in str(error):
+                    raise
+                raise WarehouseError(
+                    f"a part under {self.home / 'parts'} cannot be read: {error}. Run "
+                    f"warehouse.verify_parts(warehouse): it moves broken parts to quarantine/, and the next "
+                    f"run does their work again."
+                ) from error
+
+    def _is_up_to_date(self) -> bool:
+        if not self.path.exists():
+            return False
+        with self.read() as connection:
+            return is_up_to_date(connection, self.home)
+
+    def _connect_for_reading(self) -> duckdb.DuckDBPyConnection:
+        if not self.path.exists():
+            raise WarehouseError(f"there is no warehouse at {self.path}: create it with Warehouse.open().")
+        for _ in self._while_held_outside():
+            # Attached to a private in-memory database, because connect(path) returns a cached instance, and
+            # so an old version, while anybody in this process still reads one. Spills go to the system's
+            # temporary folder: the default for in-memory databases is the working directory.
+            spill = Path(tempfile.gettempdir()) / f"culturescope-{uuid4().hex}"
+            connection = duckdb.connect(":memory:", config={"temp_directory": str(spill)})
+            try:
+                connection.execute(_ATTACH.replace("{path}", str(self.path).replace("'", "''")))
+                connection.execute("USE culturescope")
+                return connection
+            except duckdb.Error as error:
+                connection.close()
+                if "Could not set lock" not in str(error):
+                    raise WarehouseError(
+                        f"{self.path} cannot be opened: {error}. If it is damaged, move it away: "
+                        f"Warehouse.open() makes a new one and adopt_parts() registers the parts again."
+                    ) from error
+        raise self._held_outside()
+
+    @contextmanager
+    def _turn_to_write(self) -> Iterator[None]:
+        """Hold the inter-process write lock. The kernel releases it when a writer is killed."""
+        mine: set[Path] = _writing.__dict__.setdefault("paths", set())
+        if self.path in mine:
+            raise WarehouseError(
+                f"write() inside write() on {self.path}: it would wait for itself. Use the outer connection."
+            )
+        lock = FileLock(self.home / f"{_FILE}.lock", timeout=_WRITE_LOCK_PATIENCE_S, poll_interval=0.01)
+        try:
+            lock.acquire()
+        except Timeout as error:
+            raise WarehouseError(
+                f"another process has been writing to {self.path} for {_WRITE_LOCK_PATIENCE_S:.0f} s. See "
+                f"who holds {lock.lock_file} (fuser {lock.lock_file}), end it and run again."
+            ) from error
+        mine.add(self.path)
+        try:
+            yield
+        finally:
+            mine.remove(self.path)
+            lock.release()
+
+    def _remove_leftovers(self) -> None:
+        """Delete private copies: whoever holds the write lock is the only live writer."""
+        for leftover in self.home.glob(f"{_FILE}.writing-*"):
+            if leftover.is_dir():
+                shutil.rmtree(leftover)
+            else:
+                leftover.unlink()
+
+    def _copy_published(self, target: Path) -> None:
+        """Copy the published file, if there is one yet, while no outside program can change it."""
+        if not self.path.exists():
+            return
+        for _ in self._while_held_outside():
+            with self.path.open("rb") as source:
+                if not _lock_shared(source):
+                    continue
+                log = self.path.with_name(f"{_FILE}.wal")
+                if log.exists():
+                    raise WarehouseError(
+                        f"{log} exists: an outside program wrote to {self.path} and did not finish. Keep its "
+                        f"changes with `duckdb {self.path} -c CHECKPOINT`, or drop them by deleting "
+                        f"{log.name}."
+                    )
+                with target.open("xb") as copy:
+                    shutil.copyfileobj(source, copy, 1 << 20)
+                return
+        raise self._held_outside()
+
+    def _while_held_outside(self) -> Iterator[None]:
+        """Yield once per attempt, pausing longer each time, until patience with the outside program ends."""
+        deadline = time.monotonic() + _OUTSIDE_WRITER_PATIENCE_S
+        pause = _FIRST_RETRY_S
+        yield
+        while time.monotonic() < deadline:
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_RETRY_S)
+            yield
+
+    def _held_outside(self) -> WarehouseError:
+        return WarehouseError(
+            f"another program has had {self.path} open for writing for {_OUTSIDE_WRITER_PATIENCE_S:.0f} s. "
+            f"Close it there, and open it read-only instead: `duckdb -readonly {self.path}`."
+        )
+
+    def _size(self) -> int:
+        return self.path.stat().st_size if self.path.exists() else 0
+
+
+_ATTACH = "ATTACH '{path}' AS culturescope (READ_ONLY)"  # ATTACH takes no parameters
+
+
+def _lock_shared(file: BinaryIO) -> bool:
+    """Take the POSIX lock of a reader, which DuckDB's own write lock excludes. False if a writer has it."""
+    try:
+        fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True

@@ -1,0 +1,123 @@
+"""Make a database current: migrations once and in order, changed reference files, the views.
+
+A view that is no longer wanted is dropped by a migration.
+"""
+
+import hashlib
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+
+from warehouse.home import WarehouseError
+from warehouse.reference import load_reference, reference_state
+from warehouse.state import content_hash, read_state, write_state
+
+__all__ = ["apply_migrations", "bring_up_to_date", "is_up_to_date"]
+
+_FOLDER = Path(__file__).resolve().parent
+_SCHEMA, _VIEWS = _FOLDER / "schema", _FOLDER / "views"
+
+
+def is_up_to_date(connection: duckdb.DuckDBPyConnection, home: Path) -> bool:
+    """Whether `bring_up_to_date` would change nothing. Raises WarehouseError as `apply_migrations`."""
+    if _pending(connection, _SCHEMA):
+        return False
+    stored = read_state(connection)
+    wanted = _views_state(home) | reference_state()
+    return all(stored.get(name) == value for name, value in wanted.items())
+
+
+def bring_up_to_date(connection: duckdb.DuckDBPyConnection, home: Path) -> None:
+    """Apply what is missing, inside the caller's transaction. Raises WarehouseError naming the wrong file."""
+    apply_migrations(connection)
+    load_reference(connection)
+    _create_views(connection, home)
+
+
+def apply_migrations(connection: duckdb.DuckDBPyConnection, folder: Path = _SCHEMA) -> None:
+    """Apply the files of `folder` (NNN_name.sql) that the table `migration` does not have, in order.
+
+    Raises WarehouseError if an applied file has changed or is gone, or if one fails.
+    """
+    for file in _pending(connection, folder):
+        try:
+            connection.execute(file.read_text(encoding="utf-8"))
+        except duckdb.Error as error:
+            raise WarehouseError(
+                f"migration {file} failed: {error}. The database is as before; correct the file."
+            ) from error
+        connection.execute(
+            "INSERT INTO migration VALUES (?, ?, ?, ?)",
+            [_version(file), file.name, _sha256(file), datetime.now(UTC).replace(tzinfo=None)],
+        )
+
+
+def _pending(connection: duckdb.DuckDBPyConnection, folder: Path) -> list[Path]:
+    """The migration files still to apply, in order, after checking those applied."""
+    files = {_version(file): file for file in sorted(folder.glob("*.sql"))}
+    applied = _applied(connection)
+    for version, (name, sha256) in applied.items():
+        if version not in files:
+            raise WarehouseError(
+                f"the database has migration {name}, which {folder} lacks: it was written by newer code. "
+                f"Update the checkout, or set CULTURESCOPE_HOME to another folder."
+            )
+        if _sha256(files[version]) != sha256:
+            raise WarehouseError(
+                f"{files[version]} was changed after it had been applied to the database. Restore it (git "
+                f"checkout) and put the change into a new file, {max(files) + 1:03d}_<name>.sql."
+            )
+    return [file for version, file in files.items() if version not in applied]
+
+
+def _applied(connection: duckdb.DuckDBPyConnection) -> dict[int, tuple[str, str]]:
+    """version -> (name, sha256) of the migrations that the database has had; none in a new one."""
+    known = connection.execute(
+        "SELECT 1 FROM duckdb_tables() WHERE table_name = 'migration' AND database_name = current_database()"
+    ).fetchone()
+    if known is None:
+        return {}
+    rows = connection.execute("SELECT version, name, sha256 FROM migration ORDER BY version").fetchall()
+    return {version: (name, sha256) for version, name, sha256 in rows}
+
+
+def _create_views(connection: duckdb.DuckDBPyConnection, home: Path) -> None:
+    """(Re-)create all views with the absolute path of the parts, if they or the path have changed."""
+    wanted = _views_state(home)
+    stored = read_state(connection)
+    if all(stored.get(name) == value for name, value in wanted.items()):
+        return
+    parts = _glob_literal(home / "parts")
+    for file in _view_files():
+        try:
+            connection.execute(file.read_text(encoding="utf-8").replace("{parts}", parts))
+        except duckdb.Error as error:
+            raise WarehouseError(f"view {file} cannot be created: {error}. Correct the file.") from error
+    write_state(connection, wanted)
+
+
+def _views_state(home: Path) -> dict[str, str]:
+    return {"home": str(home), "views": content_hash(_view_files())}
+
+
+def _view_files() -> list[Path]:
+    """In order of their names, which begin with a number: a view may use those before it."""
+    return sorted(_VIEWS.glob("*.sql"))
+
+
+def _glob_literal(path: Path) -> str:
+    """`path` inside a quoted SQL glob: a view's text takes no parameters, so it is escaped here."""
+    escaped = "".join(f"[{character}]" if character in "*?[" else character for character in str(path))
+    return escaped.replace("'", "''")
+
+
+def _version(file: Path) -> int:
+    number = file.name.split("_")[0]
+    if not number.isdigit():
+        raise WarehouseError(f"{file} is no migration: its name must be like 002_add_verdict.sql.")
+    return int(number)
+
+
+def _sha256(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()

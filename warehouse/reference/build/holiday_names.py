@@ -1,0 +1,170 @@
+"""Build holidays.csv: the world's distinct holidays, from the PyPI package `holidays`.
+
+It asks the package for every country and territory it knows, with all subdivisions and
+categories, in `YEARS`, takes the English name of each day and
+
+1. splits days that carry several holidays, and cuts what is said about the day and not the
+   holiday: "(observed)", "Day off for ...", "Monday following ...", "... Joint Holiday";
+2. drops what no person would call a holiday: generic names ("Public Holiday"), school breaks,
+   elections, funerals and other events of one year (each with its reason in the count);
+3. merges spellings of one name (case, punctuation, "Labour"/"Labor", a final "Day") and the
+   pairs in holiday_merges.csv; the spelling found in most countries becomes the item.
+
+`countries` are those of the 170 that observed it in `SINCE` or later. It is empty for a
+holiday that was abolished, or that only a territory or a smaller state has.
+
+Run: python holiday_names.py   (after countries.py)
+"""
+
+import re
+import warnings
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+
+import holidays
+from tables import BUILD, Row, country_codes, fold, join, read_table, write_table
+
+YEARS = range(1980, 2031)
+SINCE = 2020
+LONGEST = 70
+
+SEPARATOR = re.compile(r"; | / ")
+
+# What surrounds the name of a holiday and is not part of it.
+DECORATION = re.compile(
+    r"\s*\([^)]*\)|\s*\[[^]]*\]"
+    r"|^(the )?(first |second )?(working day|weekday|day|monday|friday)"
+    r" (after|before|following|preceding) (the )?"
+    r"|^the (second|third|fourth|fifth) day of (the )?"
+    r"|^(second|third|fourth|fifth|sixth) day of (?=lunar)|^29 of "
+    r"|^(day off|alternative holiday|bridge holiday|compensatory rest day) for (the )?"
+    r"| (joint|extended) holiday$|(?<=day) holiday$| day transfer$"
+    r"|(?<=eid al-fitr) second day$"
+    r"| - (100th anniversary|last lap)$|, (day of|the|anniversary|patron|robe|svenska)\b.*$"
+    r"|^solemnity of |^late (?!summer)",
+    re.IGNORECASE,
+)
+
+# Reason -> names that are dropped, searched anywhere in the cleaned name.
+DROPPED = {
+    "generic": r"^(half-day )?(additional|special|temporary|declared|bridge|substitute|public"
+    r"|bank|official|state|national|may|new year)( special| public| bank| sector)* holidays?$"
+    r"|^(additional|pre-holiday|day off|squeeze day|lao year-end)\b|public holiday|^official hol"
+    r"|replacement|in-lieu|closing day|decree"
+    r"|^(non-working|government|festival|happy|big) (day|holiday)$",
+    "school break": r"\b(break|school|term \d)\b",
+    "election or census": r"\b(elections?|by-elections|polling|census)\b",
+    "event of one time": r"\b(funeral|burial|mourning (day )?for|memorial service|visit|lockdown"
+    r"|inauguration (ceremony|day)|summit|jubilee|wedding|marriage|enthronement|y2k|world cup"
+    r"|afcon|african cup|iihf|malaysia cup|sea games|canonization|beatification|bicentenary"
+    r"|centenary|centennial|millennium|installation of the \d+th|cremation|proclamation ceremony"
+    r"|song and dance celebration|coronation of charles|return from medical|sg50)\b"
+    r"|\b\d+(st|nd|rd|th) anniversary\b",
+}
+
+# Words that do not tell two holidays apart, and spellings of one word.
+FILLER = {"the", "of", "and", "for", "a", "day", "holiday", "feast"}
+# (Japan's Culture Day and Costa Rica's Cultures Day are two holidays.)
+SAME_WORD = {"labour": "labor", "st": "saint"}
+PLURAL = re.compile(r"(?<=\w{3})(?<!culture)s$")
+
+
+@dataclass
+class Found:
+    """One cleaned name: where and when it is observed."""
+
+    last_year: dict[str, int] = field(default_factory=dict)
+    years: set[int] = field(default_factory=set)
+    raw: set[str] = field(default_factory=set)
+
+
+def clean(name: str) -> str:
+    """Return the name of the holiday without its decorations."""
+    before = ""
+    while before != name:
+        before, name = name, DECORATION.sub("", name).replace("’", "'").strip(" -")
+    return name[:1].upper() + name[1:]
+
+
+def collect() -> dict[str, Found]:
+    """Ask the package for every day and return the cleaned names."""
+    warnings.simplefilter("ignore")
+    found: dict[str, Found] = defaultdict(Found)
+    for code in sorted(holidays.list_supported_countries(include_aliases=False)):
+        entity = getattr(holidays, code)
+        language = "en_US" if "en_US" in entity.supported_languages else None
+        for subdivision in (None, *entity.subdivisions):
+            days = holidays.country_holidays(
+                code,
+                subdiv=subdivision,
+                years=YEARS,
+                language=language,
+                categories=entity.supported_categories,
+            )
+            for day, names in days.items():
+                for raw in SEPARATOR.split(names):
+                    entry = found[clean(raw)]
+                    entry.last_year[code] = max(day.year, entry.last_year.get(code, 0))
+                    entry.years.add(day.year)
+                    entry.raw.add(raw)
+    return found
+
+
+def reason_to_drop(name: str, entry: Found) -> str:
+    """Return why a name is no holiday a person would give, or an empty string."""
+    for reason, pattern in DROPPED.items():
+        if re.search(pattern, name, re.IGNORECASE):
+            return reason
+    if len(entry.years) == 1:
+        return "observed in one year only"
+    return "longer than a name" if len(name) > LONGEST else ""
+
+
+def key(name: str) -> str:
+    """Return what two spellings of one holiday have in common: its telling words, sorted."""
+    words = [PLURAL.sub("", word) for word in fold(name).split()]
+    words = [SAME_WORD.get(word, word) for word in words]
+    telling = set(words) - FILLER
+    return " ".join(sorted(telling or set(words)))
+
+
+def merge(found: dict[str, Found]) -> list[Row]:
+    """Group the spellings of each holiday and return one row for each group."""
+    ours = set(country_codes())
+    chosen = {key(line["name"]): line["item"] for line in read_table(BUILD / "holiday_merges.csv")}
+    groups: dict[str, list[str]] = defaultdict(list)
+    for name in found:
+        groups[key(chosen.get(key(name), name))].append(name)
+    rows = []
+    for names in groups.values():
+        names.sort(key=lambda name: (-len(found[name].last_year), -len(found[name].raw), name.swapcase()))
+        last_years = [pair for name in names for pair in found[name].last_year.items()]
+        observers = {code for code, year in last_years if year >= SINCE}
+        item = next((chosen[key(name)] for name in names if key(name) in chosen), names[0])
+        rows.append(
+            {
+                "item": item,
+                "aliases": join(set(names) - {item}),
+                "countries": join(observers & ours),
+            }
+        )
+    return rows
+
+
+def main() -> None:
+    """Write holidays.csv."""
+    found = collect()
+    dropped = {name: reason_to_drop(name, entry) for name, entry in found.items()}
+    kept = {name: entry for name, entry in found.items() if not dropped[name]}
+    for reason, count in sorted(Counter(dropped.values()).items()):
+        print(f"{count:5} names {'dropped: ' + reason if reason else 'kept'}")
+    rows = merge(kept)
+    print(f"{len(kept) - len(rows):5} spellings merged")
+    missing = set(country_codes()) - {code for r in rows for code in r["countries"].split("|")}
+    print("countries without a holiday:", join(missing) or "none")
+    columns = ["item", "aliases", "countries"]
+    print("holidays.csv:", write_table("holidays.csv", columns, rows), "rows")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,22 @@
+CREATE OR REPLACE VIEW leaderboard AS
+SELECT r.evaluation, r.config_hash, r.profile, r.model, r.is_null, v.metric, v.value, v.ci_low, v.ci_high,
+    v.null_value, v.n_scored, v.n_unscored, r.run_id, r.finished_at
+FROM latest_run AS r
+JOIN metric_value AS v USING (run_id)
+WHERE v.slice_kind = 'overall';
+
+COMMENT ON VIEW leaderboard IS 'The overall numbers of all evaluations, long: newest finished run of each model and configuration. Compare within one config_hash only.';
+COMMENT ON COLUMN leaderboard.evaluation IS 'Name of the evaluation.';
+COMMENT ON COLUMN leaderboard.config_hash IS 'Models may be compared if this is equal.';
+COMMENT ON COLUMN leaderboard.profile IS 'Run profile that set the parameters.';
+COMMENT ON COLUMN leaderboard.model IS 'Model.';
+COMMENT ON COLUMN leaderboard.is_null IS 'Whether it is a null baseline that knows nothing, not a model.';
+COMMENT ON COLUMN leaderboard.metric IS 'Metric: metric.metric of the evaluation.';
+COMMENT ON COLUMN leaderboard.value IS 'The number; NULL if unscored (metric_value.unscored_reason).';
+COMMENT ON COLUMN leaderboard.ci_low IS 'Lower end of the 95 % bootstrap interval.';
+COMMENT ON COLUMN leaderboard.ci_high IS 'Upper end of the 95 % bootstrap interval.';
+COMMENT ON COLUMN leaderboard.null_value IS 'What a model that knows nothing scores.';
+COMMENT ON COLUMN leaderboard.n_scored IS 'Points that the value rests on.';
+COMMENT ON COLUMN leaderboard.n_unscored IS 'Points that could not be scored.';
+COMMENT ON COLUMN leaderboard.run_id IS 'Run: run.run_id.';
+COMMENT ON COLUMN leaderboard.finished_at IS 'When the run ended (UTC).';

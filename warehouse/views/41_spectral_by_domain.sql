@@ -1,0 +1,42 @@
+CREATE OR REPLACE VIEW spectral_by_domain AS
+WITH wide AS (
+    SELECT r.config_hash, r.model, r.is_null, r.run_id, v.slice AS question,
+        any_value(v.value) FILTER (v.metric = 'effective_rank') AS effective_rank,
+        any_value(v.ci_low) FILTER (v.metric = 'effective_rank') AS er_ci_low,
+        any_value(v.ci_high) FILTER (v.metric = 'effective_rank') AS er_ci_high,
+        any_value(v.value) FILTER (v.metric = 'spectral_gap_ratio') AS spectral_gap_ratio,
+        any_value(v.ci_low) FILTER (v.metric = 'spectral_gap_ratio') AS sr_ci_low,
+        any_value(v.ci_high) FILTER (v.metric = 'spectral_gap_ratio') AS sr_ci_high,
+        any_value(if(v.value = 1, 'H', 'L')) FILTER (v.metric = 'er_high' AND v.value IS NOT NULL)
+            || any_value(if(v.value = 1, 'H', 'L')) FILTER (v.metric = 'sr_high' AND v.value IS NOT NULL)
+            AS er_sr_category
+    FROM latest_run AS r
+    JOIN metric_value AS v USING (run_id)
+    WHERE r.evaluation = 'spectral' AND v.slice_kind = 'question'
+    GROUP BY ALL
+)
+SELECT w.config_hash, w.model, w.is_null, q.domain, w.question, w.effective_rank, w.er_ci_low, w.er_ci_high,
+    w.spectral_gap_ratio, w.sr_ci_low, w.sr_ci_high, w.er_sr_category, d.human_category, d.human_score,
+    w.er_sr_category = d.human_category AS correct, w.run_id
+FROM wide AS w
+JOIN question AS q USING (question)
+JOIN domain AS d USING (domain)
+ORDER BY w.config_hash, w.is_null, w.model, d.human_score, w.question;
+
+COMMENT ON VIEW spectral_by_domain IS 'Spectrum and category of every question, beside what people expect; newest finished run of each configuration and model.';
+COMMENT ON COLUMN spectral_by_domain.config_hash IS 'Models may be compared if this is equal.';
+COMMENT ON COLUMN spectral_by_domain.model IS 'Model.';
+COMMENT ON COLUMN spectral_by_domain.is_null IS 'Whether it is a null baseline that knows nothing, not a model.';
+COMMENT ON COLUMN spectral_by_domain.domain IS 'Domain: domain.domain.';
+COMMENT ON COLUMN spectral_by_domain.question IS 'Question: question.question.';
+COMMENT ON COLUMN spectral_by_domain.effective_rank IS 'Effective rank (ER): number of equally strong patterns; NULL if unscored.';
+COMMENT ON COLUMN spectral_by_domain.er_ci_low IS 'Lower end of the 95 % bootstrap interval of effective_rank.';
+COMMENT ON COLUMN spectral_by_domain.er_ci_high IS 'Upper end of the 95 % bootstrap interval of effective_rank.';
+COMMENT ON COLUMN spectral_by_domain.spectral_gap_ratio IS 'Spectral gap ratio (SR): first over second eigenvalue; NULL if unscored.';
+COMMENT ON COLUMN spectral_by_domain.sr_ci_low IS 'Lower end of the 95 % bootstrap interval of spectral_gap_ratio.';
+COMMENT ON COLUMN spectral_by_domain.sr_ci_high IS 'Upper end of the 95 % bootstrap interval of spectral_gap_ratio.';
+COMMENT ON COLUMN spectral_by_domain.er_sr_category IS 'Category of the model: H or L for the metric er_high, then for sr_high; NULL if either is unscored.';
+COMMENT ON COLUMN spectral_by_domain.human_category IS 'Category that people expect.';
+COMMENT ON COLUMN spectral_by_domain.human_score IS 'Mean rank that people gave the domain; low means common across countries.';
+COMMENT ON COLUMN spectral_by_domain.correct IS 'Whether the two categories are equal; NULL if unscored.';
+COMMENT ON COLUMN spectral_by_domain.run_id IS 'Run: run.run_id.';
