@@ -12,11 +12,6 @@ from tasks.engines import embedded
 REPOSITORY = Path(__file__).parent.parent
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Markers that select what to run."""
-    config.addinivalue_line("markers", "slow: loads a model or starts a server (tens of seconds)")
-
-
 @pytest.fixture(scope="session")
 def models_cache() -> Path:
     """Where embedded models are prepared once and kept between runs."""

@@ -35,7 +35,7 @@ WHERE part_unit.part = excluded.part OR $replace
 """
 
 
-class CorruptPart(WarehouseError):
+class CorruptPart(WarehouseError):  # noqa: N818 - "raise CorruptPart" says it all
     """A part cannot be read, or is not what its kind declares. It has been moved to quarantine/."""
 
 

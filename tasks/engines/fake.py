@@ -26,7 +26,7 @@ class FakeOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    delay: float = Field(0.0, ge=0, description="seconds that every call of score and generate takes")
+    delay: float = Field(default=0.0, ge=0, description="seconds that every call of score and generate takes")
 
 
 class FakeEngine:

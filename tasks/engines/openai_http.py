@@ -29,13 +29,13 @@ class HttpOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    max_concurrency: int = Field(8, ge=1, description="requests under way at once")
-    timeout: float = Field(120.0, gt=0, description="seconds that one try of one request may take")
+    max_concurrency: int = Field(default=8, ge=1, description="requests under way at once")
+    timeout: float = Field(default=120.0, gt=0, description="seconds that one try of one request may take")
     max_retries: int = Field(
-        5, ge=0, description="further tries after 408, 409, 429, 5xx and lost connections"
+        default=5, ge=0, description="further tries after 408, 409, 429, 5xx and lost connections"
     )
     token_limit_field: Literal["max_tokens", "max_completion_tokens"] = Field(
-        "max_tokens", description="OpenAI's reasoning models want max_completion_tokens"
+        default="max_tokens", description="OpenAI's reasoning models want max_completion_tokens"
     )
     extra_body: dict[str, Any] = Field(default_factory=dict, description="further fields of every request")
 
@@ -142,7 +142,7 @@ class OpenAIGenerator:
             case openai.BadRequestError() | openai.UnprocessableEntityError():
                 text = (
                     f"{at} rejected a request for {model!r} ({error.status_code}: {error.message}): check "
-                    "the length of the prompt, max_tokens, and whether the server supports seed and json_schema"
+                    "the prompt's length, max_tokens, and whether the server supports seed and json_schema"
                 )
             case openai.APITimeoutError():
                 text = (

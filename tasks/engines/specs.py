@@ -38,15 +38,19 @@ class EngineSpec(BaseModel):
     name: str = Field(description="what leaderboards call the model")
     kind: Literal["packed_trie", "vllm", "openai", "fake"] = "packed_trie"
     model: str = Field(description="Hugging Face id, local folder, embedded:<name>, or a served model's id")
-    revision: str | None = Field(None, description="commit, tag or branch of a Hugging Face model")
+    revision: str | None = Field(default=None, description="commit, tag or branch of a Hugging Face model")
     dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"
-    device: str = Field("auto", description="auto, cpu, cuda, cuda:1 …")
+    device: str = Field(default="auto", description="auto, cpu, cuda, cuda:1 …")
     prompt_style: Literal["auto", "chat", "base"] = Field(
-        "auto", description="auto: chat if the tokenizer has a chat template, else base"
+        default="auto", description="auto: chat if the tokenizer has a chat template, else base"
     )
-    base_url: str | None = Field(None, description="openai: the server's address, e.g. http://host:8000/v1")
-    api_key_env: str = Field("OPENAI_API_KEY", description="openai: the variable that holds the key")
-    batch_tokens: int = Field(4096, ge=64, description="token positions per forward pass (bounds memory)")
+    base_url: str | None = Field(
+        default=None, description="openai: the server's address, e.g. http://host:8000/v1"
+    )
+    api_key_env: str = Field(default="OPENAI_API_KEY", description="openai: the variable that holds the key")
+    batch_tokens: int = Field(
+        default=4096, ge=64, description="token positions per forward pass (bounds memory)"
+    )
     options: dict[str, Any] = Field(default_factory=dict, description="passed to the engine as they are")
 
     def identity(self) -> dict[str, Any]:
@@ -91,7 +95,7 @@ def read_spec(path: Path) -> EngineSpec:
     """Read one spec file; its stem is the default name.
 
     Raises:
-        EngineError: not there, not TOML, or a field is unknown or of the wrong kind; names the file and the field.
+        EngineError: not there, not TOML, or a field is unknown or wrong; names the file and the field.
     """
     try:
         return EngineSpec(**{"name": path.stem, **tomllib.loads(path.read_text(encoding="utf-8"))})

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from markupsafe import Markup
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from scipy.cluster.hierarchy import dendrogram, linkage
@@ -72,10 +73,14 @@ def cluster(matrix: Matrix) -> Tree:
     )
 
 
-def similarity_heatmap(matrix: Matrix, tree: Tree, regions: dict[str, str], name: str) -> Markup:
+def similarity_heatmap(
+    matrix: Matrix, tree: Tree, regions: dict[str, str], lowest: float, name: str
+) -> Markup:
     """The matrix with its tree on the left and the countries' regions as a strip between them.
 
-    regions: country -> region. Beyond ``MOST_LABELS`` countries the codes are left out.
+    regions: country -> region. lowest: cosine at the dark end of the colours and at the left end of the
+    tree; the other end is 1. Beyond
+    ``MOST_LABELS`` countries the codes are left out.
     """
     n = len(matrix.codes)
     labelled = n <= MOST_LABELS
@@ -86,26 +91,25 @@ def similarity_heatmap(matrix: Matrix, tree: Tree, regions: dict[str, str], name
         strip_axes = figure.add_axes((-_STRIP / side - 0.01, 0, _STRIP / side, 1))
         axes = figure.add_axes((0, 0, 1, 1))
         ordered = matrix.values[np.ix_(tree.order, tree.order)]
-        image = axes.imshow(ordered, cmap="magma", vmin=0.0, vmax=1.0, interpolation="none", aspect="auto")
+        image = axes.imshow(ordered, cmap="magma", vmin=lowest, vmax=1.0, interpolation="none", aspect="auto")
         tree_axes.plot(tree.x, tree.y, color=MUTED, linewidth=0.7 if labelled else 0.5)
         tree_axes.set_ylim(n - 0.5, -0.5)
-        tree_axes.set_xlim(max(float(np.nanmax(tree.x)), 1e-9) * 1.03, 0)
+        tree_axes.set_xlim((1.0 - lowest) * 1.03, 0)
         codes = [matrix.codes[i] for i in tree.order]
         shown = sorted(set(regions.values()))
         colours = {region: REGION_COLOURS[i % len(REGION_COLOURS)] for i, region in enumerate(shown)}
-        for y, code in enumerate(codes):
-            strip_axes.barh(y, 1, height=1, color=colours.get(regions.get(code, ""), GREY))
-        strip_axes.set(xlim=(0, 1), ylim=(n - 0.5, -0.5))
+        strip = [[to_rgb(colours.get(regions.get(code, ""), GREY))] for code in codes]
+        strip_axes.imshow(strip, interpolation="none", aspect="auto")
         for bare in (tree_axes, strip_axes):
             bare.set_axis_off()
         _label(axes, codes if labelled else [])
         bar = figure.colorbar(
-            image, cax=figure.add_axes((0, -0.5 / side, 0.45, 0.09 / side)), orientation="horizontal"
+            image, cax=figure.add_axes((0, -0.5 / side, 0.4, 0.09 / side)), orientation="horizontal"
         )
-        bar.set_label("cosine of answers: 0 no item in common, 1 the same")
-        bar.outline.set_visible(False)  # type: ignore[operator]
+        bar.set_label("cosine (1: the same answers)")
+        bar.outline.set_visible(False)
         handles = [Patch(color=colour, label=region) for region, colour in colours.items()]
-        figure.legend(handles=handles, loc="upper left", bbox_to_anchor=(0.5, -0.36 / side), ncols=2,
+        figure.legend(handles=handles, loc="upper left", bbox_to_anchor=(0.46, -0.36 / side), ncols=3,
                       handlelength=0.8, handleheight=0.8, columnspacing=1.0, fontsize=7)  # fmt: skip
         return to_svg(figure, name, f"Similarity of {n} countries, clustered")
 

@@ -26,7 +26,8 @@ class ReportData:
         items: domain, label, n_items (scored), human_question, human_score, human_sd, human_category.
         metrics: the table metric, of this evaluation.
         runs: the table run without its run_request rows, real models first; params and engine are JSON text.
-        unscored: model, metric, slice_kind, slice, unscored_reason, n_unscored.
+        unscored: model, metric, slice_kind, slice, unscored_reason, n_unscored; metrics and slices that
+            share a reason are in one row, separated by commas.
         sources: the table source.
         configurations: all configurations, newest first: config_hash, profile, n_models, finished_at.
     """

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from textwrap import fill
 from typing import Literal
 
+import numpy as np
 import polars as pl
 from markupsafe import Markup
 from matplotlib import colormaps
@@ -15,6 +17,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import FuncFormatter
 
 from tasks.report.svg import GREY, INK, MUTED, RULE, short, styled, to_svg
 
@@ -66,23 +69,27 @@ def spectrum_heatmap(by_question: pl.DataFrame, measure: Measure) -> Markup:
         )
         colorbar = figure.colorbar(scale, cax=bar, orientation="horizontal")
         colorbar.set_label(label)
-        colorbar.outline.set_visible(False)  # type: ignore[operator]
+        colorbar.formatter = FuncFormatter(lambda value, _: re.sub(r"\.0+(?=\D|$)", "", compact(value)))
+        colorbar.minorticks_off()
+        colorbar.outline.set_visible(False)
         return to_svg(
             figure, measure.replace("_", "-"), f"{title} of {len(models)} models and {n_columns} questions"
         )
 
 
 def compact(value: float | None) -> str:
-    """A number in at most five characters: 1.23, 45.6, 789, 12k, 3.4M, ∞."""
+    """A number of at least 1 in five characters at most: 1.23, 45.6, 789, 12k, 3.4M, 5e12, ∞."""
     if value is None:
         return ""
     if math.isinf(value):
         return "∞"
-    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if value >= size:
-            scaled = value / size
-            return f"{scaled:.0f}{unit}" if scaled >= 10 else f"{scaled:.1f}{unit}"
-    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+    for size, unit in ((1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G")):
+        scaled = value / size
+        # What would round up to one more digit has one decimal less, or the next unit.
+        if scaled < 999.5:
+            digits = (scaled < 9.95) if unit else (scaled < 99.95) + (scaled < 9.995)
+            return f"{scaled:.{int(digits)}f}{unit}"
+    return f"{value:.0e}".replace("e+", "e")
 
 
 def _columns(by_question: pl.DataFrame) -> _Columns:
@@ -123,7 +130,7 @@ def _draw_cell(
         )
         colour = "#111111"
     else:
-        red, green, blue, _ = fill_colour = scale.to_rgba(value)  # type: ignore[misc]
+        red, green, blue, _ = fill_colour = scale.to_rgba(np.array([value]))[0]
         axes.add_patch(Rectangle(corner, 0.96, 0.92, facecolor=fill_colour, linewidth=0))
         colour = "#111111" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "#ffffff"
     axes.text(x, y - 0.1, compact(value), ha="center", va="center", fontsize=7.5, color=colour)

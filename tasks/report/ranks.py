@@ -64,8 +64,9 @@ def _draw_panel(axes: Axes, domains: pl.DataFrame, own: pl.DataFrame) -> None:
         axes.plot([ranks.mean()], [y], linestyle="none", marker="o", markersize=6.5, color=BLUE)
     axes.set_xlim(0.4, n + 0.6)
     axes.set_xticks([1, n], ["1 most common", f"{n} most unique"])
-    for tick, side in zip(axes.get_xticklabels(), ("left", "right"), strict=True):
-        tick.set_horizontalalignment(side)
+    first, last = axes.get_xticklabels()
+    first.set_horizontalalignment("left")
+    last.set_horizontalalignment("right")
     axes.hlines(range(1, n + 1), 0.4, n + 0.6, color=RULE, linewidth=0.5, zorder=0)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)

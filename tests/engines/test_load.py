@@ -128,7 +128,7 @@ def test_fake_generations_follow_the_schema() -> None:
 
 
 def test_fake_options_are_checked_and_delay_delays() -> None:
-    with pytest.raises(EngineError, match="(?s)options.*dely"):
+    with pytest.raises(EngineError, match=r"(?s)options.*dely"):
         FakeEngine(fake(options={"dely": 1}))
     start = time.perf_counter()
     FakeEngine(fake(options={"delay": 0.05})).score(["a"], ["b"])

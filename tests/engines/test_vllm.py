@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import jsonschema
 import numpy as np
+import psutil
 import pytest
 import torch
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerBase
@@ -47,7 +50,8 @@ def engine(smollm2_folder: Path) -> Iterator[VllmEngine]:
 
 @pytest.fixture(scope="module")
 def brute(smollm2_folder: Path, smollm2_tokenizer: PreTrainedTokenizerBase) -> torch.nn.Module:
-    return AutoModelForCausalLM.from_pretrained(smollm2_folder, dtype=torch.float32).eval()
+    model: torch.nn.Module = AutoModelForCausalLM.from_pretrained(smollm2_folder, dtype=torch.float32)
+    return model
 
 
 @torch.inference_mode()
@@ -133,6 +137,31 @@ def test_without_a_chat_template_there_is_no_conversation(
     monkeypatch.setattr(engine.tokenizer, "chat_template", None)
     with pytest.raises(EngineError, match="no chat template; take an instruction-tuned model"):
         engine.generate([[{"role": "user", "content": "Hi"}]], Sampling())
+
+
+def test_nothing_outlives_a_killed_process(smollm2_folder: Path) -> None:
+    code = (
+        "import os, sys\n"
+        "from tasks.engines.vllm_engine import VllmEngine\n"
+        "from tasks.engines.specs import EngineSpec\n"
+        "if __name__ == '__main__':\n"
+        "    options = {'max_model_len': 128, 'kv_cache_memory_bytes': 1 << 26}\n"
+        "    spec = EngineSpec(name='m', kind='vllm', model='m', dtype='float32', options=options)\n"
+        "    VllmEngine(spec, sys.argv[1])\n"
+        "    print('loaded', flush=True)\n"
+        "    sys.stdin.read()\n"
+    )
+    command = [sys.executable, "-c", code, str(smollm2_folder)]
+    ours = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    with ours:
+        assert ours.stdout is not None
+        assert any(line.startswith(b"loaded") for line in ours.stdout)
+        below = psutil.Process(ours.pid).children(recursive=True)
+        assert sum("".join(p.cmdline()[:1]).startswith("VLLM::") for p in below) >= 1
+        ours.kill()
+    gone, alive = psutil.wait_procs(below, timeout=30)
+    assert len(gone) >= 2
+    assert not alive
 
 
 def test_wrong_device_and_broken_folder(tmp_path: Path) -> None:

@@ -67,6 +67,8 @@ class Study:
         return digest(
             ["spectral", SCORES_VERSION, knobs, list(self.countries), self.reference_hash]
             + [[q.question, q.prefix, q.template, self.lists[q.item_list].hash] for q in self.questions]
+            + [[q.human_category, q.human_score] for q in self.questions]
+            + [[sorted(codes) for codes in items.countries] for items in self.lists.values()]
         )
 
     def request_hash(self, question: Question, engine_hash: str, boundary_rule: str) -> str:

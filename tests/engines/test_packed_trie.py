@@ -1,0 +1,127 @@
+"""The packed-trie scorer against plain forward passes, on small random models and on the embedded ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, BloomConfig, GemmaConfig
+from transformers import Gemma3TextConfig, GPT2Config, LlamaConfig, Qwen3Config
+
+from tasks.engines import prompting
+from tasks.engines.packed_trie import PackedTrieScorer
+from tasks.engines.protocols import EngineError
+from tasks.engines.specs import EngineSpec
+
+ITEMS = [
+    "rice", "rice pudding", "rice and beans", "Rice cooked in coconut milk", "bread", "bread soup", "pho",
+    "Coq au vin", "Pão de queijo", "Bibimbap", "dumplings in a clear chicken broth with spring onions", "42",
+]  # fmt: skip
+QUESTIONS = [
+    "The national dish of Peru is",
+    "The food in the Democratic Republic of the Congo that people usually eat is",
+    "In Fiji, the national food is",
+]
+TINY = {"hidden_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4, "vocab_size": 49152}
+ARCHITECTURES = {
+    "llama, grouped queries": LlamaConfig(**TINY, num_key_value_heads=2, intermediate_size=96),
+    "qwen3": Qwen3Config(**TINY, num_key_value_heads=2, intermediate_size=96, head_dim=16),
+    "gemma": GemmaConfig(**TINY, num_key_value_heads=1, intermediate_size=96, head_dim=16),
+    "gemma3, window shorter than prefix and items": Gemma3TextConfig(
+        **TINY, num_key_value_heads=1, intermediate_size=96, head_dim=16, sliding_window=5,
+        layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+    ),
+    "gpt2, learned positions": GPT2Config(n_embd=64, n_layer=3, n_head=4, vocab_size=49152, n_positions=256),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def tokenizer_folder(smollm2_folder: Path) -> Path:
+    return smollm2_folder
+
+
+def save_random(config: object, tokenizer_folder: Path, folder: Path) -> Path:
+    """A randomly initialised model with the embedded model's tokenizer."""
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(config)
+    for parameter in model.parameters():  # sharper than the default initialisation: differences show
+        parameter.data.normal_(std=0.2) if parameter.ndim > 1 else None
+    model.save_pretrained(folder)
+    AutoTokenizer.from_pretrained(tokenizer_folder).save_pretrained(folder)
+    return folder
+
+
+def brute_force(folder: Path, prefixes: list[str], continuations: list[str]) -> np.ndarray:
+    """Sum of token log-probabilities by one plain forward pass a pair, without any of our engine code."""
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForCausalLM.from_pretrained(
+        folder, dtype=torch.float32, attn_implementation="eager"
+    ).eval()
+    out = np.empty((len(prefixes), len(continuations)))
+    for i, prefix in enumerate(prefixes):
+        start = prompting.prefix_tokens(tokenizer, prefix)
+        for j, rest in enumerate(prompting.continuation_tokens(tokenizer, prefix, continuations)):
+            with torch.no_grad():
+                logits = model(torch.tensor([start + rest])).logits[0]
+            logprobs = torch.log_softmax(logits.float(), dim=-1)
+            out[i, j] = sum(float(logprobs[len(start) - 1 + k, token]) for k, token in enumerate(rest))
+    return out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_equals_brute_force_on_every_kind_of_attention(
+    name: str, tokenizer_folder: Path, tmp_path: Path
+) -> None:
+    folder = save_random(ARCHITECTURES[name], tokenizer_folder, tmp_path)
+    scorer = PackedTrieScorer(EngineSpec(name="tiny", model="x", dtype="float32"), str(folder))
+    framed = scorer.frame(QUESTIONS)
+    continuations = [framed.lead + item for item in ITEMS]
+    expected = brute_force(folder, framed.prefixes, continuations)
+    np.testing.assert_allclose(scorer.score(framed.prefixes, continuations), expected, atol=1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["smollm2_folder", "gemma3_folder"])
+def test_real_models_equal_brute_force_whatever_the_batch_and_order(
+    model: str, request: pytest.FixtureRequest
+) -> None:
+    folder: Path = request.getfixturevalue(model)
+    spec = EngineSpec(name=model, model="x", dtype="float32")
+    scorer = PackedTrieScorer(spec, str(folder))
+    framed = scorer.frame(QUESTIONS)
+    continuations = [framed.lead + item for item in ITEMS]
+    scores = scorer.score(framed.prefixes, continuations)
+    np.testing.assert_allclose(scores, brute_force(folder, framed.prefixes, continuations), atol=1e-3)
+
+    scorer.spec = spec.model_copy(update={"batch_tokens": 64})  # one prefix at a time, the trie in chunks
+    order = np.random.default_rng(0).permutation(len(ITEMS))
+    again = scorer.score(framed.prefixes[::-1], [continuations[i] for i in order])
+    np.testing.assert_allclose(again[::-1], scores[:, order], atol=1e-3)
+
+
+@pytest.mark.slow
+def test_half_precision_stays_near_float32(smollm2_folder: Path) -> None:
+    scores = {}
+    for dtype in ("float32", "bfloat16"):
+        scorer = PackedTrieScorer(EngineSpec(name="m", model="x", dtype=dtype), str(smollm2_folder))  # type: ignore[arg-type]
+        framed = scorer.frame(QUESTIONS)
+        scores[dtype] = scorer.score(framed.prefixes, [framed.lead + item for item in ITEMS])
+    assert np.abs(scores["float32"] - scores["bfloat16"]).mean() < 0.2
+
+
+@pytest.mark.slow
+def test_an_architecture_without_exchangeable_attention_is_refused(
+    tokenizer_folder: Path, tmp_path: Path
+) -> None:
+    config = BloomConfig(hidden_size=64, n_layer=2, n_head=4, vocab_size=49152)
+    folder = save_random(config, tokenizer_folder, tmp_path)
+    with pytest.raises(EngineError, match='kind = "vllm"'):
+        PackedTrieScorer(EngineSpec(name="bloom", model="x", dtype="float32"), str(folder))
+
+
+def test_a_missing_model_is_one_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match="cannot be loaded"):
+        PackedTrieScorer(EngineSpec(name="gone", model="x"), str(tmp_path / "nowhere"))

@@ -1,0 +1,80 @@
+"""The token trie against brute force."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.engines.tree_attention import BLOCK, block_keys
+from tasks.engines.trie import TokenTrie, build_trie
+
+SEQUENCES = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=6), min_size=1, max_size=40)
+
+
+def path_of(trie: TokenTrie, node: int) -> tuple[int, ...]:
+    """Tokens from the root down to an internal node."""
+    return tuple(int(trie.token[i]) for i in [*trie.ancestors(node), node])
+
+
+@given(SEQUENCES)
+def test_the_edges_of_an_item_spell_it(sequences: list[list[int]]) -> None:
+    trie = build_trie(sequences)
+    ends = [*trie.item_start[1:], len(trie.item_edges)]
+    for sequence, start, end in zip(sequences, trie.item_start, ends, strict=True):
+        assert trie.edge_token[trie.item_edges[start:end]].tolist() == sequence
+
+
+@given(SEQUENCES)
+def test_only_nodes_with_children_are_run(sequences: list[list[int]]) -> None:
+    trie = build_trie(sequences)
+    expected = {tuple(s[:k]) for s in sequences for k in range(1, len(s))}
+    assert {path_of(trie, n) for n in range(trie.n_internal)} == expected
+    assert trie.n_internal == len(expected)
+
+
+@given(SEQUENCES, st.randoms(use_true_random=False))
+def test_order_of_items_does_not_matter(sequences: list[list[int]], random: object) -> None:
+    shuffled = list(sequences)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    one, other = build_trie(sequences), build_trie(shuffled)
+    np.testing.assert_array_equal(one.edge_token, other.edge_token)
+    np.testing.assert_array_equal(one.parent, other.parent)
+
+
+def test_sums_follow_the_edges() -> None:
+    # Items 1 | 1 2 | 1 3 share the edge "1". Edges in preorder: 1, 1>2, 1>3 with log-probabilities -1, -2, -4.
+    trie = build_trie([[1], [1, 3], [1, 2]])
+    sums = trie.sum_over_items(np.array([[-1.0, -2.0, -4.0]], dtype=np.float32))
+    assert sums.tolist() == [[-1.0, -5.0, -3.0]]  # -1 | -1 + -4 | -1 + -2
+
+
+@given(SEQUENCES, st.integers(1, 12))
+def test_chunks_cover_every_node_once_and_bring_their_ancestors(
+    sequences: list[list[int]], budget: int
+) -> None:
+    trie = build_trie(sequences)
+    seen: list[int] = []
+    for nodes, n_context in trie.chunks(budget):
+        assert (np.diff(nodes) > 0).all()
+        assert {int(trie.parent[n]) for n in nodes} <= {*nodes.tolist(), -1}
+        seen += nodes[n_context:].tolist()
+    assert seen == list(range(trie.n_internal))
+
+
+@given(st.lists(st.lists(st.integers(0, 3), min_size=2, max_size=8), min_size=1, max_size=60))
+def test_a_node_sees_its_ancestors_and_itself_and_nothing_else(sequences: list[list[int]]) -> None:
+    trie = build_trie(sequences)
+    nodes = np.arange(trie.n_internal)
+    query, key, visible = block_keys(trie, nodes)
+    assert query.shape[1] == BLOCK
+    for block, row in zip(*np.nonzero(query >= 0), strict=True):
+        node = int(query[block, row])
+        assert set(key[block][visible[block, row]].tolist()) == {*trie.ancestors(node).tolist(), node}
+
+
+@pytest.mark.parametrize("sequences", [[], [[1], []]])
+def test_an_item_without_tokens_is_refused(sequences: list[list[int]]) -> None:
+    with pytest.raises(ValueError, match="at least one token"):
+        build_trie(sequences)
