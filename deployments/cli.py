@@ -52,7 +52,7 @@ def ingest() -> None:
         )
         show(warehouse.query(lists), Format.table, "Item lists")
         _report_checks(run_checks(warehouse))
-        err.print(f"warehouse: {warehouse.path}")
+        err.print(f"warehouse: {warehouse.path}", soft_wrap=True)
 
 
 @app.command()
@@ -84,19 +84,17 @@ def models_list(form: As = Format.table) -> None:
 
     with _errors():
         home = Warehouse.open().home
-        rows = [
-            {
-                "name": spec.name,
-                "kind": spec.kind,
-                "model": spec.model,
-                "dtype": spec.dtype,
-                "licence": embedded.EMBEDDED[spec.name].licence if spec.name in embedded.EMBEDDED else "",
-                "prepared": embedded.status(spec.name, home / "models")
-                if spec.name in embedded.EMBEDDED
-                else "on first use",
-            }
-            for spec in catalogue(home / "engines").values()
-        ]
+        rows = []
+        for spec in catalogue(home / "engines").values():
+            packaged = embedded.EMBEDDED.get(spec.name)
+            ready = "on first use"
+            if packaged and embedded.status(spec.name, home / "models").ready:
+                ready = "yes"
+            licence = packaged.licence if packaged else ""
+            rows.append(
+                {"name": spec.name, "kind": spec.kind, "model": spec.model, "dtype": spec.dtype}
+                | {"licence": licence, "prepared": ready}
+            )
         show(pl.DataFrame(rows), form)
 
 
@@ -204,14 +202,17 @@ def sql(
 
     - `culturescope sql "SELECT * FROM leaderboard" --format csv`
 
-    - `culturescope sql "SELECT country, neighbour, similarity FROM country_neighbour WHERE domain = 'currency' LIMIT 9"`
+    - `culturescope sql "SELECT country, neighbour FROM country_neighbour WHERE domain = 'currency' LIMIT 9"`
     """
     with _errors():
         show(Warehouse.open().query(sys.stdin.read() if query == "-" else query), form)
 
 
 @app.command()
-def report(out: Annotated[Path | None, typer.Option(help="default: report.html at home")] = None) -> None:
+def report(
+    out: Annotated[Path | None, typer.Option(help="default: report.html at home")] = None,
+    config: Annotated[str | None, typer.Option(help="config_hash; default: the newest")] = None,
+) -> None:
     """Write a self-contained HTML page: leaderboard, heatmaps, category bars, country maps.
 
     Example: `culturescope report --out spectral.html`
@@ -221,7 +222,7 @@ def report(out: Annotated[Path | None, typer.Option(help="default: report.html a
     with _errors():
         warehouse = Warehouse.open()
         with err.status("drawing"):
-            path = write_report(warehouse, out or warehouse.home / "report.html")
+            path = write_report(warehouse, out or warehouse.home / "report.html", config)
         err.print("[green]report[/]", end=" ")
         typer.echo(path)
 

@@ -8,7 +8,10 @@ from deployments.display import number
 from warehouse import Warehouse, WarehouseError
 
 NEWEST = "SELECT config_hash FROM leaderboard_spectral ORDER BY finished_at DESC LIMIT 1"
-ROWS = "SELECT * FROM leaderboard_spectral WHERE config_hash = ? ORDER BY is_null, macro_f1 DESC NULLS LAST, model"
+ROWS = """
+SELECT * FROM leaderboard_spectral WHERE config_hash = ?
+ORDER BY is_null, macro_f1 DESC NULLS LAST, model
+"""
 
 
 def spectral_leaderboard(warehouse: Warehouse, config: str | None, compact: bool) -> tuple[pl.DataFrame, str]:

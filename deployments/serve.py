@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def serve_until_interrupted(home: Path, models: list[str], profile: str, cron: str, port: int) -> None:
-    """Serve until Ctrl-C or SIGTERM. Flow runs under way are stopped; started again, they go on from there."""
+    """Serve until Ctrl-C or SIGTERM. Flow runs under way stop, and go on from there when restarted."""
     with started(home, port, announce=True) as url, pointed_at(url):
         from prefect import serve
 
@@ -33,26 +33,31 @@ def serve_until_interrupted(home: Path, models: list[str], profile: str, cron: s
 
 def deployments(models: list[str], profile: str, cron: str) -> list[RunnerDeployment]:
     """One deployment per profile, to be started from the UI, and one on the schedule, which refreshes."""
-    from prefect.flows import EntrypointType
+    on_demand = [
+        _deployment(name, name, models, f"Spectral evaluation, profile {name}. Any parameter can be edited.")
+        for name in profiles.names()
+    ]
+    text = f"Scheduled re-evaluation, profile {profile}: everything is scored again."
+    return [*on_demand, _deployment("weekly", profile, models, text, cron=cron, refresh=True)]
+
+
+def _deployment(
+    name: str, profile: str, models: list[str], text: str, cron: str | None = None, refresh: bool = False
+) -> RunnerDeployment:
+    """The spectral flow with a profile's parameters, found by module path in the runs' own processes."""
+    from prefect.deployments.runner import RunnerDeployment
+    from prefect.types.entrypoint import EntrypointType
 
     from flows.spectral import spectral
 
-    on_demand = [
-        spectral.to_deployment(
-            name,
-            parameters={"params": {**profiles.load(name, "spectral"), "models": models}},
-            description=f"Spectral evaluation, profile {name}. Edit any parameter in the form.",
-            tags=["culturescope"],
-            entrypoint_type=EntrypointType.MODULE_PATH,
-        )
-        for name in profiles.names()
-    ]
-    scheduled = spectral.to_deployment(
-        "weekly",
-        parameters={"params": {**profiles.load(profile, "spectral"), "models": models, "refresh": True}},
-        description=f"Scheduled re-evaluation, profile {profile}: everything is scored again.",
+    parameters = {**profiles.load(profile, "spectral"), "models": models, "refresh": refresh}
+    made = spectral.to_deployment(
+        name,
+        parameters={"params": parameters},
+        description=text,
         cron=cron,
-        tags=["culturescope", "scheduled"],
+        tags=["culturescope"],
         entrypoint_type=EntrypointType.MODULE_PATH,
     )
-    return [*on_demand, scheduled]
+    assert isinstance(made, RunnerDeployment)  # a coroutine only where an event loop runs
+    return made

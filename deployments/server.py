@@ -36,7 +36,7 @@ def configure(home: Path, verbose: bool = False) -> None:
     os.environ.setdefault("PREFECT_HOME", str(home / "prefect"))
     os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
     os.environ.setdefault("DO_NOT_TRACK", "1")
-    os.environ.setdefault("PREFECT_LOGGING_LEVEL", "INFO" if verbose else "ERROR")
+    os.environ.setdefault("PREFECT_LOGGING_LEVEL", "INFO" if verbose else "CRITICAL")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 
@@ -82,8 +82,8 @@ def started(home: Path, port: int, announce: bool = False) -> Iterator[str]:
     env["PREFECT_UI_API_URL"] = url
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [sys.executable, "-m", "uvicorn", "--factory", "prefect.server.api.server:create_app"]
-            + ["--host", HOST, "--port", str(port), "--log-level", "warning", "--timeout-keep-alive", "30"],
+            [sys.executable, "-m", "uvicorn", "--factory", "prefect.server.api.server:create_app",
+             "--host", HOST, "--port", str(port), "--log-level", "warning", "--timeout-keep-alive", "30"],
             stdout=out, stderr=subprocess.STDOUT, env=env, preexec_fn=_end_with_parent,
         )  # fmt: skip
     address = _address_file(home)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from prefect import flow, get_run_logger
-from prefect.utilities.annotations import quote
 
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import EngineSpec
@@ -40,9 +39,10 @@ def spectral(params: SpectralParams) -> str:
             todo += n_units
     if todo or not all(steps.is_finished(run) for run in runs):
         try:
-            steps.score_metrics(quote(study), runs)
+            steps.score_metrics(study, runs)
         except CorruptPart as error:
             steps.set_corrupt_aside(error)
+        steps.show_leaderboard(study.config_hash())
     if failures:
         raise EngineError("\n".join(failures))
     return study.config_hash()
@@ -51,10 +51,10 @@ def spectral(params: SpectralParams) -> str:
 def score_model(study: Study, spec: EngineSpec) -> tuple[steps.Run, int]:
     """Score one model's missing units; returns its run and how many units there were."""
     units = steps.plan(study, spec)
-    run = steps.start_run(quote(study), spec)
+    run = steps.start_run(study, spec)
     if units:
         steps.load_model(spec)
     total = sum(len(u.countries) * len(study.lists[u.question.item_list].items) for u in units)
     for unit in units:
-        steps.score_unit(quote(study), spec, run, unit, spec.name, total)
+        steps.score_unit(study, spec, run, unit, spec.name, total)
     return run, len(units)

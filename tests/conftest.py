@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from deployments import server
 from tasks.engines import embedded
 
 REPOSITORY = Path(__file__).parent.parent
@@ -29,3 +33,52 @@ def smollm2_folder(models_cache: Path) -> Path:
 def gemma3_folder(models_cache: Path) -> Path:
     """Gemma 3 270M, a base model without chat template."""
     return embedded.prepare("gemma3-270m", models_cache)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A new CULTURESCOPE_HOME with two fake models, fake-a and fake-b, and a slow one."""
+    engines = tmp_path / "engines"
+    engines.mkdir()
+    for name, delay in (("fake-a", 0.0), ("fake-b", 0.0), ("slow", 0.25)):
+        (engines / f"{name}.toml").write_text(
+            f'kind = "fake"\nmodel = "{name}"\noptions = {{ delay = {delay} }}\n'
+        )
+    return tmp_path
+
+
+@pytest.fixture(scope="session")
+def prefect_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real Prefect server for all tests that run flows."""
+    folder = tmp_path_factory.mktemp("prefect")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PREFECT_HOME", str(folder / "prefect"))
+        with server.started(folder, server.free_port()) as url:
+            yield url
+
+
+@pytest.fixture
+def culturescope(home: Path, prefect_api: str) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run the command line in a process of its own, as a user does."""
+
+    def run(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            command(*arguments), env=environment(home, prefect_api), capture_output=True, text=True
+        )
+        if check:
+            assert done.returncode == 0, done.stdout + done.stderr
+        return done
+
+    return run
+
+
+def command(*arguments: str) -> list[str]:
+    """The command line's own command line."""
+    return [sys.executable, "-m", "deployments.cli", *arguments]
+
+
+def environment(home: Path, api: str | None) -> dict[str, str]:
+    """A clean environment for a subprocess: this home and this Prefect server."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "CULTURESCOPE_"))}
+    own = {"CULTURESCOPE_HOME": str(home), "PYTHONPATH": str(REPOSITORY)}
+    return {**kept, **own, **({"PREFECT_API_URL": api} if api else {})}

@@ -111,18 +111,17 @@ class Warehouse:
     def query(self, sql: str, params: Sequence[object] | Mapping[str, object] | None = None) -> pl.DataFrame:
         """The result of a read-only `sql`, its values bound from `params` (`?` or `$name`).
 
-        Raises WarehouseError if a Parquet part cannot be read, otherwise DuckDB's own errors.
+        Raises WarehouseError with DuckDB's own words, and with what to do if a Parquet part cannot be read.
         """
         with self.read() as connection:
             try:
                 return connection.execute(sql, params).pl()
             except duckdb.Error as error:
                 if ".parquet" not in str(error):
-                    raise
+                    raise WarehouseError(str(error)) from error
                 raise WarehouseError(
-                    f"a part under {self.home / 'parts'} cannot be read: {error}. Run "
-                    f"warehouse.verify_parts(warehouse): it moves broken parts to quarantine/, and the next "
-                    f"run does their work again."
+                    f"a part under {self.home / 'parts'} cannot be read: {error}. Run `culturescope check`: "
+                    f"it moves broken parts to quarantine/, and the next run does their work again."
                 ) from error
 
     def _is_up_to_date(self) -> bool:

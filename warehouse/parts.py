@@ -94,14 +94,14 @@ def read_part(home: Path, kind: str, name: str) -> pl.DataFrame:
         return complete
     except FileNotFoundError as error:
         raise WarehouseError(
-            f"there is no part {path}. If it is registered, run warehouse.verify_parts(warehouse): the next "
+            f"there is no part {path}. If it is registered, run `culturescope check`: the next "
             f"run then does its work again."
         ) from error
     except (pl.exceptions.PolarsError, WarehouseError) as error:
         moved = quarantine(home, kind, name)
         raise CorruptPart(
             f"part {path} is corrupt: {error}. It was moved to {moved}. Run "
-            f"warehouse.verify_parts(warehouse) to unregister it; the next run then does its work again."
+            f"`culturescope check` to unregister it; the next run then does its work again."
         ) from error
 
 

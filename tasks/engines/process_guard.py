@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 
 INTERVAL_SECONDS = 1.0
 STARTING_SECONDS = 60.0

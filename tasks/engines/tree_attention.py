@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.nn import functional as F
+from torch.nn.functional import scaled_dot_product_attention
 
 from tasks.engines.trie import IntArray, TokenTrie
 
@@ -55,9 +55,8 @@ def block_keys(trie: TokenTrie, nodes: IntArray) -> tuple[IntArray, IntArray, In
         visible: [n_blocks, BLOCK, k] bool: the key is the query or one of its ancestors.
     """
     n_blocks = -(-len(nodes) // BLOCK)
-    query = np.full(n_blocks * BLOCK, -1, dtype=np.int64)
-    query[: len(nodes)] = np.arange(len(nodes))
-    query = query.reshape(n_blocks, BLOCK)
+    position = np.arange(n_blocks * BLOCK)
+    query = np.where(position < len(nodes), position, -1).reshape(n_blocks, BLOCK)
     paths = [np.searchsorted(nodes, trie.ancestors(int(nodes[first]))) for first in query[:, 0]]
     width = max(len(p) for p in paths)
     above = np.full((n_blocks, width), -1, dtype=np.int64)
@@ -144,7 +143,7 @@ def tree_attention(
         distance = torch.arange(p, device=query.device)
         distance = distance[:, None] - distance[None, :]
         prefix_mask = (distance >= 0) & (distance < window)
-    prefix_out = F.scaled_dot_product_attention(
+    prefix_out = scaled_dot_product_attention(
         query[:, :, :p], key[:, :, :p], value[:, :, :p],
         attn_mask=prefix_mask, is_causal=prefix_mask is None, scale=scaling, enable_gqa=grouped,
     )  # fmt: skip
@@ -159,7 +158,7 @@ def tree_attention(
         return torch.cat([shared, own], dim=3).transpose(1, 2).reshape(b * n_blocks, kv_heads, -1, d)
 
     node_query = query[:, :, p:].view(b, heads, n_blocks, BLOCK, d).transpose(1, 2)
-    node_out = F.scaled_dot_product_attention(
+    node_out = scaled_dot_product_attention(
         node_query.reshape(b * n_blocks, heads, BLOCK, d), blocks(key), blocks(value),
         attn_mask=tree.mask[window].view(b * n_blocks, 1, BLOCK, -1), scale=scaling, enable_gqa=grouped,
     )  # fmt: skip

@@ -15,12 +15,10 @@ from matplotlib.figure import Figure
 INK: Final = "#010203"
 MUTED: Final = "#040506"
 RULE: Final = "#070809"
-SURFACE: Final = "#0a0b0c"
 _PAGE_COLOURS: Final = {
     INK: "var(--ink)",
     MUTED: "var(--muted)",
     RULE: "var(--rule)",
-    SURFACE: "var(--surface)",
 }
 
 # Okabe and Ito's palette, which is told apart with every common colour vision.

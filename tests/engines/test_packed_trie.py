@@ -7,8 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer, BloomConfig, GemmaConfig
-from transformers import Gemma3TextConfig, GPT2Config, LlamaConfig, Qwen3Config
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    BloomConfig,
+    Gemma3TextConfig,
+    GemmaConfig,
+    GPT2Config,
+    LlamaConfig,
+    Qwen3Config,
+)
 
 from tasks.engines import prompting
 from tasks.engines.packed_trie import PackedTrieScorer

@@ -44,7 +44,7 @@ def test_order_of_items_does_not_matter(sequences: list[list[int]], random: obje
 
 
 def test_sums_follow_the_edges() -> None:
-    # Items 1 | 1 2 | 1 3 share the edge "1". Edges in preorder: 1, 1>2, 1>3 with log-probabilities -1, -2, -4.
+    # Items 1 | 1 2 | 1 3 share the edge "1". Edges in preorder: 1, 1>2, 1>3 at -1, -2, -4.
     trie = build_trie([[1], [1, 3], [1, 2]])
     sums = trie.sum_over_items(np.array([[-1.0, -2.0, -4.0]], dtype=np.float32))
     assert sums.tolist() == [[-1.0, -5.0, -3.0]]  # -1 | -1 + -4 | -1 + -2

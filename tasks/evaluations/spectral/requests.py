@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rapidfuzz import process
+from rapidfuzz import process, utils
 
 from tasks.evaluations.spectral.params import SCORES_VERSION, SpectralParams
 
@@ -75,8 +75,10 @@ class Study:
         """Identifies the answers of one engine to one question; countries are its units."""
         item_hash = self.lists[question.item_list].hash
         return digest(
-            ["spectral", engine_hash, boundary_rule, question.prefix, question.template, item_hash]
-            + [question.domain, question.question, self.reference_hash]
+            [
+                *("spectral", engine_hash, boundary_rule, question.prefix, question.template, item_hash),
+                *(question.domain, question.question, self.reference_hash),
+            ]
         )
 
     @property
@@ -99,7 +101,7 @@ class Unit:
         return digest([self.request_hash, sorted(self.countries)], 32)
 
 
-class UnknownName(ValueError):
+class UnknownName(ValueError):  # noqa: N818 - "raise UnknownName" says it all
     """A country or domain that does not exist; the message says which, and what may have been meant."""
 
 
@@ -114,16 +116,24 @@ def build_study(
 
     Raises:
         UnknownName: a country or domain of the params is not among the rows.
+        ValueError: fewer than two countries, no question, or a list without items: nothing to compare.
     """
     names = {str(r["country"]): str(r["name"]) for r in sorted(countries, key=lambda r: r["country"])}
     chosen = _choose_countries(params.countries, names)
-    domains = _choose(params.domains, sorted({str(q["domain"]) for q in questions}), "domain")
+    if len(chosen) < 2:
+        raise ValueError(
+            f"a study compares countries and needs two at least; chosen: {', '.join(chosen) or 'none'}. "
+            "Name more in `countries`, or leave it empty for all."
+        )
+    domains = _choose_domains(params.domains, sorted({str(q["domain"]) for q in questions}))
     fields = Question.__dataclass_fields__
     asked = [
         Question(**{name: q[name] for name in fields})
         for q in sorted(questions, key=lambda q: (q["domain"], q["variant"]))
         if q["domain"] in domains and q["variant"] in params.variants
     ]
+    if not asked:
+        raise ValueError("no question is chosen: name at least one of the phrasings 1, 2 and 3 in `variants`")
     lists = {
         name: _item_list(name, [r for r in items if r["item_list"] == name], params.max_items)
         for name in sorted({q.item_list for q in asked})
@@ -152,26 +162,40 @@ def _item_list(name: str, rows: Sequence[Row], max_items: int | None) -> ItemLis
     A choice by hash is the same in every run, and items that join the list later displace few others.
     """
     by_item = {str(r["item"]): frozenset(r["countries"]) for r in rows}
+    if not by_item:
+        raise ValueError(
+            f"the item list {name!r} has no items: load its reference data into the warehouse first"
+        )
     kept = sorted(by_item, key=lambda item: digest(item))[:max_items]
     items = tuple(sorted(kept))
     return ItemList(name, items, tuple(by_item[item] for item in items))
 
 
 def _choose_countries(wanted: Sequence[str] | None, names: Mapping[str, str]) -> list[str]:
+    """ISO codes, in code-point order and each once, of countries given by code or name."""
     if not wanted:
         return list(names)
-    codes = {code.casefold(): code for code in names}
-    codes |= {name.casefold().removeprefix("the "): code for code, name in names.items()}
-    found = [codes.get(w.strip().casefold().removeprefix("the "), w.strip()) for w in wanted]
-    _choose(found, list(names), "country", list(names) + list(names.values()))
-    return sorted(set(found))
+    codes = {_plain(name): code for code, name in names.items()}
+    codes |= {code.casefold(): code for code in names}
+    for name in wanted:
+        if _plain(name) not in codes:
+            raise _unknown("country", name, list(names.values()))
+    return sorted({codes[_plain(name)] for name in wanted})
 
 
-def _choose(
-    wanted: Sequence[str] | None, known: Sequence[str], what: str, hints: Sequence[str] | None = None
-) -> list[str]:
+def _choose_domains(wanted: Sequence[str] | None, known: Sequence[str]) -> list[str]:
     for name in wanted or ():
         if name not in known:
-            near = [match for match, *_ in process.extract(name, hints or known, limit=3)]
-            raise UnknownName(f"there is no {what} {name!r} in the reference data; near: {', '.join(near)}")
+            raise _unknown("domain", name, known)
     return list(wanted or known)
+
+
+def _plain(name: str) -> str:
+    """A country's name as it is compared: without case, surrounding spaces and article."""
+    return name.strip().casefold().removeprefix("the ")
+
+
+def _unknown(what: str, name: str, known: Sequence[str]) -> UnknownName:
+    near = process.extract(_plain(name), known, limit=3, processor=utils.default_process)
+    hint = "; ".join(match for match, *_ in near)
+    return UnknownName(f"there is no {what} {name!r} in the reference data; near: {hint}")

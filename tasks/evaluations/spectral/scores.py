@@ -6,7 +6,7 @@ One question at a time, so that at most one countries x items matrix is in memor
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +24,12 @@ class Answers:
     Attributes:
         logprobs: [n, t] natural-log probabilities; row i is the i-th country of the study.
         n_tokens: [t] tokens of each item.
+        is_distribution: the rows are distributions over the list already, so no length normalisation applies.
     """
 
     logprobs: FloatArray
     n_tokens: NDArray[np.int64]
+    is_distribution: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,15 +66,17 @@ def score_model(study: Study, load: Callable[[Question], Answers | str]) -> Mode
     """Score every question of a study.
 
     Args:
-        load: gives the answers to a question, or the reason why there are none.
+        load: gives the answers to a question, or the reason why there are none. Answers of which a country
+            has no distribution (a NaN, or no possible item) leave the question unscored too.
     """
     resamples = bootstrap.country_resamples(len(study.countries), study.params.bootstrap, study.params.seed)
     scored: dict[str, QuestionScore] = {}
     unscored: dict[str, str] = {}
     for question in study.questions:
         answers = load(question)
-        if isinstance(answers, str):
-            unscored[question.question] = answers
+        reason = answers if isinstance(answers, str) else _fault(study, answers)
+        if isinstance(answers, str) or reason:
+            unscored[question.question] = reason or "no answers"
             continue
         h = distribution(answers, study.lists[question.item_list], study.params.normalisation)
         scored[question.question] = score_question(study, question, h, resamples)
@@ -82,6 +86,8 @@ def score_model(study: Study, load: Callable[[Question], Answers | str]) -> Mode
 def distribution(answers: Answers, items: ItemList, normalisation: str) -> FloatArray:
     """[n, t] the country-level distributions H: softmax over the list's items (section 3.3)."""
     logprobs = answers.logprobs
+    if answers.is_distribution:
+        return distributions.softmax(logprobs)
     if normalisation == "per_token":
         logprobs = distributions.normalise(logprobs, answers.n_tokens)
     elif normalisation == "per_byte":
@@ -92,10 +98,13 @@ def distribution(answers: Answers, items: ItemList, normalisation: str) -> Float
 def score_question(
     study: Study, question: Question, h: FloatArray, resamples: NDArray[np.intp]
 ) -> QuestionScore:
-    """Spectrum, bootstrap and reference mass of one matrix H [n, t]."""
-    names = list(study.countries.values())
-    similarity = spectral.cosine_similarity(h, names=names)
-    values = spectral.eigenvalues(h, names=names)
+    """Spectrum, bootstrap and reference mass of one matrix H [n, t].
+
+    The spectrum is taken of the rows in an order of their own, so that the same rows dealt out to other
+    countries have the same ER and SR to the last bit, and cannot fall on the other side of a median.
+    """
+    similarity = spectral.cosine_similarity(h, names=list(study.countries.values()))
+    values = spectral.eigenvalues(h[sorted(range(len(h)), key=lambda row: h[row].tobytes())])
     er_replicates, sr_replicates = bootstrap.bootstrap_spectrum(similarity, resamples)
     member = membership(study, study.lists[question.item_list])
     return QuestionScore(
@@ -112,16 +121,18 @@ def score_question(
 
 def membership(study: Study, items: ItemList) -> NDArray[np.bool_]:
     """[n, t] whether the reference list has the item for the country."""
-    return np.array(
-        [[code in listed for listed in items.countries] for code in study.countries], dtype=np.bool_
-    )
+    row = {code: i for i, code in enumerate(study.countries)}
+    member = np.zeros((len(row), len(items.items)), dtype=np.bool_)
+    for column, listed in enumerate(items.countries):
+        member[[row[code] for code in listed if code in row], column] = True
+    return member
 
 
 def shuffled(study: Study, answers: Answers, question: Question) -> Answers:
     """The answers dealt out to countries at random, differently for every question."""
     index = [q.question for q in study.questions].index(question.question)
     rng = np.random.Generator(np.random.PCG64([study.params.seed, index]))
-    return Answers(nulls.shuffle_countries(answers.logprobs, rng), answers.n_tokens)
+    return replace(answers, logprobs=nulls.shuffle_countries(answers.logprobs, rng))
 
 
 def from_list(study: Study, question: Question) -> Answers:
@@ -129,7 +140,7 @@ def from_list(study: Study, question: Question) -> Answers:
     items = study.lists[question.item_list]
     with np.errstate(divide="ignore"):  # an item of no chosen country is impossible: log 0
         logprobs = np.log(nulls.list_frequency(len(study.countries), membership(study, items)))
-    return Answers(logprobs, np.ones(len(items.items), dtype=np.int64))
+    return Answers(logprobs, np.ones(len(items.items), dtype=np.int64), is_distribution=True)
 
 
 def domain_similarity(score: ModelScore) -> Mapping[str, FloatArray]:
@@ -143,6 +154,15 @@ def domain_similarity(score: ModelScore) -> Mapping[str, FloatArray]:
 def domain_competence(score: ModelScore) -> Mapping[str, FloatArray | None]:
     """[n] loadings on each domain's shared pattern (``consensus.competence``), or None without one."""
     return {domain: consensus.competence(a) for domain, a in domain_similarity(score).items()}
+
+
+def _fault(study: Study, answers: Answers) -> str | None:
+    """Why some country's answers are no distribution, or None if they all are."""
+    bad = np.flatnonzero(~np.isfinite(answers.logprobs.max(axis=1)))  # max() carries NaN
+    if not bad.size:
+        return None
+    names = list(study.countries.values())
+    return f"NaN or no finite log-probability for {bad.size} countries, the first {names[bad[0]]}"
 
 
 def _spread(values: FloatArray, scored: NDArray[np.bool_]) -> FloatArray:

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from filelock import FileLock
 from prefect import get_run_logger, task
+from prefect.artifacts import create_table_artifact
 from prefect.cache_policies import NO_CACHE
 from threadpoolctl import threadpool_limits
 
@@ -49,7 +50,8 @@ from warehouse import Run as RunRow
 
 LOGPROBS, SIMILARITY = "item_logprob", "country_similarity"
 NULL_MODELS = ("null:uniform-by-domain", "null:always-LH", "null:list-frequency")
-UNCACHED = partial(task, cache_policy=NO_CACHE, persist_result=False)
+
+LEADERBOARD = "SELECT * FROM leaderboard_spectral WHERE config_hash = ? ORDER BY is_null, macro_f1 DESC"
 
 Run = tuple[str, str]
 """(run_id, model)"""
@@ -67,7 +69,7 @@ def build(params: SpectralParams) -> Study:
     )
 
 
-@UNCACHED(name="adopt parts of interrupted runs")
+@task(cache_policy=NO_CACHE, name="adopt parts of interrupted runs")
 def adopt() -> None:
     """Register what a killed run stored but did not come to register."""
     warehouse, log = Warehouse.open(), get_run_logger()
@@ -111,7 +113,7 @@ def plan(study: Study, spec: EngineSpec) -> list[Unit]:
     return [u for h, q in by_hash.items() for u in plan_units(q, h, countries.get(h, []), size)]
 
 
-@UNCACHED(name="start run", task_run_name="start {spec.name}")
+@task(cache_policy=NO_CACHE, name="start run", task_run_name="start {spec.name}")
 def start_run(study: Study, spec: EngineSpec) -> Run:
     """Write down what is going to be measured, before anything is."""
     run = (run_id(study, spec), spec.name)
@@ -119,13 +121,13 @@ def start_run(study: Study, spec: EngineSpec) -> Run:
     return run
 
 
-@UNCACHED(name="load model", task_run_name="load {spec.name}")
+@task(cache_policy=NO_CACHE, name="load model", task_run_name="load {spec.name}")
 def load_model(spec: EngineSpec) -> None:
     """Load the engine once; the scoring tasks find it in this process."""
     load.scorer(spec, Warehouse.open().home / "models")
 
 
-@UNCACHED(name="score", task_run_name="{unit.question.question} × {unit.part}")
+@task(cache_policy=NO_CACHE, name="score", task_run_name="{unit.question.question} × {unit.part}")
 def score_unit(study: Study, spec: EngineSpec, run: Run, unit: Unit, label: str, total: int) -> None:
     """Score every item of one question for some countries, and store it as a part."""
     warehouse = Warehouse.open()
@@ -152,7 +154,7 @@ def score_unit(study: Study, spec: EngineSpec, run: Run, unit: Unit, label: str,
     _store(warehouse, LOGPROBS, unit.part, frame, study.params.refresh)
 
 
-@UNCACHED(name="score metrics")
+@task(cache_policy=NO_CACHE, name="score metrics")
 def score_metrics(study: Study, scored: Iterable[Run]) -> None:
     """Make the metric rows of every finished model of this configuration, and of the null models.
 
@@ -170,7 +172,7 @@ def score_metrics(study: Study, scored: Iterable[Run]) -> None:
         if not runs:
             return
         own, shuffled = {}, {}
-        for n, (model, run) in enumerate(sorted(runs.items())):
+        for model, run in sorted(runs.items()):
             engine_requests = _requests(warehouse, run)
             answers = partial(_answers, warehouse, study, engine_requests)
             own[model] = scores.score_model(study, answers)
@@ -185,6 +187,21 @@ def score_metrics(study: Study, scored: Iterable[Run]) -> None:
         tables = {model: rows.model_rows(study, s, split[model]) for model, s in everyone.items()}
         tables |= {model: rows.constant_rows(study, model) for model in NULL_MODELS[:2]}
         _save(warehouse, study, tables, runs)
+
+
+@task(cache_policy=NO_CACHE, name="show leaderboard")
+def show_leaderboard(config_hash: str) -> None:
+    """Attach the leaderboard to the flow run, for the Prefect UI."""
+    columns = "model, macro_f1, ci_low, ci_high, null_macro_f1, rank_spearman, reference_mass, coverage"
+    table = Warehouse.open().query(LEADERBOARD, [config_hash]).select(columns.split(", "))
+    create_table_artifact(
+        key="leaderboard-spectral",
+        table=[
+            {k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()}
+            for row in table.to_dicts()
+        ],
+        description=f"leaderboard_spectral, configuration {config_hash}",
+    )
 
 
 def is_finished(run: Run) -> bool:

@@ -1,0 +1,40 @@
+"""``python -m benchmarks [names…] [--quick]``: run the named figures, or all, one after another."""
+
+from __future__ import annotations
+
+import argparse
+
+from benchmarks import gpu, metrics, orchestration, queries, scoring
+from benchmarks.process import WorkerError, show
+from benchmarks.sizes import FULL, QUICK
+
+FIGURES = {
+    "scoring": scoring.figure,
+    "metrics": metrics.figure,
+    "queries": queries.figure,
+    "orchestration": orchestration.figure,
+    "gpu": gpu.figure,
+}
+
+
+def main() -> None:
+    """Print each figure as it is made; one that fails says why and the next follows. Exit code 1 then."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="name", help=f"default: all of {', '.join(FIGURES)}")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes: the numbers mean nothing")
+    given = parser.parse_args()
+    if unknown := set(given.names) - set(FIGURES):
+        parser.error(f"no figure {', '.join(sorted(unknown))}; there are {', '.join(FIGURES)}")
+    failed = False
+    for name in given.names or FIGURES:
+        show(f"\n## {name}")
+        try:
+            FIGURES[name](QUICK if given.quick else FULL)
+        except WorkerError as error:
+            failed = True
+            show(f"{name} failed: {error}")
+    raise SystemExit(failed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,161 @@
+"""A warehouse with ten million log-probabilities, and what is asked of it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from benchmarks import dishes
+from warehouse import (
+    Run,
+    Warehouse,
+    finish_run,
+    part_path,
+    register_parts,
+    registration,
+    save_metrics,
+    save_run,
+    save_run_requests,
+    write_part,
+)
+
+KIND = "item_logprob"
+MODELS = 20
+"""Rows of the leaderboard; the log-probabilities are the first one's."""
+
+AGGREGATE = """
+SELECT model, domain, country, count(*) AS n, avg(logprob) AS mean, max(logprob) AS best
+FROM item_logprob GROUP BY ALL
+"""
+STATEMENTS = {
+    "leaderboard_spectral": "SELECT * FROM leaderboard_spectral",
+    "leaderboard": "SELECT * FROM leaderboard",
+    "aggregate": AGGREGATE,
+}
+
+
+def build_warehouse(home: str, items: int) -> dict[str, Any]:
+    """Store 27 parts of 170 countries x ``items``, and the metrics of 20 finished runs."""
+    warehouse = Warehouse.open(Path(home))
+    questions = warehouse.query("SELECT question, domain FROM question ORDER BY question").rows()
+    countries = warehouse.query("SELECT country FROM country ORDER BY country")["country"].to_list()
+    metrics = warehouse.query("SELECT metric FROM metric WHERE evaluation = 'spectral'")["metric"].to_list()
+    start = time.perf_counter()
+    for number, (question, domain) in enumerate(questions):
+        frame = _answers(number, question, domain, countries, items)
+        write_part(warehouse.home, KIND, f"part-{number:02d}", frame)
+        with warehouse.write() as connection:
+            register_parts(connection, [registration(KIND, f"part-{number:02d}", frame)])
+    seconds = time.perf_counter() - start
+    requests = pl.DataFrame(
+        [(f"request-{n:02d}", domain, question) for n, (question, domain) in enumerate(questions)],
+        schema=["request_hash", "domain", "question"],
+        orient="row",
+    )
+    with warehouse.write() as connection:
+        for number in range(MODELS):
+            run = _run(number)
+            save_run(connection, run)
+            save_run_requests(connection, run.run_id, requests)
+            save_metrics(connection, run.run_id, _metrics(run.model, metrics, dict(questions), countries))
+            finish_run(connection, run.run_id)
+    parts = [part_path(warehouse.home, KIND, f"part-{n:02d}") for n in range(len(questions))]
+    return {
+        "n_rows": len(questions) * len(countries) * items,
+        "seconds": seconds,
+        "bytes": sum(p.stat().st_size for p in parts),
+    }
+
+
+def query(home: str, repeats: int) -> dict[str, Any]:
+    """Seconds of each statement, connection included; the first run of each is not counted."""
+    warehouse = Warehouse.open(Path(home))
+    return {
+        name: _median_seconds(lambda s=sql: warehouse.query(s), repeats) for name, sql in STATEMENTS.items()
+    }
+
+
+def polars_scan(home: str, repeats: int) -> dict[str, Any]:
+    """The aggregate straight from the Parquet files, with no check of what is registered."""
+    files = part_path(Path(home), KIND, "part-*")
+    value = pl.col("logprob")
+
+    def scan() -> pl.DataFrame:
+        lazy = pl.scan_parquet(files).group_by("model", "domain", "country")
+        return lazy.agg(pl.len(), value.mean().alias("mean"), value.max().alias("best")).collect()
+
+    return {"aggregate": _median_seconds(scan, repeats)}
+
+
+def _median_seconds(call: Any, repeats: int) -> float:
+    call()
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - start)
+    return median(seconds)
+
+
+def _answers(number: int, question: str, domain: str, countries: list[str], items: int) -> pl.DataFrame:
+    """One question's rows; the values do not compress."""
+    rng = np.random.Generator(np.random.PCG64(number))
+    n = len(countries) * items
+    names = dishes.items()[:items]
+    return pl.DataFrame(
+        {
+            "country": np.repeat(countries, items),
+            "item": names * len(countries),
+            "logprob": rng.normal(-20, 4, size=n).astype(np.float32),
+            "n_tokens": np.tile(rng.integers(1, 12, size=items), len(countries)),
+        }
+    ).with_columns(
+        request_hash=pl.lit(f"request-{number:02d}"),
+        run_id=pl.lit("run-00"),
+        model=pl.lit("model-00"),
+        domain=pl.lit(domain),
+        question=pl.lit(question),
+    )
+
+
+def _metrics(model: str, metrics: list[str], domain_of: dict[str, str], countries: list[str]) -> pl.DataFrame:
+    """As many rows as a real run has: overall, by question, by country and domain."""
+    slices = [("overall", "all")] + [("question", q) for q in domain_of]
+    slices += [("country_domain", f"{c}/{d}") for c in countries for d in sorted(set(domain_of.values()))]
+    rows = [
+        (metric, kind, name)
+        for kind, name in slices
+        for metric in (metrics if kind == "overall" else metrics[:2])
+    ]
+    return pl.DataFrame(rows, schema=["metric", "slice_kind", "slice"], orient="row").with_columns(
+        model=pl.lit(model),
+        value=pl.lit(0.5),
+        unscored_reason=pl.lit(None, pl.String),
+        n_scored=pl.lit(27),
+        n_unscored=pl.lit(0),
+        ci_low=pl.lit(0.4),
+        ci_high=pl.lit(0.6),
+        null_value=pl.lit(0.2),
+    )
+
+
+def _run(number: int) -> Run:
+    return Run(
+        run_id=f"run-{number:02d}",
+        evaluation="spectral",
+        model=f"model-{number:02d}",
+        is_null=False,
+        profile="benchmark",
+        config_hash="benchmark",
+        engine_hash=f"engine-{number:02d}",
+        params={},
+        engine={},
+        item_lists={},
+        boundary_rule="none",
+        code_version="none",
+    )

@@ -1,0 +1,55 @@
+"""How much each figure measures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Amounts of work; ``QUICK`` only shows that everything runs.
+
+    Attributes:
+        repeats: timings of which the median is taken.
+        dishes: items of the list that the packed trie scores; None: all.
+        sample: items of the same list that slow peers score.
+        matrices, matrix_items: answers of one model, each 170 countries x matrix_items.
+        resamples: of the countries, for the intervals.
+        stored_items: items a question and country in the warehouse of the query timings.
+        flow_items: items of each list in the flow.
+        gpu_prefixes: countries that the GPU scores the whole list for.
+    """
+
+    repeats: int
+    dishes: int | None
+    sample: int
+    matrices: int
+    matrix_items: int
+    resamples: int
+    stored_items: int
+    flow_items: int
+    gpu_prefixes: int
+
+
+FULL = Sizes(
+    repeats=3,
+    dishes=None,
+    sample=200,
+    matrices=27,
+    matrix_items=3750,
+    resamples=200,
+    stored_items=2180,
+    flow_items=2500,
+    gpu_prefixes=16,
+)
+QUICK = Sizes(
+    repeats=1,
+    dishes=300,
+    sample=20,
+    matrices=2,
+    matrix_items=200,
+    resamples=20,
+    stored_items=20,
+    flow_items=10,
+    gpu_prefixes=1,
+)

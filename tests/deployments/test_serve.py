@@ -1,0 +1,69 @@
+"""``culturescope serve`` as a user runs it: UI, deployments, a scheduled run that really starts, Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from deployments.server import free_port
+from tests.conftest import command, environment
+from warehouse import Warehouse
+
+pytestmark = pytest.mark.slow
+WAIT_S = 180
+
+
+def wait_for(condition: Callable[[], Any], process: subprocess.Popen[str]) -> Any:
+    """Poll until there is a value; a server that has ended fails at once."""
+    deadline = time.monotonic() + WAIT_S
+    while time.monotonic() < deadline:
+        assert process.poll() is None, process.stderr and process.stderr.read()
+        try:
+            if value := condition():
+                return value
+        except httpx.HTTPError:
+            pass
+        time.sleep(0.5)
+    raise AssertionError("nothing came in time")
+
+
+def test_a_scheduled_run_starts_and_ctrl_c_stops_everything(home: Path) -> None:
+    port = free_port()
+    api = f"http://127.0.0.1:{port}/api"
+    process = subprocess.Popen(
+        command("serve", "-m", "fake-a", "--profile", "smoke", "--cron", "* * * * *", "--port", str(port)),
+        env=environment(home, None), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        names = wait_for(lambda: _deployments(api), process)
+        assert names == {"smoke", "demo", "full", "weekly"}
+        assert '<div id="app"' in httpx.get(f"http://127.0.0.1:{port}/").text
+        finished = wait_for(lambda: _runs(api, "COMPLETED"), process)
+        assert finished[0]["auto_scheduled"]
+        board = Warehouse.open(home).query("SELECT model FROM leaderboard_spectral WHERE NOT is_null")
+        assert board["model"].to_list() == ["fake-a"]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 0
+    finally:
+        process.kill()
+        process.wait()
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"{api}/health")
+
+
+def _deployments(api: str) -> set[str]:
+    found = httpx.post(f"{api}/deployments/filter", json={}).json()
+    return {d["name"] for d in found} if len(found) == 4 else set()
+
+
+def _runs(api: str, state: str) -> list[dict[str, Any]]:
+    query = {"flow_runs": {"state": {"type": {"any_": [state]}}}}
+    runs: list[dict[str, Any]] = httpx.post(f"{api}/flow_runs/filter", json=query).json()
+    return runs
