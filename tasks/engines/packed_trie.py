@@ -254,7 +254,7 @@ def _keep_freed_memory() -> None:
     """Have glibc reuse freed memory instead of returning it to the kernel after every operation.
 
     A pass makes the same large temporaries in every layer; mapping and clearing their pages anew each time
-    took a third of the time on two cores (benchmarks/). Elsewhere than on glibc this does nothing.
+    took about a third of the time on two cores. Elsewhere than on glibc this does nothing.
     """
     if sys.platform == "linux" and platform.libc_ver()[0] == "glibc":
         libc = ctypes.CDLL(None)
@@ -271,7 +271,7 @@ def _device(name: str) -> torch.device:
 def _load_model(folder: str, spec: EngineSpec, dtype: torch.dtype, device: torch.device) -> Any:
     """Load with the tree attention; architectures without the attention interface are refused."""
     try:
-        model = AutoModelForCausalLM.from_pretrained(
+        model: Any = AutoModelForCausalLM.from_pretrained(
             folder,
             revision=spec.revision,
             dtype=dtype,
@@ -285,7 +285,7 @@ def _load_model(folder: str, spec: EngineSpec, dtype: torch.dtype, device: torch
                 f'mask; choose kind = "vllm": {error}'
             ) from error
         raise
-    return model.to(device=device).eval().requires_grad_(False)  # type: ignore[arg-type]
+    return model.to(device).eval().requires_grad_(False)
 
 
 def _sliding_windows(model: Any) -> set[int]:

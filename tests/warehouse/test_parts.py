@@ -182,7 +182,7 @@ def test_corrupt_part_is_set_aside_and_the_rest_is_readable(
     store(warehouse, "p1", logprobs("FR"))
     store(warehouse, "p2", logprobs("IT"))
     part_path(warehouse.home, KIND, "p2").write_bytes(content)
-    with pytest.raises(CorruptPart, match=r"p2\.parquet is corrupt.*moved to .*quarantine/.*verify_parts"):
+    with pytest.raises(CorruptPart, match=r"p2\.parquet is corrupt.*quarantine/.*culturescope check"):
         read_part(warehouse.home, KIND, "p2")
     assert (warehouse.home / "quarantine" / KIND / "p2.parquet").read_bytes() == content
     assert warehouse.query(SHOWN)["country"].to_list() == ["FR", "FR"]
@@ -214,7 +214,7 @@ def test_overwritten_bytes_are_found(warehouse: Warehouse, logprobs: LogprobRows
 
 
 def test_missing_part_says_what_to_do(warehouse: Warehouse) -> None:
-    with pytest.raises(WarehouseError, match=r"there is no part .*p9\.parquet.*verify_parts"):
+    with pytest.raises(WarehouseError, match=r"there is no part .*p9\.parquet.*culturescope check"):
         read_part(warehouse.home, KIND, "p9")
 
 

@@ -41,7 +41,7 @@ def scored(
     null: float | None = None,
 ) -> Metric:
     """A row with a value; counts: (n_scored, n_unscored)."""
-    low, high = interval or (None, None)
+    low, high = (float(interval[0]), float(interval[1])) if interval else (None, None)
     return Metric(metric, *where, float(value), None, *counts, low, high, null)
 
 

@@ -110,12 +110,10 @@ def mass_rows(study: Study, score: ModelScore) -> Iterator[Metric]:
     of its own that says so, and is no part of the overall mean.
     """
     resamples = bootstrap.country_resamples(len(study.countries), study.params.bootstrap, study.params.seed)
-    named = {
-        name
-        for name, items in study.lists.items()
-        if frozenset().union(*items.countries) & {*study.countries}
-    }
-    groups: dict[Slice, list[Question]] = {OVERALL: [q for q in study.questions if q.item_list in named]}
+    codes = frozenset(study.countries)
+    named = {name for name, items in study.lists.items() if any(c & codes for c in items.countries)}
+    overall = [q for q in study.questions if q.item_list in named] or list(study.questions)
+    groups: dict[Slice, list[Question]] = {OVERALL: overall}
     groups |= {("domain", domain): asked for domain, asked in _by_domain(study).items()}
     for where, asked in groups.items():
         n = len(asked) * len(study.countries)

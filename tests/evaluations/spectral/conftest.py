@@ -1,0 +1,101 @@
+"""A small study: four domains, one of each human category, made without a warehouse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tasks.evaluations.spectral.params import SpectralParams
+from tasks.evaluations.spectral.requests import Study, build_study
+from tasks.evaluations.spectral.scores import ModelScore, QuestionScore
+
+Rows = list[dict[str, Any]]
+MakeStudy = Callable[..., Study]
+MakeScore = Callable[..., ModelScore]
+
+# domain: (human score, human category, list)
+DOMAINS = {
+    "numbers": (1.0, "LH", "numbers"),
+    "foods": (2.0, "HH", "dishes"),
+    "faiths": (3.0, "LL", "faiths"),
+    "coins": (4.0, "HL", "coins"),
+}
+COUNTRIES = {"FR": "France", "GM": "the Gambia", "IT": "Italy", "JP": "Japan", "US": "the United States"}
+LISTS = {
+    "numbers": {"1": "", "2": "", "3": "", "4": "", "5": "", "6": ""},  # names no country
+    "dishes": {"benachin": "GM", "pizza": "IT US", "ratatouille": "FR", "sushi": "JP", "burger": "US"},
+    "faiths": {"Christianity": "FR IT US", "Islam": "GM", "Shinto": "JP"},
+    "coins": {"dalasi": "GM", "euro": "FR IT", "US dollar": "US"},  # none of Japan
+}
+
+
+@pytest.fixture(scope="session")
+def country_rows() -> Rows:
+    return [{"country": code, "name": name} for code, name in COUNTRIES.items()]
+
+
+@pytest.fixture(scope="session")
+def question_rows() -> Rows:
+    return [
+        {
+            "question": f"{domain}-{variant}",
+            "domain": domain,
+            "variant": variant,
+            "template": f"The {domain} ({variant}) of {{country}} are",
+            "prefix": f"Answer about {domain}.",
+            "item_list": items,
+            "human_score": score,
+            "human_category": category,
+            "label": domain.title(),
+        }
+        for domain, (score, category, items) in DOMAINS.items()
+        for variant in (1, 2, 3)
+    ]
+
+
+@pytest.fixture(scope="session")
+def item_rows() -> Rows:
+    return [
+        {"item_list": name, "item": item, "countries": codes.split()}
+        for name, items in LISTS.items()
+        for item, codes in items.items()
+    ]
+
+
+@pytest.fixture(scope="session")
+def make_study(country_rows: Rows, question_rows: Rows, item_rows: Rows) -> MakeStudy:
+    """A study of the params given; one phrasing and 20 resamples unless told."""
+
+    def make(**params: Any) -> Study:
+        chosen = SpectralParams(**{"models": ["m"], "variants": [1], "bootstrap": 20} | params)
+        return build_study(chosen, country_rows, question_rows, item_rows)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def make_score() -> MakeScore:
+    """A model whose ER and SR of some questions are given, every replicate being the estimate itself."""
+
+    def make(study: Study, numbers: Mapping[str, tuple[float, float]], lost: str = "not asked") -> ModelScore:
+        n, r = len(study.countries), study.params.bootstrap
+        questions = {
+            q.question: QuestionScore(
+                question=q,
+                er=numbers[q.question][0],
+                sr=numbers[q.question][1],
+                er_replicates=np.full(r, numbers[q.question][0]),
+                sr_replicates=np.full(r, numbers[q.question][1]),
+                similarity=np.eye(n) * 0.5 + 0.5,
+                mass=np.full(n, 0.5),
+                mass_null=np.full(n, 0.25),
+            )
+            for q in study.questions
+            if q.question in numbers
+        }
+        return ModelScore(questions, {q.question: lost for q in study.questions if q.question not in numbers})
+
+    return make

@@ -1,0 +1,196 @@
+"""From log-probabilities to H, ER, SR and reference mass, by hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from tasks.evaluations.spectral.params import SpectralParams
+from tasks.evaluations.spectral.requests import ItemList, Question, Study
+from tasks.evaluations.spectral.scores import (
+    Answers,
+    FloatArray,
+    distribution,
+    domain_competence,
+    domain_similarity,
+    from_list,
+    membership,
+    score_model,
+    shuffled,
+)
+
+MakeStudy = Callable[..., Study]
+
+QUESTION = Question("q-1", "q", 1, "{country}", "", "l", 1.0, "LH")
+TWO = ItemList("l", ("ab", "né"), (frozenset({"AA", "BB"}), frozenset({"BB"})))
+
+
+def study_of(items: ItemList, codes: str = "AA BB") -> Study:
+    params = SpectralParams(models=["m"], bootstrap=20)
+    return Study(params, {c: c.title() for c in codes.split()}, (QUESTION,), {"l": items}, "ref")
+
+
+def answers(logprobs: object) -> Answers:
+    table = np.array(logprobs, dtype=np.float64)
+    return Answers(table, np.ones(table.shape[1], dtype=np.int64))
+
+
+# --- H
+
+
+def test_h_is_the_softmax_over_the_list() -> None:
+    # e^log 3 : e^log 1 = 3 : 1, and a constant (what the prompt leaves to other texts) cancels.
+    h = distribution(answers([[math.log(3), 0.0], [-100.0, -100.0]]), TWO, "sum")
+    np.testing.assert_allclose(h, [[0.75, 0.25], [0.5, 0.5]], rtol=1e-12)
+
+
+def test_h_per_token_and_per_byte() -> None:
+    given_ = Answers(np.array([[-2.0, -3.0]]), np.array([1, 3]))
+    # Per token: -2/1 and -3/3 = -1, so 1 : e.
+    per_token = distribution(given_, TWO, "per_token")
+    np.testing.assert_allclose(per_token, [[1 / (1 + math.e), math.e / (1 + math.e)]], rtol=1e-12)
+    # Per byte: "ab" has 2, "né" has 3 in UTF-8: -1 and -1.
+    np.testing.assert_allclose(distribution(given_, TWO, "per_byte"), [[0.5, 0.5]], rtol=1e-12)
+
+
+# --- ER and SR
+
+
+def test_er_and_sr_by_hand() -> None:
+    # H = [[3/7, 4/7], [4/7, 3/7]]: the cosine is (3*4 + 4*3) / (5*5) = 0.96, the eigenvalues 1.96 and 0.04,
+    # their shares 0.98 and 0.02.
+    score = score_model(study_of(TWO), lambda q: answers(np.log([[3, 4], [4, 3]])))
+    q = score.questions["q-1"]
+    assert q.sr == pytest.approx(1.96 / 0.04)
+    assert q.er == pytest.approx(math.exp(-(0.98 * math.log(0.98) + 0.02 * math.log(0.02))))
+    np.testing.assert_allclose(q.similarity, [[1, 0.96], [0.96, 1]])
+    assert len(q.er_replicates) == len(q.sr_replicates) == 20
+
+
+def test_countries_without_a_common_item_are_as_many_patterns() -> None:
+    inf = -math.inf
+    three = ItemList("l", ("a", "b", "c"), (frozenset(),) * 3)
+    study = study_of(three, "AA BB CC")
+    q = score_model(study, lambda q: answers([[0, inf, inf], [inf, 0, inf], [inf, inf, 0]])).questions["q-1"]
+    assert (q.er, q.sr) == (pytest.approx(3), pytest.approx(1))
+
+
+def test_countries_that_answer_alike_are_one_pattern() -> None:
+    score = score_model(study_of(TWO), lambda q: answers([[0.0, -1.0]] * 2))
+    q = score.questions["q-1"]
+    assert (q.er, q.sr) == (1.0, math.inf)
+    assert np.isinf(q.sr_replicates).all()
+    loadings = domain_competence(score)["q"]
+    assert loadings is not None
+    np.testing.assert_allclose(loadings, [1, 1])
+
+
+tables = arrays(np.float64, (5, 7), elements=st.floats(-30, 0))
+SEVEN = ItemList("l", tuple("abcdefg"), (frozenset({"AA"}),) * 7)
+
+
+@given(tables, st.integers(0, 99))
+def test_shuffled_countries_have_the_same_spectrum_to_the_last_bit(table: FloatArray, seed: int) -> None:
+    study = study_of(SEVEN, "AA BB CC DD EE")
+    study = replace(study, params=study.params.model_copy(update={"seed": seed}))
+    own = score_model(study, lambda q: answers(table)).questions["q-1"]
+    other = score_model(study, lambda q: shuffled(study, answers(table), q)).questions["q-1"]
+    assert (own.er, own.sr) == (other.er, other.sr)
+
+
+@given(tables, st.permutations(range(7)))
+def test_the_order_of_items_does_not_matter(table: FloatArray, order: list[int]) -> None:
+    study = study_of(SEVEN, "AA BB CC DD EE")
+    mixed = replace(SEVEN, items=tuple(SEVEN.items[i] for i in order))
+    one = score_model(study, lambda q: answers(table)).questions["q-1"]
+    two = score_model(replace(study, lists={"l": mixed}), lambda q: answers(table[:, order])).questions["q-1"]
+    # Eigenvalues agree to rounding: absolutely, so that a lambda_2 near 0 may differ in all its digits.
+    assert one.er == pytest.approx(two.er, rel=1e-9)
+    assert 1 / one.sr == pytest.approx(1 / two.sr, rel=1e-9, abs=1e-12)
+    np.testing.assert_allclose(one.mass, two.mass, rtol=1e-9)
+
+
+@settings(max_examples=30)
+@given(tables)
+def test_a_score_has_no_nan_but_where_no_item_is_listed(table: FloatArray) -> None:
+    study = study_of(SEVEN, "AA BB CC DD EE")
+    q = score_model(study, lambda q: answers(table)).questions["q-1"]
+    assert 1 <= q.er <= 5
+    assert q.sr >= 1
+    assert np.isfinite(q.er_replicates).all()
+    assert not np.isnan(q.sr_replicates).any()
+    np.testing.assert_array_equal(np.isnan(q.mass), [False, True, True, True, True])
+    np.testing.assert_array_equal(np.isnan(q.mass_null), np.isnan(q.mass))
+
+
+# --- the reference list
+
+
+def test_reference_mass_by_hand() -> None:
+    # AA has "ab", BB both: 0.75 of AA's own row, all of BB's. Given the other's row: AA 0.5, BB all.
+    q = score_model(study_of(TWO), lambda q: answers(np.log([[3, 1], [1, 1]]))).questions["q-1"]
+    np.testing.assert_allclose(q.mass, [0.75, 1.0])
+    np.testing.assert_allclose(q.mass_null, [0.5, 1.0])
+
+
+def test_membership_is_countries_by_items(make_study: MakeStudy) -> None:
+    study = make_study(countries=["FR", "JP", "US"])
+    table = membership(study, study.lists["dishes"])  # benachin, burger, pizza, ratatouille, sushi
+    np.testing.assert_array_equal(table, [[0, 0, 0, 1, 0], [0, 0, 0, 0, 1], [0, 1, 1, 0, 0]])
+    assert table.dtype == np.bool_
+
+
+@pytest.mark.parametrize("normalisation", ["sum", "per_token", "per_byte"])
+def test_the_look_up_is_the_same_under_every_normalisation(normalisation: str) -> None:
+    # Both have "ab" (frequency 1), BB has "né" (1/2). AA: 1 + 1 to 0 + 1/2 = 4 : 1; BB: 2 to 3/2 = 4 : 3.
+    looked_up = from_list(study_of(TWO), QUESTION)
+    np.testing.assert_allclose(
+        distribution(looked_up, TWO, normalisation), [[4 / 5, 1 / 5], [4 / 7, 3 / 7]], rtol=1e-12
+    )
+
+
+def test_an_item_of_no_country_is_impossible_in_the_look_up() -> None:
+    items = ItemList("l", ("a", "b"), (frozenset({"AA"}), frozenset({"ZZ"})))
+    looked_up = from_list(study_of(items), QUESTION)
+    np.testing.assert_allclose(distribution(looked_up, items, "sum"), [[1, 0], [1, 0]])
+
+
+def test_a_list_without_countries_is_looked_up_uniformly(make_study: MakeStudy) -> None:
+    study = make_study(domains=["numbers"])
+    q = score_model(study, lambda q: from_list(study, q)).questions["numbers-1"]
+    assert (q.er, q.sr) == (1.0, math.inf)
+    assert np.isnan(q.mass).all()
+
+
+# --- unscored
+
+
+def test_missing_answers_are_unscored_with_their_reason(make_study: MakeStudy) -> None:
+    study = make_study(domains=["coins"], variants=[1, 2])
+    score = score_model(study, lambda q: "lost" if q.variant == 1 else from_list(study, q))
+    assert score.unscored == {"coins-1": "lost"}
+    assert list(score.questions) == ["coins-2"]
+
+
+@pytest.mark.parametrize("row", [[math.nan, 0.0], [-math.inf, -math.inf], [math.inf, 0.0]])
+def test_answers_that_are_no_distribution_are_unscored(row: list[float]) -> None:
+    score = score_model(study_of(TWO), lambda q: answers([[0.0, 0.0], row]))
+    assert score.questions == {}
+    assert score.unscored == {"q-1": "NaN or no finite log-probability for 1 countries, the first Bb"}
+
+
+# --- domains
+
+
+def test_similarity_of_a_domain_is_the_mean_over_its_phrasings(make_study: MakeStudy) -> None:
+    study = make_study(domains=["coins"], variants=[1, 2], countries=["FR", "JP"])
+    tables = {1: np.log([[3.0, 4, 1e-300], [4, 3, 1e-300]]), 2: np.zeros((2, 3))}  # cosines 0.96 and 1
+    score = score_model(study, lambda q: answers(tables[q.variant]))
+    np.testing.assert_allclose(domain_similarity(score)["coins"], [[1, 0.98], [0.98, 1]])
