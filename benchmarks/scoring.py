@@ -17,8 +17,8 @@ PEERS: tuple[tuple[str, str, tuple[dict[str, int], ...]], ...] = (
 def figure(sizes: Sizes) -> None:
     """Speed in bfloat16, then how far the scores are apart in float32."""
     amount = {"limit": sizes.dishes, "sample": sizes.sample}
-    speed: dict[str, Any] = {"dtype": "bfloat16", "repeats": sizes.repeats, **amount}
-    exact: dict[str, Any] = {"dtype": "float32", "repeats": 1, **amount}
+    speed: dict[str, Any] = {"dtype": "bfloat16", "style": "chat", "repeats": sizes.repeats, **amount}
+    exact: dict[str, Any] = {"dtype": "float32", "style": "base", "repeats": 1, **amount}
     ours = measure("packed_trie", **speed)
     ours_exact = measure("packed_trie", **exact)
     for worker, name, variants in PEERS:

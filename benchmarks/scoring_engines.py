@@ -1,7 +1,8 @@
-"""The engines of the scoring figure. Each is asked the same: one prompt in the base style, and dishes.
+"""The engines of the scoring figure. Each is asked the same: one spectral prompt, and dishes.
 
-The base style, because its prefix ends without white space: lm-evaluation-harness moves trailing white space
-of a context into the continuation, and would score something else.
+Speed is taken in the chat style, which is how the evaluation asks this model. Scores are compared in the base
+style, whose prefix ends without white space: lm-evaluation-harness moves trailing white space of a context
+into the continuation, and so also scores the line end of the chat header.
 """
 
 from __future__ import annotations
@@ -26,21 +27,21 @@ WARM_UP = 8
 Score = Callable[[list[str]], list[float]]
 
 
-def packed_trie(dtype: str, repeats: int, limit: int | None, sample: int) -> dict[str, Any]:
+def packed_trie(dtype: str, style: str, repeats: int, limit: int | None, sample: int) -> dict[str, Any]:
     """The whole list, in another order every time, so that no trie is kept from the time before."""
     from tasks.engines.packed_trie import PackedTrieScorer
 
     items = dishes.items(limit)
-    engine = PackedTrieScorer(_spec("packed_trie", dtype), _folder())
+    engine = PackedTrieScorer(_spec("packed_trie", dtype, style), _folder())
     return _timed(_ours(engine), items, items, repeats, sample)
 
 
-def vllm(dtype: str, repeats: int, limit: int | None, sample: int) -> dict[str, Any]:
+def vllm(dtype: str, style: str, repeats: int, limit: int | None, sample: int) -> dict[str, Any]:
     """A sample of the list."""
     from tasks.engines.vllm_engine import VllmEngine
 
     items = dishes.items(limit)
-    engine = VllmEngine(_spec("vllm", dtype), _folder())
+    engine = VllmEngine(_spec("vllm", dtype, style), _folder())
     try:
         chosen = [items[i] for i in dishes.sample(len(items), sample)]
         return _timed(_ours(engine), items, chosen, repeats, sample)
@@ -48,19 +49,21 @@ def vllm(dtype: str, repeats: int, limit: int | None, sample: int) -> dict[str, 
         engine.close()
 
 
-def lm_eval(dtype: str, repeats: int, limit: int | None, sample: int, batch_size: int) -> dict[str, Any]:
+def lm_eval(
+    dtype: str, style: str, repeats: int, limit: int | None, sample: int, batch_size: int
+) -> dict[str, Any]:
     """A sample of the list, through the harness's own requests and batching."""
     from lm_eval.api.instance import Instance  # type: ignore[import-untyped]
     from lm_eval.models.huggingface import HFLM  # type: ignore[import-untyped]
 
-    from tasks.engines.prompting import COMPLETION_CUE
+    from tasks.engines import prompting
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = HFLM(pretrained=_folder(), dtype=dtype, device=device, batch_size=batch_size)
-    prefix = dishes.prompts()[0] + COMPLETION_CUE
+    frame = prompting.frame(model.tokenizer, dishes.prompts(), style)
 
     def score(items: list[str]) -> list[float]:
-        pairs = [(prefix, " " + item) for item in items]
+        pairs = [(frame.prefixes[0], frame.lead + item) for item in items]
         requests = [Instance("loglikelihood", {}, pair, i) for i, pair in enumerate(pairs)]
         return [value for value, _ in model.loglikelihood(requests, disable_tqdm=True)]
 
@@ -99,8 +102,8 @@ def _timed(score: Score, items: list[str], asked: list[str], repeats: int, sampl
     }
 
 
-def _spec(kind: Any, dtype: Any) -> EngineSpec:
-    return EngineSpec(name=MODEL, kind=kind, model=_folder(), dtype=dtype, prompt_style="base")
+def _spec(kind: Any, dtype: Any, style: Any) -> EngineSpec:
+    return EngineSpec(name=MODEL, kind=kind, model=_folder(), dtype=dtype, prompt_style=style)
 
 
 def _folder() -> str:
