@@ -53,8 +53,8 @@ def lm_eval(
     dtype: str, style: str, repeats: int, limit: int | None, sample: int, batch_size: int
 ) -> dict[str, Any]:
     """A sample of the list, through the harness's own requests and batching."""
-    from lm_eval.api.instance import Instance  # type: ignore[import-untyped]
-    from lm_eval.models.huggingface import HFLM  # type: ignore[import-untyped]
+    from lm_eval.api.instance import Instance
+    from lm_eval.models.huggingface import HFLM
 
     from tasks.engines import prompting
 
