@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tasks.report import ReportData, render
 from warehouse import Warehouse, WarehouseError
-from warehouse.storage import disk_full_error, is_disk_full, publish, temporary_beside
+from warehouse.storage import written_whole
 
 _CONFIGURATIONS = """
 SELECT config_hash, string_agg(DISTINCT profile, ', ' ORDER BY profile) AS profile,
@@ -125,16 +125,8 @@ def write_report(warehouse: Warehouse, path: Path, config_hash: str | None = Non
         WarehouseError: no run has finished, none of that configuration, or the disk is full.
     """
     page = render(read_data(warehouse, config_hash))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = temporary_beside(path)
-    try:
+    with written_whole(path, len(page)) as temporary:
         temporary.write_text(page, encoding="utf-8")
-        publish(temporary, path)
-    except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        if is_disk_full(error):
-            raise disk_full_error(path, len(page)) from error
-        raise
     return path
 
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from warehouse.home import WarehouseError
 from warehouse.part_kinds import PartKind, part_folder, part_kind
-from warehouse.storage import disk_full_error, is_disk_full, publish, temporary_beside
+from warehouse.storage import written_whole
 
 __all__ = [
     "CorruptPart",
@@ -65,17 +65,9 @@ def write_part(home: Path, kind: str, name: str, frame: pl.DataFrame) -> Path:
     declared = part_kind(kind)
     complete = _conform(frame.with_columns(pl.lit(name).alias("part")), declared, f"part {kind}/{name}")
     target = part_path(home, kind, name)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = temporary_beside(target)
-    try:
+    with written_whole(target, int(complete.estimated_size())) as temporary:
         # Polars writes dictionary encoding wherever values repeat.
         complete.write_parquet(temporary, compression="zstd")
-        publish(temporary, target)
-    except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        if is_disk_full(error):
-            raise disk_full_error(target, int(complete.estimated_size())) from error
-        raise
     return target
 
 

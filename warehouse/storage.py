@@ -4,12 +4,21 @@ import errno
 import os
 import shutil
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
 from warehouse.home import WarehouseError
 
-__all__ = ["disk_full_error", "is_disk_full", "publish", "remove_abandoned", "temporary_beside"]
+__all__ = [
+    "disk_full_error",
+    "is_disk_full",
+    "publish",
+    "remove_abandoned",
+    "temporary_beside",
+    "written_whole",
+]
 
 # A file-size limit and a quota stop a write exactly as a full disk does.
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -40,6 +49,24 @@ def publish(temporary: Path, target: Path) -> None:
     _fsync(temporary)
     temporary.replace(target)
     _fsync(target.parent)
+
+
+@contextmanager
+def written_whole(target: Path, needed: int) -> Iterator[Path]:
+    """A temporary path to write to within the block; it then becomes `target`, or goes if there is an error.
+
+    needed: bytes that the file takes, estimated. Raises WarehouseError if the disk is full.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = temporary_beside(target)
+    try:
+        yield temporary
+        publish(temporary, target)
+    except BaseException as error:
+        temporary.unlink(missing_ok=True)
+        if is_disk_full(error):
+            raise disk_full_error(target, needed) from error
+        raise
 
 
 def is_disk_full(error: BaseException) -> bool:

@@ -176,8 +176,9 @@ class PackedTrieScorer:
     def _read_logprobs(self, hidden: torch.Tensor, rows: IntArray, tokens: IntArray) -> NDArray[np.float32]:
         """log p(tokens[i] | hidden[rows[i]]): the vocabulary in slices, never all logits at once."""
         by_token = np.argsort(tokens, kind="stable")
+        ordered = tokens[by_token]
         row = torch.from_numpy(rows[by_token]).to(self.device)
-        token = torch.from_numpy(tokens[by_token]).to(self.device)
+        token = torch.from_numpy(ordered).to(self.device)
         logit = torch.empty(len(rows), dtype=torch.float32, device=self.device)
         log_sum = torch.full((len(hidden),), -torch.inf, device=self.device)
         width = VOCABULARY_SLICE[self.device.type]
@@ -185,7 +186,7 @@ class PackedTrieScorer:
         for start in range(0, len(self._head), width):
             logits = self._logits(states, start, start + width)
             log_sum = torch.logaddexp(log_sum, _log_sum_exp(logits))
-            low, high = np.searchsorted(tokens[by_token], [start, start + width])
+            low, high = np.searchsorted(ordered, [start, start + width])
             logit[low:high] = logits[row[low:high], token[low:high] - start]
         out = np.empty(len(rows), dtype=np.float32)
         out[by_token] = (logit - log_sum[row]).cpu().numpy()

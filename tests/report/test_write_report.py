@@ -156,7 +156,7 @@ def test_failure_leaves_the_old_page(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("deployments.report.publish", full)
+    monkeypatch.setattr("warehouse.storage.publish", full)
     with pytest.raises(WarehouseError, match="no room to write"):
         write_report(warehouse, path)
     assert path.read_text() == "old"

@@ -49,7 +49,7 @@ from warehouse import (
 from warehouse import Run as RunRow
 
 LOGPROBS, SIMILARITY = "item_logprob", "country_similarity"
-NULL_MODELS = ("null:uniform-by-domain", "null:always-LH", "null:list-frequency")
+CONSTANT_MODELS = ("null:uniform-by-domain", "null:always-LH")
 
 LEADERBOARD = "SELECT * FROM leaderboard_spectral WHERE config_hash = ? ORDER BY is_null, macro_f1 DESC"
 
@@ -185,7 +185,7 @@ def score_metrics(study: Study, scored: Iterable[Run]) -> None:
         everyone = own | shuffled | lookup
         split = rows.splits(everyone, against=own)
         tables = {model: rows.model_rows(study, s, split[model]) for model, s in everyone.items()}
-        tables |= {model: rows.constant_rows(study, model) for model in NULL_MODELS[:2]}
+        tables |= {model: rows.constant_rows(study, model) for model in CONSTANT_MODELS}
         _save(warehouse, study, tables, runs)
 
 
