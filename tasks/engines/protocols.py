@@ -65,6 +65,51 @@ class Scorer(Protocol):
 
 
 @dataclass(frozen=True)
+class Cloze:
+    """One template over many subjects: sentences with a blank that candidates fill.
+
+    Attributes:
+        before: text before the blank, one a subject, without the space that separates it from the blank.
+        lead: that space, or "" in languages that write none.
+        after: text after the blank, the same for all; "" where the blank ends the sentence.
+        tail: the template's own text right before the blank, with which every ``before`` ends. Candidates
+            are tokenised after it, so that their tokens do not depend on the subjects.
+    """
+
+    before: tuple[str, ...]
+    lead: str
+    after: str
+    tail: str
+
+
+@dataclass(frozen=True)
+class CandidateScores:
+    """What a model gives candidates in a blank. Which tokens are scored is the engine's: see its docstring.
+
+    Attributes:
+        logprob: float32 [n_subjects, n_candidates] sum over the scored tokens of log p, natural log.
+        probability: float32 [n_subjects, n_candidates] mean over the scored tokens of p, in [0, 1]
+            (equation 2 of FmLAMA).
+        n_tokens: [n_candidates] how many tokens are scored.
+    """
+
+    logprob: NDArray[np.float32]
+    probability: NDArray[np.float32]
+    n_tokens: NDArray[np.int64]
+
+
+@runtime_checkable
+class CandidateScorer(Protocol):
+    """Scores candidates in a blank."""
+
+    def score_candidates(
+        self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
+    ) -> CandidateScores:
+        """Score every candidate in every sentence; does not depend on the order or batching of either."""
+        ...
+
+
+@dataclass(frozen=True)
 class Sampling:
     """How to draw text. Temperature 0 is greedy; the seed makes other temperatures repeatable."""
 
