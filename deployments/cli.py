@@ -3,38 +3,27 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from deployments import profiles
-from deployments.display import Format, bars, err, show
-from deployments.server import ServerError, configure, connect
-from tasks.engines.protocols import EngineError
-from warehouse import Warehouse, WarehouseError
+from deployments import cli_run
+from deployments.cli_common import EMBEDDED, As, Config, Models, errors
+from deployments.display import Format, err, show
+from deployments.server import configure
+from warehouse import Warehouse
 
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
     help="How well do language models know the world's cultures? All state lives under `CULTURESCOPE_HOME`.",
 )
-run_app = typer.Typer(no_args_is_help=True, help="Run an evaluation; only what is missing is done.")
 models_app = typer.Typer(no_args_is_help=True, help="List the known models, prepare the embedded ones.")
 leaderboard_app = typer.Typer(no_args_is_help=True, help="Print a leaderboard.")
-app.add_typer(run_app, name="run")
+app.add_typer(cli_run.app, name="run")
 app.add_typer(models_app, name="models")
 app.add_typer(leaderboard_app, name="leaderboard")
-
-Models = Annotated[
-    list[str] | None,
-    typer.Option("--model", "-m", help="catalogue name, Hugging Face id or folder; repeat it"),
-]
-Profile = Annotated[str, typer.Option(help=f"how much: {', '.join(profiles.names())}")]
-As = Annotated[Format, typer.Option("--format", "-f", help="table for people, csv or json for programs")]
-EMBEDDED = ["smollm2-135m", "gemma3-270m"]
 
 
 @app.command()
@@ -45,7 +34,7 @@ def ingest() -> None:
     """
     from warehouse import run_checks
 
-    with _errors():
+    with errors():
         warehouse = Warehouse.open()
         lists = (
             "SELECT item_list, n_items, list_hash, source FROM item_list WHERE is_current ORDER BY item_list"
@@ -63,7 +52,7 @@ def check() -> None:
     """
     from warehouse import run_checks, verify_parts
 
-    with _errors():
+    with errors():
         warehouse = Warehouse.open()
         lost = verify_parts(warehouse)
         for kind, part, n, problem in lost.rows():
@@ -82,7 +71,7 @@ def models_list(form: As = Format.table) -> None:
     from tasks.engines import embedded
     from tasks.engines.specs import catalogue
 
-    with _errors():
+    with errors():
         home = Warehouse.open().home
         rows = []
         for spec in catalogue(home / "engines").values():
@@ -108,7 +97,7 @@ def models_prepare(
     """
     from tasks.engines import embedded
 
-    with _errors():
+    with errors():
         home = Warehouse.open().home
         for name in names or EMBEDDED:
             with err.status(f"{name}: preparing") as status:
@@ -117,68 +106,10 @@ def models_prepare(
             err.print(f"        {embedded.EMBEDDED[name].notice}", style="dim")
 
 
-@run_app.command("spectral")
-def run_spectral(
-    model: Models = None,
-    profile: Profile = "demo",
-    countries: Annotated[str | None, typer.Option(help="comma-separated ISO codes or names")] = None,
-    domains: Annotated[str | None, typer.Option(help="comma-separated domains")] = None,
-    max_items: Annotated[int | None, typer.Option(help="items of each list")] = None,
-    normalisation: Annotated[str | None, typer.Option(help="sum, per_token or per_byte")] = None,
-    refresh: Annotated[bool, typer.Option(help="score again what is stored")] = False,
-    dry_run: Annotated[bool, typer.Option(help="show what would be done, and stop")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="show Prefect's log")] = False,
-) -> None:
-    """Does a model know the macrostructure of culture? (170 countries x 9 domains)
-
-    Examples:
-
-    - `culturescope run spectral --profile smoke`
-
-    - `culturescope run spectral -m Qwen/Qwen3-0.6B -m ./my-model --profile full --dry-run`
-
-    - `culturescope run spectral -m smollm2-135m --countries FR,IT,JP --domains currency,religions`
-    """
-    from pydantic import ValidationError
-
-    from tasks.evaluations.spectral.params import SpectralParams
-
-    given = {
-        "models": model or EMBEDDED,
-        "countries": _split(countries),
-        "domains": _split(domains),
-        "max_items": max_items,
-        "normalisation": normalisation,
-        "refresh": refresh,
-    }
-    with _errors():
-        warehouse = Warehouse.open()
-        configure(warehouse.home, verbose)
-        try:
-            chosen = profiles.load(profile, "spectral") | {k: v for k, v in given.items() if v is not None}
-            params = SpectralParams.model_validate(chosen)
-        except ValidationError as error:
-            raise ValueError(
-                "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-            ) from error
-        from deployments.plan import show_plan
-
-        work_left = show_plan(params)
-        if dry_run or not work_left:
-            return
-        with err.status("starting Prefect"):
-            connect(warehouse.home)
-        from flows.spectral import spectral
-
-        with bars():
-            spectral(params)
-    err.print("[green]done[/]  next: culturescope leaderboard spectral · culturescope report")
-
-
 @leaderboard_app.command("spectral")
 def leaderboard_spectral(
     form: As = Format.table,
-    config: Annotated[str | None, typer.Option(help="config_hash; default: the newest")] = None,
+    config: Config = None,
 ) -> None:
     """Macro-F1 against people's categories, with interval, null baseline and the null models' own rows.
 
@@ -186,8 +117,21 @@ def leaderboard_spectral(
     """
     from deployments.leaderboards import spectral_leaderboard
 
-    with _errors():
+    with errors():
         frame, title = spectral_leaderboard(Warehouse.open(), config, form is Format.table)
+        show(frame, form, title)
+
+
+@leaderboard_app.command("fmlama")
+def leaderboard_fmlama(form: As = Format.table, config: Config = None) -> None:
+    """Mean average precision by language and with or without the country, beside chance and baselines.
+
+    Example: `culturescope leaderboard fmlama --format json`
+    """
+    from deployments.leaderboards import fmlama_leaderboard
+
+    with errors():
+        frame, title = fmlama_leaderboard(Warehouse.open(), config, form is Format.table)
         show(frame, form, title)
 
 
@@ -204,14 +148,14 @@ def sql(
 
     - `culturescope sql "SELECT country, neighbour FROM country_neighbour WHERE domain = 'currency' LIMIT 9"`
     """
-    with _errors():
+    with errors():
         show(Warehouse.open().query(sys.stdin.read() if query == "-" else query), form)
 
 
 @app.command()
 def report(
     out: Annotated[Path | None, typer.Option(help="default: report.html at home")] = None,
-    config: Annotated[str | None, typer.Option(help="config_hash; default: the newest")] = None,
+    config: Config = None,
 ) -> None:
     """Write a self-contained HTML page: leaderboard, heatmaps, category bars, country maps.
 
@@ -219,7 +163,7 @@ def report(
     """
     from deployments.report import write_report
 
-    with _errors():
+    with errors():
         warehouse = Warehouse.open()
         with err.status("drawing"):
             path = write_report(warehouse, out or warehouse.home / "report.html", config)
@@ -240,27 +184,10 @@ def serve(
     """
     from deployments.serve import serve_until_interrupted
 
-    with _errors():
+    with errors():
         warehouse = Warehouse.open()
         configure(warehouse.home)
         serve_until_interrupted(warehouse.home, model or EMBEDDED, profile, cron, port)
-
-
-@contextmanager
-def _errors() -> Iterator[None]:
-    """Expected errors are one clear message and exit code 1; anything else keeps its traceback."""
-    from pydantic import ValidationError
-
-    try:
-        yield
-    except (WarehouseError, EngineError, ServerError, ValueError) as error:
-        if isinstance(error, ValidationError):
-            raise
-        err.print(f"[bold red]error:[/] {error}", highlight=False, markup=True, soft_wrap=True)
-        raise typer.Exit(1) from error
-    except OSError as error:
-        err.print("[bold red]error:[/]", f"{error}", highlight=False)
-        raise typer.Exit(1) from error
 
 
 def _report_checks(found: object) -> None:
@@ -273,10 +200,6 @@ def _report_checks(found: object) -> None:
     if bad.height:
         raise typer.Exit(1)
     err.print(f"[green]ok[/] {found.height} integrity checks")
-
-
-def _split(text: str | None) -> list[str] | None:
-    return [part.strip() for part in text.split(",") if part.strip()] if text else None
 
 
 if __name__ == "__main__":

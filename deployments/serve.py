@@ -1,4 +1,4 @@
-"""``culturescope serve``: a Prefect server, one deployment per profile, and a weekly re-evaluation."""
+"""``culturescope serve``: a Prefect server, deployments of every evaluation, and weekly re-evaluations."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from deployments import profiles
 from deployments.display import err
+from deployments.evaluations import EVALUATIONS
 from deployments.server import HOST, pointed_at, started
 
 if TYPE_CHECKING:
@@ -32,32 +33,42 @@ def serve_until_interrupted(home: Path, models: list[str], profile: str, cron: s
 
 
 def deployments(models: list[str], profile: str, cron: str) -> list[RunnerDeployment]:
-    """One deployment per profile, to be started from the UI, and one on the schedule, which refreshes."""
-    on_demand = [
-        _deployment(name, name, models, f"Spectral evaluation, profile {name}. Any parameter can be edited.")
-        for name in profiles.names()
-    ]
-    text = f"Scheduled re-evaluation, profile {profile}: everything is scored again."
-    return [*on_demand, _deployment("weekly", profile, models, text, cron=cron, refresh=True)]
+    """Of every evaluation one a profile, to be started from the UI, and one that refreshes weekly."""
+    made = []
+    for evaluation, chosen in EVALUATIONS.items():
+        for name in profiles.names():
+            text = f"{chosen.title}, profile {name}. Any parameter can be edited."
+            made.append(_deployment(evaluation, name, name, models, text))
+        text = f"Scheduled re-evaluation, profile {profile}: everything is scored again."
+        made.append(_deployment(evaluation, "weekly", profile, models, text, cron=cron, refresh=True))
+    return made
 
 
 def _deployment(
-    name: str, profile: str, models: list[str], text: str, cron: str | None = None, refresh: bool = False
+    evaluation: str,
+    name: str,
+    profile: str,
+    models: list[str],
+    text: str,
+    cron: str | None = None,
+    refresh: bool = False,
 ) -> RunnerDeployment:
-    """The spectral flow with a profile's parameters, found by module path in the runs' own processes."""
+    """A flow with a profile's parameters, found by module path in the runs' own processes."""
     from prefect.deployments.runner import RunnerDeployment
     from prefect.types.entrypoint import EntrypointType
 
-    from flows.spectral import spectral
-
-    parameters = {**profiles.load(profile, "spectral"), "models": models, "refresh": refresh}
-    made = spectral.to_deployment(
-        name,
-        parameters={"params": parameters},
-        description=text,
-        cron=cron,
-        tags=["culturescope"],
-        entrypoint_type=EntrypointType.MODULE_PATH,
+    parameters = {**profiles.load(profile, evaluation), "models": models, "refresh": refresh}
+    made = (
+        EVALUATIONS[evaluation]
+        .flow()
+        .to_deployment(
+            name,
+            parameters={"params": parameters},
+            description=text,
+            cron=cron,
+            tags=["culturescope"],
+            entrypoint_type=EntrypointType.MODULE_PATH,
+        )
     )
     assert isinstance(made, RunnerDeployment)  # a coroutine only where an event loop runs
     return made

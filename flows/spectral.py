@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from prefect import flow, get_run_logger
 
+from tasks import steps as shared
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import EngineSpec
 from tasks.evaluations.spectral import steps
@@ -24,11 +25,11 @@ def spectral(params: SpectralParams) -> str:
     """
     log = get_run_logger()
     study = steps.build(params)
-    steps.adopt()
-    runs: list[steps.Run] = []
+    shared.adopt((steps.LOGPROBS, steps.SIMILARITY))
+    runs: list[shared.Run] = []
     failures: list[str] = []
     todo = 0
-    for spec in steps.specs_of(params):
+    for spec in map(shared.spec_of, params.models):
         try:
             run, n_units = score_model(study, spec)
         except EngineError as error:
@@ -37,18 +38,18 @@ def spectral(params: SpectralParams) -> str:
         else:
             runs.append(run)
             todo += n_units
-    if todo or not all(steps.is_finished(run) for run in runs):
+    if todo or not all(shared.is_finished(run) for run in runs):
         try:
             steps.score_metrics(study, runs)
         except CorruptPart as error:
-            steps.set_corrupt_aside(error)
+            shared.set_corrupt_aside(error)
         steps.show_leaderboard(study.config_hash())
     if failures:
         raise EngineError("\n".join(failures))
     return study.config_hash()
 
 
-def score_model(study: Study, spec: EngineSpec) -> tuple[steps.Run, int]:
+def score_model(study: Study, spec: EngineSpec) -> tuple[shared.Run, int]:
     """Score one model's missing units; returns its run and how many units there were."""
     units = steps.plan(study, spec)
     run = steps.start_run(study, spec)

@@ -32,6 +32,11 @@ def allowed(path: Path) -> tuple[str, ...]:
         return ("flows", "tasks", "warehouse")
     if top in ("warehouse", "scrapers"):
         return (top,)
+    if rest[0] == "ingest":
+        own = ("tasks.ingest", "tasks.progress", "scrapers")
+        return (*own, "warehouse") if path.name == "steps.py" else own
+    if path.name == "steps.py" and rest[0] in ("steps.py", "generation"):
+        return ("tasks", "warehouse")
     if rest[0] in ("metrics", "engines", "judging"):
         return (
             (f"tasks.{rest[0]}",)
@@ -47,6 +52,8 @@ def allowed(path: Path) -> tuple[str, ...]:
             "tasks.engines",
             "tasks.judging",
             "tasks.progress",
+            "tasks.identity",
+            "tasks.metric_rows",
         )
         return (*own, "warehouse", "tasks") if path.name == "steps.py" else own
     return ("tasks",)

@@ -9,6 +9,7 @@ Nothing outside this package imports duckdb.
 
 from warehouse.checks import run_checks
 from warehouse.connection import Warehouse
+from warehouse.dishes import SHIPPED_DISHES, Ingest, replace_dish_set, save_ingest
 from warehouse.home import WarehouseError, home
 from warehouse.part_kinds import KINDS, PartKind
 from warehouse.parts import (
@@ -27,7 +28,7 @@ from warehouse.runs import (
     Run,
     finish_run,
     missing_units,
-    question_logprobs,
+    read_answers,
     save_metrics,
     save_run,
     save_run_requests,
@@ -35,8 +36,10 @@ from warehouse.runs import (
 
 __all__ = [
     "KINDS",
+    "SHIPPED_DISHES",
     "Adoption",
     "CorruptPart",
+    "Ingest",
     "Item",
     "PartKind",
     "Registration",
@@ -49,12 +52,14 @@ __all__ = [
     "list_hash",
     "missing_units",
     "part_path",
-    "question_logprobs",
+    "read_answers",
     "read_part",
     "register_parts",
     "registration",
+    "replace_dish_set",
     "replace_item_list",
     "run_checks",
+    "save_ingest",
     "save_metrics",
     "save_run",
     "save_run_requests",

@@ -20,7 +20,7 @@ EMPTY_PART = "_empty"
 class PartKind:
     """What the parts of one kind hold.
 
-    columns: name -> type, in file order, none of them nullable. `part`, `request_hash` and `run_id` are
+    columns: name -> type, in file order, none of them empty but those of `nullable`. `part`, `request_hash` and `run_id` are
     constant within a file: written as columns rather than as file metadata because SQL can join on them, any
     Parquet writer keeps them, and run-length encoding makes them nearly free. They are what lets a part that
     a killed run left behind be registered. unit: the column whose values a part answers. key: no two rows of
@@ -30,6 +30,7 @@ class PartKind:
     columns: Mapping[str, pl.DataType]
     unit: str
     key: tuple[str, ...]
+    nullable: frozenset[str] = frozenset()
 
     @property
     def schema(self) -> pl.Schema:
@@ -42,7 +43,6 @@ _PROVENANCE: Mapping[str, pl.DataType] = {
     "request_hash": pl.String(),
     "run_id": pl.String(),
     "model": pl.String(),
-    "domain": pl.String(),
 }
 
 KINDS: Mapping[str, PartKind] = MappingProxyType(
@@ -50,6 +50,7 @@ KINDS: Mapping[str, PartKind] = MappingProxyType(
         "item_logprob": PartKind(
             columns={
                 **_PROVENANCE,
+                "domain": pl.String(),
                 "question": pl.String(),
                 "country": pl.String(),
                 "item": pl.String(),
@@ -62,12 +63,73 @@ KINDS: Mapping[str, PartKind] = MappingProxyType(
         "country_similarity": PartKind(
             columns={
                 **_PROVENANCE,
+                "domain": pl.String(),
                 "country_a": pl.String(),
                 "country_b": pl.String(),
                 "similarity": pl.Float64(),
             },
             unit="domain",
             key=("domain", "country_a", "country_b"),
+        ),
+        "candidate_score": PartKind(
+            columns={
+                **_PROVENANCE,
+                "template": pl.String(),
+                "prompt": pl.String(),
+                "candidate": pl.String(),
+                "logprob": pl.Float32(),
+                "probability": pl.Float32(),
+                "n_tokens": pl.Int16(),
+            },
+            unit="prompt",
+            key=("prompt", "candidate"),
+        ),
+        "prediction": PartKind(
+            columns={
+                **_PROVENANCE,
+                "condition": pl.String(),
+                "template": pl.String(),
+                "dish": pl.String(),
+                "dish_name": pl.String(),
+                "origin": pl.String(),
+                "rank": pl.Int16(),
+                "candidate": pl.String(),
+                "outcome": pl.String(),
+            },
+            unit="condition",
+            key=("condition", "template", "dish", "rank"),
+        ),
+        "response": PartKind(
+            columns={
+                **_PROVENANCE,
+                "item": pl.String(),
+                "conversation": pl.String(),
+                "text": pl.String(),
+                "finish_reason": pl.String(),
+                "prompt_tokens": pl.Int32(),
+                "completion_tokens": pl.Int32(),
+                "seed": pl.Int64(),
+            },
+            unit="item",
+            key=("item",),
+        ),
+        "verdict": PartKind(
+            columns={
+                **_PROVENANCE,
+                "judge": pl.String(),
+                "rubric": pl.String(),
+                "item": pl.String(),
+                "item_name": pl.String(),
+                "origin": pl.String(),
+                "judged": pl.String(),
+                "verdict": pl.String(),
+                "reason": pl.String(),
+                "value": pl.Float64(),
+                "unscored_reason": pl.String(),
+            },
+            unit="item",
+            key=("item", "judged"),
+            nullable=frozenset({"verdict", "reason", "value", "unscored_reason"}),
         ),
     }
 )

@@ -156,7 +156,9 @@ def _conform(frame: pl.DataFrame, declared: PartKind, what: str) -> pl.DataFrame
         raise WarehouseError(f"{what}: it cannot be cast to {dict(declared.columns)}: {error}") from error
     for name in frame.columns:
         column = frame[name]
-        if column.null_count() or (column.dtype.is_float() and column.is_nan().any()):
+        if (column.null_count() and name not in declared.nullable) or (
+            column.dtype.is_float() and column.is_nan().any()
+        ):
             raise WarehouseError(
                 f"{what}, column {name}: it has empty or NaN values; leave unscored rows out"
             )

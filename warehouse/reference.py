@@ -31,6 +31,8 @@ _LOAD_TABLE = {
     "questions.csv": "DELETE FROM question; INSERT INTO question BY NAME FROM incoming",
     "sources.csv": "DELETE FROM source; INSERT INTO source BY NAME FROM incoming",
     "metrics.csv": "DELETE FROM metric; INSERT INTO metric BY NAME FROM incoming",
+    "templates.csv": "DELETE FROM template; INSERT INTO template BY NAME FROM incoming",
+    "origin_groups.csv": "DELETE FROM origin_group; INSERT INTO origin_group BY NAME FROM incoming",
 }
 _TABLE = {
     "countries.csv": "country",
@@ -38,6 +40,8 @@ _TABLE = {
     "questions.csv": "question",
     "sources.csv": "source",
     "metrics.csv": "metric",
+    "templates.csv": "template",
+    "origin_groups.csv": "origin_group",
 }
 _TEXTS = pl.List(pl.String())
 _ITEM_SCHEMA = pl.Schema(

@@ -20,7 +20,7 @@ __all__ = [
     "Run",
     "finish_run",
     "missing_units",
-    "question_logprobs",
+    "read_answers",
     "save_metrics",
     "save_run",
     "save_run_requests",
@@ -63,7 +63,7 @@ SELECT wanted.*
 FROM wanted
 ANTI JOIN (SELECT request_hash, unit FROM part_unit WHERE kind = $kind) AS done USING (request_hash, unit)
 """
-_PARTS_OF_REQUEST = "SELECT part, unit FROM part_unit WHERE kind = 'item_logprob' AND request_hash = ?"
+_PARTS_OF_REQUEST = "SELECT part, unit FROM part_unit WHERE kind = ? AND request_hash = ?"
 
 
 @dataclass(frozen=True)
@@ -150,20 +150,22 @@ def missing_units(connection: duckdb.DuckDBPyConnection, kind: str, units: pl.Da
     return missing
 
 
-def question_logprobs(warehouse: "Warehouse", request_hash: str, countries: Sequence[str]) -> pl.DataFrame:
-    """What one request (a question to an engine) answered: country, item, logprob (nats), n_tokens.
+def read_answers(
+    warehouse: "Warehouse", kind: str, request_hash: str, units: Sequence[str], columns: Sequence[str]
+) -> pl.DataFrame:
+    """These columns of what one request answered for `units`, from its parts of `kind`.
 
-    Reads the parts registered for the request and no others, with no connection held meanwhile. Countries
-    that are not answered yet are absent (`missing_units` finds them). Raises CorruptPart.
+    Reads the parts registered for the request and no others, with no connection held meanwhile. Units that
+    are not answered yet are absent (`missing_units` finds them). Raises CorruptPart.
     """
-    registered = warehouse.query(_PARTS_OF_REQUEST, [request_hash]).filter(
-        pl.col("unit").is_in(list(countries))
+    declared = part_kind(kind)
+    registered = warehouse.query(_PARTS_OF_REQUEST, [kind, request_hash]).filter(
+        pl.col("unit").is_in(list(units))
     )
-    columns = ("country", "item", "logprob", "n_tokens")
-    frames = [pl.DataFrame(schema={name: part_kind("item_logprob").columns[name] for name in columns})]
+    frames = [pl.DataFrame(schema={name: declared.columns[name] for name in columns})]
     for (part,), rows in registered.group_by("part", maintain_order=True):
-        frame = read_part(warehouse.home, "item_logprob", str(part))
-        frames.append(frame.filter(pl.col("country").is_in(rows["unit"].to_list())).select(columns))
+        frame = read_part(warehouse.home, kind, str(part))
+        frames.append(frame.filter(pl.col(declared.unit).is_in(rows["unit"].to_list())).select(columns))
     return pl.concat(frames)
 
 

@@ -16,8 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from tasks.engines.prompting import COMPLETION_CUE
-from tasks.engines.protocols import EngineError, Framed, Generation, Message, Progress, Sampling
+from tasks.engines import prompting
+from tasks.engines.protocols import (
+    CandidateScores,
+    Cloze,
+    EngineError,
+    Framed,
+    Generation,
+    Message,
+    Progress,
+    Sampling,
+)
 from tasks.engines.specs import EngineSpec
 
 
@@ -46,7 +55,7 @@ class FakeEngine:
 
     def frame(self, questions: Sequence[str]) -> Framed:
         """See ``Scorer.frame``."""
-        return Framed([q + COMPLETION_CUE for q in questions], " ", "base")
+        return Framed([q + prompting.COMPLETION_CUE for q in questions], " ", "base")
 
     def count_tokens(self, prefix: str, continuations: Sequence[str]) -> NDArray[np.int64]:
         """See ``Scorer.count_tokens``; words, at least one."""
@@ -66,6 +75,15 @@ class FakeEngine:
             if progress:
                 progress(len(continuations))
         return scores
+
+    def score_candidates(
+        self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
+    ) -> CandidateScores:
+        """See ``CandidateScorer.score_candidates``: ``score`` of what follows the blank."""
+        rests = prompting.fill(cloze, candidates)
+        logprob = self.score(cloze.before, rests, progress)
+        n_tokens = self.count_tokens("", rests)
+        return CandidateScores(logprob, np.exp(logprob / n_tokens, dtype=np.float32), n_tokens)
 
     def generate(
         self,

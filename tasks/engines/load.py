@@ -12,7 +12,7 @@ from threading import RLock
 from typing import Protocol
 
 from tasks.engines import embedded
-from tasks.engines.protocols import EngineError, Generator, Scorer
+from tasks.engines.protocols import CandidateScorer, EngineError, Generator, Scorer
 from tasks.engines.specs import EngineSpec
 
 
@@ -24,7 +24,14 @@ class Closable(Protocol):
         ...
 
 
-Engine = Scorer | Generator
+Engine = Scorer | CandidateScorer | Generator
+
+WHOLE_TEXTS = {
+    "openai": "a server gives no log-probabilities of given texts",
+    "masked": "an encoder-only model gives no probability of a whole answer",
+    "seq2seq": "an encoder-decoder model does not continue a prompt",
+}
+"""Kinds that cannot be a ``Scorer``, and why."""
 
 _lock = RLock()
 _loaded: tuple[str, Engine] | None = None
@@ -75,13 +82,29 @@ def scorer(spec: EngineSpec, cache: Path) -> Scorer:
     Raises:
         EngineError: this kind of engine cannot, or see ``load``.
     """
-    if spec.kind == "openai":
+    if spec.kind in WHOLE_TEXTS:
         raise EngineError(
-            f'model {spec.name!r}: a server (kind "openai") gives no log-probabilities of given texts; use '
-            'kind "packed_trie" or "vllm" with the model\'s weights'
+            f'model {spec.name!r} (kind "{spec.kind}"): {WHOLE_TEXTS[spec.kind]}; use kind "packed_trie" or '
+            '"vllm" with the weights of a decoder-only model'
         )
     engine = load(spec, cache)
     assert isinstance(engine, Scorer)
+    return engine
+
+
+def candidate_scorer(spec: EngineSpec, cache: Path) -> CandidateScorer:
+    """Load an engine that scores candidates in a blank.
+
+    Raises:
+        EngineError: this kind of engine cannot, or see ``load``.
+    """
+    if spec.kind == "openai":
+        raise EngineError(
+            f'model {spec.name!r} (kind "openai"): {WHOLE_TEXTS["openai"]}; use kind "packed_trie", '
+            '"masked", "seq2seq" or "vllm" with the model\'s weights'
+        )
+    engine = load(spec, cache)
+    assert isinstance(engine, CandidateScorer)
     return engine
 
 
@@ -91,9 +114,9 @@ def generator(spec: EngineSpec, cache: Path) -> Generator:
     Raises:
         EngineError: this kind of engine cannot, or see ``load``.
     """
-    if spec.kind == "packed_trie":
+    if spec.kind in ("packed_trie", "masked", "seq2seq"):
         raise EngineError(
-            f'model {spec.name!r}: kind "packed_trie" only scores; set kind = "vllm" to generate, or '
+            f'model {spec.name!r}: kind "{spec.kind}" only scores; set kind = "vllm" to generate, or '
             '"openai" with the base_url of a server that has the model'
         )
     engine = load(spec, cache)
@@ -120,3 +143,11 @@ def _build(spec: EngineSpec, cache: Path) -> Engine:
             from tasks.engines.packed_trie import PackedTrieScorer
 
             return PackedTrieScorer(spec, embedded.resolve(spec, cache))
+        case "masked":
+            from tasks.engines.masked import MaskedScorer
+
+            return MaskedScorer(spec, embedded.resolve(spec, cache))
+        case "seq2seq":
+            from tasks.engines.seq2seq import Seq2SeqScorer
+
+            return Seq2SeqScorer(spec, embedded.resolve(spec, cache))

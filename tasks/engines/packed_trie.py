@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from transformers import AttentionInterface, AutoModelForCausalLM, AutoTokenizer
 
 from tasks.engines import prompting, tree_attention
-from tasks.engines.protocols import EngineError, Framed, Progress
+from tasks.engines.protocols import CandidateScores, Cloze, EngineError, Framed, Progress
 from tasks.engines.specs import EngineSpec
 from tasks.engines.trie import IntArray, TokenTrie, build_trie
 
@@ -86,17 +86,13 @@ class PackedTrieScorer:
         self, prefixes: Sequence[str], continuations: Sequence[str], progress: Progress | None = None
     ) -> NDArray[np.float32]:
         """See ``Scorer.score``."""
-        trie = self._trie(prefixes[0], continuations)
-        encoded = [prompting.prefix_tokens(self.tokenizer, p) for p in prefixes]
-        order = sorted(range(len(encoded)), key=lambda i: len(encoded[i]))
-        scores = np.empty((len(prefixes), len(continuations)), dtype=np.float32)
-        for batch in self._batches([len(encoded[i]) for i in order], trie):
-            rows = [order[i] for i in batch]
-            edges = self._score_edges([encoded[i] for i in rows], trie)
-            scores[rows] = trie.sum_over_items(edges)
-            if progress:
-                progress(len(rows) * len(continuations))
-        return scores
+        return self._score(prefixes, prefixes[0], continuations, progress).logprob
+
+    def score_candidates(
+        self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
+    ) -> CandidateScores:
+        """See ``CandidateScorer.score_candidates``; scored are the tokens of ``prompting.fill``."""
+        return self._score(cloze.before, cloze.tail, prompting.fill(cloze, candidates), progress)
 
     def close(self) -> None:
         """Give the model's memory back."""
@@ -104,14 +100,32 @@ class PackedTrieScorer:
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
 
+    def _score(
+        self, prefixes: Sequence[str], tail: str, continuations: Sequence[str], progress: Progress | None
+    ) -> CandidateScores:
+        """Score all pairs; the continuations' tokens are those that they have after ``tail``."""
+        trie = self._trie(tail, continuations)
+        encoded = [prompting.prefix_tokens(self.tokenizer, p) for p in prefixes]
+        order = sorted(range(len(encoded)), key=lambda i: len(encoded[i]))
+        logprob = np.empty((len(prefixes), len(continuations)), dtype=np.float32)
+        probability = np.empty_like(logprob)
+        for batch in self._batches([len(encoded[i]) for i in order], trie):
+            rows = [order[i] for i in batch]
+            edges = self._score_edges([encoded[i] for i in rows], trie)
+            logprob[rows] = trie.sum_over_items(edges)
+            probability[rows] = trie.sum_over_items(np.exp(edges)) / trie.item_lengths
+            if progress:
+                progress(len(rows) * len(continuations))
+        return CandidateScores(logprob, probability, trie.item_lengths)
+
     def _tokens(self, prefix: str, continuations: Sequence[str]) -> list[list[int]]:
         return prompting.continuation_tokens(self.tokenizer, prefix, continuations)
 
-    def _trie(self, prefix: str, continuations: Sequence[str]) -> TokenTrie:
+    def _trie(self, tail: str, continuations: Sequence[str]) -> TokenTrie:
         """The list's trie; the last one is kept, because countries come in several calls."""
-        key = hash((prefix[-32:], tuple(continuations)))
+        key = hash((tail[-32:], tuple(continuations)))
         if key not in self._tries:
-            self._tries = {key: build_trie(self._tokens(prefix, continuations))}
+            self._tries = {key: build_trie(self._tokens(tail, continuations))}
         return self._tries[key]
 
     def _batches(self, lengths: list[int], trie: TokenTrie) -> Iterator[range]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tasks.engines.protocols import EngineError, Framed
+from tasks.engines.protocols import Cloze, EngineError, Framed
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -44,6 +44,15 @@ def frame(tokenizer: PreTrainedTokenizerBase, questions: Sequence[str], style: s
         for q in questions
     ]
     return Framed([str(t) for t in texts], "", "chat")
+
+
+def fill(cloze: Cloze, candidates: Sequence[str]) -> list[str]:
+    """What follows ``cloze.before`` for each candidate: the candidate and the rest of the sentence.
+
+    A decoder-only model cannot see what follows the blank, so it scores candidate and rest together: only
+    so does the rest bear on the ranking. Where the blank ends the sentence, the candidate alone is scored.
+    """
+    return [cloze.lead + candidate + cloze.after for candidate in candidates]
 
 
 def prefix_tokens(tokenizer: PreTrainedTokenizerBase, prefix: str) -> list[int]:

@@ -36,7 +36,7 @@ class EngineSpec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(description="what leaderboards call the model")
-    kind: Literal["packed_trie", "vllm", "openai", "fake"] = "packed_trie"
+    kind: Literal["packed_trie", "masked", "seq2seq", "vllm", "openai", "fake"] = "packed_trie"
     model: str = Field(description="Hugging Face id, local folder, embedded:<name>, or a served model's id")
     revision: str | None = Field(default=None, description="commit, tag or branch of a Hugging Face model")
     dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"

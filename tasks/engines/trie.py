@@ -56,9 +56,14 @@ class TokenTrie:
         """Nodes that a model has to run for one prefix, the root (the prefix itself) not counted."""
         return len(self.token)
 
-    def sum_over_items(self, edge_logprob: NDArray[np.float32]) -> NDArray[np.float32]:
-        """[..., n_edges] log-probabilities of single tokens -> [..., t] sums over each item's tokens."""
-        return np.add.reduceat(edge_logprob[..., self.item_edges], self.item_start, axis=-1)
+    @property
+    def item_lengths(self) -> IntArray:
+        """[t] tokens of every item."""
+        return np.diff(self.item_start, append=len(self.item_edges))
+
+    def sum_over_items(self, edge_value: NDArray[np.float32]) -> NDArray[np.float32]:
+        """[..., n_edges] values of single tokens -> [..., t] sums over each item's tokens."""
+        return np.add.reduceat(edge_value[..., self.item_edges], self.item_start, axis=-1)
 
     def chunks(self, budget: int) -> Iterator[tuple[IntArray, int]]:
         """Cut the internal nodes into runs of at most ``budget`` nodes that can be scored one by one.

@@ -8,7 +8,7 @@ half-precision models give half-precision logits, so scores in steps of up to 0.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from threading import Lock
 from typing import Any
@@ -17,7 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.engines import process_guard, prompting
-from tasks.engines.protocols import EngineError, Framed, Generation, Message, Progress, Sampling
+from tasks.engines.protocols import (
+    CandidateScores,
+    Cloze,
+    EngineError,
+    Framed,
+    Generation,
+    Message,
+    Progress,
+    Sampling,
+)
 from tasks.engines.specs import EngineSpec
 
 REQUESTS_PER_CALL = 512
@@ -77,22 +86,13 @@ class VllmEngine:
         Raises:
             EngineError: a prefix with its item is longer than the model's context.
         """
-        from vllm import SamplingParams
+        return self._score(prefixes, prefixes[0], continuations, progress).logprob
 
-        # A cached prefix yields no prompt_logprobs for its tokens (vllm issue 42019), so it is not read.
-        params = SamplingParams(
-            max_tokens=1, temperature=0.0, prompt_logprobs=0, skip_reading_prefix_cache=True, detokenize=False
-        )
-        pairs = self._pairs(prefixes, continuations)
-        scores: list[float] = []
-        while part := list(islice(pairs, REQUESTS_PER_CALL)):
-            prompts = [{"prompt_token_ids": start + rest} for start, rest in part]
-            outputs = self._call("generate", prompts, params)
-            for (start, rest), output in zip(part, outputs, strict=True):
-                scores.append(_sum_logprobs(output.prompt_logprobs, len(start), rest))
-            if progress:
-                progress(len(part))
-        return np.array(scores, dtype=np.float32).reshape(len(prefixes), len(continuations))
+    def score_candidates(
+        self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
+    ) -> CandidateScores:
+        """See ``CandidateScorer.score_candidates``; scored are the tokens of ``prompting.fill``."""
+        return self._score(cloze.before, cloze.tail, prompting.fill(cloze, candidates), progress)
 
     def generate(
         self,
@@ -133,14 +133,36 @@ class VllmEngine:
             self._guard.terminate()
             self._guard.wait()
 
-    def _pairs(
-        self, prefixes: Sequence[str], continuations: Sequence[str]
-    ) -> Iterator[tuple[list[int], list[int]]]:
-        """Tokens of every prefix with those of every continuation after it, prefix by prefix."""
-        for prefix in prefixes:
-            start = prompting.prefix_tokens(self.tokenizer, prefix)
-            for rest in prompting.continuation_tokens(self.tokenizer, prefix, continuations):
-                yield start, rest
+    def _score(
+        self, prefixes: Sequence[str], tail: str, continuations: Sequence[str], progress: Progress | None
+    ) -> CandidateScores:
+        """Score all pairs; the continuations' tokens are those that they have after ``tail``."""
+        from vllm import SamplingParams
+
+        # A cached prefix yields no prompt_logprobs for its tokens (vllm issue 42019), so it is not read.
+        params = SamplingParams(
+            max_tokens=1, temperature=0.0, prompt_logprobs=0, skip_reading_prefix_cache=True, detokenize=False
+        )
+        rests = prompting.continuation_tokens(self.tokenizer, tail, continuations)
+        starts = (prompting.prefix_tokens(self.tokenizer, prefix) for prefix in prefixes)
+        pairs = ((start, rest) for start in starts for rest in rests)
+        sums: list[float] = []
+        means: list[float] = []
+        while part := list(islice(pairs, REQUESTS_PER_CALL)):
+            prompts = [{"prompt_token_ids": start + rest} for start, rest in part]
+            outputs = self._call("generate", prompts, params)
+            for (start, rest), output in zip(part, outputs, strict=True):
+                logprobs = _token_logprobs(output.prompt_logprobs, len(start), rest)
+                sums.append(float(logprobs.sum()))
+                means.append(float(np.exp(logprobs).mean()))
+            if progress:
+                progress(len(part))
+        shape = (len(prefixes), len(rests))
+        return CandidateScores(
+            np.array(sums, dtype=np.float32).reshape(shape),
+            np.array(means, dtype=np.float32).reshape(shape),
+            np.array([len(rest) for rest in rests], dtype=np.int64),
+        )
 
     def _call(self, method: str, requests: list[Any], params: Any) -> list[Any]:
         """Call ``LLM.generate`` or ``LLM.chat``, one at a time; what it rejects becomes an EngineError."""
@@ -224,6 +246,6 @@ def _sampling_params(sampling: Sampling, schema: Mapping[str, Any] | None) -> An
     )
 
 
-def _sum_logprobs(prompt_logprobs: Any, start: int, rest: list[int]) -> float:
-    """Sum over the continuation's tokens, which stand in the prompt from ``start`` on."""
-    return float(sum(prompt_logprobs[start + i][token].logprob for i, token in enumerate(rest)))
+def _token_logprobs(prompt_logprobs: Any, start: int, rest: list[int]) -> NDArray[np.float64]:
+    """log p of every token of the continuation, which stands in the prompt from ``start`` on."""
+    return np.array([prompt_logprobs[start + i][token].logprob for i, token in enumerate(rest)])

@@ -1,4 +1,4 @@
-"""Agreement of a model's numbers with people's ranking, and of its two numbers with each other."""
+"""Agreement of a model's numbers with people's ranking and with each other, and of raters."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import kendalltau, rankdata
 
-from tasks.metrics._arrays import as_pair
-from tasks.metrics._correlation import pearson
+from tasks.metrics._arrays import as_pair, as_table
+from tasks.metrics.correlation import pearson
 from tasks.metrics.types import FloatArray
 
-__all__ = ["Correlation", "er_sr_correlation", "rank_agreement"]
+__all__ = ["Correlation", "er_sr_correlation", "fleiss_kappa", "rank_agreement"]
 
 # Two distinct values make one comparison, which is no ranking.
 _MIN_DISTINCT = 3
@@ -64,6 +64,33 @@ def er_sr_correlation(
         return _correlate(rankdata(x), rankdata(y), n_dropped=0)
     finite = np.isfinite(x) & np.isfinite(y)
     return _correlate(x[finite], y[finite], n_dropped=int(np.count_nonzero(~finite)))
+
+
+def fleiss_kappa(counts: ArrayLike) -> float | None:
+    """Fleiss' kappa (1971): agreement of raters beyond what their use of the categories gives by chance.
+
+    counts: subjects x categories, how many raters put the subject in the category; each subject has the same
+    number of raters, two or more. Range [-1, 1]; higher is better; 1: they always agree; 0: no more than
+    chance. None where all ratings are in one category: agreement is then complete and says nothing. Raises
+    ValueError for a negative or broken count, or for a subject with another number of raters.
+    """
+    table = as_table(counts, None)
+    if not ((table >= 0) & (table == np.floor(table))).all() or np.isinf(table).any():
+        raise ValueError("counts of ratings must be whole numbers, none negative")
+    raters = table.sum(axis=1)
+    odd = np.flatnonzero(raters != raters[0])
+    if odd.size:
+        raise ValueError(
+            f"subject {odd[0]} has {raters[odd[0]]:.0f} ratings and subject 0 has {raters[0]:.0f}: "
+            "leave out subjects that not all raters rated"
+        )
+    if raters[0] < 2:
+        raise ValueError("agreement needs two raters at least")
+    if np.count_nonzero(table.sum(axis=0)) == 1:
+        return None
+    agreeing = (table * (table - 1)).sum(axis=1) / (raters * (raters - 1))
+    by_chance = float(((table.sum(axis=0) / table.sum()) ** 2).sum())
+    return (float(agreeing.mean()) - by_chance) / (1 - by_chance)
 
 
 def _correlate(x: FloatArray, y: FloatArray, n_dropped: int) -> Correlation:

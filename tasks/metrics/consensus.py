@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 
 from tasks.metrics._arrays import as_square
-from tasks.metrics._correlation import pearson
+from tasks.metrics.correlation import pearson
 from tasks.metrics.types import FloatArray, IntArray
 
 __all__ = ["competence", "mantel", "nearest", "paraphrase_agreement"]

@@ -5,8 +5,9 @@ import pytest
 import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from statsmodels.stats import inter_rater
 
-from tasks.metrics.agreement import er_sr_correlation, rank_agreement
+from tasks.metrics.agreement import er_sr_correlation, fleiss_kappa, rank_agreement
 
 # Seed paper, table 1: low = common across countries. House numbers first, currency last.
 HUMAN = [3.18, 2.90, 3.92, 3.98, 4.70, 5.64, 5.89, 6.59, 8.20]
@@ -98,3 +99,46 @@ def test_no_correlation_comes_with_a_reason() -> None:
     assert (few.value, few.reason, few.n_used, few.n_dropped) == (None, "1 points, 3 are needed", 1, 2)
     flat = er_sr_correlation([1, 2, 3], [math.inf] * 3)
     assert (flat.value, flat.reason) == (None, "ER or SR does not vary")
+
+
+# --- raters among themselves
+# ----------------------------------------------------------------------------------
+
+
+def test_kappa_by_hand() -> None:
+    # Three raters, two categories, subjects 3:0, 2:1 and 0:3. Agreeing pairs: 3/3, 1/3, 3/3, mean 7/9. Shares
+    # of the categories 5/9 and 4/9: by chance 41/81. Kappa (63 - 41) / (81 - 41) = 0.55.
+    assert fleiss_kappa([[3, 0], [2, 1], [0, 3]]) == pytest.approx(0.55)
+    assert fleiss_kappa([[2, 0], [0, 2]]) == pytest.approx(1)
+    assert fleiss_kappa([[1, 1], [1, 1]]) == pytest.approx(-1)
+
+
+@given(st.integers(0, 10_000))
+@settings(deadline=None)
+def test_kappa_is_statsmodels(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    counts = rng.multinomial(rng.integers(2, 6), [0.5, 0.3, 0.2], size=8)
+    kappa = fleiss_kappa(counts)
+    if np.count_nonzero(counts.sum(axis=0)) == 1:
+        assert kappa is None
+    else:
+        assert kappa == pytest.approx(inter_rater.fleiss_kappa(counts))
+
+
+def test_no_kappa_where_all_ratings_are_one() -> None:
+    assert fleiss_kappa([[3, 0], [3, 0]]) is None
+
+
+@pytest.mark.parametrize(
+    ("counts", "complaint"),
+    [
+        ([[3, 0], [2, 0]], "subject 1 has 2 ratings and subject 0 has 3"),
+        ([[1, 0], [0, 1]], "two raters"),
+        ([[2.5, 0.5]], "whole numbers"),
+        ([[math.nan, 1]], "whole numbers"),
+        ([[-1, 4]], "none negative"),
+    ],
+)
+def test_kappa_refuses(counts: list[list[float]], complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        fleiss_kappa(counts)

@@ -107,8 +107,8 @@ def test_names_stay_in_the_folder(warehouse: Warehouse, logprobs: LogprobRows, n
 
 
 def test_unknown_kind(warehouse: Warehouse, logprobs: LogprobRows) -> None:
-    with pytest.raises(WarehouseError, match="no part kind 'verdict': expected one of"):
-        write_part(warehouse.home, "verdict", "p1", logprobs())
+    with pytest.raises(WarehouseError, match="no part kind 'verse': expected one of"):
+        write_part(warehouse.home, "verse", "p1", logprobs())
 
 
 def test_full_disk_leaves_no_part(warehouse: Warehouse, start_python: StartPython) -> None:

@@ -13,7 +13,7 @@ from warehouse import (
     WarehouseError,
     finish_run,
     missing_units,
-    question_logprobs,
+    read_answers,
     register_parts,
     registration,
     run_checks,
@@ -73,7 +73,7 @@ def test_requests_are_stored_once(warehouse: Warehouse) -> None:
     assert warehouse.query("FROM run_request").rows() == [("r1", "q1", "currency", "currency-1")]
 
 
-def test_question_logprobs_reads_registered_rows_only(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+def test_read_answers_reads_registered_rows_only(warehouse: Warehouse, logprobs: LogprobRows) -> None:
     for name, frame, replace in (
         ("p1", logprobs("FR IT"), False),
         ("p2", logprobs("IT", base=-5.0), True),
@@ -82,15 +82,20 @@ def test_question_logprobs_reads_registered_rows_only(warehouse: Warehouse, logp
         write_part(warehouse.home, "item_logprob", name, frame)
         with warehouse.write() as connection:
             register_parts(connection, [registration("item_logprob", name, frame)], replace=replace)
-    found = question_logprobs(warehouse, "q1", ["FR", "IT", "ES"]).sort("country", "item")
+
+    def read(request: str, countries: list[str]) -> pl.DataFrame:
+        columns = ("country", "item", "logprob", "n_tokens")
+        return read_answers(warehouse, "item_logprob", request, countries, columns)
+
+    found = read("q1", ["FR", "IT", "ES"]).sort("country", "item")
     assert found.rows() == [
         ("FR", "euro", -1, 1),
         ("FR", "yen", -2, 2),
         ("IT", "euro", -5, 1),
         ("IT", "yen", -6, 2),
     ]
-    assert question_logprobs(warehouse, "q1", ["FR"])["country"].to_list() == ["FR", "FR"]
-    assert question_logprobs(warehouse, "q9", ["FR"]).schema == found.schema
+    assert read("q1", ["FR"])["country"].to_list() == ["FR", "FR"]
+    assert read("q9", ["FR"]).schema == found.schema
 
 
 def test_metrics_of_a_run_are_replaced_in_one_go(warehouse: Warehouse, metrics: MetricRows) -> None:

@@ -12,17 +12,10 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from tasks.evaluations.spectral.metric import (
-    OVERALL,
-    Metric,
-    er_columns,
-    percentile,
-    scored,
-    sr_columns,
-    unscored,
-)
+from tasks.evaluations.spectral.metric import er_columns, sr_columns
 from tasks.evaluations.spectral.requests import Question, Study
 from tasks.evaluations.spectral.scores import FloatArray, ModelScore
+from tasks.metric_rows import OVERALL, Metric, percentile, scored, unscored
 from tasks.metrics import classification, nulls
 from tasks.metrics.spectral import er_sr_category
 from tasks.metrics.types import CATEGORIES, BoolArray, Category

@@ -6,15 +6,12 @@ all that determines the answers, so answers are found again by any later run tha
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rapidfuzz import process, utils
-
 from tasks.evaluations.spectral.params import SCORES_VERSION, SpectralParams
+from tasks.identity import UnknownName, digest
 
 Row = Mapping[str, Any]
 
@@ -101,10 +98,6 @@ class Unit:
         return digest([self.request_hash, sorted(self.countries)], 32)
 
 
-class UnknownName(ValueError):  # noqa: N818 - "raise UnknownName" says it all
-    """A country or domain that does not exist; the message says which, and what may have been meant."""
-
-
 def build_study(
     params: SpectralParams, countries: Sequence[Row], questions: Sequence[Row], items: Sequence[Row]
 ) -> Study:
@@ -150,12 +143,6 @@ def plan_units(
         yield Unit(question, request_hash, tuple(ordered[start : start + countries_per_part]))
 
 
-def digest(value: Any, length: int = 16) -> str:
-    """Hex digits of the SHA-256 of a value's canonical JSON."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:length]
-
-
 def _item_list(name: str, rows: Sequence[Row], max_items: int | None) -> ItemList:
     """The list in code-point order; with ``max_items``, those whose hashes are smallest.
 
@@ -179,23 +166,17 @@ def _choose_countries(wanted: Sequence[str] | None, names: Mapping[str, str]) ->
     codes |= {code.casefold(): code for code in names}
     for name in wanted:
         if _plain(name) not in codes:
-            raise _unknown("country", name, list(names.values()))
+            raise UnknownName("country", name, list(names.values()))
     return sorted({codes[_plain(name)] for name in wanted})
 
 
 def _choose_domains(wanted: Sequence[str] | None, known: Sequence[str]) -> list[str]:
     for name in wanted or ():
         if name not in known:
-            raise _unknown("domain", name, known)
+            raise UnknownName("domain", name, known)
     return list(wanted or known)
 
 
 def _plain(name: str) -> str:
     """A country's name as it is compared: without case, surrounding spaces and article."""
     return name.strip().casefold().removeprefix("the ")
-
-
-def _unknown(what: str, name: str, known: Sequence[str]) -> UnknownName:
-    near = process.extract(_plain(name), known, limit=3, processor=utils.default_process)
-    hint = "; ".join(match for match, *_ in near)
-    return UnknownName(f"there is no {what} {name!r} in the reference data; near: {hint}")

@@ -11,18 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from tasks.evaluations.spectral.categories import NO_MEDIAN, Split, category_rows, constant_rows, splits
-from tasks.evaluations.spectral.metric import (
-    OVERALL,
-    Metric,
-    Slice,
-    er_columns,
-    percentile,
-    scored,
-    sr_columns,
-    unscored,
-)
+from tasks.evaluations.spectral.metric import er_columns, sr_columns
 from tasks.evaluations.spectral.requests import Question, Study
 from tasks.evaluations.spectral.scores import FloatArray, ModelScore, domain_competence
+from tasks.metric_rows import OVERALL, Metric, Slice, percentile, scored, unscored
 from tasks.metrics import agreement, bootstrap, consensus
 
 __all__ = ["Metric", "Split", "constant_rows", "model_rows", "splits"]

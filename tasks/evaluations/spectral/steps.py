@@ -13,48 +13,34 @@ from importlib.metadata import version
 import numpy as np
 import polars as pl
 from filelock import FileLock
-from prefect import get_run_logger, task
+from prefect import task
 from prefect.artifacts import create_table_artifact
 from prefect.cache_policies import NO_CACHE
 from threadpoolctl import threadpool_limits
 
 from tasks import progress
 from tasks.engines import load, prompting
-from tasks.engines.specs import EngineSpec, load_spec
+from tasks.engines.specs import EngineSpec
 from tasks.evaluations.spectral import rows, scores
 from tasks.evaluations.spectral.params import SpectralParams
-from tasks.evaluations.spectral.requests import (
-    Question,
-    Study,
-    Unit,
-    build_study,
-    digest,
-    plan_units,
-)
+from tasks.evaluations.spectral.requests import Question, Study, Unit, build_study, plan_units
+from tasks.identity import digest
+from tasks.steps import Run, store_part
+from warehouse import Run as RunRow
 from warehouse import (
-    CorruptPart,
     Warehouse,
-    adopt_parts,
     finish_run,
     missing_units,
-    question_logprobs,
-    register_parts,
-    registration,
+    read_answers,
     save_metrics,
     save_run,
     save_run_requests,
-    verify_parts,
-    write_part,
 )
-from warehouse import Run as RunRow
 
 LOGPROBS, SIMILARITY = "item_logprob", "country_similarity"
 CONSTANT_MODELS = ("null:uniform-by-domain", "null:always-LH")
 
 LEADERBOARD = "SELECT * FROM leaderboard_spectral WHERE config_hash = ? ORDER BY is_null, macro_f1 DESC"
-
-Run = tuple[str, str]
-"""(run_id, model)"""
 
 
 def build(params: SpectralParams) -> Study:
@@ -67,24 +53,6 @@ def build(params: SpectralParams) -> Study:
         warehouse.query(questions).to_dicts(),
         warehouse.query("SELECT item_list, item, countries FROM current_item").to_dicts(),
     )
-
-
-@task(cache_policy=NO_CACHE, name="adopt parts of interrupted runs")
-def adopt() -> None:
-    """Register what a killed run stored but did not come to register."""
-    warehouse, log = Warehouse.open(), get_run_logger()
-    for kind in (LOGPROBS, SIMILARITY):
-        found = adopt_parts(warehouse, kind)
-        if found.adopted:
-            log.info("took over %d parts of an interrupted run", len(found.adopted))
-        for part in found.quarantined:
-            log.warning("part %s cannot be read: moved to quarantine/, and scored again", part)
-
-
-def specs_of(params: SpectralParams) -> list[EngineSpec]:
-    """The engine specs that the params name."""
-    user_folder = Warehouse.open().home / "engines"
-    return [load_spec(name, user_folder) for name in params.models]
 
 
 def run_id(study: Study, spec: EngineSpec) -> str:
@@ -151,7 +119,7 @@ def score_unit(study: Study, spec: EngineSpec, run: Run, unit: Unit, label: str,
         domain=pl.lit(unit.question.domain),
         question=pl.lit(unit.question.question),
     )
-    _store(warehouse, LOGPROBS, unit.part, frame, study.params.refresh)
+    store_part(LOGPROBS, unit.part, frame, study.params.refresh)
 
 
 @task(cache_policy=NO_CACHE, name="score metrics")
@@ -180,7 +148,7 @@ def score_metrics(study: Study, scored: Iterable[Run]) -> None:
                 study, partial(_shuffled, study, answers)
             )
             progress.report("metrics", 1, len(runs))
-            _write_similarity(warehouse, study, (run, model), own[model])
+            _write_similarity(study, (run, model), own[model])
         lookup = {"null:list-frequency": scores.score_model(study, lambda q: scores.from_list(study, q))}
         everyone = own | shuffled | lookup
         split = rows.splits(everyone, against=own)
@@ -204,34 +172,14 @@ def show_leaderboard(config_hash: str) -> None:
     )
 
 
-def is_finished(run: Run) -> bool:
-    """Whether the run's metrics are stored already."""
-    return (
-        not Warehouse.open()
-        .query("SELECT 1 FROM run WHERE run_id = ? AND status = 'finished'", [run[0]])
-        .is_empty()
-    )
-
-
-def set_corrupt_aside(error: CorruptPart) -> None:
-    """Unregister every unreadable part, so that the next run scores it again.
-
-    Raises:
-        CorruptPart: always; says what to do.
-    """
-    lost = verify_parts(Warehouse.open())
-    parts = ", ".join(f"{kind}/{part}" for kind, part, *_ in lost.rows())
-    raise CorruptPart(
-        f"{error}\nSet aside: {parts}. Run the same command again: only these are scored anew."
-    ) from error
-
-
 def _answers(
     warehouse: Warehouse, study: Study, requests: dict[str, str], question: Question
 ) -> scores.Answers | str:
     """One question's stored log-probabilities as a matrix, countries and items in the study's order."""
     items = study.lists[question.item_list].items
-    frame = question_logprobs(warehouse, requests[question.question], list(study.countries))
+    columns = ("country", "item", "logprob", "n_tokens")
+    request = requests[question.question]
+    frame = read_answers(warehouse, LOGPROBS, request, list(study.countries), columns)
     frame = frame.sort("country", "item")
     if frame.height != len(items) * len(study.countries):
         return f"{frame.height} of {len(items) * len(study.countries)} log-probabilities are stored"
@@ -254,7 +202,7 @@ def _requests(warehouse: Warehouse, run: str) -> dict[str, str]:
     )
 
 
-def _write_similarity(warehouse: Warehouse, study: Study, run: Run, score: scores.ModelScore) -> None:
+def _write_similarity(study: Study, run: Run, score: scores.ModelScore) -> None:
     """Store the upper triangle of each domain's mean cosine matrix."""
     codes = list(study.countries)
     upper = np.triu_indices(len(codes), k=1)
@@ -272,14 +220,7 @@ def _write_similarity(warehouse: Warehouse, study: Study, run: Run, score: score
     ]
     if frames:
         part = digest([run[0], sorted(score.questions)], 32)
-        _store(warehouse, SIMILARITY, part, pl.concat(frames), replace=True)
-
-
-def _store(warehouse: Warehouse, kind: str, part: str, frame: pl.DataFrame, replace: bool) -> None:
-    """Write a part, then register it: killed in between, the next run adopts it."""
-    write_part(warehouse.home, kind, part, frame)
-    with warehouse.write() as connection:
-        register_parts(connection, [registration(kind, part, frame)], replace=replace)
+        store_part(SIMILARITY, part, pl.concat(frames), replace=True)
 
 
 def _save(

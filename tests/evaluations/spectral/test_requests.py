@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.evaluations.spectral.params import SpectralParams
-from tasks.evaluations.spectral.requests import Study, UnknownName, build_study, digest, plan_units
+from tasks.evaluations.spectral.requests import Study, build_study, plan_units
+from tasks.identity import UnknownName, digest
 
 Rows = list[dict[str, Any]]
 MakeStudy = Callable[..., Study]

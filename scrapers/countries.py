@@ -1,0 +1,68 @@
+"""Countries as pages write them ("Korea, South", "the United States[1]") to ISO 3166-1 alpha-2 codes."""
+
+from __future__ import annotations
+
+import csv
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+
+from scrapers.text import clean
+
+_FOOTNOTE = re.compile(r"\[[^\]]{0,20}\]|[¹²³⁴⁵]")
+_APOSTROPHE = re.compile("['’‘ʻʼ`´]")
+_NOT_A_LETTER = re.compile(r"[^\w]+|_")
+_TWO_PARTS = re.compile(r"([^,()]+)(?:,\s*([^,()]+)|\s*\(([^()]+)\))")
+
+
+class CountryCodes:
+    """Looks up the warehouse's countries, and only them, by name.
+
+    names: what a country is called -> its alpha-2 code. Anything that a source may write is a name here, so
+    the caller adds alpha-3 codes as names for sources that use them. ``country_aliases.csv`` adds other
+    spellings. Case, accents, punctuation, a leading "the" and footnote marks do not matter. "Congo, Republic
+    of the" and "Congo (Republic of the)" are read as "Republic of the Congo", and "Myanmar (Burma)" as either
+    of its names where both mean the same country.
+    """
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        known = set(names.values())
+        self._codes = {_key(name): code for name, code in _aliases().items() if code in known}
+        self._codes |= {_key(name): code for name, code in names.items()}
+
+    def code(self, name: str) -> str | None:
+        """The country's alpha-2 code; None for a territory, a country outside the warehouse, or no name."""
+        without_marks = _FOOTNOTE.sub("", clean(name)).strip()
+        found = self._codes.get(_key(without_marks))
+        parts = _TWO_PARTS.fullmatch(without_marks)
+        if found or not parts:
+            return found
+        head, tail = parts[1], parts[2] or parts[3]
+        turned = self._codes.get(_key(f"{tail} {head}"))
+        first, second = self._codes.get(_key(head)), self._codes.get(_key(tail))
+        return turned or (first if first == second else None)
+
+    def listed(self, text: str) -> list[str]:
+        """The names in a text such as "Laos, Thailand"; "Korea, South" is one name."""
+        return [text] if self.code(text) else [name for name in map(clean, text.split(",")) if name]
+
+    def codes(self, names: Iterable[str]) -> tuple[tuple[str, ...], int]:
+        """Sorted distinct codes of ``names``, and how many of the names are none of our countries."""
+        found = [self.code(name) for name in names]
+        return tuple(sorted({code for code in found if code})), found.count(None)
+
+
+def _key(name: str) -> str:
+    """What two spellings of one name have in common."""
+    letters = unicodedata.normalize("NFKD", _APOSTROPHE.sub("", name).replace("&", " and ")).casefold()
+    plain = "".join(letter for letter in letters if not unicodedata.combining(letter))
+    return " ".join(_NOT_A_LETTER.sub(" ", plain).split()).removeprefix("the ")
+
+
+@cache
+def _aliases() -> dict[str, str]:
+    """Other name -> alpha-2 code, from the CSV file beside this module."""
+    with Path(__file__).with_name("country_aliases.csv").open(encoding="utf-8", newline="") as file:
+        return {row["name"]: row["country"] for row in csv.DictReader(file)}

@@ -1,0 +1,111 @@
+"""One request and what comes back: no politeness and no second try, which are the session's."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from gzip import GzipFile
+from io import BytesIO
+from pathlib import Path
+
+import httpcore
+import httpx
+
+from scrapers import http_cache
+from scrapers.addresses import shown
+from scrapers.model import ScrapeError, TransientError
+
+WORTH_A_RETRY = frozenset({408, 425, 429, 500, 502, 503, 504})
+BROKEN = (httpcore.NetworkError, httpcore.TimeoutException, httpcore.RemoteProtocolError)
+"""What a connection may die of; a later one may live."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A status with the page of a 200, or with the address of a redirect."""
+
+    status: int
+    location: str = ""
+    content: bytes = b""
+    content_type: str = ""
+    from_cache: bool = False
+
+
+def exchange(
+    pool: httpcore.ConnectionPool, url: httpx.URL, headers: Mapping[str, str], cache: Path, max_bytes: int
+) -> Answer:
+    """Ask for a page, if need be on condition that it has changed, and store it once it came whole.
+
+    Raises TransientError for a status worth a retry and for a damaged body, ScrapeError for a body over
+    max_bytes, and the errors of BROKEN.
+    """
+    stored = http_cache.load(cache, str(url))
+    conditions = stored.conditions() if stored else {}
+    asked = [*headers.items(), *conditions.items()]
+    with pool.stream("GET", str(url), headers=asked) as response:
+        received = httpx.Headers(response.headers)
+        if response.status in WORTH_A_RETRY:
+            wish = retry_after(received.get("Retry-After"), datetime.now(UTC))
+            wait = "" if wish is None else f" and asks to wait {wish:.0f} s"
+            raise TransientError(f"{shown(url)} answers with status {response.status}{wait}", wish)
+        if response.status == 304 and stored:
+            response.read()  # Nothing, but only a response that was read leaves the connection open.
+            return Answer(200, "", stored.content, stored.content_type, from_cache=True)
+        if response.status != 200:
+            return Answer(response.status, received.get("Location", ""))
+        body = _body(response, max_bytes, url)
+    content = _decoded(body, received.get("Content-Encoding", ""), max_bytes, url)
+    content_type = received.get("Content-Type", "")
+    if "no-store" not in received.get("Cache-Control", "").lower():
+        validators = received.get("ETag", ""), received.get("Last-Modified", "")
+        http_cache.save(cache, str(url), http_cache.Stored(content, content_type, *validators))
+    return Answer(200, "", content, content_type)
+
+
+def retry_after(header: str | None, now: datetime) -> float | None:
+    """Seconds to wait by a Retry-After header, given as seconds or as a date; None if it says neither."""
+    text = (header or "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text)
+    try:
+        date = parsedate_to_datetime(text)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    # A date without a zone is UTC: HTTP knows no other.
+    return max(0.0, ((date if date.tzinfo else date.replace(tzinfo=UTC)) - now).total_seconds())
+
+
+def _body(response: httpcore.Response, max_bytes: int, url: httpx.URL) -> bytes:
+    chunks: list[bytes] = []
+    size = 0
+    for chunk in response.iter_stream():
+        size += len(chunk)
+        if size > max_bytes:
+            raise _too_large(url, max_bytes)
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _decoded(body: bytes, encoding: str, max_bytes: int, url: httpx.URL) -> bytes:
+    """The body with gzip undone. Reading stops at the cap, so that a few bytes cannot fill the memory."""
+    encoding = encoding.strip().lower()
+    if encoding in ("", "identity"):
+        return body
+    if encoding not in ("gzip", "x-gzip"):
+        raise ScrapeError(f"{shown(url)} comes in the encoding {encoding!r}, which was not asked for")
+    try:
+        content = GzipFile(fileobj=BytesIO(body)).read(max_bytes + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise TransientError(f"{shown(url)}: the compressed body is damaged ({error})") from error
+    if len(content) > max_bytes:
+        raise _too_large(url, max_bytes)
+    return content
+
+
+def _too_large(url: httpx.URL, max_bytes: int) -> ScrapeError:
+    return ScrapeError(
+        f"{shown(url)} is larger than {max_bytes:,} bytes: not the page that was meant, or raise max_bytes"
+    )

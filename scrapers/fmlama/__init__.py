@@ -1,0 +1,1 @@
+"""FmLAMA's published dishes: JSON Lines, one file a language."""

@@ -1,0 +1,94 @@
+"""The published format: one JSON object a line, with url, origin, lang, sub_label and obj_label."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import polars as pl
+
+from scrapers.model import ScrapeError
+
+COLUMNS = {
+    "url": pl.String(),
+    "language": pl.String(),
+    "name": pl.String(),
+    "origin": pl.String(),
+    "origin_name": pl.String(),
+    "ingredients": pl.List(pl.String()),
+    "materials": pl.List(pl.String()),
+    "image": pl.String(),
+}
+"""As the warehouse's table ``dish`` has them."""
+
+TEXTS = ("url", "origin", "lang", "sub_label")
+
+
+def parse(files: Mapping[str, bytes]) -> tuple[pl.DataFrame, dict[str, int]]:
+    """The dishes of all files (name -> content), and how many lines or labels were left out and why.
+
+    Left out are a dish that a file repeats in its language (``repeated_dish``), one without a name
+    (``no_name``) or ingredient (``no_ingredient``), and an ingredient that a dish repeats
+    (``repeated_ingredient``).
+
+    Raises:
+        ScrapeError: a line is not of the format; names file, line and field.
+    """
+    dropped: Counter[str] = Counter()
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    for name in sorted(files):
+        for number, line in _lines(name, files[name]):
+            row = _row(_object(line, f"{name}, line {number}"), f"{name}, line {number}", dropped)
+            if not row["name"] or not row["ingredients"]:
+                dropped["no_ingredient" if row["name"] else "no_name"] += 1
+            elif rows.setdefault((row["url"], row["language"]), row) is not row:
+                dropped["repeated_dish"] += 1
+    ordered = [rows[key] for key in sorted(rows)]
+    return pl.DataFrame(ordered, schema=COLUMNS, orient="row"), dict(sorted(dropped.items()))
+
+
+def _lines(name: str, content: bytes) -> Iterable[tuple[int, str]]:
+    """(number, text) of the lines that are not blank."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ScrapeError(f"{name} is not UTF-8 ({error}): save it as JSON Lines in UTF-8") from error
+    return [(n, line) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
+
+
+def _object(line: str, where: str) -> Mapping[str, Any]:
+    try:
+        found = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise ScrapeError(f"{where}: not JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise ScrapeError(f"{where}: expected an object with {', '.join(TEXTS)} and obj_label")
+    return found
+
+
+def _row(cells: Mapping[str, Any], where: str, dropped: Counter[str]) -> dict[str, Any]:
+    for field in TEXTS:
+        if not isinstance(cells.get(field), str):
+            raise ScrapeError(f"{where}, field {field}: expected a text, got {cells.get(field)!r}")
+    ingredients = _labels(cells.get("obj_label"), f"{where}, field obj_label")
+    distinct = list(dict.fromkeys(ingredients))
+    if len(distinct) < len(ingredients):
+        dropped["repeated_ingredient"] += len(ingredients) - len(distinct)
+    return {
+        "url": cells["url"],
+        "language": cells["lang"],
+        "name": cells["sub_label"].strip(),
+        "origin": cells["origin"],
+        "origin_name": cells.get("origin_name") or None,
+        "ingredients": distinct,
+        "materials": _labels(cells.get("material") or [], f"{where}, field material"),
+        "image": cells.get("image") or None,
+    }
+
+
+def _labels(found: Any, where: str) -> list[str]:
+    if not isinstance(found, list) or not all(isinstance(label, str) for label in found):
+        raise ScrapeError(f"{where}: expected a list of texts, got {found!r}")
+    return [label.strip() for label in found if label.strip()]

@@ -1,0 +1,84 @@
+"""Pages on disk, kept to ask a server whether they have changed.
+
+One page is two files, named by the SHA-256 of its address: ``.body`` and ``.json``. The JSON file holds the
+body's digest, so that a pair that a crash left half replaced is no page.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A page and its validators, each as the server sent it, empty where it sent none."""
+
+    content: bytes
+    content_type: str
+    etag: str
+    last_modified: str
+
+    def conditions(self) -> dict[str, str]:
+        """Request headers that ask for the page only if it has changed."""
+        asked = {"If-None-Match": self.etag, "If-Modified-Since": self.last_modified}
+        return {name: value for name, value in asked.items() if value}
+
+
+def load(folder: Path, url: str) -> Stored | None:
+    """The page of an address; None if there is none, or its files are damaged."""
+    body, description = _paths(folder, url)
+    try:
+        content = body.read_bytes()
+        fields = json.loads(description.read_bytes())
+        if fields.pop("sha256") != sha256(content).hexdigest():
+            return None
+        stored = Stored(content, **fields)
+        return stored if _usable(stored) else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def save(folder: Path, url: str, page: Stored) -> None:
+    """Keep a page, if it has a validator to ask by. A reader meets the old page or the new one, or none."""
+    if not _usable(page):
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    body, description = _paths(folder, url)
+    fields = asdict(page) | {"sha256": sha256(page.content).hexdigest()}
+    del fields["content"]
+    _replace(body, page.content)
+    _replace(description, json.dumps(fields).encode())
+
+
+def _paths(folder: Path, url: str) -> tuple[Path, Path]:
+    # The address itself is not stored: it may hold a key.
+    name = sha256(url.encode()).hexdigest()
+    return folder / f"{name}.body", folder / f"{name}.json"
+
+
+def _usable(page: Stored) -> bool:
+    """Whether there is a validator to ask by, and a request header can carry it."""
+    texts = (page.content_type, page.etag, page.last_modified)
+    return (
+        all(isinstance(text, str) and text.isprintable() for text in texts)
+        and (page.etag + page.last_modified).isascii()
+        and bool(page.conditions())
+    )
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file whole, under a name of its own until it is."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
+        temporary = Path(file.name)
+        try:
+            file.write(content)
+            file.close()
+            os.replace(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise

@@ -1,0 +1,23 @@
+"""The index of timeanddate.com's holidays and one page per country."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from scrapers.countries import CountryCodes
+from scrapers.model import Page
+from scrapers.session import Session
+from scrapers.timeanddate.parse import country_links
+
+INDEX_URL = "https://www.timeanddate.com/holidays/"
+
+
+def fetch(session: Session, countries: CountryCodes, year: int | None = None) -> list[Page]:
+    """The index, then the pages of the countries that we know and no others: about 170 requests.
+
+    year: of the holidays; None is the current one.
+    """
+    index = session.get(INDEX_URL)
+    year = year or datetime.now(UTC).year
+    slugs = sorted(country_links(index, countries))
+    return [index, *(session.get(f"{INDEX_URL}{slug}/{year}") for slug in slugs)]

@@ -1,0 +1,14 @@
+"""Dishes, their origins and ingredients from Wikidata, by SPARQL.
+
+``fetch`` asks five queries (the ``.rq`` files) of an ``Endpoint`` and returns a ``Harvest``; ``join`` turns
+it into rows without any I/O.
+"""
+
+from __future__ import annotations
+
+from scrapers.wikidata.endpoint import WDQS, Endpoint
+from scrapers.wikidata.fetch import fetch
+from scrapers.wikidata.harvest import Harvest, Traffic
+from scrapers.wikidata.join import join
+
+__all__ = ["WDQS", "Endpoint", "Harvest", "Traffic", "fetch", "join"]

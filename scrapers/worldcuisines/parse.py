@@ -1,0 +1,90 @@
+"""The food knowledge base of World Cuisines to an item per dish.
+
+The published file (Hugging Face ``worldcuisines/food-kb``, ``worldcuisines.csv``) has "Name", "Alias",
+"Countries", categories, cuisines, areas, a description and images. Lists are JSON (``["Indonesia"]``) or,
+in older files, Python literals. Aliases are an object of language to name, or a list of objects of name to
+language.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from scrapers import csv_table
+from scrapers.countries import CountryCodes
+from scrapers.items import parsed
+from scrapers.model import ListItem, Parsed
+
+_SOURCE = "worldcuisines"
+_PLACEHOLDERS = frozenset({"no_alias", "not_stated", "name", ""})
+
+
+def parse(content: bytes, countries: CountryCodes) -> Parsed:
+    """Items of the list ``dishes``, with aliases and countries.
+
+    Dropped and counted: ``empty_name``; ``unknown_country``, ``unreadable_countries`` and
+    ``unreadable_aliases`` (the item stays, without them). Raises ScrapeError that names a missing column,
+    or if there is no dish.
+    """
+    table = csv_table.read(content, _SOURCE)
+    name_column = table.required(_SOURCE, "Name", "Dish name", "Food name")
+    country_column = table.required(_SOURCE, "Countries", "Country")
+    alias_column = table.column("Alias", "Aliases", "Other names")
+    dropped: Counter[str] = Counter()
+    entries: list[ListItem] = []
+    for row in table.rows:
+        name = row[name_column]
+        if not name:
+            dropped["empty_name"] += 1
+            continue
+        named = _value(row[country_column], countries.listed)
+        dropped["unreadable_countries"] += named is None
+        codes, unknown = countries.codes(set(_strings(named)))
+        dropped["unknown_country"] += unknown
+        aliases = _value(row[alias_column], _at_commas) if alias_column is not None else []
+        dropped["unreadable_aliases"] += aliases is None
+        entries.append(ListItem(name, tuple(_aliases(aliases, name)), codes))
+    return parsed(entries, dropped, _SOURCE)
+
+
+def _value(cell: str, split: Callable[[str], list[str]]) -> object:
+    """The list or object in a cell, or a cell of plain text split into a list. None if it is unreadable."""
+    if not cell.startswith(("[", "{")):
+        return split(cell)
+    try:
+        return json.loads(cell)
+    except ValueError:
+        try:
+            return ast.literal_eval(cell)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return None
+
+
+def _at_commas(text: str) -> list[str]:
+    """The parts of "nasi, rice"."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _strings(value: object) -> Iterator[str]:
+    """The texts of a list."""
+    yield from (text for text in value if isinstance(text, str)) if isinstance(value, list) else ()
+
+
+def _aliases(value: object, name: str) -> Iterator[str]:
+    """Other names of a dish, in whichever of the shapes; the dish's own name in another case is none."""
+    if isinstance(value, dict):
+        candidates = [text for text in value.values() if isinstance(text, str)]
+    elif isinstance(value, list):
+        objects = [pair for pair in value if isinstance(pair, dict)]
+        # A few rows have the pair turned round, {language: name}; the dish's own name tells.
+        named = [
+            pair for pair in objects if name.casefold() not in {str(x).casefold() for x in pair.values()}
+        ]
+        candidates = [*_strings(value), *(str(key) for pair in named for key in pair)]
+    else:
+        candidates = []
+    known = _PLACEHOLDERS | {name.casefold()}
+    yield from (text for text in candidates if text.casefold() not in known)

@@ -1,0 +1,1 @@
+"""Languages spoken at home by respondents of the World Values Survey, from files of the user's."""

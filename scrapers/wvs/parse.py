@@ -1,0 +1,124 @@
+"""World Values Survey, wave 7: answers to Q272 ("language at home") to an item per language.
+
+Two kinds of file are read. The survey's own CSV has a row per respondent, headers such as "Q272: Language
+at home" and codes as answers, so the code book's labels are needed as a second file with columns code and
+label. A ready file has columns language and country. The survey may not be passed on, so both stay with the
+user.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from scrapers import csv_table
+from scrapers.countries import CountryCodes
+from scrapers.csv_table import CsvTable
+from scrapers.items import parsed
+from scrapers.model import ListItem, Parsed, ScrapeError
+
+_SOURCE = "wvs"
+_CODE = re.compile(r"(-?\d+)(?:\.0*)?")
+_NO_LANGUAGE = re.compile(
+    r"others?\b|don.?t know|no answer|not asked|not applicable|missing|refused", re.IGNORECASE
+)
+
+
+def parse(
+    content: bytes, countries: CountryCodes, labels: bytes | None = None, minimum_share: float = 0.01
+) -> Parsed:
+    """Items of the list ``languages``, with the countries where they are spoken at home.
+
+    labels: the code book's labels of Q272; not needed for a ready file. minimum_share: a language belongs
+    to a country from this share of its answers on (0 to 1, unweighted), because in a large sample somebody
+    speaks almost anything. "Spanish; Castilian" is an item and an alias. Countries are looked up as
+    written, so ``countries`` must know alpha-3 codes.
+
+    Dropped and counted: ``missing_answer`` (a negative code or none), ``unknown_code`` (no label),
+    ``other_language`` (a label such as "Other"), ``unknown_country`` (per row; the language stays) and
+    ``rare_in_country`` (per language and country; the language stays). Raises ScrapeError that names a
+    missing column or file.
+    """
+    table = csv_table.read(content, _SOURCE, name_of=_variable)
+    dropped: Counter[str] = Counter()
+    if table.column("Q272") is not None:
+        answers = _answers(table, _labels(labels), dropped)
+        share = minimum_share
+    else:
+        answers = _ready(table, dropped)
+        share = 0.0
+    return parsed(_entries(answers, countries, share, dropped), dropped, _SOURCE)
+
+
+def _variable(header: str) -> str:
+    """Q272 of "Q272: Language at home" or "Q272 Language at home"."""
+    return re.split(r"[:\s]", header.strip(), maxsplit=1)[0]
+
+
+def _labels(content: bytes | None) -> dict[str, str]:
+    """Code -> language."""
+    if content is None:
+        raise ScrapeError(
+            f"{_SOURCE}: Q272 holds codes, so the labels are needed: a CSV file with columns code and label, "
+            "from the code book's list of languages"
+        )
+    table = csv_table.read(content, f"{_SOURCE} labels")
+    code, label = (table.required(f"{_SOURCE} labels", name) for name in ("code", "label"))
+    return {_number(row[code]) or row[code]: row[label] for row in table.rows}
+
+
+def _answers(table: CsvTable, labels: dict[str, str], dropped: Counter[str]) -> Iterator[tuple[str, str]]:
+    """(language, country) of every respondent who answered."""
+    answer = table.required(_SOURCE, "Q272")
+    country = table.required(_SOURCE, "B_COUNTRY_ALPHA", "B_COUNTRY")
+    for row in table.rows:
+        if row[country].isdigit():
+            raise ScrapeError(
+                f"{_SOURCE}: B_COUNTRY holds numbers; export B_COUNTRY_ALPHA (letters) with Q272"
+            )
+        code = _number(row[answer])
+        if code is None or code.startswith("-"):
+            dropped["missing_answer"] += 1
+        elif code not in labels:
+            dropped["unknown_code"] += 1
+        else:
+            yield labels[code], row[country]
+
+
+def _ready(table: CsvTable, dropped: Counter[str]) -> Iterator[tuple[str, str]]:
+    """(language, country) of every row of a ready file."""
+    language = table.required(_SOURCE, "language", "Q272")
+    country = table.required(_SOURCE, "country", "B_COUNTRY_ALPHA")
+    for row in table.rows:
+        if row[language]:
+            yield row[language], row[country]
+        else:
+            dropped["missing_answer"] += 1
+
+
+def _entries(
+    answers: Iterable[tuple[str, str]], countries: CountryCodes, share: float, dropped: Counter[str]
+) -> Iterator[ListItem]:
+    """One entry per language and country; what is left out is added to ``dropped``."""
+    spoken: Counter[tuple[str, str | None]] = Counter()
+    answered: Counter[str | None] = Counter()
+    for language, country in answers:
+        code = countries.code(country)
+        dropped["unknown_country"] += code is None
+        answered[code] += 1
+        if _NO_LANGUAGE.match(language):
+            dropped["other_language"] += 1
+        else:
+            spoken[language, code] += 1
+    for (language, code), speakers in spoken.items():
+        rare = code is not None and speakers < share * answered[code]
+        dropped["rare_in_country"] += rare
+        name, *aliases = (part.strip() for part in language.split(";"))
+        yield ListItem(name, tuple(aliases), () if rare or code is None else (code,))
+
+
+def _number(cell: str) -> str | None:
+    """A code without the ".0" that some programs add; None if the cell is no number."""
+    found = _CODE.fullmatch(cell)
+    return found[1] if found else None

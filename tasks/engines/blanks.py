@@ -1,0 +1,151 @@
+"""Sentences with a blank and the candidates for it, as token ids.
+
+The blank is cut out between tokens, as in the pretraining of masked and span-corruption models, not
+spliced into the text: around a mask in the text tokenizers put or drop the mark of a word's start, each
+family in its own way. What stands in the blank, and what follows it, gets the tokens that it has in
+running text:
+
+- before the blank: the tokens of ``before``;
+- a candidate: the tokens of ``tail + lead + candidate`` that follow those of ``tail``. Where the tokenizer
+  merges across that border, ``ANCHOR`` stands in for ``tail``; where it merges there too, the tokens of
+  ``lead + candidate`` alone;
+- after the blank: likewise after ``ANCHOR``, so that it does not depend on the candidate.
+
+The space ``lead`` belongs to the candidate, as it does to its first token in running text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.engines.protocols import CandidateScores, Cloze, EngineError
+
+ANCHOR = "x"
+"""A word in front of the blank's border that tokenizers do not merge with other scripts or punctuation."""
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """The sentences of a cloze, cut at the blank; special tokens of the model's kind at both ends.
+
+    Attributes:
+        left: token ids before the blank, one list a subject.
+        right: token ids after it, the same for all.
+    """
+
+    left: list[list[int]]
+    right: list[int]
+
+    def filled(self, subject: int, blank: Sequence[int]) -> list[int]:
+        """One sentence with these tokens in its blank."""
+        return [*self.left[subject], *blank, *self.right]
+
+
+def sentences(tokenizer: Any, cloze: Cloze) -> Sentences:
+    """Cut the sentences of a cloze into tokens."""
+    opening, closing = _special_tokens(tokenizer)
+    left = [opening + _ids(tokenizer, text) for text in cloze.before]
+    (after,) = _in_place(tokenizer, [cloze.after], [ANCHOR])
+    return Sentences(left, after + closing)
+
+
+def check_length(cloze: Cloze, cut: Sentences, blank: int, limit: float) -> None:
+    """Refuse sentences that are longer than the model can read.
+
+    Args:
+        blank: tokens that the blank takes at most.
+        limit: tokens that the model reads at most.
+
+    Raises:
+        EngineError: names the first such sentence, so its subject.
+    """
+    too_long = [i for i, left in enumerate(cut.left) if len(left) + blank + len(cut.right) > limit]
+    if too_long:
+        first = too_long[0]
+        raise EngineError(
+            f"the sentence {cloze.before[first]!r} has {len(cut.filled(first, [0] * blank))} tokens with "
+            f"{blank} in its blank, the model reads {limit:.0f} at most ({len(too_long)} such sentences of "
+            f"{len(cut.left)}); shorten or leave out the subject"
+        )
+
+
+def candidate_tokens(tokenizer: Any, cloze: Cloze, candidates: Sequence[str]) -> list[list[int]]:
+    """Tokens of each candidate in the blank.
+
+    Raises:
+        EngineError: a candidate has no token; names it.
+    """
+    contexts = [cloze.tail, ANCHOR] if cloze.tail else [ANCHOR]
+    tokens = _in_place(tokenizer, [cloze.lead + candidate for candidate in candidates], contexts)
+    for candidate, ids in zip(candidates, tokens, strict=True):
+        if not ids:
+            raise EngineError(
+                f"the candidate {candidate!r} has no token in this model's vocabulary; remove it"
+            )
+    return tokens
+
+
+def spelled(tokenizer: Any, tokens: Sequence[Sequence[int]]) -> NDArray[np.bool_]:
+    """[n] whether the vocabulary can spell a candidate: none of its tokens is the unknown token."""
+    return np.array([tokenizer.unk_token_id not in ids for ids in tokens], dtype=bool)
+
+
+def unscored(n_subjects: int, tokens: Sequence[Sequence[int]]) -> CandidateScores:
+    """Scores to be filled in: NaN everywhere."""
+    nothing = np.full((n_subjects, len(tokens)), np.nan, dtype=np.float32)
+    return CandidateScores(nothing, nothing.copy(), np.array([len(ids) for ids in tokens], dtype=np.int64))
+
+
+def batches(lengths: Sequence[int], budget: int) -> Iterator[IntArray]:
+    """Indices of sequences, similar lengths together, so that a padded batch has at most ``budget`` tokens.
+
+    A sequence longer than that is a batch of its own.
+    """
+    order = np.argsort(lengths, kind="stable")
+    start = 0
+    while start < len(order):
+        stop = start + 1
+        while stop < len(order) and (stop - start + 1) * lengths[order[stop]] <= budget:
+            stop += 1
+        yield order[start:stop]
+        start = stop
+
+
+def padded(sequences: Sequence[Sequence[int]], pad: int) -> tuple[IntArray, IntArray]:
+    """[n, longest] token ids padded on the right, and 1 where a token stands."""
+    lengths = np.array([len(s) for s in sequences])
+    mask = (np.arange(lengths.max()) < lengths[:, None]).astype(np.int64)
+    ids = np.full(mask.shape, pad, dtype=np.int64)
+    ids[mask == 1] = np.concatenate([np.asarray(s, dtype=np.int64) for s in sequences])
+    return ids, mask
+
+
+def _in_place(tokenizer: Any, texts: Sequence[str], contexts: Sequence[str]) -> list[list[int]]:
+    """Tokens of each text after the first context with which it does not merge, else on its own."""
+    found: list[list[int]] = [[] for _ in texts]
+    for context in contexts:
+        head = _ids(tokenizer, context)
+        for i, text in enumerate(texts):
+            if not found[i]:
+                joint = _ids(tokenizer, context + text)
+                found[i] = joint[len(head) :] if joint[: len(head)] == head else []
+    return [ids or _ids(tokenizer, text) for ids, text in zip(found, texts, strict=True)]
+
+
+def _ids(tokenizer: Any, text: str) -> list[int]:
+    ids: list[int] = tokenizer(text, add_special_tokens=False).input_ids
+    return ids
+
+
+def _special_tokens(tokenizer: Any) -> tuple[list[int], list[int]]:
+    """What the tokenizer puts around a sentence."""
+    bare, whole = _ids(tokenizer, ANCHOR), list(tokenizer(ANCHOR).input_ids)
+    start = next(i for i in range(len(whole)) if whole[i : i + len(bare)] == bare)
+    return whole[:start], whole[start + len(bare) :]

@@ -1,0 +1,169 @@
+"""Word vectors from fastText files: ``.vec`` (text) and ``.bin`` (Facebook's format, with subwords).
+
+A text's vector is the mean of its words' vectors. Words are what white space separates; hyphens and marks
+stay part of them. A word's vector is that of the exact form if the file has it, else of the lower-case form;
+a ``.bin`` file makes up vectors for words that it has in neither form, from the subwords of the exact form.
+Words without a vector are left out of the mean; a text without any has no vector. Text written without spaces
+(Chinese, Japanese, Thai) is one word, looked up as a whole. Nothing is truncated.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.engines.embedders import Embedded, Progress
+from tasks.engines.protocols import EngineError
+
+Vector = NDArray[np.float32]
+
+MAGIC = (793712314).to_bytes(4, "little")
+"""The first bytes of a fastText ``.bin`` file."""
+
+
+class VecVectors:
+    """Implements ``Embedder`` on a ``.vec`` file; every call reads the file once, so embed all texts in one.
+
+    Holds the vectors of the words asked for, never the file's.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Raises ``EngineError`` if there is no such file."""
+        self.name, self._path = _named(path), path
+
+    def embed(self, texts: Sequence[str], progress: Progress | None = None) -> Embedded:
+        """See ``Embedder``.
+
+        Raises:
+            EngineError: a line is malformed or the file ends early; names file and line.
+        """
+        words = {word for text in texts for word in text.split()}
+        table, dimension = read_vec(self._path, words | {word.lower() for word in words})
+        # The exact form comes last and so wins.
+        vectors = {w: table[form] for w in words for form in (w.lower(), w) if form in table}
+        return _mean_of_words(texts, vectors, dimension, progress)
+
+
+class BinVectors:
+    """Implements ``Embedder`` on a ``.bin`` file, through gensim.
+
+    The whole model is in memory, about twice the file's size: the published 300-dimensional models of 2
+    million words need some 15 GB and minutes to load.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Load the file.
+
+        Raises:
+            EngineError: no such file, not a fastText model of word vectors, or gensim is not installed.
+        """
+        try:
+            from gensim.models.fasttext import load_facebook_vectors
+        except ImportError as error:
+            raise EngineError(
+                f"gensim is needed to read {path}: pip install 'culturescope[fasttext]', or use the .vec "
+                "file of the same vectors"
+            ) from error
+        self.name = _named(path)
+        with path.open("rb") as file:
+            if file.read(4) != MAGIC:
+                raise EngineError(f"{path} is not a fastText .bin file: it does not begin with its mark")
+        try:
+            self._words = load_facebook_vectors(str(path))
+        except Exception as error:  # gensim raises what its parser happens to meet in a damaged file
+            raise EngineError(
+                f"gensim cannot read {path} ({type(error).__name__}: {error}). Is it complete, and neither "
+                "quantised nor a classifier? Otherwise use the .vec file of the same vectors"
+            ) from error
+
+    def embed(self, texts: Sequence[str], progress: Progress | None = None) -> Embedded:
+        """See ``Embedder``."""
+        words = {word for text in texts for word in text.split()}
+        return _mean_of_words(texts, {w: self._vector(w) for w in words}, self._words.vector_size, progress)
+
+    def _vector(self, word: str) -> Vector:
+        """[d] of a word; zeros where it is too short to have subwords."""
+        known = self._words.key_to_index
+        form = word.lower() if word not in known and word.lower() in known else word
+        if form not in known and self._words.bucket == 0:
+            return np.zeros(self._words.vector_size, dtype=np.float32)
+        return np.asarray(self._words.get_vector(form), dtype=np.float32)
+
+
+def read_vec(path: Path, wanted: Collection[str]) -> tuple[dict[str, Vector], int]:
+    """The vectors of some words, from a file of lines ``word number ... number``.
+
+    The first line may be a header ``n d``. Where a word stands twice, its first line counts. The number of
+    fields is checked on every line, the numbers on those that are wanted.
+
+    Returns:
+        vectors: float32 [d] of each wanted word that the file has.
+        d: their dimension.
+
+    Raises:
+        EngineError: a line has another number of fields than the first or a number that is none, or the file
+            has not the n words of its header. Names file and line.
+    """
+    keys = {word.encode(): word for word in wanted}
+    found: dict[str, Vector] = {}
+    with path.open("rb") as file:
+        first = file.readline().split()
+        header = len(first) == 2 and all(field.isdigit() for field in first)
+        dimension = int(first[1]) if header else len(first) - 1
+        if dimension < 1:
+            raise EngineError(f"{path}, line 1: neither a header 'n d' nor a word with its vector")
+        if not header:
+            file.seek(0)
+        n_words = 0
+        for n_words, line in enumerate(file, 1):
+            word, _, numbers = line.rstrip(b" \r\n").partition(b" ")
+            if not numbers or numbers.count(b" ") + 1 != dimension:
+                raise EngineError(
+                    f"{path}, line {n_words + header}: expected a word and {dimension} numbers, each after "
+                    f"one space, got {line[:60]!r}; is the file damaged, or not a fastText .vec file?"
+                )
+            key = keys.get(word)
+            if key is not None and key not in found:
+                found[key] = _numbers(numbers, f"{path}, line {n_words + header}")
+    if header and n_words != int(first[0]):
+        raise EngineError(
+            f"{path} has {n_words} words, its header promises {int(first[0])}: download it again"
+        )
+    return found, dimension
+
+
+def _numbers(fields: bytes, where: str) -> Vector:
+    """[d] finite float32 from a line."""
+    try:
+        vector = np.array([float(field) for field in fields.split(b" ")], dtype=np.float32)
+    except ValueError as error:
+        raise EngineError(f"{where}: {error}; the file is damaged, download it again") from error
+    if not np.isfinite(vector).all():
+        raise EngineError(f"{where}: a number is infinite or NaN; the file is damaged, download it again")
+    return vector
+
+
+def _mean_of_words(
+    texts: Sequence[str], vectors: Mapping[str, Vector], dimension: int, progress: Progress | None
+) -> Embedded:
+    """Average over the words that have a vector; a vector of zeros counts as none."""
+    means = np.zeros((len(texts), dimension), dtype=np.float32)
+    for row, text in enumerate(texts):
+        own = [vectors[word] for word in text.split() if word in vectors and vectors[word].any()]
+        if own:
+            means[row] = np.mean(own, axis=0, dtype=np.float64)
+    if progress:
+        progress(len(texts))
+    return Embedded(means, n_truncated=0)
+
+
+def _named(path: Path) -> str:
+    """The file's name and the SHA-256 of its content."""
+    if not path.is_file():
+        raise EngineError(f"there is no word-vector file {path}; unpack it if it ends in .gz")
+    with path.open("rb") as file:
+        return f"{path.name} sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"

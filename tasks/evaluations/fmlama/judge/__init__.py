@@ -1,0 +1,1 @@
+"""Having a judge mark the top predictions (MES)."""

@@ -1,0 +1,67 @@
+"""The typed knobs of the fmlama evaluation: the form in the Prefect UI and the options of the CLI."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+SCORES_VERSION = 1
+"""Raised whenever the arithmetic in ``scores`` or ``tasks.metrics`` changes a number: part of config_hash."""
+
+PAPER_GROUPS = "fmlama"
+"""The word in ``origins`` that stands for the paper's 14 groups (table ``origin_group``)."""
+
+MINILM = "embedded:all-minilm-l6-v2"
+
+Language = Literal["en", "zh", "ar", "ko", "ru", "he"]
+
+
+class FmlamaParams(BaseModel):
+    """What to probe, on which models. All but models, judge, refresh and part size is in config_hash."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    models: list[str] = Field(min_length=1, description="catalogue names, Hugging Face ids or local folders")
+    dish_set: str = Field("shipped", description="collection of dishes: shipped, or one that was ingested")
+    languages: list[Language] = Field(
+        ["en"], min_length=1, description="languages of templates and candidates"
+    )
+    aligned: bool = Field(
+        True, description="only dishes that have labels in all the languages; else each language has its own"
+    )
+    code_switching: bool = Field(
+        False, description="also every pair of two languages, the dish named in the other one"
+    )
+    mention_country: Literal["no", "yes", "both"] = Field(
+        "both", description="whether templates name the country of origin"
+    )
+    variants: list[Literal[1, 2, 3, 4, 5]] = Field([1, 2, 3, 4, 5], description="wordings of each template")
+    origins: list[str] | None = Field(
+        None, description="origins or groups; the word fmlama: the paper's 14 groups; empty: all"
+    )
+    max_dishes_per_origin: int | None = Field(
+        None, ge=1, description="dishes of each origin, a fixed random choice; empty: all"
+    )
+    pooling: Literal["mean_probability", "sum_logprob", "mean_logprob"] = Field(
+        "mean_probability",
+        description="score of a candidate: mean of its tokens' probabilities (the paper, equation 2), or the "
+        "sum or mean of their log-probabilities",
+    )
+    word_vectors: str = Field(
+        MINILM,
+        description="for mWS: embedded:all-minilm-l6-v2 (English only), a sentence-transformers model, or a fastText .vec or .bin file; {language} "
+        "in its path stands for en, zh …",
+    )
+    baseline_top: int = Field(
+        10, ge=1, description="how many of the most common ingredients the baselines name (the paper: 10)"
+    )
+    bootstrap: int = Field(200, ge=20, le=10_000, description="resamples of the dishes for intervals")
+    seed: int = Field(0, description="of the resamples")
+    judge: str | None = Field(
+        None, description="model that judges the top predictions (MES); empty: none is judged"
+    )
+    judged_dishes_per_origin: int = Field(5, ge=1, description="dishes of each origin that the judge sees")
+    dishes_per_part: int = Field(64, ge=1, description="dishes stored together, so lost at most by a kill")
+    refresh: bool = Field(False, description="score again what has been scored before")
+    profile: str = Field("custom", description="a label for the leaderboard; changes nothing")

@@ -1,0 +1,154 @@
+"""From the scores of one model to its rows of ``metric_value``. Pure.
+
+Slices: ("condition", "en:zh:no") is main language, subject language and whether the country is named;
+("condition_origin", "en:zh:no:Italy") adds the origin, ("condition_template", "en:zh:no:fmlama-en-1") the
+wording. Every row that a scored condition would have is made for an unscored one too, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from tasks.evaluations.fmlama.groups import ONE_TEMPLATE, dish_means, group_rows, interval
+from tasks.evaluations.fmlama.requests import Study
+from tasks.evaluations.fmlama.scores import FloatArray, ProbeScore
+from tasks.evaluations.fmlama.spread import spread_rows
+from tasks.metric_rows import OVERALL, Metric, Slice, scored, unscored
+from tasks.metrics import comparison
+
+Baselines = Mapping[str, FloatArray]
+"""condition slug -> [dishes] average precision of the better baseline"""
+
+
+def model_rows(study: Study, scores: Sequence[ProbeScore], baselines: Baselines) -> list[Metric]:
+    """All metric rows of one model."""
+    knobs = (study.params.bootstrap, study.params.seed)
+    rows: list[Metric] = []
+    for score in scores:
+        slug = score.probe.condition.slug
+        rows += group_rows(score, ("condition", slug), np.arange(len(score.probe.dishes)), knobs)
+        for origin, members in by_origin(score).items():
+            rows += group_rows(score, ("condition_origin", f"{slug}:{origin}"), members, knobs)
+        rows += _template_rows(score, knobs)
+        rows += spread_rows(score, knobs)
+        rows += _gain_rows(score, baselines[slug], knobs)
+    rows += _country_rows(scores, knobs)
+    rows += _overall_rows(scores, baselines, knobs)
+    return rows
+
+
+def by_origin(score: ProbeScore) -> dict[str, np.typing.NDArray[np.intp]]:
+    """The rows of each origin's dishes, origins in code-point order."""
+    origins = score.probe.origins
+    return {str(origin): np.flatnonzero(origins == origin) for origin in np.unique(origins)}
+
+
+def best_baseline(candidates: Sequence[Sequence[ProbeScore]]) -> dict[str, FloatArray]:
+    """Of chance and several baselines' scores, each condition's best by mAP: [dishes] average precision."""
+    best: dict[str, FloatArray] = {}
+    for scores in zip(*candidates, strict=True):
+        tables = [scores[0].expected.ap, *(dish_means(s.ap) for s in scores)]
+        best[scores[0].probe.condition.slug] = max(tables, key=lambda table: float(table.mean()))
+    return best
+
+
+def _template_rows(score: ProbeScore, knobs: tuple[int, int]) -> Iterator[Metric]:
+    """mAP of every wording."""
+    n = len(score.probe.dishes)
+    null = float(score.expected.ap.mean())
+    for template in score.probe.templates:
+        where = ("condition_template", f"{score.probe.condition.slug}:{template.template}")
+        if template.template in score.unscored:
+            yield unscored("map", where, score.unscored[template.template], n, null)
+        else:
+            values = score.ap[score.templates.index(template)]
+            yield scored("map", where, values.mean(), (n, 0), interval(values, knobs), null)
+
+
+def _gain_rows(score: ProbeScore, baseline: FloatArray, knobs: tuple[int, int]) -> Iterator[Metric]:
+    """How much better than naming the most common ingredients, and what the model cannot spell."""
+    where = ("condition", score.probe.condition.slug)
+    n = len(score.probe.dishes)
+    n_candidates = len(score.probe.candidates)
+    if not score.templates:
+        reason = next(iter(score.unscored.values()))
+        yield unscored("map_gain", where, reason, n, 0.0)
+        yield unscored("unspellable_candidates", where, reason, n_candidates)
+        return
+    gain = dish_means(score.ap) - baseline
+    yield scored("map_gain", where, gain.mean(), (n, 0), interval(gain, knobs), 0.0)
+    yield scored("unspellable_candidates", where, score.n_unspellable, (n_candidates, 0))
+
+
+def _country_rows(scores: Sequence[ProbeScore], knobs: tuple[int, int]) -> Iterator[Metric]:
+    """What naming the country adds, dish by dish: mean difference and Wilcoxon's p, per origin by Holm."""
+    plain = {s.probe.condition: s for s in scores}
+    for with_country in (s for s in scores if s.probe.condition.mentions_country):
+        without = plain.get(with_country.probe.condition._replace(mentions_country=False))
+        if without is None:
+            continue
+        slug = with_country.probe.condition.slug
+        n = len(with_country.probe.dishes)
+        if not with_country.templates or not without.templates:
+            for metric in ("country_gain", "country_gain_p"):
+                yield unscored(metric, ("condition", slug), "one of the two conditions has no answers", n)
+            continue
+        a, b = dish_means(with_country.ap), dish_means(without.ap)
+        groups: dict[Slice, np.typing.NDArray[np.intp]] = {("condition", slug): np.arange(n)}
+        origins = by_origin(with_country)
+        groups |= {("condition_origin", f"{slug}:{o}"): members for o, members in origins.items()}
+        tests = {where: comparison.paired_test(a[m], b[m]) for where, m in groups.items()}
+        for where, members in groups.items():
+            ci = interval(a[members] - b[members], knobs)
+            yield scored("country_gain", where, tests[where].mean_difference, (len(members), 0), ci, 0.0)
+        yield from _p_rows(tests)
+
+
+def _p_rows(tests: Mapping[Slice, comparison.PairedTest]) -> Iterator[Metric]:
+    """p-values: the condition's own as it is, those of its origins adjusted together."""
+    raw = {w: t.p_value for w, t in tests.items() if w[0] == "condition_origin" and t.p_value is not None}
+    adjusted = dict(zip(raw, comparison.holm(list(raw.values())), strict=True))
+    for where, test in tests.items():
+        p = adjusted.get(where, test.p_value)
+        if p is None:
+            yield unscored("country_gain_p", where, f"{test.n} dishes are too few for a test", test.n)
+        else:
+            yield scored("country_gain_p", where, p, (test.n, 0))
+
+
+def _overall_rows(
+    scores: Sequence[ProbeScore], baselines: Baselines, knobs: tuple[int, int]
+) -> Iterator[Metric]:
+    """Means over all conditions; a dish that stands in several is one resampled unit."""
+    reasons = {"map": "", "mws": "", "map_gain": ""}
+    pooled: dict[str, dict[str, list[float]]] = {metric: {} for metric in reasons}
+    nulls: dict[str, dict[str, list[float]]] = {metric: {} for metric in reasons}
+    for score in scores:
+        slug, expected = score.probe.condition.slug, score.expected
+        for reason in score.unscored.values():
+            reasons = {metric: text or reason for metric, text in reasons.items()}
+        reasons["mws"] = reasons["mws"] or score.ws_reason or ""
+        ap = dish_means(score.ap)
+        values = {"map": ap, "mws": dish_means(score.ws), "map_gain": ap - baselines[slug]}
+        chance = {"map": expected.ap, "mws": expected.ws, "map_gain": np.zeros(len(ap))}
+        for metric in reasons:
+            _collect(pooled[metric], score, values[metric])
+            _collect(nulls[metric], score, chance[metric])
+    n_dishes = len({dish.url for score in scores for dish in score.probe.dishes})
+    for metric, of_dish in pooled.items():
+        null = np.array([np.mean(v) for v in nulls[metric].values()])
+        null_value = float(null.mean()) if null.size else None
+        if not of_dish:
+            yield unscored(metric, OVERALL, reasons[metric] or ONE_TEMPLATE, n_dishes, null_value)
+            continue
+        means = np.array([np.mean(v) for v in of_dish.values()])
+        counts = (len(means), n_dishes - len(means))
+        yield scored(metric, OVERALL, means.mean(), counts, interval(means, knobs), null_value)
+
+
+def _collect(into: dict[str, list[float]], score: ProbeScore, values: FloatArray) -> None:
+    for dish, value in zip(score.probe.dishes, values, strict=True):
+        if not np.isnan(value):
+            into.setdefault(dish.url, []).append(float(value))

@@ -1,0 +1,166 @@
+"""From candidate scores to what one model knows of every dish: precision, similarity, errors. Pure.
+
+One template at a time goes through the metrics, so that at most one dishes x candidates matrix of scores is
+in memory; what is kept of it is a number a dish and the mask of top predictions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.evaluations.fmlama.requests import Probe, Study
+from tasks.evaluations.fmlama.templates import Template
+from tasks.metrics import false_predictions, ranking, similarity
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+Answers = Callable[[Probe, Template], FloatArray | str]
+"""Gives [dishes, candidates] scores, NaN for a candidate that the model cannot spell; or why it has none."""
+
+Cosines = Mapping[str, FloatArray | str]
+"""condition slug -> [candidates, candidates] cosines (NaN without a vector), or why there are none"""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What chance gives each dish of a probe, whatever the model: the nulls of its rows.
+
+    Attributes:
+        ap: [dishes] expected average precision of a random ranking.
+        ws: [dishes] expected word similarity of random predictions, NaN where unscored.
+        foreign: [dishes] share of foreign candidates among wrong ones, NaN where undefined.
+        local: [dishes, candidates] candidates at home in the dish's origin.
+    """
+
+    ap: FloatArray
+    ws: FloatArray
+    foreign: FloatArray
+    local: BoolArray
+
+
+@dataclass(frozen=True)
+class ProbeScore:
+    """What one model knows under one condition.
+
+    Attributes:
+        templates: those that could be scored, [t].
+        unscored: template -> why it could not be.
+        ap: [t, dishes] average precision.
+        ws: [t, dishes] word similarity, NaN where unscored; ``ws_reason`` says why all of it is.
+        predicted: [t, dishes, candidates] the top-l predictions, l being the number of references.
+        ranks: [t] the top-l columns of each dish, best first, dish after dish.
+        n_unspellable: candidates that the model cannot spell under some template; they rank last.
+    """
+
+    probe: Probe
+    expected: Expected
+    templates: tuple[Template, ...]
+    unscored: Mapping[str, str]
+    ap: FloatArray
+    ws: FloatArray
+    ws_reason: str | None
+    predicted: BoolArray
+    ranks: list[NDArray[np.intp]]
+    n_unspellable: int
+
+
+def pooled(
+    logprob: NDArray[np.float32], probability: NDArray[np.float32], n_tokens: FloatArray, pooling: str
+) -> FloatArray:
+    """A candidate's score from what is stored of it (``FmlamaParams.pooling``); higher is likelier."""
+    match pooling:
+        case "mean_probability":
+            return probability.astype(np.float64)
+        case "sum_logprob":
+            return logprob.astype(np.float64)
+        case "mean_logprob":
+            mean: FloatArray = logprob / n_tokens
+            return mean
+    raise ValueError(f"unknown pooling {pooling!r}")
+
+
+def score_model(
+    study: Study, expected: Mapping[str, Expected], answers: Answers, cosines: Cosines
+) -> list[ProbeScore]:
+    """Score every condition of a study."""
+    return [score_probe(p, expected[p.condition.slug], answers, cosines) for p in study.probes]
+
+
+def score_probe(probe: Probe, expected: Expected, answers: Answers, cosines: Cosines) -> ProbeScore:
+    """Score one condition, template by template."""
+    vectors = cosines[probe.condition.slug]
+    counts = probe.relevant.sum(axis=1)
+    unscored: dict[str, str] = {}
+    templates, ap, ws, predicted, ranks = [], [], [], [], []
+    unspellable = np.zeros(len(probe.candidates), dtype=np.bool_)
+    for template in probe.templates:
+        found = answers(probe, template)
+        if isinstance(found, str):
+            unscored[template.template] = found
+            continue
+        unspellable |= np.isnan(found).any(axis=0)
+        ranked = np.where(np.isnan(found), -np.inf, found)
+        top = ranking.top_mask(ranked, counts)
+        templates.append(template)
+        ap.append(np.asarray(ranking.average_precision(ranked, probe.relevant)))
+        predicted.append(top)
+        ranks.append(_best_first(ranked, top))
+        if not isinstance(vectors, str):
+            ws.append(_spread(similarity.word_similarity_rows(vectors, top, probe.relevant)))
+    shape = (len(templates), len(probe.dishes))
+    return ProbeScore(
+        probe=probe,
+        expected=expected,
+        templates=tuple(templates),
+        unscored=unscored,
+        ap=np.array(ap).reshape(shape),
+        ws=np.array(ws).reshape(shape) if ws else np.full(shape, np.nan),
+        ws_reason=vectors if isinstance(vectors, str) else None,
+        predicted=np.array(predicted, dtype=np.bool_).reshape(*shape, len(probe.candidates)),
+        ranks=ranks,
+        n_unspellable=int(unspellable.sum()),
+    )
+
+
+def expectations(probe: Probe, cosines: Cosines) -> Expected:
+    """What chance gives each dish."""
+    vectors = cosines[probe.condition.slug]
+    n_dishes, n = probe.relevant.shape
+    counts = probe.relevant.sum(axis=1)
+    local = false_predictions.local_candidates(probe.relevant, probe.origins)
+    shares, has_share = false_predictions.foreign_share(probe.relevant, local)
+    foreign = np.full(n_dishes, np.nan)
+    foreign[has_share] = shares
+    ws = np.full(n_dishes, np.nan)
+    if not isinstance(vectors, str):
+        ws = _spread(similarity.expected_word_similarity(vectors, probe.relevant, counts))
+    return Expected(ranking.expected_average_precision(counts, n), ws, foreign, local)
+
+
+def common_ingredients(study: Study, of_origin: bool) -> Answers:
+    """The baseline that names the most common ingredients, of all other dishes or of the origin's."""
+
+    def answers(probe: Probe, template: Template) -> FloatArray:
+        groups = probe.origins if of_origin else None
+        return ranking.frequency_scores(probe.relevant, groups, top=study.params.baseline_top)
+
+    return answers
+
+
+def _best_first(scores: FloatArray, top: BoolArray) -> NDArray[np.intp]:
+    """Columns of the True cells, dish after dish, in each by falling score and then by position."""
+    row, column = np.nonzero(top)
+    best: NDArray[np.intp] = column[np.lexsort((column, -scores[row, column], row))]
+    return best
+
+
+def _spread(found: similarity.WordSimilarities) -> FloatArray:
+    """[dishes] the values at their dishes, NaN elsewhere."""
+    out = np.full(len(found.n_scored), np.nan)
+    out[found.n_scored > 0] = found.values
+    return out

@@ -1,0 +1,25 @@
+"""What identifies things across runs: hashes of values, and names that the user may have misspelt. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from rapidfuzz import process, utils
+
+
+class UnknownName(ValueError):  # noqa: N818 - "raise UnknownName" says it all
+    """A country, domain or other name that does not exist; the message says what may have been meant."""
+
+    def __init__(self, what: str, name: str, known: Sequence[str]) -> None:
+        near = process.extract(name, known, limit=3, processor=utils.default_process)
+        hint = "; ".join(match for match, *_ in near)
+        super().__init__(f"there is no {what} {name!r} in the reference data; near: {hint}")
+
+
+def digest(value: Any, length: int = 16) -> str:
+    """Hex digits of the SHA-256 of a value's canonical JSON."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:length]

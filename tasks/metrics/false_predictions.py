@@ -1,0 +1,147 @@
+"""Error analysis of rankings: foreign or local confusions, and whether templates agree on them.
+
+Source: FmLAMA (seed paper), section 7, which names the patterns and gives no formulas; the definitions are
+ours. A prediction is one of the top-l candidates of a dish, l being the number of its ingredients
+(`ranking.top_mask`). A false one is no ingredient of the dish.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tasks.metrics.ranking import frequency_scores, top_ranked
+from tasks.metrics.types import BoolArray, FloatArray, IntArray
+
+__all__ = [
+    "Confusions",
+    "FrequentCandidate",
+    "confusions",
+    "foreign_share",
+    "inconsistency",
+    "local_candidates",
+    "most_frequent",
+]
+
+
+class Confusions(NamedTuple):
+    """Counts for each dish over all templates: predictions, and the false ones, foreign or local."""
+
+    n_predicted: IntArray
+    n_coarse: IntArray
+    n_fine: IntArray
+
+
+class FrequentCandidate(NamedTuple):
+    """A candidate's column, how often it was predicted, and its share of the group's predictions."""
+
+    candidate: int
+    times: int
+    share: float
+
+
+def local_candidates(relevant: ArrayLike, groups: ArrayLike) -> BoolArray:
+    """Which candidates are at home where a dish is from.
+
+    relevant: dishes x n booleans; groups: the origin of each dish. Returns dishes x n booleans: the candidate
+    is an ingredient of some *other* dish of the same origin. A dish alone in its group has no local
+    candidates at all: leave such groups out, since all their errors would look foreign.
+    """
+    local: BoolArray = frequency_scores(relevant, groups) > 0
+    return local
+
+
+def confusions(predicted: ArrayLike, relevant: ArrayLike, local: ArrayLike) -> Confusions:
+    """How many predictions of each dish are coarse (foreign) or fine (local, but not of this dish) errors.
+
+    predicted: templates x dishes x n booleans; relevant, local: dishes x n. Returns counts for each dish,
+    summed over the templates; n_coarse + n_fine are all false predictions. Read the coarse share against
+    `foreign_share`: where a group has few dishes, few candidates are local. Raises ValueError for wrong
+    shapes.
+    """
+    guesses, answers = _checked(predicted, relevant)
+    home = np.asarray(local, dtype=np.bool_)
+    if home.shape != answers.shape:
+        raise ValueError(f"local has shape {home.shape} and relevant {answers.shape}")
+    times = np.count_nonzero(guesses, axis=0)
+    return Confusions(
+        n_predicted=times.sum(axis=1),
+        n_coarse=np.where(~answers & ~home, times, 0).sum(axis=1),
+        n_fine=np.where(~answers & home, times, 0).sum(axis=1),
+    )
+
+
+def foreign_share(relevant: ArrayLike, local: ArrayLike) -> tuple[FloatArray, BoolArray]:
+    """The coarse share of false predictions made at random: the null of `confusions`.
+
+    relevant, local: dishes x n booleans. Returns (values, scored): the share of foreign candidates among
+    those that are no ingredient of the dish, in [0, 1], for the scored dishes; scored is False for a dish
+    whose ingredients are all the candidates there are. Raises ValueError for wrong shapes.
+    """
+    wrong, foreign = ~np.asarray(relevant, dtype=np.bool_), ~np.asarray(local, dtype=np.bool_)
+    if wrong.ndim != 2 or wrong.shape != foreign.shape:
+        raise ValueError(f"relevant {wrong.shape} and local {foreign.shape} must have one shape, dishes x n")
+    n_wrong = np.count_nonzero(wrong, axis=1)
+    n_foreign = np.count_nonzero(wrong & foreign, axis=1)
+    scored: BoolArray = n_wrong > 0
+    return n_foreign[scored] / n_wrong[scored], scored
+
+
+def inconsistency(predicted: ArrayLike, relevant: ArrayLike) -> tuple[FloatArray, BoolArray]:
+    """How much the false predictions of a dish change from template to template.
+
+    predicted: templates x dishes x n booleans; relevant: dishes x n. For each dish, 1 minus the mean Jaccard
+    similarity of the false predictions over all pairs of templates that have any: a template without an error
+    has none to compare. Returns (values, scored): values in [0, 1] for the scored dishes, in order; 0: every
+    template errs alike; 1: no error is made twice. scored is False for a dish with errors in fewer than two
+    templates. Raises ValueError for wrong shapes.
+    """
+    guesses, answers = _checked(predicted, relevant)
+    # Counts below 2^24 are exact in float32, and matrix products are far faster than integer ones.
+    errors = (guesses & ~answers).transpose(1, 0, 2).astype(np.float32)
+    shared = errors @ errors.transpose(0, 2, 1)
+    first, second = np.triu_indices(len(guesses), k=1)
+    size = np.diagonal(shared, axis1=1, axis2=2).astype(np.float64)
+    common = shared[:, first, second].astype(np.float64)
+    union = size[:, first] + size[:, second] - common
+    compared = (size[:, first] > 0) & (size[:, second] > 0)
+    n_pairs = np.count_nonzero(compared, axis=1)
+    similarity = np.where(compared, common / np.maximum(union, 1), 0.0).sum(axis=1)
+    scored: BoolArray = n_pairs > 0
+    return 1 - similarity[scored] / n_pairs[scored], scored
+
+
+def most_frequent(predicted: ArrayLike, groups: ArrayLike, k: int) -> dict[str, list[FrequentCandidate]]:
+    """The k candidates predicted most often in each group, most frequent first.
+
+    predicted: templates x dishes x n booleans, false predictions alone or all of them; groups: one label for
+    each dish. Candidates that were never predicted are left out, so that a list may be shorter than k. Ties
+    go to the first position. Raises ValueError for wrong shapes.
+    """
+    guesses, labels = np.asarray(predicted, dtype=np.bool_), np.asarray(groups)
+    if guesses.ndim != 3 or labels.shape != (guesses.shape[1],):
+        raise ValueError(
+            f"predicted has shape {guesses.shape}, groups {labels.shape}: one label for each dish"
+        )
+    times = np.count_nonzero(guesses, axis=0)
+    found: dict[str, list[FrequentCandidate]] = {}
+    for label in np.unique(labels):
+        count = times[labels == label].sum(axis=0)
+        best = top_ranked(count, min(k, count.size))
+        total = int(count.sum())
+        found[str(label)] = [
+            FrequentCandidate(int(c), int(count[c]), int(count[c]) / total) for c in best if count[c]
+        ]
+    return found
+
+
+def _checked(predicted: ArrayLike, relevant: ArrayLike) -> tuple[BoolArray, BoolArray]:
+    """Predictions as templates x dishes x n and relevance as dishes x n; else ValueError."""
+    guesses, answers = np.asarray(predicted, dtype=np.bool_), np.asarray(relevant, dtype=np.bool_)
+    if guesses.ndim != 3 or guesses.shape[1:] != answers.shape:
+        raise ValueError(
+            f"predicted must be templates x {' x '.join(map(str, answers.shape))}, got {guesses.shape}"
+        )
+    return guesses, answers

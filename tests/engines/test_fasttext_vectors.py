@@ -1,0 +1,187 @@
+"""Word vectors: our reader of .vec files against gensim's, and a small .bin file that gensim trained."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gensim.models import FastText, KeyedVectors
+from gensim.models.fasttext import save_facebook_model
+
+from tasks.engines.embedders import load_embedder
+from tasks.engines.fasttext_vectors import BinVectors, VecVectors, read_vec
+from tasks.engines.protocols import EngineError
+
+# The trailing spaces are fastText's own; the word of the last line is a no-break space, as in its files.
+LINES = ["soy 1 0 2 ", "sauce 3 4 0 ", "Turkey 9 9 9 ", "turkey 0 0 1 ", "all-purpose 5 5 5 ", "豆腐 7 0 0 ",
+         "void 0 0 0 ", "soy 8 8 8 ", "\xa0 1 1 1 "]  # fmt: skip
+
+
+def write_vec(path: Path, lines: list[str], header: str | None = None) -> Path:
+    path.write_text("\n".join([*([header] if header else []), *lines]) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def vec(tmp_path: Path) -> Path:
+    return write_vec(tmp_path / "tiny.vec", LINES, "9 3")
+
+
+@pytest.fixture(scope="module")
+def trained() -> FastText:
+    """With subwords of 4 to 6 characters, the marks < and > around a word counted."""
+    sentences = [["soy", "sauce", "and", "Turkey"], ["grated", "cheese", "and", "turkey", "sauce"]] * 30
+    return FastText(sentences, vector_size=8, min_count=1, min_n=4, max_n=6, bucket=100, seed=1, workers=1)
+
+
+@pytest.fixture(scope="module")
+def bin_file(trained: FastText, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("fasttext") / "tiny.bin"
+    save_facebook_model(trained, str(path))
+    return path
+
+
+def test_vec_means_of_words(vec: Path) -> None:
+    texts = [
+        "soy sauce",
+        "Soy",
+        "Turkey",
+        "TURKEY",
+        "all-purpose flour",
+        "豆腐",
+        "",
+        "flour",
+        "void",
+        "soy void",
+    ]
+    done = VecVectors(vec).embed(texts)
+    assert done.vectors.dtype == np.float32
+    assert done.vectors.tolist() == [
+        [2, 2, 1],  # (1 + 3) / 2, (0 + 4) / 2, (2 + 0) / 2: the second line of "soy" does not count
+        [1, 0, 2],  # no "Soy", so "soy"
+        [9, 9, 9],  # the exact form
+        [0, 0, 1],  # no "TURKEY", so "turkey"
+        [5, 5, 5],  # hyphens are kept, "flour" is left out
+        [7, 0, 0],
+        [0, 0, 0],
+        [0, 0, 0],
+        [0, 0, 0],
+        [1, 0, 2],  # a vector of zeros is none, so it does not halve the mean
+    ]
+    assert (done.n_truncated, done.n_missing) == (0, 3)
+
+
+def test_vec_without_header_is_read_the_same(vec: Path, tmp_path: Path) -> None:
+    bare = VecVectors(write_vec(tmp_path / "bare.vec", LINES))
+    texts = ["soy sauce", "豆腐", "Turkey"]
+    assert np.array_equal(bare.embed(texts).vectors, VecVectors(vec).embed(texts).vectors)
+
+
+def test_read_vec_agrees_with_gensim(tmp_path: Path) -> None:
+    random = np.random.default_rng(3)
+    words = [f"wörd{i}" for i in range(200)]
+    numbers = random.normal(size=(200, 20))
+    lines = [" ".join([w, *map(str, row)]) for w, row in zip(words, numbers, strict=True)]
+    path = write_vec(tmp_path / "random.vec", lines, "200 20")
+    theirs = KeyedVectors.load_word2vec_format(str(path))
+    ours, dimension = read_vec(path, [*words[::3], "absent"])
+    assert dimension == 20
+    assert list(ours) == words[::3]
+    for word, vector in ours.items():
+        assert np.array_equal(vector, theirs[word])
+
+
+def test_vec_name_is_its_content(vec: Path, tmp_path: Path) -> None:
+    assert VecVectors(vec).name == f"tiny.vec sha256:{hashlib.sha256(vec.read_bytes()).hexdigest()}"
+    other = write_vec(tmp_path / "other.vec", LINES)
+    assert VecVectors(other).name.split(":")[1] != VecVectors(vec).name.split(":")[1]
+
+
+@pytest.mark.parametrize(
+    ("lines", "header", "message"),
+    [
+        (["soy 1 0 2", "sauce 3 4"], "2 3", r"bad\.vec, line 3: expected a word and 3 numbers.*b'sauce 3 4"),
+        (["soy 1 0 2", "sauce 3 4"], None, r"bad\.vec, line 2: expected a word and 3 numbers"),
+        (["soy 1 0 2", "new york 3 4 5"], None, r"line 2: .*b'new york 3 4 5"),
+        (["soy 1 0 2", ""], None, r"line 2: expected"),
+        (["soy 1 x 2"], "1 3", r"line 2: could not convert string to float: b'x'; the file is damaged"),
+        (["soy 1 nan 2"], "1 3", r"line 2: a number is infinite or NaN"),
+        (["sauce 1 2 3"], "2 3", r"bad\.vec has 1 words, its header promises 2: download it again"),
+        (["soy"], None, r"line 1: neither a header 'n d' nor a word"),
+    ],
+)
+def test_malformed_vec(tmp_path: Path, lines: list[str], header: str | None, message: str) -> None:
+    with pytest.raises(EngineError, match=message):
+        VecVectors(write_vec(tmp_path / "bad.vec", lines, header)).embed(["soy"])
+
+
+def test_empty_vec(tmp_path: Path) -> None:
+    (tmp_path / "empty.vec").write_bytes(b"")
+    with pytest.raises(EngineError, match="line 1: neither a header"):
+        VecVectors(tmp_path / "empty.vec").embed(["soy"])
+
+
+@pytest.mark.parametrize("name", ["missing.vec", "missing.bin"])
+def test_missing_file(tmp_path: Path, name: str) -> None:
+    with pytest.raises(EngineError, match=f"there is no word-vector file .*{name}; unpack it"):
+        load_embedder(str(tmp_path / name), tmp_path)
+
+
+def test_bin_words_and_subwords(trained: FastText, bin_file: Path) -> None:
+    texts = ["soy sauce", "Turkey", "TURKEY", "Soy", "cheesecake", "x", "x soy", ""]
+    done = BinVectors(bin_file).embed(texts)
+    words = trained.wv
+    assert "cheesecake" not in words.key_to_index
+    expected = [
+        (words["soy"] + words["sauce"]) / 2,
+        words["Turkey"],
+        words["turkey"],  # the exact form is missing, the lower-case one is not
+        words["soy"],
+        words["cheesecake"],  # made up from subwords
+        np.zeros(8),  # <x> has no subword of 4 characters
+        words["soy"],
+        np.zeros(8),
+    ]
+    np.testing.assert_allclose(done.vectors, expected, atol=1e-6)
+    assert done.n_missing == 2
+
+
+def test_bin_gives_the_vectors_of_its_own_vec_file(trained: FastText, bin_file: Path, tmp_path: Path) -> None:
+    trained.wv.save_word2vec_format(str(tmp_path / "same.vec"))
+    texts = ["grated cheese", "Turkey", "soy sauce and CHEESE"]
+    text, binary = VecVectors(tmp_path / "same.vec").embed(texts), BinVectors(bin_file).embed(texts)
+    np.testing.assert_allclose(text.vectors, binary.vectors, atol=1e-6)
+
+
+def test_order_does_not_matter(vec: Path, bin_file: Path) -> None:
+    texts = ["soy sauce", "Turkey", "cheesecake", ""]
+    for embedder in (VecVectors(vec), BinVectors(bin_file)):
+        forwards, backwards = embedder.embed(texts), embedder.embed(texts[::-1])
+        assert np.array_equal(forwards.vectors, backwards.vectors[::-1])
+
+
+def test_progress_and_no_texts(vec: Path) -> None:
+    counted: list[int] = []
+    VecVectors(vec).embed(["soy", "soy"], counted.append)
+    assert sum(counted) == 2
+    assert VecVectors(vec).embed([]).vectors.shape == (0, 3)
+
+
+def test_bin_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "word2vec.bin").write_bytes(b"3 2\nsoy \0\0\0\0\0\0\0\0")
+    with pytest.raises(EngineError, match=r"word2vec\.bin is not a fastText \.bin file"):
+        BinVectors(tmp_path / "word2vec.bin")
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5, 0.9])
+def test_bin_that_ends_early(
+    bin_file: Path, tmp_path: Path, share: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.CRITICAL)
+    content = bin_file.read_bytes()
+    (tmp_path / "cut.bin").write_bytes(content[: int(len(content) * share)])
+    with pytest.raises(EngineError, match=r"gensim cannot read .*cut\.bin.*Is it complete"):
+        BinVectors(tmp_path / "cut.bin")

@@ -1,0 +1,206 @@
+"""The masked scorer against one plain forward pass a sentence and candidate, on small random models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import (
+    AutoModelForMaskedLM,
+    AutoTokenizer,
+    BartConfig,
+    BartForConditionalGeneration,
+    BertConfig,
+    BertForMaskedLM,
+    BertModel,
+    PreTrainedTokenizerBase,
+    XLMRobertaConfig,
+    XLMRobertaForMaskedLM,
+)
+
+from tasks.engines import output_head
+from tasks.engines.masked import MaskedScorer
+from tasks.engines.protocols import CandidateScorer, Cloze, EngineError
+from tests.engines import tiny_models as tiny
+
+SIZES = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
+}
+
+
+@dataclass(frozen=True)
+class Family:
+    tokenizer: Callable[[], PreTrainedTokenizerBase]
+    build: Callable[[], Any]
+    opening: str
+    closing: str
+    mask: str
+    pieces: Callable[..., list[str]]
+
+
+def bert_config(tokens: int = 40) -> BertConfig:
+    return BertConfig(**SIZES, vocab_size=len(tiny.WORDPIECES), max_position_embeddings=tokens)
+
+
+FAMILIES = {
+    "wordpiece": Family(
+        tiny.bert_tokenizer,
+        lambda: BertForMaskedLM(bert_config()),
+        "[CLS]", "[SEP]", "[MASK]", tiny.wordpieces,
+    ),
+    # 42 rows for 40 tokens: positions of RoBERTa's kind begin at 2.
+    "unigram": Family(
+        tiny.xlmr_tokenizer,
+        lambda: XLMRobertaForMaskedLM(
+            XLMRobertaConfig(**SIZES, vocab_size=len(tiny.UNIGRAMS) + 5, max_position_embeddings=42)
+        ),
+        "<s>", "</s>", "<mask>", tiny.unigrams,
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def family(request: pytest.FixtureRequest) -> Family:
+    return FAMILIES[request.param]
+
+
+@pytest.fixture(scope="module")
+def folder(family: Family, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.save(family.build, family.tokenizer(), tmp_path_factory.mktemp("masked"))
+
+
+@pytest.fixture(scope="module")
+def scorer(folder: Path) -> MaskedScorer:
+    return MaskedScorer(tiny.spec(), str(folder))
+
+
+def test_it_is_a_candidate_scorer(scorer: MaskedScorer) -> None:
+    assert isinstance(scorer, CandidateScorer)
+
+
+@pytest.mark.parametrize("name", tiny.CLOZES)
+def test_equals_brute_force(name: str, family: Family, folder: Path, scorer: MaskedScorer) -> None:
+    cloze = tiny.CLOZES[name]
+    texts = tiny.candidates(cloze)
+    logprob, probability, n_tokens = brute_force(family, folder, cloze, texts)
+    scores = scorer.score_candidates(cloze, texts)
+    np.testing.assert_array_equal(scores.n_tokens, n_tokens)
+    np.testing.assert_allclose(scores.logprob, logprob, atol=1e-5)
+    np.testing.assert_allclose(scores.probability, probability, atol=1e-5)
+    assert scores.logprob.dtype == scores.probability.dtype == np.float32
+    assert set(n_tokens) == {1, 2, 3, 4}
+    assert logprob[:, n_tokens == 1].std() > 0.05  # the model tells candidates apart,
+    assert np.ptp(logprob, axis=0).min() > 1e-3  # and sentences
+
+
+def brute_force(
+    family: Family, folder: Path, cloze: Cloze, texts: list[str]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Equations 1 and 2 word for word, with hand-written pieces and without any of our engine code."""
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForMaskedLM.from_pretrained(folder, attn_implementation="eager").eval()
+    inside = {} if family.pieces is tiny.wordpieces else {"word_start": False}
+    logprob, probability = np.empty((2, len(cloze.before), len(texts)))
+    for s, before in enumerate(cloze.before):
+        for c, text in enumerate(texts):
+            wanted = tokenizer.convert_tokens_to_ids(family.pieces(text, **inside))
+            left, right = family.pieces(before), family.pieces(cloze.after, **inside)
+            query = [family.opening, *left, *[family.mask] * len(wanted), *right, family.closing]
+            ids = tokenizer.convert_tokens_to_ids(query)
+            assert tokenizer.unk_token_id not in ids + wanted
+            with torch.no_grad():
+                logprobs = torch.log_softmax(model(torch.tensor([ids])).logits[0], dim=-1)
+            first = 1 + len(left)
+            steps = np.array([float(logprobs[first + i, token]) for i, token in enumerate(wanted)])
+            logprob[s, c], probability[s, c] = steps.sum(), np.exp(steps).mean()
+    n_tokens = np.array([len(family.pieces(text, **inside)) for text in texts])
+    return logprob, probability, n_tokens
+
+
+def test_batches_and_order_do_not_matter(scorer: MaskedScorer, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = tiny.ENGLISH_CANDIDATES
+    scores = scorer.score_candidates(tiny.ENGLISH, texts)
+    generator = np.random.default_rng(0)
+    rows, columns = generator.permutation(len(tiny.ENGLISH.before)), generator.permutation(len(texts))
+    shuffled = replace(tiny.ENGLISH, before=tuple(tiny.ENGLISH.before[i] for i in rows))
+    # One sentence a pass, so no padding, and one position at a time through the head.
+    monkeypatch.setattr(scorer, "spec", scorer.spec.model_copy(update={"batch_tokens": 1}))
+    monkeypatch.setattr(output_head, "LOGITS", 1)
+    again = scorer.score_candidates(shuffled, [texts[i] for i in columns])
+    np.testing.assert_allclose(again.logprob, scores.logprob[np.ix_(rows, columns)], atol=1e-5)
+    np.testing.assert_allclose(again.probability, scores.probability[np.ix_(rows, columns)], atol=1e-5)
+    np.testing.assert_array_equal(again.n_tokens, scores.n_tokens[columns])
+
+
+def test_a_candidate_that_cannot_be_spelled_is_nan_and_changes_nothing(scorer: MaskedScorer) -> None:
+    scores = scorer.score_candidates(tiny.ENGLISH, ["rice", "zebra", "rice zebra", "salt"])
+    without = scorer.score_candidates(tiny.ENGLISH, ["rice", "salt"])
+    assert np.isnan(scores.logprob[:, [1, 2]]).all()
+    assert np.isnan(scores.probability[:, [1, 2]]).all()
+    np.testing.assert_allclose(scores.logprob[:, [0, 3]], without.logprob, atol=1e-5)
+    nothing = scorer.score_candidates(tiny.ENGLISH, ["zebra"])
+    assert np.isnan(nothing.logprob).all()
+
+
+@pytest.mark.parametrize("texts", [["rice", "zebra", "rice pudding", "salt"], ["zebra"]])
+def test_progress_adds_up(texts: list[str], scorer: MaskedScorer) -> None:
+    counts: list[int] = []
+    scorer.score_candidates(tiny.ENGLISH, texts, counts.append)
+    assert sum(counts) == len(tiny.ENGLISH.before) * len(texts)
+    assert min(counts) > 0
+
+
+def test_the_longest_sentence_is_scored_and_a_longer_one_refused(scorer: MaskedScorer) -> None:
+    # Two special tokens, the subject's words, one for "has", a mask: 40 fit both models.
+    fits = Cloze(before=("rice " * 36 + "has",), lead=" ", after="", tail=" has")
+    assert np.isfinite(scorer.score_candidates(fits, ["salt"]).logprob).all()
+    too_long = Cloze(before=("rice has", "salt " * 37 + "has"), lead=" ", after="", tail=" has")
+    with pytest.raises(EngineError, match=r"'salt salt .* has 41 tokens .* 40 at most \(1 such .* of 2\)"):
+        scorer.score_candidates(too_long, ["salt"])
+
+
+def test_a_mask_in_the_subject_is_refused(family: Family, scorer: MaskedScorer) -> None:
+    cloze = Cloze(before=(f"rice {family.mask} has",), lead=" ", after="", tail=" has")
+    with pytest.raises(EngineError, match="outside the blank"):
+        scorer.score_candidates(cloze, ["salt"])
+
+
+def test_a_candidate_without_a_token_is_named(scorer: MaskedScorer) -> None:
+    with pytest.raises(EngineError, match="candidate '' has no token"):
+        scorer.score_candidates(tiny.ENGLISH, ["rice", ""])
+
+
+def test_half_precision_stays_near_float32(folder: Path, scorer: MaskedScorer) -> None:
+    half = MaskedScorer(tiny.spec(dtype="bfloat16"), str(folder))
+    scores = half.score_candidates(tiny.ENGLISH, tiny.ENGLISH_CANDIDATES)
+    full = scorer.score_candidates(tiny.ENGLISH, tiny.ENGLISH_CANDIDATES)
+    assert np.abs(scores.logprob - full.logprob).mean() < 0.2
+
+
+def test_a_checkpoint_without_its_head_is_refused(tmp_path: Path) -> None:
+    folder = tiny.save(lambda: BertModel(bert_config()), tiny.bert_tokenizer(), tmp_path)
+    with pytest.raises(EngineError, match=r"lacks .* weights .*cls\.predictions"):
+        MaskedScorer(tiny.spec(), str(folder))
+
+
+def test_bart_is_refused(tmp_path: Path) -> None:
+    config = BartConfig(
+        vocab_size=len(tiny.UNIGRAMS) + 5, d_model=16, encoder_layers=1, decoder_layers=1,
+        encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=16, decoder_ffn_dim=16,
+    )  # fmt: skip
+    folder = tiny.save(lambda: BartForConditionalGeneration(config), tiny.xlmr_tokenizer(), tmp_path)
+    with pytest.raises(EngineError, match="encoder-decoder"):
+        MaskedScorer(tiny.spec(), str(folder))
+
+
+def test_a_missing_model_is_one_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match="cannot be loaded"):
+        MaskedScorer(tiny.spec(), str(tmp_path / "nowhere"))

@@ -1,0 +1,211 @@
+"""Sentence vectors: a tiny random BERT for the rules, all-MiniLM-L6-v2 against plain transformers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer import modules
+from transformers import AutoModel, AutoTokenizer, BertConfig, BertTokenizer
+
+from tasks.engines import sentence_embedder
+from tasks.engines.embedders import DEFAULT, load_embedder
+from tasks.engines.protocols import EngineError
+from tasks.engines.sentence_embedder import SentenceEmbedder, from_folder
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "soy", "sauce", "and", "cheese", "##cake"]
+LIMIT = 6  # [CLS], [SEP] and four words
+TEXTS = [
+    "soy sauce",
+    "cheesecake and soy sauce",
+    "cheese",
+    "",
+    "soy soy soy soy soy",
+    "gravel",
+    "gravel soy",
+    " \t",
+]
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random BERT with mean pooling that knows five words."""
+    folder = tmp_path_factory.mktemp("tiny")
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(WORDS),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+    )
+    AutoModel.from_config(config).save_pretrained(folder / "bert")  # type: ignore[no-untyped-call]
+    BertTokenizer(vocab={word: i for i, word in enumerate(WORDS)}).save_pretrained(folder / "bert")
+    transformer = modules.Transformer(str(folder / "bert"), max_seq_length=LIMIT)
+    pooling = modules.Pooling(transformer.get_embedding_dimension())
+    SentenceTransformer(modules=[transformer, pooling], device="cpu").save(str(folder / "model"))
+    return folder / "model"
+
+
+@pytest.fixture(scope="module")
+def embedder(tiny: Path) -> SentenceEmbedder:
+    return from_folder(tiny)
+
+
+@pytest.fixture(scope="module")
+def minilm(models_cache: Path) -> SentenceEmbedder:
+    made = load_embedder(DEFAULT, models_cache)
+    assert isinstance(made, SentenceEmbedder)
+    return made
+
+
+def test_truncated_and_missing_are_counted(embedder: SentenceEmbedder) -> None:
+    done = embedder.embed(TEXTS)
+    assert done.vectors.dtype == np.float32
+    # "cheese ##cake and soy sauce" and "soy" five times have five tokens where four fit.
+    assert done.n_truncated == 2
+    # Blank texts, and "gravel", which is [UNK]; "gravel soy" has a token that the model knows.
+    assert np.flatnonzero(~done.vectors.any(axis=1)).tolist() == [3, 5, 7]
+    assert done.n_missing == 3
+
+
+def test_truncated_text_is_read_from_its_beginning(embedder: SentenceEmbedder) -> None:
+    cut, whole = embedder.embed(["soy soy soy soy soy cheese"]), embedder.embed(["soy soy soy soy"])
+    np.testing.assert_allclose(cut.vectors, whole.vectors, atol=1e-6)
+    assert (cut.n_truncated, whole.n_truncated) == (1, 0)
+
+
+def test_order_and_batches_do_not_matter(embedder: SentenceEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = TEXTS * 3
+    together = embedder.embed(texts).vectors
+    np.testing.assert_allclose(embedder.embed(texts[::-1]).vectors[::-1], together, atol=1e-5)
+    alone = np.concatenate([embedder.embed([text]).vectors for text in texts])
+    np.testing.assert_allclose(alone, together, atol=1e-5)
+    monkeypatch.setattr(sentence_embedder, "BATCH_TOKENS", 12)
+    monkeypatch.setattr(sentence_embedder, "TEXTS_AT_ONCE", 5)
+    np.testing.assert_allclose(embedder.embed(texts).vectors, together, atol=1e-5)
+
+
+def test_batches_hold_every_row_once_and_stay_within_the_budget() -> None:
+    lengths = np.random.default_rng(1).integers(1, 257, size=2000)
+    rows = np.flatnonzero(lengths % 7)
+    batches = list(sentence_embedder._batches(rows, lengths))
+    assert sorted(np.concatenate(batches)) == rows.tolist()
+    assert max(len(b) * lengths[b].max() for b in batches) <= sentence_embedder.BATCH_TOKENS
+    # Little padding: the positions run are hardly more than the tokens.
+    assert sum(len(b) * lengths[b].max() for b in batches) < 1.05 * lengths[rows].sum()
+
+
+def test_text_longer_than_a_batch_runs_alone() -> None:
+    lengths = np.array([sentence_embedder.BATCH_TOKENS + 1, 5])
+    assert [b.tolist() for b in sentence_embedder._batches(np.arange(2), lengths)] == [[0], [1]]
+
+
+def test_progress_and_no_texts(embedder: SentenceEmbedder) -> None:
+    counted: list[int] = []
+    embedder.embed(TEXTS, counted.append)
+    assert sum(counted) == len(TEXTS)
+    assert embedder.embed([]).vectors.shape == (0, 16)
+
+
+def test_folder_is_named_by_its_content(tiny: Path, embedder: SentenceEmbedder, tmp_path: Path) -> None:
+    assert embedder.name.startswith("model sha256:")
+    copy = shutil.copytree(tiny, tmp_path / "model")
+    assert from_folder(copy).name == embedder.name
+    (copy / "modules.json").write_text((copy / "modules.json").read_text() + "\n")
+    assert from_folder(copy).name != embedder.name
+
+
+def test_folders_that_cannot_be_loaded(tiny: Path, tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match=r"there is no modules\.json in .*give a folder"):
+        load_embedder(str(tmp_path), tmp_path)
+    copy = shutil.copytree(tiny, tmp_path / "model")
+    (copy / "model.safetensors").unlink()
+    with pytest.raises(EngineError, match=r"cannot load '.*model' .*check that its files are complete"):
+        load_embedder(str(copy), tmp_path)
+
+
+def test_unknown_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(EngineError, match=f"there is no embedder 'minilm': give {DEFAULT}"):
+        load_embedder("minilm", tmp_path)
+    with pytest.raises(EngineError, match="no embedded sentence encoder 'x'; there are: all-minilm-l6-v2"):
+        load_embedder("embedded:x", tmp_path)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(EngineError, match=r"Hugging Face gives no 'no/such' at revision 'v1' .*network"):
+        load_embedder("no/such", tmp_path, revision="v1")
+
+
+@pytest.mark.slow
+def test_hugging_face_model_is_pinned_to_its_commit(tiny: Path, tmp_path: Path) -> None:
+    """The hub's cache, laid out as huggingface_hub does, read offline by a process of its own."""
+    commit = "0123456789" * 4
+    repository = tmp_path / "hub" / "models--owner--tiny"
+    shutil.copytree(tiny, repository / "snapshots" / commit)
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text(commit)
+    program = (
+        "from pathlib import Path; from tasks.engines.embedders import load_embedder\n"
+        "made = load_embedder('owner/tiny', Path('.')); print(made.name, made.embed(['soy']).vectors.shape)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"},
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == f"owner/tiny@{commit} (1, 16)\n", done.stderr
+
+
+def plain_transformers(folder: Path, texts: list[str]) -> NDArray[np.float32]:
+    """all-MiniLM-L6-v2 one text at a time: mean over the mask, scaled to length 1."""
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
+    rows = []
+    for text in texts:
+        tokens = tokenizer(text, truncation=True, max_length=256, return_tensors="pt")
+        with torch.inference_mode():
+            hidden = model(**tokens).last_hidden_state[0]
+        mean = hidden.mean(dim=0)
+        rows.append((mean / mean.norm()).numpy())
+    return np.array(rows, dtype=np.float32)
+
+
+@pytest.mark.slow
+def test_minilm_agrees_with_plain_transformers(minilm: SentenceEmbedder, models_cache: Path) -> None:
+    texts = [
+        "cheese",
+        "soy sauce",
+        "I would tell my manager first, because harmony matters. " * 3,
+        "onion " * 254,
+        "onion " * 255,
+        "кефир",
+        "pie 🍜",
+    ]
+    done = minilm.embed(texts)
+    plain = plain_transformers(models_cache / "all-minilm-l6-v2", texts)
+    np.testing.assert_allclose(done.vectors, plain, atol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(done.vectors, axis=1), 1, atol=1e-5)
+    assert minilm.limit == 256
+    assert done.n_truncated == 1  # 254 words, [CLS] and [SEP] are 256 tokens
+
+
+@pytest.mark.slow
+def test_minilm_knows_cheese_from_gravel(minilm: SentenceEmbedder) -> None:
+    cheese, mozzarella, gravel = minilm.embed(["cheese", "mozzarella", "gravel"]).vectors
+    assert cheese @ mozzarella > cheese @ gravel + 0.2
+    assert minilm.name.startswith("all-minilm-l6-v2 sha256:b9a0018d")
+
+
+@pytest.mark.slow
+def test_minilm_gives_texts_that_it_cannot_read_no_vector(minilm: SentenceEmbedder) -> None:
+    """Vinegar and coffee in Chinese are [UNK] to it: without the rule their cosine is 1 and more than any."""
+    done = minilm.embed(["醋", "咖啡", "soy 醋", ""])
+    assert done.vectors.any(axis=1).tolist() == [False, False, True, False]

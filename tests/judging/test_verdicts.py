@@ -1,0 +1,174 @@
+"""Reading a judge's answer: what counts, what is unscored, and that no answer breaks the reader."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.judging.rubric import Rubric
+from tasks.judging.verdicts import answer_schema, parse_verdicts
+from tests.judging.attacks import ATTACKS
+
+KEYS = ["plum", "kale", "stone"]
+GOOD = {"verdict": "Good", "reason": "tasty"}
+UNSURE = {"verdict": "Unsure", "reason": "unknown"}
+BAD = {"verdict": "Bad", "reason": "unknown"}
+ANSWER = json.dumps({"plum": GOOD, "kale": UNSURE, "stone": BAD})
+
+Said = list[tuple[str | None, str | None, float | None]]
+FULL: Said = [("Good", "tasty", 1.0), ("Unsure", "unknown", 0.5), ("Bad", "unknown", 0.0)]
+NONE: Said = [(None, None, None)] * 3
+
+
+def said(rubric: Rubric, text: str, keys: list[str] = KEYS) -> tuple[Said, int]:
+    """(verdict, reason, value) of each key in order, and the number of extra keys."""
+    judgement = parse_verdicts(text, keys, rubric)
+    assert [v.key for v in judgement.verdicts] == keys
+    assert all((v.value is None) == (v.unscored_reason is not None) for v in judgement.verdicts)
+    return [(v.verdict, v.reason, v.value) for v in judgement.verdicts], judgement.n_extra
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ANSWER,
+        f"```json\n{ANSWER}\n```",
+        f"Let me think {{about}} it: plums {{are}} fine.\n\n{ANSWER}\nDone.",
+        f'{{"plum": {json.dumps(BAD)}}} was my draft, now: {ANSWER}',
+        ANSWER + ' {"note": "that was all"}',
+        ANSWER.replace('"plum"', '" PLUM "').replace('"Good"', '"good "').replace('"tasty"', '"Tasty"'),
+        ANSWER.replace('"plum"', '"pl\\u0075m"'),
+        ANSWER.replace('"verdict"', '"Verdict"'),
+        '{"plum": {"verdict": "Bad", "reason": "unknown"}, ' + ANSWER[1:],  # the last of duplicate keys
+        '{"PLUM": {"verdict": "Bad", "reason": "unknown"}, ' + ANSWER[1:],
+        ANSWER.replace('"verdict": "Good"', '"verdict": "Bad", "verdict": "Good"'),
+    ],
+)
+def test_ways_to_say_the_same(rubric: Rubric, text: str) -> None:
+    assert said(rubric, text) == (FULL, 0)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "plum: Good", ANSWER[:-1], ANSWER[:40], "{" * 3000, '{"plum":' * 1200, "[]", "{}"]
+)
+def test_no_complete_object_is_all_unscored(rubric: Rubric, text: str) -> None:
+    assert said(rubric, text) == (NONE, 0)
+    fault = parse_verdicts(text, KEYS, rubric).verdicts[0].unscored_reason
+    assert fault == "the judge's text holds no complete JSON object with a key that was asked"
+
+
+def test_a_later_duplicate_wins_over_another_spelling(rubric: Rubric) -> None:
+    pairs = [("plum", BAD), ("Plum", UNSURE), ("plum", GOOD)]
+    text = "{" + ", ".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in pairs) + "}"
+    assert said(rubric, text, ["plum"]) == ([("Good", "tasty", 1.0)], 0)
+
+
+def test_missing_keys_are_unscored_and_extra_ones_counted(rubric: Rubric) -> None:
+    text = json.dumps({"plum": GOOD, "pear": GOOD, "nut": BAD})
+    assert said(rubric, text) == ([FULL[0], *NONE[1:]], 2)
+    assert parse_verdicts(text, KEYS, rubric).verdicts[1].unscored_reason == "the judge left this key out"
+
+
+@pytest.mark.parametrize(
+    ("entry", "fault"),
+    [
+        ({"verdict": "Perfect", "reason": "tasty"}, "the verdict 'Perfect' is not on the menu"),
+        ({"verdict": "Good or Bad"}, "the verdict 'Good or Bad' is not on the menu"),
+        ({"verdict": "x" * 99}, f"the verdict '{'x' * 40}' is not on the menu"),
+        ({"verdict": "\ud800"}, "the verdict '\\ud800' is not on the menu"),
+        ({"verdict": ["Good"]}, "the verdict of JSON type list is not on the menu"),
+        ({"verdict": None}, "the verdict of JSON type NoneType is not on the menu"),
+        ({"verdict": 1}, "the verdict of JSON type int is not on the menu"),
+        ({"reason": "tasty"}, "the judge gave no verdict under this key"),
+        ("Good", "the judge gave no verdict under this key"),
+        (["Good", "tasty"], "the judge gave no verdict under this key"),
+        (None, "the judge gave no verdict under this key"),
+        ({}, "the judge gave no verdict under this key"),
+    ],
+)
+def test_off_the_menu_is_unscored_with_the_reason(rubric: Rubric, entry: Any, fault: str) -> None:
+    text = json.dumps({"plum": entry, "kale": UNSURE, "stone": BAD})
+    assert said(rubric, text) == ([NONE[0], *FULL[1:]], 0)
+    found = parse_verdicts(text, KEYS, rubric).verdicts[0].unscored_reason
+    assert found == fault
+    found.encode("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        ("healthy", "healthy"),
+        (["healthy", "tasty"], "healthy"),
+        ("healthy, tasty", "healthy"),
+        ("Tasty and healthy", "tasty"),
+        (["new", "tasty"], "tasty"),
+        ("because I say so", None),
+        ("unknown", None),  # goes with Bad, not with Good
+        (7, None),
+        (None, None),
+    ],
+)
+def test_a_prediction_counts_once_whatever_its_reasons(
+    rubric: Rubric, reason: Any, expected: str | None
+) -> None:
+    text = json.dumps({"plum": {"verdict": "Good", "reason": reason}})
+    assert said(rubric, text, ["plum"]) == ([("Good", expected, 1.0)], 0)
+
+
+def test_keys_that_differ_in_case_share_one_verdict(rubric: Rubric) -> None:
+    keys = ["Corn", "salt", "corn "]
+    schema = answer_schema(rubric, keys)
+    assert list(schema["properties"]) == schema["required"] == ["Corn", "salt"]
+    answer = json.dumps({"Corn": GOOD, "salt": BAD})
+    assert said(rubric, answer, keys) == ([FULL[0], FULL[2], FULL[0]], 0)
+
+
+def test_the_schema_admits_right_answers_only(rubric: Rubric) -> None:
+    schema = answer_schema(rubric, KEYS)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    right = json.loads(ANSWER)
+    jsonschema.validate(right, schema)
+    for wrong in (
+        {k: v for k, v in right.items() if k != "plum"},
+        right | {"pear": GOOD},
+        right | {"plum": {"verdict": "Perfect", "reason": "tasty"}},
+        right | {"plum": {"verdict": "Good", "reason": "unknown"}},
+        right | {"plum": {"verdict": "Good"}},
+        right | {"plum": "Good"},
+        right | {"plum": GOOD | {"note": "x"}},
+    ):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(wrong, schema)
+    with pytest.raises(ValueError, match="nothing to judge"):
+        answer_schema(rubric, [])
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=range(len(ATTACKS)))
+def test_an_attack_as_a_key_or_quoted_does_not_change_the_verdicts(rubric: Rubric, attack: str) -> None:
+    keys = ["plum", attack, "salt"]
+    answer = {"plum": BAD, attack: UNSURE, "salt": BAD}
+    jsonschema.validate(answer, answer_schema(rubric, keys))
+    expected: Said = [FULL[2], FULL[1], FULL[2]]
+    for text in (json.dumps(answer), json.dumps(answer, ensure_ascii=False)):
+        assert said(rubric, text, keys) == (expected, 0)
+        # A judge that reasons first may quote what it read.
+        assert said(rubric, f"The second is named {attack}, so:\n{text}", keys) == (expected, 0)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.text() | st.sampled_from(["Good", "tasty"]),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.sampled_from([*KEYS, "verdict"]), inner),
+)
+
+
+@given(st.text() | JSON.map(json.dumps), st.integers(0, 200))
+def test_no_text_breaks_the_reader(rubric: Rubric, text: str, cut: int) -> None:
+    for answer in (text, text[:cut], text + text):
+        verdicts, n_extra = said(rubric, answer)
+        assert len(verdicts) == 3
+        assert n_extra >= 0

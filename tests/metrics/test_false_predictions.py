@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tasks.metrics.false_predictions import (
+    confusions,
+    foreign_share,
+    inconsistency,
+    local_candidates,
+    most_frequent,
+)
+
+#           tofu rice chili butter coffee
+RELEVANT = [
+    [1, 0, 1, 0, 0],  # mapo tofu, CN
+    [0, 1, 1, 0, 0],  # fried rice, CN
+    [0, 0, 0, 1, 0],  # croissant, FR
+    [0, 0, 0, 1, 1],  # opera cake, FR
+]
+ORIGINS = ["CN", "CN", "FR", "FR"]
+# Two templates, l predictions for each dish.
+PREDICTED = [
+    [[1, 0, 0, 0, 1], [0, 1, 1, 0, 0], [0, 0, 0, 0, 1], [0, 1, 0, 1, 0]],
+    [[0, 1, 1, 0, 0], [1, 0, 1, 0, 0], [0, 0, 0, 0, 1], [1, 1, 0, 0, 0]],
+]
+
+
+def test_local_is_what_other_dishes_of_the_origin_hold() -> None:
+    # Each origin has two dishes, so that the one's local candidates are the other's ingredients.
+    expected = [RELEVANT[i] for i in (1, 0, 3, 2)]
+    assert local_candidates(RELEVANT, ORIGINS).tolist() == expected
+    # Of three dishes without origins, candidates of any other one.
+    pooled = local_candidates(RELEVANT[:3], ["x"] * 3)
+    assert pooled.tolist() == [[0, 1, 1, 1, 0], [1, 0, 1, 1, 0], [1, 1, 1, 0, 0]]
+    assert not local_candidates(RELEVANT, ["a", "b", "c", "d"]).any()
+
+
+def test_confusions_by_hand() -> None:
+    # Mapo tofu: coffee is foreign (coarse), rice is Chinese but not in it (fine). Fried rice: tofu is fine.
+    # Croissant: coffee twice, in the other French dish: fine. Opera cake: rice twice and tofu, foreign.
+    result = confusions(PREDICTED, RELEVANT, local_candidates(RELEVANT, ORIGINS))
+    assert result.n_predicted.tolist() == [4, 4, 2, 4]
+    assert result.n_coarse.tolist() == [1, 0, 0, 3]
+    assert result.n_fine.tolist() == [1, 1, 2, 0]
+
+
+def test_foreign_share_by_hand() -> None:
+    # Mapo tofu: wrong are rice, butter and coffee; the last two are foreign: 2/3. Fried rice alike (tofu is
+    # local). Croissant: tofu, rice, chili foreign, coffee local: 3/4. Opera cake: 3 of 3.
+    values, scored = foreign_share(RELEVANT, local_candidates(RELEVANT, ORIGINS))
+    assert values == pytest.approx([2 / 3, 2 / 3, 3 / 4, 1])
+    assert scored.all()
+    values, scored = foreign_share([[1, 1], [1, 0]], [[0, 0], [0, 1]])
+    assert (values.tolist(), scored.tolist()) == ([0.0], [False, True])
+
+
+def test_errors_at_random_have_the_foreign_share() -> None:
+    # Predicting everything makes every error that there is, once.
+    local = local_candidates(RELEVANT, ORIGINS)
+    result = confusions(np.ones((1, 4, 5)), RELEVANT, local)
+    expected, _ = foreign_share(RELEVANT, local)
+    assert result.n_coarse / (result.n_coarse + result.n_fine) == pytest.approx(expected)
+
+
+def test_inconsistency_by_hand() -> None:
+    # Mapo tofu: {coffee} against {rice}: Jaccard 0. Fried rice errs under one template only: unscored.
+    # Croissant: {coffee} both times: 1. Opera cake: {rice} against {tofu, rice}: 1/2.
+    values, scored = inconsistency(PREDICTED, RELEVANT)
+    assert values.tolist() == [1.0, 0.0, 0.5]
+    assert scored.tolist() == [True, False, True, True]
+
+
+def test_templates_without_an_error_are_not_compared() -> None:
+    # The third template is right about the croissant; the first two still agree with each other.
+    third = np.array([RELEVANT])
+    values, _ = inconsistency(np.concatenate([PREDICTED, third]), RELEVANT)
+    assert values.tolist() == [1.0, 0.0, 0.5]
+    assert not inconsistency(third, RELEVANT)[1].any()
+
+
+@given(st.integers(0, 10_000), st.integers(1, 5))
+@settings(deadline=None, max_examples=50)
+def test_inconsistency_is_that_of_sets(seed: int, templates: int) -> None:
+    rng = np.random.default_rng(seed)
+    predicted, relevant = rng.random((templates, 4, 7)) < 0.25, rng.random((4, 7)) < 0.3
+    expected = []
+    for dish in range(4):
+        errors = [set(np.flatnonzero(row[dish] & ~relevant[dish])) for row in predicted]
+        pairs = list(combinations([e for e in errors if e], 2))
+        expected.append(1 - np.mean([len(a & b) / len(a | b) for a, b in pairs]) if pairs else None)
+    values, scored = inconsistency(predicted, relevant)
+    assert values == pytest.approx([e for e in expected if e is not None])
+    assert scored.tolist() == [e is not None for e in expected]
+
+
+def test_most_frequent_by_hand() -> None:
+    false = np.asarray(PREDICTED, dtype=bool) & ~np.asarray(RELEVANT, dtype=bool)
+    # CN: coffee, rice and tofu once each: the first two positions, a third each. FR: coffee and rice twice,
+    # tofu once: rice comes before coffee.
+    found = most_frequent(false, ORIGINS, 2)
+    assert found == {"CN": [(0, 1, 1 / 3), (1, 1, 1 / 3)], "FR": [(1, 2, 0.4), (4, 2, 0.4)]}
+    # Never predicted, never listed.
+    assert [entry.candidate for entry in most_frequent(false, ORIGINS, 9)["FR"]] == [1, 4, 0]
+    assert most_frequent(np.zeros((1, 1, 3)), ["IT"], 2) == {"IT": []}
+
+
+def test_shapes_are_refused() -> None:
+    with pytest.raises(ValueError, match="templates x 4 x 5"):
+        inconsistency(PREDICTED[0], RELEVANT)
+    with pytest.raises(ValueError, match=r"local has shape \(2, 5\)"):
+        confusions(PREDICTED, RELEVANT, RELEVANT[:2])
+    with pytest.raises(ValueError, match="one label for each dish"):
+        most_frequent(PREDICTED, ORIGINS[:2], 1)
+    with pytest.raises(ValueError, match="must have one shape"):
+        foreign_share(RELEVANT, RELEVANT[:1])

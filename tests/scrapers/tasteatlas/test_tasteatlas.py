@@ -1,0 +1,84 @@
+"""Exports in the shapes that they come in, and errors that name the place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from scrapers.model import ListItem, Page, Parsed, ScrapeError
+from scrapers.tasteatlas.fetch import fetch
+from scrapers.tasteatlas.parse import parse
+from tests.scrapers.hand_made import COUNTRIES
+
+FOODS = [
+    {
+        "name": "Pho",
+        "country": "Vietnam",
+        "ingredients": [{"name": "beef"}, "rice noodles", None],
+        "alternativeNames": "Phở, pho bo",
+    },
+    {"Title": " Kimchi ", "origin": ["Korea, South", {"name": "Korea (North)"}, "Guam"], "rating": 4.5},
+    {"name": "Sticky rice", "country": "Laos, Thailand", "ingredients": "glutinous rice, water"},
+    {"name": "", "country": "Peru"},
+    {"country": "Peru"},
+]
+WANTED = Parsed(
+    (
+        ListItem("Kimchi", countries=("KP", "KR")),
+        ListItem("Pho", ("Phở", "pho bo"), ("VN",), ("beef", "rice noodles")),
+        ListItem("Sticky rice", (), ("LA", "TH"), ("glutinous rice", "water")),
+    ),
+    {"empty_name": 2, "unknown_country": 1},
+)
+
+
+@pytest.mark.parametrize(
+    "export", [FOODS, {"items": FOODS}, {"results": FOODS, "count": 5}, {"data": {"items": FOODS}}]
+)
+def test_a_list_and_its_wrappers(export: object) -> None:
+    assert parse(json.dumps(export).encode(), COUNTRIES) == WANTED
+    assert parse(json.dumps(export, ensure_ascii=False).encode("utf-8-sig"), COUNTRIES) == WANTED
+
+
+@pytest.mark.parametrize(
+    ("export", "message"),
+    [
+        (
+            {"rows": []},
+            r"a list, or an object with one of items, .* at \$ of the export, .* an object with rows",
+        ),
+        ({"items": {"foods": 3}}, r"expected a list of foods at \$\.items\.foods .* there is a number"),
+        (["Pho"], r"expected an object at \$\[0\] .* there is a text"),
+        ([{"name": "a"}, {"name": 7}], r"at \$\[1\]\.name .* there is a number"),
+        ([{"name": "a", "origin": [{"code": "VN"}]}], r'with a "name" at \$\[0\]\.origin\[0\] .* with code'),
+        ([{"name": "a", "ingredients": [True]}], r"at \$\[0\]\.ingredients\[0\] .* there is true or false"),
+        ([], "not one item was found"),
+        (None, r"expected a list of foods at \$ of the export, but there is null"),
+    ],
+)
+def test_something_else_is_named_by_its_place(export: object, message: str) -> None:
+    with pytest.raises(ScrapeError, match=message):
+        parse(json.dumps(export).encode(), COUNTRIES)
+
+
+def test_a_page_instead_of_json() -> None:
+    with pytest.raises(ScrapeError, match="the export is not JSON"):
+        parse(b"<html>", COUNTRIES)
+
+
+class Endpoint:
+    """Answers every address with its own text."""
+
+    def get(self, url: str) -> Page:
+        return Page(url, url.encode())
+
+
+def test_fetch_reads_a_file_or_asks_an_endpoint(tmp_path: Path) -> None:
+    file = tmp_path / "export.json"
+    file.write_bytes(b"[]")
+    assert fetch(Endpoint(), str(file)) == [Page(str(file), b"[]")]
+    assert fetch(Endpoint(), "https://foods.example/api")[0].content == b"https://foods.example/api"
+    with pytest.raises(ScrapeError, match=r"nowhere\.json: cannot be read .*check the configured path"):
+        fetch(Endpoint(), str(tmp_path / "nowhere.json"))

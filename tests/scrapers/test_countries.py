@@ -1,0 +1,75 @@
+"""Names of countries as pages write them."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from scrapers.countries import CountryCodes
+from tests.scrapers.hand_made import COUNTRIES
+
+ALIASES = Path(__file__).parents[2] / "scrapers" / "country_aliases.csv"
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("the United States", "US"),
+        ("UNITED STATES[1]", "US"),
+        ("U.S.", "US"),
+        ("BRA", "BR"),
+        ("Türkiye", "TR"),
+        ("Turkiye", "TR"),
+        ("Turkey", "TR"),
+        ("Ivory Coast", "CI"),
+        ("Cote d’Ivoire", "CI"),
+        ("Czech Republic", "CZ"),
+        ("DR Congo", "CD"),
+        ("Republic of the Congo", "CG"),
+        ("Congo, Democratic Republic of the", "CD"),
+        ("Burma", "MM"),
+        ("Myanmar (Burma)", "MM"),
+        ("England", "GB"),
+        ("Korea, South", "KR"),
+        ("Korea (North)", "KP"),
+        ("Gambia, The", "GM"),
+        ("China, People's Republic of", "CN"),
+        ("Bosnia &\u00a0Herzegovina†", "BA"),
+        ("  ireland ² [note a]", "IE"),
+        ("Guinea-Bissau", "GW"),
+        ("Guinea", "GN"),
+        # Not countries of ours, however close they sound.
+        ("Guam", None),
+        ("Taiwan", None),
+        ("China (Hong Kong)", None),
+        ("China, Republic of", None),
+        ("Georgia (U.S. state)", None),
+        ("Virgin Islands, British", None),
+        ("Korea", None),
+        ("", None),
+    ],
+)
+def test_code(name: str, code: str | None) -> None:
+    assert COUNTRIES.code(name) == code
+
+
+def test_codes_are_sorted_and_distinct_and_unknown_names_counted() -> None:
+    assert COUNTRIES.codes(["Peru", "Guam", "Brazil", "peru", "Atlantis"]) == (("BR", "PE"), 2)
+
+
+def test_a_list_of_countries_in_one_text() -> None:
+    assert COUNTRIES.listed("Laos, Thailand") == ["Laos", "Thailand"]
+    assert COUNTRIES.listed("Korea, South") == ["Korea, South"]
+
+
+def test_an_alias_counts_only_for_a_country_of_the_warehouse() -> None:
+    assert CountryCodes({"Peru": "PE"}).code("Burma") is None
+
+
+def test_the_file_of_aliases_is_sorted_and_each_is_needed() -> None:
+    with ALIASES.open(encoding="utf-8", newline="") as file:
+        rows = [(row["name"], row["country"]) for row in csv.DictReader(file)]
+    assert rows == sorted(set(rows))
+    assert all(COUNTRIES.code(name) == code for name, code in rows)

@@ -1,0 +1,194 @@
+"""Grids against independent placements, and the text of cells hazard by hazard."""
+
+from __future__ import annotations
+
+from html import escape
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapers.html_table import Table, find, is_repeated_header, tables, tables_of
+from scrapers.model import Page, ScrapeError
+
+Cell = tuple[str, int, int]  # text, rowspan, colspan
+
+
+def html(rows: list[list[Cell]], tag: str = "td") -> str:
+    """A table without header cells, as the first row's text is of no matter here."""
+    cells = [
+        "".join(f'<{tag} rowspan="{r}" colspan="{c}">{escape(text)}</{tag}>' for text, r, c in row)
+        for row in rows
+    ]
+    return "<table><tr>" + "</tr><tr>".join(cells) + "</tr></table>"
+
+
+def grid_of(source: str) -> list[list[str]]:
+    (table,) = tables(source)
+    return [list(row) for row in (*table.header, *table.rows)]
+
+
+@st.composite
+def tilings(draw: st.DrawFn) -> tuple[list[list[Cell]], list[list[str]]]:
+    """A grid cut into rectangles at random: the cells by row, and the grid that they make."""
+    height, width = draw(st.integers(1, 6)), draw(st.integers(1, 6))
+    grid: list[list[str]] = [[""] * width for _ in range(height)]
+    rows: list[list[Cell]] = [[] for _ in range(height)]
+    for y in range(height):
+        for x in range(width):
+            if grid[y][x]:
+                continue
+            free = next((i for i in range(x, width) if grid[y][i]), width) - x
+            colspan, rowspan = draw(st.integers(1, free)), draw(st.integers(1, height - y))
+            text = f"{y}.{x}"
+            for covered in grid[y : y + rowspan]:
+                covered[x : x + colspan] = [text] * colspan
+            rows[y].append((text, rowspan, colspan))
+    return rows, grid
+
+
+@given(tilings())
+@settings(max_examples=150, deadline=None)
+def test_a_grid_cut_into_rectangles_comes_back(case: tuple[list[list[Cell]], list[list[str]]]) -> None:
+    rows, grid = case
+    assert grid_of(html(rows)) == grid
+
+
+def placed_by_slot(rows: list[list[Cell]]) -> list[list[str]]:
+    """A second placement: slot by slot over a dictionary of owners, spans cut at the last row."""
+    owner: dict[tuple[int, int], str] = {}
+    for y, row in enumerate(rows):
+        for text, rowspan, colspan in row:
+            x = min(x for x in range(200) if (y, x) not in owner)
+            # The next cell of a row never goes left of this one: mark what it passes by with its own slot.
+            last = y + (rowspan or len(rows)) - 1
+            for slot in [(i, j) for i in range(len(rows)) for j in range(x, x + colspan) if y <= i <= last]:
+                owner.setdefault(slot, text)
+    width = max((x + 1 for _, x in owner), default=0)
+    return [
+        [owner.get((y, x), "") for x in range(width)]
+        for y in range(len(rows))
+        if any((y, x) in owner for x in range(width))
+    ]
+
+
+@given(
+    st.lists(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4)), max_size=5), min_size=1, max_size=6)
+)
+@settings(max_examples=200, deadline=None)
+def test_any_spans_overlapping_or_too_long(spans: list[list[tuple[int, int]]]) -> None:
+    rows = [[(f"{y}.{n}", *span) for n, span in enumerate(row)] for y, row in enumerate(spans)]
+    if any(rows):
+        assert grid_of(html(rows)) == placed_by_slot(rows)
+
+
+def test_rowspan_ends_with_its_row_group_and_tfoot_comes_last() -> None:
+    source = (
+        "<table><thead><tr><th rowspan=5>A<th>B</thead><tfoot><tr><td>f<td>g</tfoot>"
+        "<tbody><tr><td rowspan=0>1<td>2<tr><td>3</tbody><tbody><tr><td>4<td>5</tbody></table>"
+    )
+    (table,) = tables(source)
+    assert table.header == (("A", "B"),)
+    assert table.rows == (("1", "2"), ("1", "3"), ("4", "5"), ("f", "g"))
+
+
+@pytest.mark.parametrize(
+    ("attribute", "width"),
+    [("2", 2), (" +3px", 3), ("0", 1), ("-2", 1), ("two", 1), ("", 1), ("5000", 1000), ("9" * 40, 1000)],
+)
+def test_colspan_is_read_as_html_does(attribute: str, width: int) -> None:
+    assert grid_of(f'<table><tr><td colspan="{attribute}">x</td></tr></table>') == [["x"] * width]
+
+
+def test_a_small_page_cannot_fill_the_memory() -> None:
+    bomb = "<table>" + "<tr>" + "<td colspan=1000 rowspan=65534>x</td>" * 20 + "</tr>" + "<tr></tr>" * 200
+    with pytest.raises(ScrapeError, match="more than 1,000,000 slots"):
+        tables(bomb + "</table>")
+    wide_and_long = (
+        "<table><tr>" + "<td colspan=1000>x</td>" * 10 + "</tr>" + "<tr><td>y</td></tr>" * 200 + "</table>"
+    )
+    with pytest.raises(ScrapeError, match="more than 1,000,000 slots"):
+        tables(wide_and_long)
+
+
+@pytest.mark.parametrize(
+    ("inner", "text"),
+    [
+        ("a<br>b<br/>c", "a b c"),
+        ("<ul><li>a</li><li>b</li></ul>", "a b"),
+        ("<b>a</b><i>b</i>", "ab"),
+        ("&nbsp;a&nbsp;\n b\u202f", "a b"),
+        ("a\u200b\u2060\ufeff\u00adb", "ab"),
+        ("\u200f\u202b﷼\u202c\u200e", "﷼"),
+        ("\u2067ش.ج\u2069", "ش.ج"),
+        ("می\u200cروم", "می\u200cروم"),  # a Persian word is spelt with a zero-width non-joiner
+        ("Cafe\u0301", "Café"),
+        ("a[1][b] [note 3][citation needed]", "a"),
+        ("[1952] a[1984]", "[1952] a[1984]"),
+        ('a<sup class="reference">[x y]</sup>', "a"),
+        ("10<sup>6</sup>", "106"),
+        ('<span style="DISPLAY : none">0001</span>a', "a"),
+        ('<span style="color:red; visibility:hidden">0</span>7', "7"),
+        ('<span class="x sortkey">0001</span>a', "a"),
+        ("<span hidden>0001</span>a", "a"),
+        ('<span data-sort-value="9">a</span>', "a"),
+        ('<span class="flagicon">&nbsp;x</span>a<img alt="flag">🇧🇷', "a"),
+        ("a<!-- b --><style>c</style><script>d</script><noscript>e</noscript>", "a"),
+        ("a<table><tr><td>b</td></tr></table>c", "ac"),
+        ("R&amp;D &lt;x&gt;", "R&D <x>"),
+    ],
+)
+def test_text_of_a_cell(inner: str, text: str) -> None:
+    assert tables(f"<table><tr><td>{inner}</td></tr></table>")[0].header[0][0] == text
+
+
+def test_nested_tables_are_tables_of_their_own() -> None:
+    outer, inner = tables("<table><tr><td>a<table><tr><td>b<tr><td>c</table></td><td>d</td></tr></table>")
+    assert outer.header == (("a", "d"),)
+    assert (inner.header, inner.rows) == ((("b",),), (("c",),))
+
+
+def test_tables_without_cells_and_rows_without_slots_are_left_out() -> None:
+    (table,) = tables(
+        "<table></table><table><tr></tr></table><table><tr></tr><tr><th>a</th></tr><tr></tr></table>"
+    )
+    assert (table.header, table.rows) == ((("a",),), ())
+
+
+TWO_ROWS = (
+    "<table><tr><th rowspan=2>ISO code<th colspan=2>Currency<th rowspan=2>Followers (in&nbsp;millions)[1]"
+    "<tr><th>Name<th>Symbol<tr><td>BRL<td>real<td>R$<td>5</table>"
+)
+
+
+def test_headers_of_two_rows_are_found_whole_or_by_part_in_any_order() -> None:
+    (table,) = found = tables(TWO_ROWS)
+    assert table.titles == ("ISO code", "Currency Name", "Currency Symbol", "Followers (in millions)")
+    assert find(found, ["followers", ("Money", "currency"), "ISO-Code"]) == [table]
+    assert list(table.records(["symbol", "Currency name", "iso code"])) == [("R$", "real", "BRL")]
+    assert table.column("Number") is None
+
+
+def test_a_missing_header_lists_the_headers_that_are_there() -> None:
+    with pytest.raises(ScrapeError) as error:
+        find(tables(TWO_ROWS + "<table><tr><td>x<td>y</table>"), ["ISO code", ("Land", "Country")])
+    message = str(error.value)
+    assert "Land or Country" in message
+    assert "layout has probably changed" in message
+    assert "ISO code, Currency Name, Currency Symbol, Followers (in millions); x, y" in message
+    with pytest.raises(ScrapeError, match="no table at all"):
+        find([], ["a"])
+    with pytest.raises(ScrapeError, match="layout has probably changed"):
+        list(tables(TWO_ROWS)[0].records(["Land"]))
+
+
+def test_repeated_headers() -> None:
+    table = Table(header=(("Name", "Type"),), rows=(("NAME", "type (all)"), ("Name", "x")))
+    assert [is_repeated_header(table, row) for row in table.rows] == [True, False]
+
+
+def test_a_page_that_ends_in_the_middle_is_refused() -> None:
+    whole = b"<html><table><tr><td>a</table></HTML>\n"
+    assert len(tables_of(Page("https://x.example", whole))) == 1
+    with pytest.raises(ScrapeError, match=r"x\.example: the page ends in the middle"):
+        tables_of(Page("https://x.example", whole[:20]))

@@ -1,0 +1,77 @@
+"""Holidays by country: the index, the countries' pages, and what is no holiday."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from scrapers.model import ListItem, Page, Parsed, ScrapeError
+from scrapers.timeanddate import NOTICE
+from scrapers.timeanddate.fetch import INDEX_URL, fetch
+from scrapers.timeanddate.parse import country_links, parse
+from tests.scrapers.hand_made import COUNTRIES, page
+
+INDEX = page("timeanddate_index.html", INDEX_URL)
+US = page("timeanddate_us.html", f"{INDEX_URL}us/2026")
+JAPAN = page("timeanddate_japan.html", f"{INDEX_URL}japan/2026")
+
+
+def test_links_to_countries_that_we_know_and_to_nothing_else() -> None:
+    assert country_links(INDEX, COUNTRIES) == {"us": "US", "japan": "JP", "south-korea": "KR"}
+
+
+def test_the_same_holiday_of_several_countries_is_one_item() -> None:
+    assert parse([INDEX, US, JAPAN], COUNTRIES) == Parsed(
+        (
+            ListItem("Eid al-Adha", countries=("JP",)),
+            ListItem("Independence Day", countries=("US",)),
+            ListItem("Labor Day", aliases=("Labour Day",), countries=("US",)),
+            ListItem("New Year's Day", countries=("JP", "US")),
+            ListItem("Vernal Equinox Day", countries=("JP",)),  # a national holiday there, and no season
+        ),
+        {"clock_change": 1, "empty_name": 1, "season": 2, "spanning_row": 2, "working_day": 1},
+    )
+
+
+def test_a_country_without_table_is_counted_and_the_others_stay() -> None:
+    korea = page("timeanddate_no_table.html", f"{INDEX_URL}south-korea/2026")
+    guam = page("timeanddate_japan.html", f"{INDEX_URL}guam/2026")
+    result = parse([US, INDEX, korea, guam], COUNTRIES)
+    assert (result.dropped["page_without_table"], result.dropped["unknown_country"]) == (1, 1)
+    assert ListItem("Vernal Equinox Day") in result.items
+
+
+def test_a_changed_layout_fails_loudly() -> None:
+    empty = page("timeanddate_no_table.html", f"{INDEX_URL}us/2026")
+    with pytest.raises(ScrapeError, match=r"\(page_without_table: 1\).*layout has probably changed"):
+        parse([INDEX, empty], COUNTRIES)
+    with pytest.raises(
+        ScrapeError, match=r"no link to the holidays of a country.*layout has probably changed"
+    ):
+        parse([page("timeanddate_no_table.html", INDEX_URL), US], COUNTRIES)
+    with pytest.raises(ScrapeError, match=r"the index page .* is missing"):
+        parse([US], COUNTRIES)
+
+
+def test_a_page_that_was_cut_off_is_not_taken_for_one_without_table() -> None:
+    with pytest.raises(ScrapeError, match="us/2026: the page ends in the middle"):
+        parse([INDEX, Page(US.url, US.content[:-40])], COUNTRIES)
+
+
+class Site:
+    """Answers with the index, and with the page of the US for every country."""
+
+    def get(self, url: str) -> Page:
+        return INDEX if url == INDEX_URL else Page(url, US.content)
+
+
+def test_fetch_asks_for_the_index_and_the_countries_in_order() -> None:
+    urls = [got.url for got in fetch(Site(), COUNTRIES, 2027)]
+    assert urls == [INDEX_URL, *(f"{INDEX_URL}{slug}/2027" for slug in ("japan", "south-korea", "us"))]
+    this_year = datetime.now(UTC).year
+    assert fetch(Site(), COUNTRIES)[1].url.endswith((f"/{this_year}", f"/{this_year - 1}"))
+
+
+def test_the_notice_names_the_terms() -> None:
+    assert "terms" in NOTICE

@@ -1,0 +1,24 @@
+"""Servers that several test files ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.scrapers.wikidata.servers import Misbehaving, misbehaving, oxigraph
+
+
+@pytest.fixture(scope="session")
+def dishes_url() -> Iterator[str]:
+    """oxigraph with dishes.ttl."""
+    with oxigraph((Path(__file__).parent / "dishes.ttl").read_bytes()) as url:
+        yield url
+
+
+@pytest.fixture
+def server() -> Iterator[Misbehaving]:
+    """An HTTP server that answers by scripts."""
+    with misbehaving() as server:
+        yield server

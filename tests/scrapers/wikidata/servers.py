@@ -1,0 +1,121 @@
+"""Real servers for the tests: oxigraph with a Turtle file, and an HTTP server that misbehaves as told."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from urllib.parse import parse_qs
+from urllib.request import Request, urlopen
+
+OXIGRAPH = Path(sys.executable).with_name("oxigraph")
+RESULT = b'{"head":{"vars":["x"]},"results":{"bindings":[{"x":{"type":"literal","value":"ok"}}]}}'
+
+
+@contextmanager
+def oxigraph(turtle: bytes) -> Iterator[str]:
+    """The address of the query endpoint of a server that holds ``turtle`` in memory (starts in 0.05 s)."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        place = f"127.0.0.1:{probe.getsockname()[1]}"
+    server = subprocess.Popen([OXIGRAPH, "serve", "--bind", place], stderr=subprocess.DEVNULL)
+    try:
+        load = Request(
+            f"http://{place}/store?default", turtle, {"Content-Type": "text/turtle"}, method="POST"
+        )
+        _until_it_answers(load)
+        yield f"http://{place}/query"
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def _until_it_answers(request: Request) -> None:
+    end = time.monotonic() + 30
+    while True:
+        try:
+            urlopen(request, timeout=30).close()
+            return
+        except ConnectionRefusedError as error:
+            refused: OSError = error
+        except OSError as error:
+            if not isinstance(getattr(error, "reason", None), ConnectionRefusedError):
+                raise
+            refused = error
+        if time.monotonic() > end:
+            raise refused
+        time.sleep(0.01)
+
+
+class Asked(BaseHTTPRequestHandler):
+    """One request, with what a script needs to answer it."""
+
+    form: dict[str, list[str]]
+    server: Misbehaving
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        self.form = parse_qs(body)
+        self.server.asked.append(self)
+        scripts = self.server.scripts
+        script = scripts.pop(0) if len(scripts) > 1 else scripts[0]
+        script(self)
+
+    def do_GET(self) -> None:
+        self.server.gets += 1
+        self.reply(200, RESULT)
+
+    def reply(self, status: int, body: bytes, /, **headers: str) -> None:
+        """A whole answer; ``Retry_After="1"`` becomes the header Retry-After."""
+        self.send_response(status)
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        defaults = {"Content-Type": "application/sparql-results+json", "Content-Length": str(len(body))}
+        for name, value in (defaults | named).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing on standard error."""
+
+
+Script = Callable[[Asked], None]
+
+
+class Misbehaving(ThreadingHTTPServer):
+    """Answers POSTs by the scripts in turn, the last one for ever, and remembers the requests."""
+
+    daemon_threads = True
+    scripts: list[Script]
+    asked: list[Asked]
+    gets = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/sparql"
+
+
+@contextmanager
+def misbehaving() -> Iterator[Misbehaving]:
+    """A server on this machine; set its ``scripts``."""
+    server = Misbehaving(("127.0.0.1", 0), Asked)
+    server.scripts, server.asked = [], []
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def reply(status: int, body: bytes = RESULT, /, **headers: str) -> Script:
+    """A script that answers so."""
+    return lambda asked: asked.reply(status, body, **headers)

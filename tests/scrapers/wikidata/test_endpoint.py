@@ -1,0 +1,312 @@
+"""The traps of SPARQL over HTTP, against a real server that sets them."""
+
+from __future__ import annotations
+
+import gzip
+import socket
+import time
+from datetime import UTC, datetime
+from hashlib import sha256
+
+import pytest
+
+from scrapers.model import ScrapeError, TransientError
+from scrapers.wikidata import endpoint as endpoint_module
+from scrapers.wikidata.endpoint import Endpoint
+from scrapers.wikidata.refusals import retry_after
+from scrapers.wikidata.transport import TooSlowError
+from tests.scrapers.wikidata.servers import RESULT, Asked, Misbehaving, reply
+
+AGENT = "culturescope-tests (tests@example.org)"
+QUERY = "# A comment,\n# to add the words load and clear.\nSELECT ?x {}"
+WDQS_TIMEOUT = b"SPARQL-QUERY: ...\njava.util.concurrent.TimeoutException\n\tat java.base/..."
+
+
+def ask(
+    server: Misbehaving, retries: int = 1, deadline_s: float = 30, query_timeout_s: float = 30
+) -> list[str | None]:
+    """The values of ?x."""
+    endpoint = Endpoint(
+        server.url,
+        user_agent=AGENT,
+        pause_s=0,
+        retries=retries,
+        deadline_s=deadline_s,
+        query_timeout_s=query_timeout_s,
+    )
+    return endpoint.select(QUERY)["x"].to_list()
+
+
+def test_the_query_is_posted_with_content_negotiation_alone(server: Misbehaving) -> None:
+    server.scripts = [reply(200)]
+    assert ask(server) == ["ok"]
+    (asked,) = server.asked
+    assert asked.path == "/sparql"
+    assert asked.form == {"query": [QUERY]}
+    assert asked.headers["User-Agent"] == AGENT
+    assert asked.headers["Accept"].startswith("application/sparql-results+json")
+
+
+def test_values_blank_nodes_and_unbound_variables(server: Misbehaving) -> None:
+    body = (
+        b'{"head":{"vars":["a","b","c"]},"results":{"bindings":[{"a":{"type":"uri","value":"http://x/1"},'
+        b'"b":{"type":"bnode","value":"t1"}},{"c":{"type":"literal","xml:lang":"en","value":"\\"q\\", r"}}]}}'
+    )
+    server.scripts = [reply(200, body)]
+    frame = Endpoint(server.url, user_agent=AGENT).select(QUERY)
+    assert frame.columns == ["a", "b", "c"]
+    assert frame.rows() == [("http://x/1", "_:t1", None), (None, None, '"q", r')]
+
+
+def test_an_empty_result_keeps_its_columns(server: Misbehaving) -> None:
+    server.scripts = [reply(200, b'{"head":{"vars":["x"]},"results":{"bindings":[]}}')]
+    assert ask(server) == []
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_redirects_are_refused_and_name_both_addresses(server: Misbehaving, status: int) -> None:
+    server.scripts = [reply(status, b"", Location="/elsewhere")]
+    with pytest.raises(
+        ScrapeError, match=rf"/sparql redirects \({status}\) to http://127.*/elsewhere"
+    ) as raised:
+        ask(server)
+    assert not isinstance(raised.value, TransientError)
+    assert (len(server.asked), server.gets) == (1, 0)
+
+
+def test_429_with_seconds_is_waited_for(server: Misbehaving) -> None:
+    server.scripts = [reply(429, b"slow down", Retry_After="1"), reply(200)]
+    start = time.monotonic()
+    assert ask(server) == ["ok"]
+    assert time.monotonic() - start >= 1
+    assert len(server.asked) == 2
+
+
+def test_429_with_a_date_is_waited_for(server: Misbehaving) -> None:
+    server.scripts = [reply(429, b"slow down", Retry_After="Sat, 01 Jan 2022 00:00:00 GMT"), reply(200)]
+    assert ask(server) == ["ok"]
+    server.scripts = [reply(429, b"slow down", Retry_After="Thu, 01 Jan 2060 00:00:00 GMT")]
+    with pytest.raises(TransientError, match=r"asks to wait \d{9,} s"):
+        ask(server)
+
+
+def test_a_wait_past_the_deadline_is_not_begun(server: Misbehaving) -> None:
+    server.scripts = [reply(429, b"You have been banned", Retry_After="86400")]
+    with pytest.raises(TransientError, match=r"banned\. It asks to wait 86400 s") as raised:
+        ask(server, retries=9)
+    assert raised.value.retry_after == 86400
+    assert len(server.asked) == 1
+
+
+def test_retry_after_forms() -> None:
+    now = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
+    assert retry_after("120", now) == 120
+    assert retry_after("Sat, 21 Nov 2026 12:00:30 GMT", now) == 30
+    assert retry_after("Sat, 21 Nov 2026 12:00:30 -0000", now) == 30
+    assert retry_after("Sat, 21 Nov 2026 11:00:00 GMT", now) == 0
+    assert retry_after("soon", now) is None
+    assert retry_after(None, now) is None
+
+
+def test_403_is_final_and_explains_the_user_agent_policy(server: Misbehaving) -> None:
+    server.scripts = [reply(403, b"<h1>Forbidden</h1>", Content_Type="text/html")]
+    with pytest.raises(ScrapeError, match=r"403\): Forbidden\. .*User-Agent_Policy") as raised:
+        ask(server)
+    assert not isinstance(raised.value, TransientError)
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+def test_transient_statuses_are_retried_and_then_reported(server: Misbehaving, status: int) -> None:
+    server.scripts = [reply(status, b"busy"), reply(status, b"busy"), reply(200)]
+    assert ask(server, retries=2) == ["ok"]
+    server.scripts = [reply(status, b"busy")]
+    server.asked.clear()
+    with pytest.raises(TransientError, match=f"status {status}: busy"):
+        ask(server, retries=2)
+    assert len(server.asked) == 3
+
+
+def test_400_shows_what_the_endpoint_says(server: Misbehaving) -> None:
+    server.scripts = [reply(400, b"Parse error\nline 1, column 8\n" + b"at x\n" * 99)]
+    with pytest.raises(ScrapeError, match=r"400\):\nParse error\nline 1, column 8\nat x\nat x\nat x$"):
+        ask(server)
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("kind", ["text/html; charset=utf-8", "application/sparql-results+json"])
+def test_html_with_status_200_is_transient_and_quoted(server: Misbehaving, kind: str) -> None:
+    page = b"<html><style>p {}</style><title>Too busy</title><p>Try &amp; wait" + b" again" * 99 + b"</html>"
+    server.scripts = [reply(200, page, Content_Type=kind)]
+    with pytest.raises(
+        TransientError, match=r"no SPARQL result in JSON: Too busy Try & wait again"
+    ) as raised:
+        ask(server, retries=0)
+    assert "{}" not in str(raised.value)
+    server.scripts = [reply(200, page, Content_Type=kind), reply(200)]
+    assert ask(server) == ["ok"]
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"boolean": true}', b"[1]", b'{"head":{"vars":["x"]},"results":null}', b"\xff"]
+)
+def test_json_that_is_no_result(server: Misbehaving, body: bytes) -> None:
+    server.scripts = [reply(200, body)]
+    with pytest.raises(TransientError, match="no SPARQL result in JSON"):
+        ask(server, retries=0)
+
+
+@pytest.mark.parametrize("length", [str(len(RESULT)), str(len(RESULT) - 20)])
+def test_a_truncated_answer_is_asked_again(server: Misbehaving, length: str) -> None:
+    """Cut on the way (shorter than its Content-Length), and cut before it was sent."""
+    server.scripts = [reply(200, RESULT[:-20], Content_Length=length), reply(200)]
+    assert ask(server) == ["ok"]
+    assert len(server.asked) == 2
+
+
+def test_an_answer_shorter_than_announced_is_asked_again_although_it_parses(server: Misbehaving) -> None:
+    server.scripts = [reply(200, RESULT, Content_Length=str(len(RESULT) + 9)), reply(200)]
+    assert ask(server) == ["ok"]
+    assert len(server.asked) == 2
+
+
+def test_a_broken_off_chunked_answer_is_asked_again(server: Misbehaving) -> None:
+    def chunked(asked: Asked) -> None:
+        asked.send_response(200)
+        asked.send_header("Content-Type", "application/sparql-results+json")
+        asked.send_header("Transfer-Encoding", "chunked")
+        asked.end_headers()
+        asked.wfile.write(b"%x\r\n%s\r\n" % (len(RESULT), RESULT))  # the last chunk never comes
+
+    def as_1_1(asked: Asked) -> None:
+        asked.protocol_version = "HTTP/1.1"
+        asked.close_connection = True
+        chunked(asked)
+
+    server.scripts = [as_1_1, reply(200)]
+    assert ask(server) == ["ok"]
+    assert len(server.asked) == 2
+
+
+def test_gzip_is_undone_although_nobody_asked_for_it(server: Misbehaving) -> None:
+    server.scripts = [reply(200, gzip.compress(RESULT), Content_Encoding="gzip")]
+    endpoint = Endpoint(server.url, user_agent=AGENT)
+    assert endpoint.select(QUERY)["x"].to_list() == ["ok"]
+    assert server.asked[0].headers["Accept-Encoding"] == "identity"
+    assert endpoint.traffic.bytes == len(RESULT)
+
+
+def test_truncated_gzip_and_unknown_encodings_are_errors(server: Misbehaving) -> None:
+    server.scripts = [reply(200, gzip.compress(RESULT)[:-12], Content_Encoding="gzip")]
+    with pytest.raises(TransientError, match="gzip answer broke off"):
+        ask(server, retries=0)
+    server.scripts = [reply(200, RESULT, Content_Encoding="br")]
+    with pytest.raises(ScrapeError, match="'br' was not asked for"):
+        ask(server, retries=0)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_too_large_an_answer_is_refused(
+    server: Misbehaving, monkeypatch: pytest.MonkeyPatch, packed: bool
+) -> None:
+    monkeypatch.setattr(endpoint_module, "MAX_BYTES", 5000)
+    body = RESULT + b" " * 5000
+    server.scripts = [
+        reply(200, gzip.compress(body), Content_Encoding="gzip") if packed else reply(200, body)
+    ]
+    with pytest.raises(ScrapeError, match="larger than 5,000 bytes"):
+        ask(server)
+    assert len(server.asked) == 1
+
+
+def drip(asked: Asked) -> None:
+    """A body that never ends, a byte at a time, so that no single read takes long."""
+    asked.send_response(200)
+    asked.send_header("Content-Type", "application/sparql-results+json")
+    asked.end_headers()
+    forever(asked, b" ")
+
+
+def drip_header(asked: Asked) -> None:
+    """A header that never ends."""
+    asked.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+    forever(asked, b"x")
+
+
+def forever(asked: Asked, piece: bytes) -> None:
+    try:
+        while True:
+            asked.wfile.write(piece)
+            time.sleep(0.02)
+    except OSError:
+        pass  # the client went away, as it should
+
+
+@pytest.mark.parametrize("script", [drip, drip_header])
+def test_the_deadline_cuts_a_slow_drip(server: Misbehaving, script: object) -> None:
+    server.scripts = [script]  # type: ignore[list-item]
+    start = time.monotonic()
+    with pytest.raises(ScrapeError, match=r"deadline of 0 s is over after 0 answered") as raised:
+        ask(server, retries=5, deadline_s=0.4)
+    assert not isinstance(raised.value, TransientError)
+    assert time.monotonic() - start < 20  # for ever, without the cut
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("script", [drip, drip_header])
+def test_a_query_that_takes_too_long_is_cut_and_not_asked_again(server: Misbehaving, script: object) -> None:
+    server.scripts = [script]  # type: ignore[list-item]
+    with pytest.raises(TooSlowError, match=r"no complete answer within 0\.5 s"):
+        ask(server, retries=5, query_timeout_s=0.4)
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("status", [200, 500])
+def test_the_services_own_time_limit_is_recognised(server: Misbehaving, status: int) -> None:
+    """With status 500, or within a result that had been begun."""
+    server.scripts = [reply(status, RESULT[:-9] + WDQS_TIMEOUT)]
+    with pytest.raises(TooSlowError, match="took too long"):
+        ask(server, retries=5)
+    assert len(server.asked) == 1
+
+
+def test_no_server_is_transient() -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{probe.getsockname()[1]}/"
+        endpoint = Endpoint(url, user_agent=AGENT, pause_s=0, retries=1)
+        with pytest.raises(TransientError, match=r"no answer: .*refused"):
+            endpoint.select(QUERY)
+
+
+def test_queries_are_apart_by_the_pause(server: Misbehaving) -> None:
+    server.scripts = [reply(200)]
+    endpoint = Endpoint(server.url, user_agent=AGENT, pause_s=0.15)
+    start = time.monotonic()
+    for _ in range(3):
+        endpoint.select(QUERY)
+    assert time.monotonic() - start >= 0.3
+
+
+def test_traffic_counts_the_answers_in_order(server: Misbehaving) -> None:
+    second = RESULT.replace(b"ok", b"no")
+    server.scripts = [reply(200), reply(502), reply(200, second)]
+    endpoint = Endpoint(server.url, user_agent=AGENT, pause_s=0)
+    endpoint.select(QUERY)
+    endpoint.select(QUERY)
+    assert endpoint.traffic.queries == 2
+    assert endpoint.traffic.bytes == 2 * len(RESULT)
+    assert endpoint.traffic.sha256 == sha256(RESULT + second).hexdigest()
+
+
+@pytest.mark.parametrize("url", ["ftp://x/", "file:///etc/passwd", "https://user:secret@x/", "https:///q"])
+def test_addresses_that_cannot_be_endpoints(url: str) -> None:
+    with pytest.raises(ValueError, match="http or https") as raised:
+        Endpoint(url, user_agent=AGENT)
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("agent", ["", "  ", "x\r\nHost: y"])
+def test_user_agents_that_name_nobody(agent: str) -> None:
+    with pytest.raises(ValueError, match="user_agent"):
+        Endpoint(user_agent=agent)

@@ -1,0 +1,60 @@
+CREATE OR REPLACE VIEW leaderboard_fmlama AS
+WITH wide AS (
+    SELECT r.config_hash, r.profile, r.model, r.is_null,
+        split_part(v.slice, ':', 1) AS main_language, split_part(v.slice, ':', 2) AS subject_language,
+        split_part(v.slice, ':', 3) = 'yes' AS country_mentioned,
+        any_value(v.value) FILTER (v.metric = 'map') AS map,
+        any_value(v.ci_low) FILTER (v.metric = 'map') AS ci_low,
+        any_value(v.ci_high) FILTER (v.metric = 'map') AS ci_high,
+        any_value(v.value) FILTER (v.metric = 'map_sd') AS map_sd,
+        any_value(v.null_value) FILTER (v.metric = 'map') AS null_map,
+        any_value(v.value) FILTER (v.metric = 'map_gain') AS map_gain,
+        any_value(v.ci_low) FILTER (v.metric = 'map_gain') AS gain_low,
+        any_value(v.ci_high) FILTER (v.metric = 'map_gain') AS gain_high,
+        any_value(v.value) FILTER (v.metric = 'mws') AS mws,
+        any_value(v.null_value) FILTER (v.metric = 'mws') AS null_mws,
+        any_value(v.value) FILTER (v.metric = 'map_cv') AS map_cv,
+        any_value(v.value) FILTER (v.metric = 'country_gain') AS country_gain,
+        any_value(v.value) FILTER (v.metric = 'country_gain_p') AS country_gain_p,
+        any_value(v.value) FILTER (v.metric = 'mes') AS mes,
+        any_value(v.null_value) FILTER (v.metric = 'mes') AS null_mes,
+        any_value(v.n_scored / nullif(v.n_scored + v.n_unscored, 0)) FILTER (v.metric = 'map') AS coverage,
+        any_value(v.value) FILTER (v.metric = 'unspellable_candidates') AS unspellable,
+        r.run_id, r.finished_at
+    FROM latest_run AS r
+    JOIN metric_value AS v USING (run_id)
+    WHERE r.evaluation = 'fmlama' AND v.slice_kind = 'condition'
+    GROUP BY ALL
+)
+SELECT *
+FROM wide
+ORDER BY max(finished_at) OVER (PARTITION BY config_hash) DESC, config_hash, main_language, subject_language,
+    country_mentioned, is_null, map DESC NULLS LAST, model;
+
+COMMENT ON VIEW leaderboard_fmlama IS 'One row a configuration, model, language and whether the country is named: newest configuration first, in it models by mAP, then baselines. Compare within one config_hash and one row of languages only: other candidates make another task.';
+COMMENT ON COLUMN leaderboard_fmlama.config_hash IS 'Models may be compared if this is equal.';
+COMMENT ON COLUMN leaderboard_fmlama.profile IS 'Run profile that set the parameters.';
+COMMENT ON COLUMN leaderboard_fmlama.model IS 'Model.';
+COMMENT ON COLUMN leaderboard_fmlama.is_null IS 'Whether it is a null baseline that knows nothing, not a model.';
+COMMENT ON COLUMN leaderboard_fmlama.main_language IS 'Language of the template and of the candidates.';
+COMMENT ON COLUMN leaderboard_fmlama.subject_language IS 'Language of the dish''s name; another than main_language is code-switching.';
+COMMENT ON COLUMN leaderboard_fmlama.country_mentioned IS 'Whether the template names the country of origin.';
+COMMENT ON COLUMN leaderboard_fmlama.map IS 'Mean average precision, 0 to 1; NULL if unscored.';
+COMMENT ON COLUMN leaderboard_fmlama.ci_low IS 'Lower end of the 95 % bootstrap interval of map, over dishes.';
+COMMENT ON COLUMN leaderboard_fmlama.ci_high IS 'Upper end of the 95 % bootstrap interval of map, over dishes.';
+COMMENT ON COLUMN leaderboard_fmlama.map_sd IS 'Standard deviation of map over templates.';
+COMMENT ON COLUMN leaderboard_fmlama.null_map IS 'map of a random ranking.';
+COMMENT ON COLUMN leaderboard_fmlama.map_gain IS 'map less that of the best baseline: chance, or the most common ingredients.';
+COMMENT ON COLUMN leaderboard_fmlama.gain_low IS 'Lower end of the 95 % bootstrap interval of map_gain; above 0, the model knows more than what is common.';
+COMMENT ON COLUMN leaderboard_fmlama.gain_high IS 'Upper end of the 95 % bootstrap interval of map_gain.';
+COMMENT ON COLUMN leaderboard_fmlama.mws IS 'Mean word similarity, -1 to 1; NULL if unscored.';
+COMMENT ON COLUMN leaderboard_fmlama.null_mws IS 'mws of random predictions.';
+COMMENT ON COLUMN leaderboard_fmlama.map_cv IS 'Unevenness of map over origins: standard deviation over mean.';
+COMMENT ON COLUMN leaderboard_fmlama.country_gain IS 'map gained by naming the country.';
+COMMENT ON COLUMN leaderboard_fmlama.country_gain_p IS 'Its p-value (Wilcoxon).';
+COMMENT ON COLUMN leaderboard_fmlama.mes IS 'Share of top predictions that the judge marks Correct; NULL without a judge.';
+COMMENT ON COLUMN leaderboard_fmlama.null_mes IS 'mes of the most common ingredients, by the same judge.';
+COMMENT ON COLUMN leaderboard_fmlama.coverage IS 'Share of the points of map that could be scored, 0 to 1.';
+COMMENT ON COLUMN leaderboard_fmlama.unspellable IS 'Candidates that the model cannot spell.';
+COMMENT ON COLUMN leaderboard_fmlama.run_id IS 'Run: run.run_id.';
+COMMENT ON COLUMN leaderboard_fmlama.finished_at IS 'When the run ended (UTC).';

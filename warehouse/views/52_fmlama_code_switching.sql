@@ -1,0 +1,19 @@
+CREATE OR REPLACE VIEW fmlama_code_switching AS
+SELECT config_hash, model, is_null, main_language, subject_language, map, ci_low, ci_high, null_map,
+    map - any_value(map) FILTER (subject_language = main_language)
+        OVER (PARTITION BY run_id, main_language) AS change, run_id
+FROM leaderboard_fmlama
+WHERE NOT country_mentioned;
+
+COMMENT ON VIEW fmlama_code_switching IS 'The matrix P(main language, subject language): mAP of every pair of languages, one row a cell, without the country.';
+COMMENT ON COLUMN fmlama_code_switching.config_hash IS 'Models may be compared if this is equal.';
+COMMENT ON COLUMN fmlama_code_switching.model IS 'Model.';
+COMMENT ON COLUMN fmlama_code_switching.is_null IS 'Whether it is a null baseline that knows nothing, not a model.';
+COMMENT ON COLUMN fmlama_code_switching.main_language IS 'Language of the template and of the candidates.';
+COMMENT ON COLUMN fmlama_code_switching.subject_language IS 'Language of the dish''s name; another than main_language is code-switching.';
+COMMENT ON COLUMN fmlama_code_switching.map IS 'Mean average precision, 0 to 1; NULL if unscored.';
+COMMENT ON COLUMN fmlama_code_switching.ci_low IS 'Lower end of the 95 % bootstrap interval of map, over dishes.';
+COMMENT ON COLUMN fmlama_code_switching.ci_high IS 'Upper end of the 95 % bootstrap interval of map, over dishes.';
+COMMENT ON COLUMN fmlama_code_switching.null_map IS 'map of a random ranking.';
+COMMENT ON COLUMN fmlama_code_switching.change IS 'map less that of the main language alone.';
+COMMENT ON COLUMN fmlama_code_switching.run_id IS 'Run: run.run_id.';

@@ -1,0 +1,28 @@
+CREATE OR REPLACE VIEW fmlama_errors AS
+WITH counted AS (
+    SELECT r.config_hash, r.model, r.is_null, p.main_language, p.subject_language, p.country_mentioned, p.origin,
+        p.candidate, p.outcome, count(*) AS times, p.run_id
+    FROM latest_run AS r
+    JOIN prediction AS p USING (run_id)
+    WHERE r.evaluation = 'fmlama' AND p.outcome <> 'correct'
+    GROUP BY ALL
+)
+SELECT * EXCLUDE (run_id), times / sum(times) OVER of_origin AS share,
+    row_number() OVER (of_origin ORDER BY times DESC, candidate, outcome) AS rank, run_id
+FROM counted
+WINDOW of_origin AS (PARTITION BY run_id, main_language, subject_language, country_mentioned, origin);
+
+COMMENT ON VIEW fmlama_errors IS 'The false predictions of every model and origin, most frequent first, over all templates.';
+COMMENT ON COLUMN fmlama_errors.config_hash IS 'Models may be compared if this is equal.';
+COMMENT ON COLUMN fmlama_errors.model IS 'Model.';
+COMMENT ON COLUMN fmlama_errors.is_null IS 'Whether it is a null baseline that knows nothing, not a model.';
+COMMENT ON COLUMN fmlama_errors.main_language IS 'Language of the template and of the candidates.';
+COMMENT ON COLUMN fmlama_errors.subject_language IS 'Language of the dish''s name; another than main_language is code-switching.';
+COMMENT ON COLUMN fmlama_errors.country_mentioned IS 'Whether the template names the country of origin.';
+COMMENT ON COLUMN fmlama_errors.origin IS 'Origin, or origin group, of the dishes.';
+COMMENT ON COLUMN fmlama_errors.candidate IS 'What was falsely predicted.';
+COMMENT ON COLUMN fmlama_errors.outcome IS 'local: an ingredient of other dishes of the origin (fine confusion); foreign: of none (coarse confusion).';
+COMMENT ON COLUMN fmlama_errors.times IS 'How often.';
+COMMENT ON COLUMN fmlama_errors.share IS 'Of the origin''s false predictions.';
+COMMENT ON COLUMN fmlama_errors.rank IS 'Place among the origin''s false predictions, from 1.';
+COMMENT ON COLUMN fmlama_errors.run_id IS 'Run: run.run_id.';
