@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from deployments import cli_run
-from deployments.cli_common import EMBEDDED, As, Config, Models, errors
+from deployments.cli_common import EMBEDDED, As, Config, Models, Verbose, errors, split
+from deployments.cli_ingest import CONTACT, NAMES, refresh
 from deployments.display import Format, err, show
 from deployments.server import configure
 from warehouse import Warehouse
@@ -27,19 +28,62 @@ app.add_typer(leaderboard_app, name="leaderboard")
 
 
 @app.command()
-def ingest() -> None:
-    """Load the reference data and item lists into the warehouse, and check them.
+def ingest(
+    source: Annotated[
+        list[str] | None, typer.Option("--source", "-s", help=f"{', '.join(NAMES)}; repeat it")
+    ] = None,
+    live: Annotated[bool, typer.Option("--live", help="ask the sources over the network")] = False,
+    file: Annotated[
+        list[str] | None, typer.Option(help="file that the source reads, or an export's address; repeat it")
+    ] = None,
+    language: Annotated[str | None, typer.Option(help="wikidata: comma-separated, default all six")] = None,
+    endpoint: Annotated[str | None, typer.Option(help="wikidata: the SPARQL endpoint")] = None,
+    contact: Annotated[
+        str | None, typer.Option(help="your e-mail or page, for the sources' operators", envvar=CONTACT)
+    ] = None,
+    minimum: Annotated[int | None, typer.Option(help="refuse fewer items")] = None,
+    max_shrinkage: Annotated[
+        float | None, typer.Option(help="refuse a list that lost more than this share (default 0.2)")
+    ] = None,
+    verbose: Verbose = False,
+) -> None:
+    """Load the reference data into the warehouse and check it; with --live or --file, refresh from sources.
 
-    Example: `culturescope ingest`
+    Without options only the shipped data is used. A source that fails or looks wrong leaves its list as it
+    was; every attempt is a row of the table `ingest`.
+
+    Examples:
+
+    - `culturescope ingest`
+
+    - `culturescope ingest --live --contact me@example.org`
+
+    - `culturescope ingest --source wikidata --live --language en,zh --endpoint http://localhost:7878/query`
+
+    - `culturescope ingest --source fmlama --file fmlama_en.jsonl --file fmlama_zh.jsonl`
     """
     from warehouse import run_checks
 
     with errors():
         warehouse = Warehouse.open()
+        if live or file or source:
+            given = {
+                "sources": source,
+                "files": file,
+                "languages": split(language),
+                "endpoint": endpoint,
+                "contact": contact,
+                "minimum": minimum,
+                "max_shrinkage": max_shrinkage,
+            }
+            refresh(warehouse, {k: v for k, v in given.items() if v is not None}, live, verbose)
         lists = (
             "SELECT item_list, n_items, list_hash, source FROM item_list WHERE is_current ORDER BY item_list"
         )
         show(warehouse.query(lists), Format.table, "Item lists")
+        sets = "SELECT dish_set, n_dishes, n_rows, source FROM dish_set ORDER BY dish_set"
+        if not (found := warehouse.query(sets)).is_empty():
+            show(found, Format.table, "Dish sets")
         _report_checks(run_checks(warehouse))
         err.print(f"warehouse: {warehouse.path}", soft_wrap=True)
 

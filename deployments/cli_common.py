@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from deployments import profiles
 from deployments.display import Format, err
 from deployments.server import ServerError
+from scrapers.model import ScrapeError
 from tasks.engines.protocols import EngineError
 from warehouse import WarehouseError
 
@@ -35,7 +36,7 @@ def errors() -> Iterator[None]:
 
     try:
         yield
-    except (WarehouseError, EngineError, ServerError, ValueError) as error:
+    except (WarehouseError, EngineError, ScrapeError, ServerError, ValueError) as error:
         if isinstance(error, ValidationError):
             raise
         err.print(f"[bold red]error:[/] {error}", highlight=False, markup=True, soft_wrap=True)
@@ -48,3 +49,15 @@ def errors() -> Iterator[None]:
 def split(text: str | None) -> list[str] | None:
     """The parts of a comma-separated option."""
     return [part.strip() for part in text.split(",") if part.strip()] if text else None
+
+
+def validated(model: Callable[..., Any], values: Mapping[str, Any]) -> Any:
+    """The parameters; a ValueError that names the fields if they are wrong."""
+    from pydantic import ValidationError
+
+    try:
+        return model(**values)
+    except ValidationError as error:
+        raise ValueError(
+            "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        ) from error

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
 
 from deployments import profiles
-from deployments.cli_common import EMBEDDED, DryRun, Models, Profile, Refresh, Verbose, errors, split
+from deployments.cli_common import (
+    EMBEDDED,
+    DryRun,
+    Models,
+    Profile,
+    Refresh,
+    Verbose,
+    errors,
+    split,
+    validated,
+)
 from deployments.display import bars, err
 from deployments.server import configure, connect
 from warehouse import Warehouse
@@ -110,7 +120,7 @@ def _run(evaluation: str, profile: str, given: Mapping[str, Any], dry_run: bool,
     configure(warehouse.home, verbose)
     chosen = EVALUATIONS[evaluation]
     values = profiles.load(profile, evaluation) | {k: v for k, v in given.items() if v is not None}
-    params = _validated(chosen.params, values)
+    params = validated(chosen.params, values)
     work_left = chosen.show_plan(params)
     if dry_run or not work_left:
         return
@@ -122,14 +132,3 @@ def _run(evaluation: str, profile: str, given: Mapping[str, Any], dry_run: bool,
     err.print(
         f"[green]done[/]  next: culturescope leaderboard {evaluation} · culturescope report {evaluation}"
     )
-
-
-def _validated(model: Callable[..., Any], values: Mapping[str, Any]) -> Any:
-    from pydantic import ValidationError
-
-    try:
-        return model(**values)
-    except ValidationError as error:
-        raise ValueError(
-            "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-        ) from error

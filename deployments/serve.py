@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from deployments import profiles
+from deployments.cli_ingest import CONTACT
 from deployments.display import err
 from deployments.evaluations import EVALUATIONS
 from deployments.server import HOST, pointed_at, started
@@ -33,42 +35,36 @@ def serve_until_interrupted(home: Path, models: list[str], profile: str, cron: s
 
 
 def deployments(models: list[str], profile: str, cron: str) -> list[RunnerDeployment]:
-    """Of every evaluation one a profile, to be started from the UI, and one that refreshes weekly."""
+    """Of every evaluation one a profile, for the UI, and one that refreshes weekly; and the ingest flow."""
     made = []
     for evaluation, chosen in EVALUATIONS.items():
+        flow = chosen.flow()
         for name in profiles.names():
             text = f"{chosen.title}, profile {name}. Any parameter can be edited."
-            made.append(_deployment(evaluation, name, name, models, text))
+            made.append(_deployment(flow, name, profiles.load(name, evaluation) | {"models": models}, text))
         text = f"Scheduled re-evaluation, profile {profile}: everything is scored again."
-        made.append(_deployment(evaluation, "weekly", profile, models, text, cron=cron, refresh=True))
-    return made
+        parameters = profiles.load(profile, evaluation) | {"models": models, "refresh": True}
+        made.append(_deployment(flow, "weekly", parameters, text, cron))
+    from flows.ingest import ingest
+
+    text = f"Refresh item lists and dishes from live sources; set a contact, here or in {CONTACT}."
+    return [*made, _deployment(ingest, "live", {}, text)]
 
 
 def _deployment(
-    evaluation: str,
-    name: str,
-    profile: str,
-    models: list[str],
-    text: str,
-    cron: str | None = None,
-    refresh: bool = False,
+    flow: Any, name: str, parameters: Mapping[str, Any], text: str, cron: str | None = None
 ) -> RunnerDeployment:
-    """A flow with a profile's parameters, found by module path in the runs' own processes."""
+    """A flow with parameters, found by module path in the runs' own processes."""
     from prefect.deployments.runner import RunnerDeployment
     from prefect.types.entrypoint import EntrypointType
 
-    parameters = {**profiles.load(profile, evaluation), "models": models, "refresh": refresh}
-    made = (
-        EVALUATIONS[evaluation]
-        .flow()
-        .to_deployment(
-            name,
-            parameters={"params": parameters},
-            description=text,
-            cron=cron,
-            tags=["culturescope"],
-            entrypoint_type=EntrypointType.MODULE_PATH,
-        )
+    made = flow.to_deployment(
+        name,
+        parameters={"params": dict(parameters)},
+        description=text,
+        cron=cron,
+        tags=["culturescope"],
+        entrypoint_type=EntrypointType.MODULE_PATH,
     )
     assert isinstance(made, RunnerDeployment)  # a coroutine only where an event loop runs
     return made

@@ -29,7 +29,7 @@ def allowed(path: Path) -> tuple[str, ...]:
     if top == "deployments":
         return OURS
     if top == "flows":
-        return ("flows", "tasks", "warehouse")
+        return ("flows", "tasks", "warehouse", "scrapers")
     if top in ("warehouse", "scrapers"):
         return (top,)
     if rest[0] == "ingest":

@@ -50,8 +50,8 @@ class FmlamaParams(BaseModel):
     )
     word_vectors: str = Field(
         MINILM,
-        description="for mWS: embedded:all-minilm-l6-v2 (English only), a sentence-transformers model, or a fastText .vec or .bin file; {language} "
-        "in its path stands for en, zh …",
+        description="for mWS: embedded:all-minilm-l6-v2 (English only), a sentence-transformers model, or "
+        "a fastText .vec or .bin file; {language} in its path stands for en, zh …",
     )
     baseline_top: int = Field(
         10, ge=1, description="how many of the most common ingredients the baselines name (the paper: 10)"

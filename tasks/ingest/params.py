@@ -1,0 +1,54 @@
+"""The typed knobs of the ingest flow: the form in the Prefect UI and the options of the CLI."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from scrapers.wikidata.endpoint import WDQS
+
+SourceName = Literal[
+    "wikipedia-currencies",
+    "wikipedia-religions",
+    "wikidata",
+    "timeanddate",
+    "tasteatlas",
+    "worldcuisines",
+    "wvs",
+    "fmlama",
+]
+NAMES: tuple[str, ...] = get_args(SourceName)
+
+
+class IngestParams(BaseModel):
+    """Which sources to refresh, and when to refuse what they yield."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    sources: list[SourceName] = Field(
+        ["wikipedia-currencies", "wikipedia-religions", "wikidata"],
+        min_length=1,
+        description="what to refresh",
+    )
+    files: list[str] = Field(
+        [], description="files that the one source reads (worldcuisines, wvs, fmlama), or an export's address"
+    )
+    languages: list[str] = Field(
+        ["en", "zh", "ar", "ko", "ru", "he"], min_length=1, description="wikidata: languages of labels"
+    )
+    endpoint: str = Field(WDQS, description="wikidata: the SPARQL endpoint")
+    contact: str | None = Field(
+        None, description="your e-mail address or a page about you, for the sources' operators; empty: the "
+        "environment variable CULTURESCOPE_CONTACT",
+    )  # fmt: skip
+    minimum: int | None = Field(None, ge=1, description="refuse fewer items; empty: the source's own minimum")
+    max_shrinkage: float = Field(
+        0.2, ge=0, le=1, description="refuse a list that lost more than this share since the last time"
+    )
+
+    @model_validator(mode="after")
+    def _files_have_one_reader(self) -> IngestParams:
+        if self.files and len(self.sources) > 1:
+            raise ValueError("files belong to one source: name that one alone")
+        return self

@@ -1,0 +1,207 @@
+"""The sources: what each refreshes, how it is read, and how many items it has at least. No warehouse here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+
+from scrapers import tasteatlas, timeanddate
+from scrapers.countries import CountryCodes
+from scrapers.fmlama.parse import parse as parse_fmlama
+from scrapers.local import read
+from scrapers.model import ListItem, Page, Parsed, ScrapeError
+from scrapers.session import Session
+from scrapers.tasteatlas.fetch import fetch as fetch_tasteatlas
+from scrapers.tasteatlas.parse import parse as parse_tasteatlas
+from scrapers.timeanddate.fetch import fetch as fetch_timeanddate
+from scrapers.timeanddate.parse import parse as parse_timeanddate
+from scrapers.wikidata.endpoint import Endpoint
+from scrapers.wikidata.fetch import fetch as fetch_wikidata
+from scrapers.wikidata.join import join
+from scrapers.wikipedia import currencies, religions
+from scrapers.wikipedia.fetch import fetch_currencies, fetch_religions
+from scrapers.worldcuisines.parse import parse as parse_worldcuisines
+from scrapers.wvs.parse import parse as parse_wvs
+from tasks import progress
+
+DISH_COLUMNS = ["url", "language", "name", "origin", "origin_name", "ingredients", "materials", "image"]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a source may use. Files need neither session nor endpoint."""
+
+    countries: CountryCodes
+    languages: Sequence[str] = ()
+    files: Sequence[str] = ()
+    session: Callable[[], Session] | None = None
+    endpoint: Callable[[], Endpoint] | None = None
+
+
+@dataclass(frozen=True)
+class Harvested:
+    """What a source yielded: items of a list, or dishes; and what it was read from."""
+
+    url: str
+    n_pages: int
+    n_bytes: int
+    sha256: str
+    dropped: Mapping[str, int]
+    items: tuple[ListItem, ...] = ()
+    dishes: pl.DataFrame | None = None
+
+    @property
+    def n_kept(self) -> int:
+        """Items, or distinct dishes."""
+        return len(self.items) if self.dishes is None else self.dishes["url"].n_unique()
+
+
+@dataclass(frozen=True)
+class Source:
+    """One source.
+
+    Attributes:
+        target: the item list or dish set that it refreshes.
+        minimum: fewer items than this mean that the source has changed or failed.
+        needs: what the user has to give: the network, or files.
+        notice: about its terms; shown before it is asked.
+    """
+
+    target: str
+    minimum: int
+    needs: Literal["network", "files"]
+    harvest: Callable[[Asked], Harvested]
+    notice: str | None = None
+    deadline_s: float = 600.0
+
+
+def _currencies(asked: Asked) -> Harvested:
+    pages = fetch_currencies(_session(asked))
+    return _from_pages(pages, currencies.parse(pages, asked.countries))
+
+
+def _religions(asked: Asked) -> Harvested:
+    pages = fetch_religions(_session(asked))
+    return _from_pages(pages, religions.parse(pages, asked.countries))
+
+
+def _timeanddate(asked: Asked) -> Harvested:
+    pages = fetch_timeanddate(_session(asked), asked.countries)
+    return _from_pages(pages, parse_timeanddate(pages, asked.countries))
+
+
+def _tasteatlas(asked: Asked) -> Harvested:
+    source = _files(asked, 1, "the export's path, or the address of an endpoint that answers with it")[0]
+    needs_session = source.startswith(("http://", "https://"))
+    pages = fetch_tasteatlas(_session(asked), source) if needs_session else [read(Path(source))]
+    return _from_pages(pages, parse_tasteatlas(pages[0].content, asked.countries))
+
+
+def _worldcuisines(asked: Asked) -> Harvested:
+    pages = [read(Path(path)) for path in _files(asked, 1, "the knowledge base's CSV file")[:1]]
+    return _from_pages(pages, parse_worldcuisines(pages[0].content, asked.countries))
+
+
+def _wvs(asked: Asked) -> Harvested:
+    what = "the survey's CSV file and a second one with the labels of Q272, or a ready file language,country"
+    pages = [read(Path(path)) for path in _files(asked, 1, what)[:2]]
+    labels = pages[1].content if len(pages) > 1 else None
+    return _from_pages(pages, parse_wvs(pages[0].content, asked.countries, labels))
+
+
+def _fmlama(asked: Asked) -> Harvested:
+    pages = [read(Path(path)) for path in _files(asked, 1, "the published JSON Lines files, one a language")]
+    dishes, dropped = parse_fmlama({page.url: page.content for page in pages})
+    return _harvested(pages, dropped, dishes=dishes)
+
+
+def _wikidata(asked: Asked) -> Harvested:
+    if asked.endpoint is None:
+        raise ScrapeError("wikidata is a live source: add --live")
+    endpoint = asked.endpoint()
+    seen: dict[str, int] = {}
+
+    def report(query: str, done: int, total: int) -> None:
+        progress.report(f"wikidata {query}", done - seen.get(query, 0), total)
+        seen[query] = done
+
+    harvest = fetch_wikidata(endpoint, asked.languages, progress=report)
+    rows, dropped = join(harvest, asked.languages)
+    dishes = rows.drop("origin").rename({"country": "origin", "country_name": "origin_name"})
+    traffic = harvest.traffic
+    return Harvested(
+        url=endpoint.url,
+        n_pages=traffic.queries,
+        n_bytes=traffic.bytes,
+        sha256=traffic.sha256,
+        dropped={reason: n for reason, n in dropped.items() if not reason.startswith(("kept", "rows:"))},
+        dishes=dishes.with_columns(pl.col("ingredients").list.unique(maintain_order=True)).select(
+            DISH_COLUMNS
+        ),
+    )
+
+
+SOURCES: Mapping[str, Source] = {
+    "wikipedia-currencies": Source("currencies", 120, "network", _currencies),
+    "wikipedia-religions": Source("religions", 10, "network", _religions),
+    "wikidata": Source("wikidata", 1000, "network", _wikidata, deadline_s=1800),
+    "timeanddate": Source("holidays", 500, "network", _timeanddate, timeanddate.NOTICE, deadline_s=1800),
+    "tasteatlas": Source("dishes", 100, "files", _tasteatlas, tasteatlas.NOTICE),
+    "worldcuisines": Source("dishes", 1000, "files", _worldcuisines),
+    "wvs": Source("languages", 50, "files", _wvs),
+    "fmlama": Source("fmlama", 1, "files", _fmlama),
+}
+
+
+def fault(n_kept: int, n_before: int | None, minimum: int, max_shrinkage: float) -> str | None:
+    """Why a harvest must not replace what is there, or None: too few items, or too many lost since."""
+    advice = "the page's layout or the source has probably changed; the present data stays"
+    if n_kept < minimum:
+        return f"{n_kept} items, at least {minimum} are expected: {advice} (or lower --minimum)"
+    if n_before and n_kept < n_before * (1 - max_shrinkage):
+        lost = 1 - n_kept / n_before
+        return (
+            f"{n_kept} items, {n_before} the last time: {lost:.0%} fewer, at most {max_shrinkage:.0%} are "
+            f"accepted: {advice} (or raise --max-shrinkage)"
+        )
+    return None
+
+
+def with_known_countries(items: Sequence[ListItem], known: Mapping[str, Sequence[str]]) -> list[ListItem]:
+    """Items that their source names no country for get those that the present list has for them."""
+    return [
+        i if i.countries else ListItem(i.item, i.aliases, tuple(known.get(i.item, ())), i.ingredients, i.code)
+        for i in items
+    ]
+
+
+def _session(asked: Asked) -> Session:
+    if asked.session is None:
+        raise ScrapeError("this is a live source: add --live")
+    return asked.session()
+
+
+def _files(asked: Asked, at_least: int, what: str) -> Sequence[str]:
+    if len(asked.files) < at_least:
+        raise ScrapeError(f"this source reads files that you have: give {what} with --file")
+    return asked.files
+
+
+def _from_pages(pages: Sequence[Page], parsed: Parsed) -> Harvested:
+    return _harvested(pages, parsed.dropped, items=parsed.items)
+
+
+def _harvested(
+    pages: Sequence[Page],
+    dropped: Mapping[str, int],
+    items: tuple[ListItem, ...] = (),
+    dishes: pl.DataFrame | None = None,
+) -> Harvested:
+    content = sha256("".join(page.sha256 for page in pages).encode()).hexdigest()
+    size = sum(len(page.content) for page in pages)
+    return Harvested(pages[0].url, len(pages), size, content, dropped, items, dishes)

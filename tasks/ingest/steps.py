@@ -1,0 +1,138 @@
+"""The tasks of the ingest flow: one a source. What is refused or fails leaves the warehouse as it was."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from typing import Any
+
+from prefect import get_run_logger, task
+from prefect.cache_policies import NO_CACHE
+
+from scrapers.countries import CountryCodes
+from scrapers.http import PoliteSession, user_agent
+from scrapers.model import ScrapeError, TransientError
+from scrapers.wikidata.endpoint import Endpoint
+from tasks.ingest.params import IngestParams
+from tasks.ingest.sources import SOURCES, Asked, Harvested, fault, with_known_countries
+from warehouse import Ingest, Item, Warehouse, replace_dish_set, replace_item_list, save_ingest
+
+CONTACT = "CULTURESCOPE_CONTACT"
+RETRY_AFTER_S = 10.0
+
+LAST = """
+SELECT n_kept, sha256 FROM ingest
+WHERE source = ? AND status IN ('replaced', 'unchanged')
+ORDER BY started_at DESC LIMIT 1
+"""
+PRESENT_SOURCE = """
+SELECT source FROM item_list WHERE item_list = $target AND is_current
+UNION ALL SELECT source FROM dish_set WHERE dish_set = $target
+"""
+
+
+class Refused(ScrapeError):  # noqa: N818 - "raise Refused" says it all
+    """What came failed the sanity check; the attempt is written down."""
+
+
+def _is_transient(task: Any, run: Any, state: Any) -> bool:
+    """Prefect's question whether to run a failed task again."""
+    try:
+        state.result()
+    except TransientError:
+        return True
+    except Exception:
+        return False
+    return False
+
+
+@task(
+    cache_policy=NO_CACHE,
+    name="refresh",
+    task_run_name="refresh {source}",
+    retries=2,
+    retry_delay_seconds=RETRY_AFTER_S,
+    retry_condition_fn=_is_transient,
+)
+def refresh(source: str, params: IngestParams, started_at: datetime) -> str:
+    """Fetch one source, check what it yields, and replace its list or dish set; returns the status.
+
+    Raises:
+        TransientError: it may work later (Prefect tries twice more). Refused: see there. ScrapeError: it
+            will not work.
+    """
+    warehouse, declared = Warehouse.open(), SOURCES[source]
+    if declared.notice:
+        get_run_logger().warning("%s: %s", source, declared.notice)
+    found = declared.harvest(_asked(warehouse, params, declared.deadline_s))
+    last = warehouse.query(LAST, [source]).rows()
+    n_before, last_sha256 = last[0] if last else (None, None)
+    minimum = params.minimum or declared.minimum
+    refused = fault(found.n_kept, n_before, minimum, params.max_shrinkage)
+    origin = f"{source} {started_at:%Y-%m-%d} {found.url}"
+    status = "refused"
+    if not refused:
+        status = "unchanged" if _is_present(warehouse, source, found, last_sha256) else "replaced"
+    if status == "replaced":
+        _replace(warehouse, declared.target, found, origin)
+    save_ingest(warehouse, _record(source, started_at, status, found, refused))
+    if refused:
+        raise Refused(f"{source}: {refused}")
+    return status
+
+
+def record_failure(source: str, started_at: datetime, error: Exception) -> None:
+    """Write down that nothing usable came."""
+    save_ingest(Warehouse.open(), Ingest(source, started_at, "failed", url="", message=str(error)))
+
+
+def _asked(warehouse: Warehouse, params: IngestParams, deadline_s: float) -> Asked:
+    """What the source may use; a session or endpoint is made only by sources that ask for one."""
+    rows = warehouse.query("SELECT name, alpha3, country FROM country").rows()
+    names = {name: code for name, _, code in rows} | {alpha3: code for _, alpha3, code in rows}
+    contact = params.contact or os.environ.get(CONTACT)
+    return Asked(
+        countries=CountryCodes(names),
+        languages=params.languages,
+        files=params.files,
+        session=lambda: PoliteSession(
+            user_agent(contact), warehouse.home / "cache" / "pages", deadline_s=deadline_s
+        ),
+        endpoint=lambda: Endpoint(params.endpoint, user_agent=user_agent(contact), deadline_s=deadline_s),
+    )
+
+
+def _is_present(warehouse: Warehouse, source: str, found: Harvested, last_sha256: str | None) -> bool:
+    """Whether the same bytes were ingested before and nothing else has replaced them since."""
+    present = warehouse.query(PRESENT_SOURCE, {"target": SOURCES[source].target})["source"].to_list()
+    return found.sha256 == last_sha256 and any(text.startswith(f"{source} ") for text in present)
+
+
+def _replace(warehouse: Warehouse, target: str, found: Harvested, origin: str) -> None:
+    if found.dishes is not None:
+        replace_dish_set(warehouse, target, found.dishes, origin, found.dropped)
+        return
+    present = "SELECT item, countries FROM current_item WHERE item_list = ?"
+    items = with_known_countries(found.items, dict(warehouse.query(present, [target]).rows()))
+    rows = [Item(i.item, i.aliases, i.countries, i.ingredients, i.code) for i in items]
+    replace_item_list(warehouse, target, rows, origin)
+
+
+def _record(source: str, started_at: datetime, status: Any, found: Harvested, message: str | None) -> Ingest:
+    return Ingest(
+        source=source,
+        started_at=started_at,
+        status=status,
+        url=found.url,
+        n_pages=found.n_pages,
+        bytes=found.n_bytes,
+        sha256=found.sha256,
+        n_kept=found.n_kept,
+        dropped=found.dropped,
+        message=message,
+    )
+
+
+def now() -> datetime:
+    """The time that identifies an attempt."""
+    return datetime.now(UTC)
