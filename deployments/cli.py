@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from deployments import cli_run
+from deployments import cli_judge, cli_run
 from deployments.cli_common import EMBEDDED, As, Config, Models, Verbose, errors, split
 from deployments.cli_ingest import CONTACT, NAMES, refresh
 from deployments.display import Format, err, show
@@ -24,6 +24,7 @@ models_app = typer.Typer(no_args_is_help=True, help="List the known models, prep
 leaderboard_app = typer.Typer(no_args_is_help=True, help="Print a leaderboard.")
 app.add_typer(cli_run.app, name="run")
 app.add_typer(models_app, name="models")
+app.add_typer(cli_judge.app, name="judge")
 app.add_typer(leaderboard_app, name="leaderboard")
 
 
@@ -198,19 +199,25 @@ def sql(
 
 @app.command()
 def report(
-    out: Annotated[Path | None, typer.Option(help="default: report.html at home")] = None,
+    evaluation: Annotated[
+        str | None, typer.Argument(help="spectral or fmlama; default: that of the newest finished run")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="default: report.html or report-fmlama.html at home")
+    ] = None,
     config: Config = None,
 ) -> None:
-    """Write a self-contained HTML page: leaderboard, heatmaps, category bars, country maps.
+    """Write a self-contained HTML page: leaderboard, figures, error analysis, how the numbers are made.
 
-    Example: `culturescope report --out spectral.html`
+    Example: `culturescope report fmlama --out fmlama.html`
     """
-    from deployments.report import write_report
+    from deployments.report import newest_evaluation, usual_file, write_report
 
     with errors():
         warehouse = Warehouse.open()
+        chosen = evaluation or newest_evaluation(warehouse, config)
         with err.status("drawing"):
-            path = write_report(warehouse, out or warehouse.home / "report.html", config)
+            path = write_report(warehouse, out or warehouse.home / usual_file(chosen), config, chosen)
         err.print("[green]report[/]", end=" ")
         typer.echo(path)
 

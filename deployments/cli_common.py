@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from deployments import profiles
 from deployments.display import Format, err
@@ -39,10 +40,10 @@ def errors() -> Iterator[None]:
     except (WarehouseError, EngineError, ScrapeError, ServerError, ValueError) as error:
         if isinstance(error, ValidationError):
             raise
-        err.print(f"[bold red]error:[/] {error}", highlight=False, markup=True, soft_wrap=True)
+        err.print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
         raise typer.Exit(1) from error
     except OSError as error:
-        err.print("[bold red]error:[/]", f"{error}", highlight=False)
+        err.print("[bold red]error:[/]", escape(str(error)), highlight=False)
         raise typer.Exit(1) from error
 
 

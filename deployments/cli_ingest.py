@@ -38,10 +38,11 @@ def refresh(warehouse: Warehouse, given: Mapping[str, Any], live: bool, verbose:
     """
     configure(warehouse.home, verbose)
     from tasks.ingest.params import IngestParams
-    from tasks.ingest.sources import SOURCES
+    from tasks.ingest.sources import SOURCES, is_address
 
     params = validated(IngestParams, given)
-    online = [name for name in params.sources if SOURCES[name].needs == "network"]
+    on_disk = not any(map(is_address, params.files))
+    online = [name for name in params.sources if SOURCES[name].needs == "network" or not on_disk]
     if online and not live:
         raise ValueError(
             f"{', '.join(online)} would be asked over the network: add --live, and your --contact for the "

@@ -66,6 +66,9 @@ def run_fmlama(
     profile: Profile = "demo",
     dish_set: Annotated[str | None, typer.Option(help="shipped, or one that was ingested")] = None,
     languages: Annotated[str | None, typer.Option(help="comma-separated: en,zh,ar,ko,ru,he")] = None,
+    aligned: Annotated[
+        bool | None, typer.Option(help="only dishes that have labels in all the languages, or each its own")
+    ] = None,
     code_switching: Annotated[
         bool | None, typer.Option(help="also every pair of languages, the dish named in the other")
     ] = None,
@@ -99,6 +102,7 @@ def run_fmlama(
         "models": model or EMBEDDED,
         "dish_set": dish_set,
         "languages": split(languages),
+        "aligned": aligned,
         "code_switching": code_switching,
         "mention_country": mention_country,
         "origins": split(origins),

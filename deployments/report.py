@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.report.fmlama_page import render_fmlama
-
 from deployments import report_fmlama, report_spectral
 from tasks.report import render
+from tasks.report.fmlama_page import render_fmlama
 from warehouse import Warehouse, WarehouseError
 from warehouse.storage import written_whole
 
@@ -54,6 +53,15 @@ def newest_evaluation(warehouse: Warehouse, config_hash: str | None = None) -> s
     raise WarehouseError(f"{warehouse.path} has no finished run to report on. Start one first: {commands}")
 
 
+def usual_file(evaluation: str) -> str:
+    """The name of the report's file under the home folder.
+
+    Raises:
+        WarehouseError: there is no report of that evaluation.
+    """
+    return _page(evaluation).file
+
+
 def write_report(
     warehouse: Warehouse, path: Path, config_hash: str | None = None, evaluation: str = "spectral"
 ) -> Path:
@@ -63,9 +71,13 @@ def write_report(
         WarehouseError: there is no report of that evaluation, no run of it has finished, none of that
             configuration, or the disk is full.
     """
-    if evaluation not in PAGES:
-        raise WarehouseError(f"there is no report of {evaluation!r}; there are: {', '.join(PAGES)}")
-    page = PAGES[evaluation].make(warehouse, config_hash)
+    page = _page(evaluation).make(warehouse, config_hash)
     with written_whole(path, len(page)) as temporary:
         temporary.write_text(page, encoding="utf-8")
     return path
+
+
+def _page(evaluation: str) -> Page:
+    if evaluation not in PAGES:
+        raise WarehouseError(f"there is no report of {evaluation!r}; there are: {', '.join(PAGES)}")
+    return PAGES[evaluation]

@@ -7,6 +7,7 @@ from prefect import flow, get_run_logger
 from scrapers.model import ScrapeError
 from tasks.ingest import steps
 from tasks.ingest.params import IngestParams
+from tasks.ingest.sources import without_queries
 from warehouse import WarehouseError
 
 
@@ -26,9 +27,10 @@ def ingest(params: IngestParams) -> dict[str, str]:
         started_at = steps.now()
         try:
             done[source] = steps.refresh(source, params, started_at)
-        except (ScrapeError, WarehouseError) as error:
-            log.error("%s: %s", source, error)
-            failures.append(f"{source}: {str(error).removeprefix(f'{source}: ')}")
+        except (ScrapeError, WarehouseError, ValueError) as error:  # ValueError: a language or endpoint
+            said = without_queries(str(error)).removeprefix(f"{source}: ")
+            log.error("%s: %s", source, said)
+            failures.append(f"{source}: {said}")
             if not isinstance(error, steps.Refused):
                 steps.record_failure(source, started_at, error)
     if failures:

@@ -109,7 +109,9 @@ def _checked(rows: pl.DataFrame, what: str) -> pl.DataFrame:
     if frame.is_empty():
         raise WarehouseError(f"{what}: there are no dishes. The present set stays.")
     text = pl.any_horizontal(pl.col("url", "language", "name", "origin").str.strip_chars() == "")
-    empty = pl.any_horizontal(pl.col(_REQUIRED).is_null()) | text | (pl.col("ingredients").list.len() == 0)
+    blank = pl.element().is_null() | (pl.element().str.strip_chars() == "")
+    lacking = (pl.col("ingredients").list.len() == 0) | pl.col("ingredients").list.eval(blank).list.any()
+    empty = pl.any_horizontal(pl.col(_REQUIRED).is_null()) | text | lacking
     bad = frame.filter(empty.fill_null(True))
     if bad.height:
         raise WarehouseError(

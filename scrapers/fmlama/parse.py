@@ -24,14 +24,15 @@ COLUMNS = {
 """As the warehouse's table ``dish`` has them."""
 
 TEXTS = ("url", "origin", "lang", "sub_label")
+OPTIONAL_TEXTS = ("origin_name", "image")
 
 
 def parse(files: Mapping[str, bytes]) -> tuple[pl.DataFrame, dict[str, int]]:
     """The dishes of all files (name -> content), and how many lines or labels were left out and why.
 
     Left out are a dish that a file repeats in its language (``repeated_dish``), one without a name
-    (``no_name``) or ingredient (``no_ingredient``), and an ingredient that a dish repeats
-    (``repeated_ingredient``).
+    (``no_name``) or ingredient (``no_ingredient``), and an ingredient that is empty
+    (``empty_ingredient``) or that its dish repeats (``repeated_ingredient``).
 
     Raises:
         ScrapeError: a line is not of the format; names file, line and field.
@@ -70,10 +71,16 @@ def _object(line: str, where: str) -> Mapping[str, Any]:
 
 def _row(cells: Mapping[str, Any], where: str, dropped: Counter[str]) -> dict[str, Any]:
     for field in TEXTS:
-        if not isinstance(cells.get(field), str):
+        if not isinstance(cells.get(field), str) or (field != "sub_label" and not cells[field].strip()):
             raise ScrapeError(f"{where}, field {field}: expected a text, got {cells.get(field)!r}")
-    ingredients = _labels(cells.get("obj_label"), f"{where}, field obj_label")
+    for field in OPTIONAL_TEXTS:
+        if not isinstance(cells.get(field), str | None):
+            raise ScrapeError(f"{where}, field {field}: expected a text or none, got {cells[field]!r}")
+    given = _labels(cells.get("obj_label"), f"{where}, field obj_label")
+    ingredients = [label for label in given if label]
     distinct = list(dict.fromkeys(ingredients))
+    if len(ingredients) < len(given):
+        dropped["empty_ingredient"] += len(given) - len(ingredients)
     if len(distinct) < len(ingredients):
         dropped["repeated_ingredient"] += len(ingredients) - len(distinct)
     return {
@@ -83,7 +90,7 @@ def _row(cells: Mapping[str, Any], where: str, dropped: Counter[str]) -> dict[st
         "origin": cells["origin"],
         "origin_name": cells.get("origin_name") or None,
         "ingredients": distinct,
-        "materials": _labels(cells.get("material") or [], f"{where}, field material"),
+        "materials": [m for m in _labels(cells.get("material") or [], f"{where}, field material") if m],
         "image": cells.get("image") or None,
     }
 
@@ -91,4 +98,4 @@ def _row(cells: Mapping[str, Any], where: str, dropped: Counter[str]) -> dict[st
 def _labels(found: Any, where: str) -> list[str]:
     if not isinstance(found, list) or not all(isinstance(label, str) for label in found):
         raise ScrapeError(f"{where}: expected a list of texts, got {found!r}")
-    return [label.strip() for label in found if label.strip()]
+    return [label.strip() for label in found]

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from transformers import AttentionInterface, AutoModelForCausalLM, AutoTokenizer
 
 from tasks.engines import prompting, tree_attention
+from tasks.engines.devices import device
 from tasks.engines.protocols import CandidateScores, Cloze, EngineError, Framed, Progress
 from tasks.engines.specs import EngineSpec
 from tasks.engines.trie import IntArray, TokenTrie, build_trie
@@ -52,7 +53,7 @@ class PackedTrieScorer:
             EngineError: not loadable, or its architecture cannot take a tree mask (use kind "vllm").
         """
         self.spec = spec
-        self.device = _device(spec.device)
+        self.device = device(spec.device)
         if self.device.type == "cpu":
             _keep_freed_memory()
         self.dtype: torch.dtype = getattr(torch, spec.dtype)
@@ -275,12 +276,6 @@ def _keep_freed_memory() -> None:
         libc = ctypes.CDLL(None)
         libc.mallopt(M_MMAP_THRESHOLD, 2**30)
         libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
-
-
-def _device(name: str) -> torch.device:
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(name)
 
 
 def _load_model(folder: str, spec: EngineSpec, dtype: torch.dtype, device: torch.device) -> Any:

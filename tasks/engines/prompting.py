@@ -17,6 +17,9 @@ BOUNDARY_RULE = "remainder-v1"
 """A continuation's tokens are those of prefix + continuation that follow the tokens of the prefix; where
 the tokenizer would merge across the boundary, prefix and continuation are tokenised apart."""
 
+BLANK_RULE = "blank-v1"
+"""How models that see both sides of a blank (kinds "masked" and "seq2seq") are asked: see ``blanks``."""
+
 COMPLETION_CUE = "\nAnswer:"
 
 
@@ -53,6 +56,11 @@ def fill(cloze: Cloze, candidates: Sequence[str]) -> list[str]:
     so does the rest bear on the ranking. Where the blank ends the sentence, the candidate alone is scored.
     """
     return [cloze.lead + candidate + cloze.after for candidate in candidates]
+
+
+def candidate_rule(kind: str) -> str:
+    """The boundary rule by which an engine of this kind scores candidates in a blank."""
+    return BLANK_RULE if kind in ("masked", "seq2seq") else BOUNDARY_RULE
 
 
 def prefix_tokens(tokenizer: PreTrainedTokenizerBase, prefix: str) -> list[int]:

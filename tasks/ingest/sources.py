@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal
@@ -13,6 +14,7 @@ import polars as pl
 from scrapers import tasteatlas, timeanddate
 from scrapers.countries import CountryCodes
 from scrapers.fmlama.parse import parse as parse_fmlama
+from scrapers.items import merged
 from scrapers.local import read
 from scrapers.model import ListItem, Page, Parsed, ScrapeError
 from scrapers.session import Session
@@ -27,8 +29,9 @@ from scrapers.wikipedia import currencies, religions
 from scrapers.wikipedia.fetch import fetch_currencies, fetch_religions
 from scrapers.worldcuisines.parse import parse as parse_worldcuisines
 from scrapers.wvs.parse import parse as parse_wvs
-from tasks import progress
+from tasks.progress import report as report_progress
 
+ADDRESS_WITH_QUERY = re.compile(r"(https?://[^\s?]*\?)\S*[^\s.,:;)]")
 DISH_COLUMNS = ["url", "language", "name", "origin", "origin_name", "ingredients", "materials", "image"]
 
 
@@ -96,26 +99,26 @@ def _timeanddate(asked: Asked) -> Harvested:
 
 
 def _tasteatlas(asked: Asked) -> Harvested:
-    source = _files(asked, 1, "the export's path, or the address of an endpoint that answers with it")[0]
-    needs_session = source.startswith(("http://", "https://"))
-    pages = fetch_tasteatlas(_session(asked), source) if needs_session else [read(Path(source))]
+    (source,) = _files(asked, 1, "the export's path, or the address of an endpoint that answers with it")
+    pages = fetch_tasteatlas(_session(asked), source) if is_address(source) else [read(Path(source))]
     return _from_pages(pages, parse_tasteatlas(pages[0].content, asked.countries))
 
 
 def _worldcuisines(asked: Asked) -> Harvested:
-    pages = [read(Path(path)) for path in _files(asked, 1, "the knowledge base's CSV file")[:1]]
+    pages = [read(Path(path)) for path in _files(asked, 1, "the knowledge base's CSV file")]
     return _from_pages(pages, parse_worldcuisines(pages[0].content, asked.countries))
 
 
 def _wvs(asked: Asked) -> Harvested:
     what = "the survey's CSV file and a second one with the labels of Q272, or a ready file language,country"
-    pages = [read(Path(path)) for path in _files(asked, 1, what)[:2]]
+    pages = [read(Path(path)) for path in _files(asked, 2, what)]
     labels = pages[1].content if len(pages) > 1 else None
     return _from_pages(pages, parse_wvs(pages[0].content, asked.countries, labels))
 
 
 def _fmlama(asked: Asked) -> Harvested:
-    pages = [read(Path(path)) for path in _files(asked, 1, "the published JSON Lines files, one a language")]
+    what = "the published JSON Lines files, one a language"
+    pages = [read(Path(path)) for path in _files(asked, None, what)]
     dishes, dropped = parse_fmlama({page.url: page.content for page in pages})
     return _harvested(pages, dropped, dishes=dishes)
 
@@ -127,7 +130,7 @@ def _wikidata(asked: Asked) -> Harvested:
     seen: dict[str, int] = {}
 
     def report(query: str, done: int, total: int) -> None:
-        progress.report(f"wikidata {query}", done - seen.get(query, 0), total)
+        report_progress(f"wikidata {query}", done - seen.get(query, 0), total)
         seen[query] = done
 
     harvest = fetch_wikidata(endpoint, asked.languages, progress=report)
@@ -135,7 +138,7 @@ def _wikidata(asked: Asked) -> Harvested:
     dishes = rows.drop("origin").rename({"country": "origin", "country_name": "origin_name"})
     traffic = harvest.traffic
     return Harvested(
-        url=endpoint.url,
+        url=without_queries(endpoint.url),
         n_pages=traffic.queries,
         n_bytes=traffic.bytes,
         sha256=traffic.sha256,
@@ -180,20 +183,43 @@ def with_known_countries(items: Sequence[ListItem], known: Mapping[str, Sequence
     ]
 
 
+def one_per_spelling(items: Sequence[ListItem]) -> tuple[ListItem, ...]:
+    """Items that differ in case only as one, under the spelling that comes first: a list's probability must
+    not be split among them (warehouse/checks/item_repeated.sql). The other spellings become aliases."""
+    spelling: dict[str, str] = {}
+    for item in items:
+        spelling.setdefault(item.item.lower(), item.item)
+    return merged(replace(i, item=spelling[i.item.lower()], aliases=(*i.aliases, i.item)) for i in items)
+
+
+def is_address(source: str) -> bool:
+    """Whether a "file" has to be asked for over the network."""
+    return source.startswith(("http://", "https://"))
+
+
+def without_queries(text: str) -> str:
+    """A text fit to be kept: addresses in it lose their query, which may hold a key."""
+    return ADDRESS_WITH_QUERY.sub(r"\1...", text)
+
+
 def _session(asked: Asked) -> Session:
     if asked.session is None:
         raise ScrapeError("this is a live source: add --live")
     return asked.session()
 
 
-def _files(asked: Asked, at_least: int, what: str) -> Sequence[str]:
-    if len(asked.files) < at_least:
+def _files(asked: Asked, at_most: int | None, what: str) -> Sequence[str]:
+    if not asked.files:
         raise ScrapeError(f"this source reads files that you have: give {what} with --file")
+    if at_most is not None and len(asked.files) > at_most:
+        raise ScrapeError(f"{len(asked.files)} files are more than this source reads: give {what}")
     return asked.files
 
 
 def _from_pages(pages: Sequence[Page], parsed: Parsed) -> Harvested:
-    return _harvested(pages, parsed.dropped, items=parsed.items)
+    items = one_per_spelling(parsed.items)
+    other_case = {"other_case": len(parsed.items) - len(items)} if len(items) < len(parsed.items) else {}
+    return _harvested(pages, {**parsed.dropped, **other_case}, items=items)
 
 
 def _harvested(
@@ -202,6 +228,9 @@ def _harvested(
     items: tuple[ListItem, ...] = (),
     dishes: pl.DataFrame | None = None,
 ) -> Harvested:
-    content = sha256("".join(page.sha256 for page in pages).encode()).hexdigest()
+    digest = sha256()
+    for page in pages:
+        digest.update(page.content)
     size = sum(len(page.content) for page in pages)
-    return Harvested(pages[0].url, len(pages), size, content, dropped, items, dishes)
+    url = without_queries(pages[0].url)
+    return Harvested(url, len(pages), size, digest.hexdigest(), dropped, items, dishes)

@@ -14,7 +14,7 @@ from scrapers.http import PoliteSession, user_agent
 from scrapers.model import ScrapeError, TransientError
 from scrapers.wikidata.endpoint import Endpoint
 from tasks.ingest.params import IngestParams
-from tasks.ingest.sources import SOURCES, Asked, Harvested, fault, with_known_countries
+from tasks.ingest.sources import SOURCES, Asked, Harvested, fault, with_known_countries, without_queries
 from warehouse import Ingest, Item, Warehouse, replace_dish_set, replace_item_list, save_ingest
 
 CONTACT = "CULTURESCOPE_CONTACT"
@@ -36,14 +36,9 @@ class Refused(ScrapeError):  # noqa: N818 - "raise Refused" says it all
 
 
 def _is_transient(task: Any, run: Any, state: Any) -> bool:
-    """Prefect's question whether to run a failed task again."""
-    try:
-        state.result()
-    except TransientError:
-        return True
-    except Exception:
-        return False
-    return False
+    """Prefect's question whether to run a failed task again: not sooner than the server wishes."""
+    error = state.data
+    return isinstance(error, TransientError) and (error.retry_after or 0) <= RETRY_AFTER_S
 
 
 @task(
@@ -64,6 +59,8 @@ def refresh(source: str, params: IngestParams, started_at: datetime) -> str:
     warehouse, declared = Warehouse.open(), SOURCES[source]
     if declared.notice:
         get_run_logger().warning("%s: %s", source, declared.notice)
+    if params.files and declared.needs == "network":
+        raise ScrapeError("this source reads no files: leave out --file")
     found = declared.harvest(_asked(warehouse, params, declared.deadline_s))
     last = warehouse.query(LAST, [source]).rows()
     n_before, last_sha256 = last[0] if last else (None, None)
@@ -83,23 +80,35 @@ def refresh(source: str, params: IngestParams, started_at: datetime) -> str:
 
 def record_failure(source: str, started_at: datetime, error: Exception) -> None:
     """Write down that nothing usable came."""
-    save_ingest(Warehouse.open(), Ingest(source, started_at, "failed", url="", message=str(error)))
+    save_ingest(
+        Warehouse.open(), Ingest(source, started_at, "failed", url="", message=without_queries(str(error)))
+    )
 
 
 def _asked(warehouse: Warehouse, params: IngestParams, deadline_s: float) -> Asked:
     """What the source may use; a session or endpoint is made only by sources that ask for one."""
     rows = warehouse.query("SELECT name, alpha3, country FROM country").rows()
     names = {name: code for name, _, code in rows} | {alpha3: code for _, alpha3, code in rows}
-    contact = params.contact or os.environ.get(CONTACT)
     return Asked(
         countries=CountryCodes(names),
         languages=params.languages,
         files=params.files,
         session=lambda: PoliteSession(
-            user_agent(contact), warehouse.home / "cache" / "pages", deadline_s=deadline_s
+            _user_agent(params), warehouse.home / "cache" / "pages", deadline_s=deadline_s
         ),
-        endpoint=lambda: Endpoint(params.endpoint, user_agent=user_agent(contact), deadline_s=deadline_s),
+        endpoint=lambda: Endpoint(params.endpoint, user_agent=_user_agent(params), deadline_s=deadline_s),
     )
+
+
+def _user_agent(params: IngestParams) -> str:
+    """Raises ScrapeError without a usable contact; it is written down, so it does not repeat the contact."""
+    try:
+        return user_agent(params.contact or os.environ.get(CONTACT))
+    except ScrapeError:
+        raise ScrapeError(
+            "live sources need a contact for their operators: give your e-mail address or a page about you "
+            f"with --contact, or set {CONTACT} to it"
+        ) from None
 
 
 def _is_present(warehouse: Warehouse, source: str, found: Harvested, last_sha256: str | None) -> bool:

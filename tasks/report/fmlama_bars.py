@@ -1,4 +1,4 @@
-"""mAP with and without the country, model by model: by origin (seed paper, figure 2) or by language (figure 3)."""
+"""mAP with and without the country: by origin (seed paper, figure 2) or by language (figure 3)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def country_bars(cells: pl.DataFrame, labels: dict[str, str], name: str, descrip
     """One panel a model; a pair of bars a row, with their intervals, chance and the best baseline.
 
     Args:
-        cells: model, row, country_mentioned, value, ci_low, ci_high, null_value, baseline, p (of the country's
-            gain; null: not tested); models in the order to show, without the baselines.
+        cells: model, row, country_mentioned, value, ci_low, ci_high, null_value, baseline, p (of the
+            country's gain; null: not tested); models in the order to show, without the baselines.
         labels: what to write at each row, in the order to show.
         name, description: as in ``to_svg``.
     """
@@ -107,5 +107,5 @@ def _legend() -> list[Patch | Line2D]:
                label="chance"),
         Line2D([], [], marker="D", markersize=4, linestyle="none", markerfacecolor=GREY,
                markeredgecolor=INK, markeredgewidth=0.5, label="best baseline"),
-        Line2D([], [], linestyle="none", label="* p < 0.1   ** p < 0.05   *** p < 0.01"),
+        Line2D([], [], linestyle="none", label="* p < 0.1,  ** p < 0.05,  *** p < 0.01"),
     ]  # fmt: skip

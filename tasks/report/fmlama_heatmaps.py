@@ -1,4 +1,4 @@
-"""A matrix of mAP for every model: languages against languages (seed paper, figure 4), origins against languages."""
+"""Matrices of mAP: languages by languages (seed paper, figure 4), origins by languages."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def matrix_panels(
     n_rows = math.ceil(len(models) / per_row)
     scale = ScalarMappable(Normalize(0.0, float(cells["value"].max() or 1.0)), colormaps["viridis"])  # type: ignore[arg-type]
     with styled():
-        figure = Figure(figsize=(per_row * width + (per_row - 1) * 0.25, n_rows * height + (n_rows - 1) * 0.95))
-        panels = figure.subplots(n_rows, per_row, sharey=True, squeeze=False)
-        figure.subplots_adjust(
-            left=0, right=1, bottom=0, top=1, wspace=0.25 / width, hspace=0.95 / height
+        figure = Figure(
+            figsize=(per_row * width + (per_row - 1) * 0.25, n_rows * height + (n_rows - 1) * 0.95)
         )
+        panels = figure.subplots(n_rows, per_row, sharey=True, squeeze=False)
+        figure.subplots_adjust(left=0, right=1, bottom=0, top=1, wspace=0.25 / width, hspace=0.95 / height)
         for axes, (model, is_null) in zip(panels.flat, models, strict=False):
             _draw_panel(axes, cells.filter(model=model), (list(rows), list(columns)), scale)
             axes.set_xticks(range(len(columns)), list(columns.values()), rotation=30, ha="right")

@@ -62,6 +62,15 @@ class Group:
         nulls = [n for n in self.lines if n.is_null and n.cells["map"]["value"] is not None]
         return max(nulls, key=lambda line: float(line.cells["map"]["value"]), default=None)
 
+    @property
+    def best_name(self) -> str:
+        """What the gain is measured from: the best baseline, or chance where that does better."""
+        best = self.best_baseline
+        if best is None:
+            return "chance"
+        cell = best.cells["map"]
+        return best.model if cell["value"] >= (cell["null_value"] or 0.0) else "chance"
+
 
 def language(code: str) -> str:
     """Its English name."""
@@ -82,8 +91,9 @@ def groups(data: FmlamaData) -> list[Group]:
         condition = Condition(row["main_language"], row["subject_language"], row["country_mentioned"])
         line = Line(row["model"], row["is_null"], cells[(condition, None, row["model"])])
         found.setdefault(condition, []).append(line)
-    place = {code: i for i, code in enumerate(in_order(data.leaderboard["main_language"]))}
-    order = sorted(found, key=lambda c: (c.main != c.subject, place[c.main], place.get(c.subject, 99), c.country))
+    codes = pl.concat([data.leaderboard["main_language"], data.leaderboard["subject_language"]])
+    place = {code: i for i, code in enumerate(in_order(codes))}
+    order = sorted(found, key=lambda c: (c.main != c.subject, place[c.main], place[c.subject], c.country))
     return [Group(c, found[c], _n_candidates(found[c])) for c in order]
 
 

@@ -7,6 +7,24 @@ WITH found AS (
     SELECT 'country_similarity', request_hash, domain, part, count(*)
     FROM country_similarity
     GROUP BY ALL
+    UNION ALL
+    SELECT 'candidate_score', request_hash, prompt, part, count(*)
+    FROM candidate_score
+    GROUP BY ALL
+    UNION ALL
+    SELECT 'response', request_hash, item, part, count(*)
+    FROM response
+    GROUP BY ALL
+    UNION ALL
+    -- These answer for their run, and their views cut the unit into columns.
+    SELECT 'prediction', run_id, concat_ws(':', main_language, subject_language, if(country_mentioned, 'yes', 'no')),
+        part, count(*)
+    FROM prediction
+    GROUP BY ALL
+    UNION ALL
+    SELECT 'verdict', run_id, item, part, count(*)
+    FROM verdict
+    GROUP BY ALL
 )
 SELECT u.kind, u.request_hash, u.unit, u.part, u.n_rows, coalesce(f.n_found, 0) AS n_found
 FROM part_unit AS u

@@ -15,5 +15,5 @@ COMMENT ON COLUMN response.finish_reason IS 'stop, length, or the engine''s own 
 COMMENT ON COLUMN response.prompt_tokens IS 'Tokens of the conversation.';
 COMMENT ON COLUMN response.completion_tokens IS 'Tokens of the answer.';
 COMMENT ON COLUMN response.seed IS 'Seed of the sampling.';
-COMMENT ON COLUMN response.request_hash IS 'Engine, sampling and schema: run_request.request_hash.';
+COMMENT ON COLUMN response.request_hash IS 'Engine and sampling; the conversation is the item.';
 COMMENT ON COLUMN response.part IS 'Part that holds the row: parts/response/<part>.parquet.';

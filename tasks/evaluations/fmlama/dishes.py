@@ -22,6 +22,11 @@ class Dish:
     ingredients: tuple[str, ...]
 
 
+HOW_TO_LOAD = (
+    "the shipped set is English only; load others with `culturescope ingest --source fmlama --file …` or "
+    "`culturescope ingest --source wikidata --live`"
+)
+
 ByLanguage = dict[str, dict[str, Dish]]
 """language -> url -> dish"""
 
@@ -39,20 +44,21 @@ def choose_dishes(
         ValueError: a language without dishes, or a dish set that does not exist.
     """
     group_of = {str(g["origin"]): str(g["origin_group"]) for g in groups}
-    wanted = [row for row in rows if row["language"] in params.languages]
+    if not rows:
+        raise ValueError(f"there is no dish set {params.dish_set!r}: {HOW_TO_LOAD}")
     dishes: ByLanguage = {language: {} for language in params.languages}
-    for row in _of_origins(params, wanted, group_of):
-        dishes[row["language"]][row["url"]] = _dish(row, group_of)
+    for row in _of_origins(params, rows, group_of):
+        if row["language"] in dishes:
+            dishes[row["language"]][row["url"]] = _dish(row, group_of)
     if params.aligned:
         common = set.intersection(*(set(d) for d in dishes.values()))
         dishes = {language: {u: d[u] for u in common} for language, d in dishes.items()}
     dishes = {language: _limited(d, params.max_dishes_per_origin) for language, d in dishes.items()}
     empty = [language for language, d in dishes.items() if not d]
     if empty:
+        which = " of these origins" if params.origins else ""
         raise ValueError(
-            f"the dish set {params.dish_set!r} has no dish for {', '.join(empty)}: the shipped set is "
-            "English only; load others with `culturescope ingest --source fmlama --file …` or "
-            "`culturescope ingest --source wikidata --live`"
+            f"the dish set {params.dish_set!r} has no dish{which} for {', '.join(empty)}: {HOW_TO_LOAD}"
         )
     return dishes
 

@@ -17,26 +17,31 @@ from tasks.metrics import bootstrap, comparison, false_predictions
 Rows = NDArray[np.intp]
 
 NO_ERROR = "no false prediction was made"
+ALONE = "every dish with errors is the only one of its origin"
+NO_VECTOR = "no dish has an ingredient and a prediction with a word vector"
 ONE_TEMPLATE = "a spread over templates needs two of them"
 
 
 def group_rows(score: ProbeScore, where: Slice, members: Rows, knobs: tuple[int, int]) -> Iterator[Metric]:
     """mAP, mWS and errors of some dishes; ``members`` are their rows, ``knobs`` resamples and seed."""
     n = len(members) * len(score.probe.templates)
+    expected = score.expected
+    nulls = {"map": _mean(expected.ap[members]), "mws": _mean(expected.ws[members])}
     if not score.templates:
         reason = next(iter(score.unscored.values()))
-        for metric in ("map", "map_sd", "mws", "mws_sd", "error_foreign", "error_inconsistency"):
-            yield unscored(metric, where, reason, n)
+        for metric in ("map", "map_sd", "mws", "mws_sd"):
+            yield unscored(metric, where, reason, n, nulls.get(metric))
+        yield unscored("error_foreign", where, reason, len(members), _mean(expected.foreign[members]))
+        yield unscored("error_inconsistency", where, reason, len(members))
         return
-    expected = score.expected
     ap, ws = score.ap[:, members], score.ws[:, members]
-    yield from _mean_rows("map", where, ap, expected.ap[members], n, knobs)
+    yield from _mean_rows("map", where, ap, nulls["map"], n, knobs)
     if score.ws_reason or np.isnan(ws).all():
-        reason = score.ws_reason or "no dish has an ingredient and a prediction with a word vector"
-        yield unscored("mws", where, reason, n)
+        reason = score.ws_reason or NO_VECTOR
+        yield unscored("mws", where, reason, n, nulls["mws"])
         yield unscored("mws_sd", where, reason, n)
     else:
-        yield from _mean_rows("mws", where, ws, expected.ws[members], n, knobs)
+        yield from _mean_rows("mws", where, ws, nulls["mws"], n, knobs)
     yield from _error_rows(score, where, members, knobs)
 
 
@@ -57,13 +62,13 @@ def interval(values: FloatArray, knobs: tuple[int, int]) -> Interval:
 
 
 def _mean_rows(
-    metric: str, where: Slice, table: FloatArray, null: FloatArray, n: int, knobs: tuple[int, int]
+    metric: str, where: Slice, table: FloatArray, null: float | None, n: int, knobs: tuple[int, int]
 ) -> Iterator[Metric]:
     """Mean over dishes with its interval, and the standard deviation (ddof 1) over templates' means."""
     means = dish_means(table)
     n_scored = int(np.count_nonzero(~np.isnan(table)))
     counts = (n_scored, n - n_scored)
-    yield scored(metric, where, float(np.nanmean(means)), counts, interval(means, knobs), _mean(null))
+    yield scored(metric, where, float(np.nanmean(means)), counts, interval(means, knobs), null)
     of_template = [float(np.nanmean(row)) for row in table if not np.isnan(row).all()]
     if len(of_template) < 2:
         yield unscored(f"{metric}_sd", where, ONE_TEMPLATE, n)
@@ -76,15 +81,15 @@ def _error_rows(score: ProbeScore, where: Slice, members: Rows, knobs: tuple[int
     predicted, relevant = score.predicted[:, members], score.probe.relevant[members]
     found = false_predictions.confusions(predicted, relevant, score.expected.local[members])
     wrong = found.n_coarse + found.n_fine
-    n = int(found.n_predicted.sum())
-    null = _mean(score.expected.foreign[members])
-    if not wrong.sum():
-        yield unscored("error_foreign", where, NO_ERROR, n, null)
+    foreign = score.expected.foreign[members]
+    has = (wrong > 0) & ~np.isnan(foreign)
+    if not has.any():
+        reason = ALONE if wrong.any() else NO_ERROR
+        yield unscored("error_foreign", where, reason, len(members), _mean(foreign))
     else:
-        has = wrong > 0
         share = found.n_coarse[has] / wrong[has]
         counts = (int(has.sum()), int((~has).sum()))
-        yield scored("error_foreign", where, share.mean(), counts, interval(share, knobs), null)
+        yield scored("error_foreign", where, share.mean(), counts, interval(share, knobs), _mean(foreign))
     values, has = false_predictions.inconsistency(predicted, relevant)
     if not has.any():
         yield unscored("error_inconsistency", where, "no dish has errors under two templates", len(members))

@@ -18,7 +18,7 @@ Language = Literal["en", "zh", "ar", "ko", "ru", "he"]
 
 
 class FmlamaParams(BaseModel):
-    """What to probe, on which models. All but models, judge, refresh and part size is in config_hash."""
+    """What to probe, on which models. All but models, refresh, part size and profile is in config_hash."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -68,7 +68,7 @@ class Probe:
     def prompts(self, template: Template) -> list[str]:
         """[dishes] the sentences up to the blank."""
         pairs = zip(self.names, self.dishes, strict=True)
-        return [template.before(name, dish.origin_name or dish.origin) for name, dish in pairs]
+        return [template.before(name, _country(dish)) for name, dish in pairs]
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,8 @@ class Study:
 
     params: FmlamaParams
     probes: tuple[Probe, ...]
+    judged_by: str | None = None
+    """Identifies the judge's engine and rubric."""
 
     def config_hash(self) -> str:
         """Identifies what may be compared across models."""
@@ -85,10 +87,11 @@ class Study:
         )
         if self.params.judge:
             knobs |= self.params.model_dump(include={"judge", "judged_dishes_per_origin"})
+            knobs["judged_by"] = self.judged_by
         return digest(
             ["fmlama", SCORES_VERSION, knobs]
             + [[p.condition.slug, [t.text for t in p.templates], p.candidates] for p in self.probes]
-            + [[n, d.url, d.group, d.origin_name, d.ingredients] for p in self.probes for n, d in _named(p)]
+            + [[n, d.url, d.group, _country(d), d.ingredients] for p in self.probes for n, d in _named(p)]
         )
 
     @property
@@ -123,13 +126,17 @@ class Unit:
 
 
 def build_study(
-    params: FmlamaParams, dishes: Sequence[Row], templates: Sequence[Row], groups: Sequence[Row]
+    params: FmlamaParams,
+    dishes: Sequence[Row],
+    templates: Sequence[Row],
+    groups: Sequence[Row],
+    judged_by: str | None = None,
 ) -> Study:
     """Choose dishes and templates and lay out every condition.
 
     Args:
         dishes: rows of ``fmlama_dish`` of the dish set. templates: rows of ``template``. groups: rows of
-            ``origin_group``.
+            ``origin_group``. judged_by: see ``Study``.
 
     Raises:
         UnknownName: an origin of the params is not among the dishes'.
@@ -137,7 +144,8 @@ def build_study(
     """
     by_language = choose_dishes(params, dishes, groups)
     chosen = choose_templates(params, templates)
-    return Study(params, tuple(_probe(c, by_language, chosen) for c in _conditions(params)))
+    probes = tuple(_probe(c, by_language, chosen) for c in _conditions(params))
+    return Study(params, probes, judged_by)
 
 
 def request_hash(probe: Probe, template: Template, engine_hash: str, boundary_rule: str) -> str:
@@ -187,6 +195,11 @@ def _probe(
     wanted = tuple(t for t in asked if t.mentions_country == condition.mentions_country)
     names = tuple(subject[dish.url].name for dish in dishes)
     return Probe(condition, wanted, dishes, names, candidates, relevant)
+
+
+def _country(dish: Dish) -> str:
+    """The origin as it stands in a sentence; in English where the dish's language has no name for it."""
+    return dish.origin_name or dish.origin
 
 
 def _named(probe: Probe) -> Iterator[tuple[str, Dish]]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from tasks.evaluations.fmlama.groups import ONE_TEMPLATE, dish_means, group_rows, interval
+from tasks.evaluations.fmlama.groups import NO_VECTOR, dish_means, group_rows, interval
 from tasks.evaluations.fmlama.requests import Study
 from tasks.evaluations.fmlama.scores import FloatArray, ProbeScore
 from tasks.evaluations.fmlama.spread import spread_rows
@@ -90,15 +90,17 @@ def _country_rows(scores: Sequence[ProbeScore], knobs: tuple[int, int]) -> Itera
         if without is None:
             continue
         slug = with_country.probe.condition.slug
-        n = len(with_country.probe.dishes)
-        if not with_country.templates or not without.templates:
-            for metric in ("country_gain", "country_gain_p"):
-                yield unscored(metric, ("condition", slug), "one of the two conditions has no answers", n)
-            continue
-        a, b = dish_means(with_country.ap), dish_means(without.ap)
-        groups: dict[Slice, np.typing.NDArray[np.intp]] = {("condition", slug): np.arange(n)}
+        everything = np.arange(len(with_country.probe.dishes))
+        groups: dict[Slice, np.typing.NDArray[np.intp]] = {("condition", slug): everything}
         origins = by_origin(with_country)
         groups |= {("condition_origin", f"{slug}:{o}"): members for o, members in origins.items()}
+        if not with_country.templates or not without.templates:
+            reason = "one of the two conditions has no answers"
+            for where, members in groups.items():
+                yield unscored("country_gain", where, reason, len(members), 0.0)
+                yield unscored("country_gain_p", where, reason, len(members))
+            continue
+        a, b = dish_means(with_country.ap), dish_means(without.ap)
         tests = {where: comparison.paired_test(a[m], b[m]) for where, m in groups.items()}
         for where, members in groups.items():
             ci = interval(a[members] - b[members], knobs)
@@ -141,7 +143,7 @@ def _overall_rows(
         null = np.array([np.mean(v) for v in nulls[metric].values()])
         null_value = float(null.mean()) if null.size else None
         if not of_dish:
-            yield unscored(metric, OVERALL, reasons[metric] or ONE_TEMPLATE, n_dishes, null_value)
+            yield unscored(metric, OVERALL, reasons[metric] or NO_VECTOR, n_dishes, null_value)
             continue
         means = np.array([np.mean(v) for v in of_dish.values()])
         counts = (len(means), n_dishes - len(means))

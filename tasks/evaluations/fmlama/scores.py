@@ -33,7 +33,8 @@ class Expected:
     Attributes:
         ap: [dishes] expected average precision of a random ranking.
         ws: [dishes] expected word similarity of random predictions, NaN where unscored.
-        foreign: [dishes] share of foreign candidates among wrong ones, NaN where undefined.
+        foreign: [dishes] share of foreign candidates among wrong ones, NaN where undefined: for a dish that
+            is the only one of its origin, since nothing is known to be at home there.
         local: [dishes, candidates] candidates at home in the dish's origin.
     """
 
@@ -136,6 +137,7 @@ def expectations(probe: Probe, cosines: Cosines) -> Expected:
     shares, has_share = false_predictions.foreign_share(probe.relevant, local)
     foreign = np.full(n_dishes, np.nan)
     foreign[has_share] = shares
+    foreign[~local.any(axis=1)] = np.nan
     ws = np.full(n_dishes, np.nan)
     if not isinstance(vectors, str):
         ws = _spread(similarity.expected_word_similarity(vectors, probe.relevant, counts))

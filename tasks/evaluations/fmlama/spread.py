@@ -45,7 +45,8 @@ def spread_rows(score: ProbeScore, knobs: tuple[int, int]) -> Iterator[Metric]:
         found = [compute(*arrays) for arrays in kept]
         used = len(kept[0][0])
         if found[0] is None:
-            reason = score.ws_reason if "mws" in metric and score.ws_reason else "the origins do not vary"
+            few = f"{used} origins have a score, {MIN_ORIGINS} are needed" if used < MIN_ORIGINS else None
+            reason = (score.ws_reason if "mws" in metric else None) or few or "the origins do not vary"
             yield unscored(metric, where, reason, n, nulls.get(metric, 0.0))
         else:
             ci = percentile(found[1:])

@@ -18,11 +18,13 @@ from prefect.cache_policies import NO_CACHE
 from threadpoolctl import threadpool_limits
 
 from tasks import progress
-from tasks.engines import load, prompting
+from tasks.engines import load
 from tasks.engines.embedders import load_embedder
+from tasks.engines.prompting import candidate_rule
+from tasks.engines.protocols import EngineError
 from tasks.engines.specs import EngineSpec
 from tasks.evaluations.fmlama import rows, scores
-from tasks.evaluations.fmlama.judge.steps import Marks, judge_run, mes_rows
+from tasks.evaluations.fmlama.judge.steps import Marks, judge_run, judged_by, mes_rows
 from tasks.evaluations.fmlama.params import FmlamaParams
 from tasks.evaluations.fmlama.predictions import prediction_rows
 from tasks.evaluations.fmlama.requests import Probe, Study, Unit, build_study, plan_units, request_hash
@@ -43,7 +45,6 @@ from warehouse import (
 )
 
 SCORES, PREDICTIONS = "candidate_score", "prediction"
-RULE = prompting.BOUNDARY_RULE
 
 COMMON, COMMON_OF_ORIGIN = "null:common", "null:common-of-origin"
 """The baselines: the most common ingredients of all dishes, or of the dish's origin."""
@@ -64,18 +65,19 @@ def build(params: FmlamaParams) -> Study:
         warehouse.query(dishes, [params.dish_set]).to_dicts(),
         warehouse.query(templates).to_dicts(),
         warehouse.query("SELECT * FROM origin_group").to_dicts(),
+        judged_by(params.judge) if params.judge else None,
     )
 
 
 def run_id(study: Study, spec: EngineSpec) -> str:
     """A run is a value: the same configuration, engine and code version are the same run."""
-    return digest([study.config_hash(), spec.hash(), RULE, version("culturescope")])
+    return digest([study.config_hash(), spec.hash(), candidate_rule(spec.kind), version("culturescope")])
 
 
 def plan(study: Study, spec: EngineSpec) -> list[Unit]:
     """What is still to be scored: every request's sentences without a registered answer."""
     by_hash = {
-        request_hash(probe, template, spec.hash(), RULE): (probe, template)
+        request_hash(probe, template, spec.hash(), candidate_rule(spec.kind)): (probe, template)
         for probe in study.probes
         for template in probe.templates
     }
@@ -97,10 +99,11 @@ def plan(study: Study, spec: EngineSpec) -> list[Unit]:
 def start_run(study: Study, spec: EngineSpec) -> Run:
     """Write down what is going to be measured, before anything is."""
     run = (run_id(study, spec), spec.name)
-    _save_run(study, run, spec.hash(), spec.model_dump(exclude={"base_url", "api_key_env"}))
+    engine = spec.model_dump(exclude={"base_url", "api_key_env"})
+    _save_run(study, run, spec.hash(), engine, candidate_rule(spec.kind))
     requests = pl.DataFrame(
         [
-            (request_hash(p, t, spec.hash(), RULE), p.condition.slug, t.template)
+            (request_hash(p, t, spec.hash(), candidate_rule(spec.kind)), p.condition.slug, t.template)
             for p in study.probes
             for t in p.templates
         ],
@@ -123,6 +126,9 @@ def score_unit(spec: EngineSpec, run: Run, unit: Unit, label: str, total: int, r
     """Score every candidate in some sentences, and store them as a part.
 
     A candidate that the model cannot spell (NaN) is left out.
+
+    Raises:
+        EngineError: the model can spell none of them.
     """
     engine = load.candidate_scorer(spec, Warehouse.open().home / "models")
     candidates = unit.probe.candidates
@@ -137,6 +143,9 @@ def score_unit(spec: EngineSpec, run: Run, unit: Unit, label: str, total: int, r
         },
         schema_overrides={"prompt": pl.String},
     ).filter(pl.col("logprob").is_not_nan())
+    if frame.is_empty():
+        language = unit.probe.condition.main
+        raise EngineError(f"it can spell none of the candidates in {language!r}: leave that language out")
     columns = {"request_hash": unit.request_hash, "run_id": run[0], "model": run[1]}
     columns |= {"template": unit.template.template}
     frame = frame.with_columns(**{name: pl.lit(value) for name, value in columns.items()})
@@ -158,7 +167,7 @@ def score_metrics(study: Study, scored: Sequence[tuple[Run, EngineSpec]]) -> Non
     baselines = rows.best_baseline(list(nulls.values()))
     marks: Marks | None = None
     for run, found in nulls.items():
-        _save_run(study, run, "null", {}, is_null=True)
+        _save_run(study, run, "null", {}, "none", is_null=True)
         marks = _finish(study, run, found, baselines, marks) or marks
     for run, spec in scored:
         with threadpool_limits(1):
@@ -194,14 +203,15 @@ def cosines(study: Study) -> dict[str, FloatArray | str]:
         if study.params.word_vectors.startswith(ENGLISH_VECTORS) and language != "en":
             made[key] = f"no word vectors for {language!r}: set word_vectors to fastText files"
             continue
-        embedder = load_embedder(study.params.word_vectors.format(language=language), cache)
+        embedder = load_embedder(study.params.word_vectors.replace("{language}", language), cache)
         made[key] = cosine_matrix(embedder.embed(probe.candidates).vectors)
     return {p.condition.slug: made[p.condition.main, p.candidates] for p in study.probes}
 
 
 def _answers(study: Study, spec: EngineSpec, probe: Probe, template: Template) -> FloatArray | str:
     """[dishes, candidates] stored scores of one template, pooled; NaN for an unspellable candidate."""
-    request, prompts = request_hash(probe, template, spec.hash(), RULE), probe.prompts(template)
+    request = request_hash(probe, template, spec.hash(), candidate_rule(spec.kind))
+    prompts = probe.prompts(template)
     columns = ("prompt", "candidate", "logprob", "probability", "n_tokens")
     frame = read_answers(Warehouse.open(), SCORES, request, prompts, columns)
     lacking = set(prompts) - set(frame["prompt"].unique())
@@ -233,8 +243,8 @@ def _finish(
         store_part(PREDICTIONS, digest([run[0], study.config_hash()], 32), frame, replace=True)
     metrics = rows.model_rows(study, found, baselines)
     marks = None
-    if study.params.judge and found[0].templates:
-        marks = judge_run(study, run, found[0])
+    if study.params.judge:
+        marks = judge_run(study, run, found[0]) if found[0].templates else []
         metrics += mes_rows(study, found[0], marks, null)
     table = pl.DataFrame([m._asdict() for m in metrics], infer_schema_length=None)
     with Warehouse.open().write() as connection:
@@ -244,7 +254,12 @@ def _finish(
 
 
 def _save_run(
-    study: Study, run: Run, engine_hash: str, engine: Mapping[str, object], is_null: bool = False
+    study: Study,
+    run: Run,
+    engine_hash: str,
+    engine: Mapping[str, object],
+    rule: str,
+    is_null: bool = False,
 ) -> None:
     row = RunRow(
         run_id=run[0],
@@ -257,7 +272,7 @@ def _save_run(
         params=study.params.model_dump(exclude={"models", "refresh"}),
         engine=engine,
         item_lists={p.condition.slug: digest(p.candidates) for p in study.probes},
-        boundary_rule=RULE,
+        boundary_rule=rule,
         code_version=version("culturescope"),
     )
     with Warehouse.open().write() as connection:

@@ -16,6 +16,7 @@ from tasks.engines.protocols import Sampling
 from tasks.evaluations.fmlama import mes
 from tasks.evaluations.fmlama.groups import interval
 from tasks.evaluations.fmlama.requests import Study
+from tasks.evaluations.fmlama.rows import by_origin
 from tasks.evaluations.fmlama.scores import ProbeScore
 from tasks.generation.steps import Ask, answers
 from tasks.identity import digest
@@ -25,9 +26,15 @@ from tasks.metric_rows import Metric, Slice, scored, unscored
 from tasks.steps import Run, spec_of, store_part
 
 VERDICTS = "verdict"
+NO_VERDICT = "the judge gave no verdict that could be read"
 SAMPLING = Sampling(temperature=0.0, max_tokens=1024)
 
 Marks = list[tuple[mes.JudgeRequest, tuple[Verdict, ...]]]
+
+
+def judged_by(judge: str) -> str:
+    """Identifies the judge's engine and its rubric: verdicts of others may not be compared."""
+    return digest([spec_of(judge).hash(), load_rubric(mes.MES_RUBRIC).hash()])
 
 
 def judge_run(study: Study, run: Run, score: ProbeScore) -> Marks:
@@ -71,9 +78,10 @@ def judged_dishes(score: ProbeScore, per_origin: int) -> list[mes.JudgedDish]:
 def mes_rows(study: Study, score: ProbeScore, marks: Marks, null: Marks | None) -> list[Metric]:
     """MES and the share of Maybe, of all judged dishes and of each origin's; null: the baseline's marks."""
     slug = score.probe.condition.slug
-    origins = sorted({request.dish.origin for request, _ in marks})
+    limit = study.params.judged_dishes_per_origin
+    n_judged = {origin: min(len(members), limit) for origin, members in by_origin(score).items()}
     groups: dict[Slice, str | None] = {("condition", slug): None}
-    groups |= {("condition_origin", f"{slug}:{origin}"): origin for origin in origins}
+    groups |= {("condition_origin", f"{slug}:{origin}"): origin for origin in n_judged}
     knobs = (study.params.bootstrap, study.params.seed)
     rows: list[Metric] = []
     for where, origin in groups.items():
@@ -81,8 +89,10 @@ def mes_rows(study: Study, score: ProbeScore, marks: Marks, null: Marks | None) 
         found, chance = mes.mes(of_dish), mes.mes(_dish_scores(null or [], origin))
         counts = (found.n_scored, found.n_unscored)
         if found.value is None or found.maybe is None:
-            reason = "the judge gave no verdict that could be read"
-            rows += [unscored(metric, where, reason, sum(counts)) for metric in ("mes", "mes_maybe")]
+            reason = NO_VERDICT if score.templates else next(iter(score.unscored.values()))
+            n = n_judged[origin] if origin else sum(n_judged.values())
+            rows.append(unscored("mes", where, reason, n, chance.value))
+            rows.append(unscored("mes_maybe", where, reason, n, chance.maybe))
             continue
         values = np.array([np.nan if s.value is None else s.value for s in of_dish])
         rows.append(scored("mes", where, found.value, counts, interval(values, knobs), chance.value))

@@ -1,0 +1,215 @@
+"""How near a persona's scores come to its culture's targets, and what a profile that knows nothing would get.
+
+Source: WorldWise (seed paper), sections 2.3 and 4.3. Scores and targets lie on [-2, 2].
+
+Raw alignment flatters profiles near the middle. Over the seed's five cultures and six dimensions (section
+7.4) the targets have a mean size of 37 / 30, so that a score of 0 everywhere has an alignment of 10 - 2.5
+* 37 / 30 = 6.92, and the mean of the cultures, one answer for all, 7.33. The four models of the seed,
+told which culture to be, have 6.63 (section 4.1): less than either. So the number to read is the gain
+over a null on the same responses, `gain_over_null`; its interval is `clusters.cluster_mean_interval`.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tasks.metrics._arrays import as_pair
+from tasks.metrics.types import FloatArray, IntArray
+
+__all__ = [
+    "ACCURACY_BANDS",
+    "HofstedeErrors",
+    "alignment",
+    "bucketed_profile",
+    "culture_distances",
+    "derangements",
+    "gain_over_null",
+    "global_mean_profile",
+    "hofstede_errors",
+    "linear_profile",
+    "shuffled_alignments",
+]
+
+# Each band ends below its number (section 4.3).
+_BAND_ENDS: Final = (0.5, 1.0, 1.5)
+ACCURACY_BANDS: Final = ("excellent", "good", "acceptable", "poor")
+
+# A score of 20 is in the second bucket, one of 80 in the last.
+_BUCKET_STARTS: Final = (20, 35, 45, 55, 65, 80)
+_BUCKET_VALUES: Final = np.array([-2.0, -1.5, -1.0, 0.0, 1.0, 1.5, 2.0])
+
+# The published scale runs to 100, but later samples lie beyond its ends: Greece has 112 in uncertainty
+# avoidance.
+_HIGHEST_PUBLISHED = 120
+
+
+class HofstedeErrors(NamedTuple):
+    """Errors of n scores against their targets.
+
+    mae, median, sd: of the absolute errors (sd with ddof 1, None for one score); bias: mean of score -
+    target, so that a positive one overestimates; bands: how many errors lie in each of `ACCURACY_BANDS`.
+    """
+
+    mae: float
+    median: float
+    sd: float | None
+    bias: float
+    bands: dict[str, int]
+    n: int
+
+
+def alignment(target: ArrayLike, score: ArrayLike) -> FloatArray:
+    """Alignment of each response: max(0, 10 - 2.5 |target - score|) (section 2.3 A and B).
+
+    target, score: numbers on [-2, 2] of shapes that broadcast. Returns float64 of the common shape, range
+    [0, 10]; higher is better; 10: on target; 0: at the other end of the scale. Not 0 for a model that
+    knows nothing: see the nulls of this module. Raises ValueError for a number that is not finite: leave
+    unscored responses out.
+    """
+    wanted, got = np.asarray(target, dtype=np.float64), np.asarray(score, dtype=np.float64)
+    if not (np.isfinite(wanted).all() and np.isfinite(got).all()):
+        raise ValueError(
+            "a target or score is not finite: leave cultures without a target and unscored texts out"
+        )
+    return np.maximum(0.0, 10.0 - 2.5 * np.abs(wanted - got))
+
+
+def hofstede_errors(target: ArrayLike, score: ArrayLike) -> HofstedeErrors | None:
+    """How far scores lie from the published values (section 4.3).
+
+    target, score: n numbers each on [-2, 2]. None for no response. Errors below 0.5 are excellent, below
+    1 good, below 1.5 acceptable, else poor. The mean alignment is 10 - 2.5 mae: the same number twice.
+    Raises ValueError for a NaN or different lengths.
+    """
+    wanted, got = as_pair(target, score)
+    if not got.size:
+        return None
+    error = np.abs(got - wanted)
+    counts = np.bincount(np.searchsorted(_BAND_ENDS, error, side="right"), minlength=len(ACCURACY_BANDS))
+    return HofstedeErrors(
+        mae=float(error.mean()),
+        median=float(np.median(error)),
+        sd=float(error.std(ddof=1)) if error.size > 1 else None,
+        bias=float((got - wanted).mean()),
+        bands=dict(zip(ACCURACY_BANDS, counts.tolist(), strict=True)),
+        n=error.size,
+    )
+
+
+def culture_distances(scores: ArrayLike, targets: ArrayLike) -> FloatArray:
+    """Root mean square distance of scores without a persona to each culture (section 2.3 C).
+
+    scores: m numbers; targets: cultures x m, what each culture should have scored in the same places.
+    Returns one float64 for each culture, range [0, 4]; the least is the culture that the model resembles
+    unasked.
+
+    The places are responses on their scenario's dimension in the seed, `targets[:, dimension]`. Then the
+    distance holds the spread between scenarios too and is larger than that of a profile, the mean score
+    on each dimension. Raises ValueError for shapes that do not fit, no place or a number that is not
+    finite.
+    """
+    got, wanted = np.asarray(scores, dtype=np.float64), np.asarray(targets, dtype=np.float64)
+    if got.ndim != 1 or not got.size or wanted.ndim != 2 or wanted.shape[1] != got.size:
+        raise ValueError(f"scores of shape {got.shape} do not fit targets of shape {wanted.shape}")
+    if not (np.isfinite(got).all() and np.isfinite(wanted).all()):
+        raise ValueError("a score or target is not finite: leave unscored places out")
+    distance: FloatArray = np.sqrt(((wanted - got) ** 2).mean(axis=1))
+    return distance
+
+
+def linear_profile(score: ArrayLike) -> FloatArray:
+    """Published scores, 0..100, as targets: score / 25 - 2, range [-2, 2].
+
+    score: any shape; a missing one, NaN, stays NaN. Scores above 100, of which Hofstede has a few, are 2.
+    Raises ValueError for a score outside 0..120.
+    """
+    return np.clip(_published(score) / 25 - 2, -2.0, 2.0)
+
+
+def bucketed_profile(score: ArrayLike) -> FloatArray:
+    """Published scores, 0..100, as the seed's targets (section 7.4).
+
+    Below 20: -2; below 35: -1.5; below 45: -1; below 55: 0; below 65: 1; below 80: 1.5; else 2. Nothing
+    is at 0.5. The paper prints the profiles alone; the thresholds are those of its published program, and
+    they give its table back. They push targets outwards: a published 68 is 1.5 here and 0.72 on the
+    straight line. Missing scores and errors as `linear_profile`.
+    """
+    published = _published(score)
+    bucket = _BUCKET_VALUES[np.searchsorted(_BUCKET_STARTS, published, side="right")]
+    return np.where(np.isnan(published), np.nan, bucket)
+
+
+def global_mean_profile(targets: ArrayLike) -> FloatArray:
+    """The null that answers alike for every culture: the mean of their targets on each dimension.
+
+    targets: cultures x k, missing ones as NaN. Returns k float64 in [-2, 2]. Raises ValueError for a
+    dimension without any target.
+    """
+    table = np.asarray(targets, dtype=np.float64)
+    if table.ndim != 2 or not table.size:
+        raise ValueError(f"targets must be cultures x dimensions, got shape {table.shape}")
+    empty = np.flatnonzero(np.isnan(table).all(axis=0))
+    if empty.size:
+        raise ValueError(f"no culture has a target on dimension {empty[0]}: leave the dimension out")
+    mean: FloatArray = np.nanmean(table, axis=0)
+    return mean
+
+
+def derangements(n: int, replicates: int, seed: int) -> IntArray:
+    """Shuffles of n cultures in which none keeps its own place, each as likely as any other.
+
+    Returns replicates x n indices, by a generator of its own (PCG64): the same arguments give the same
+    shuffles. Raises ValueError for fewer than two cultures, which cannot be shuffled so.
+    """
+    if n < 2 or replicates < 1:
+        raise ValueError(
+            f"{n} cultures and {replicates} replicates: two cultures and one replicate are needed"
+        )
+    generator = np.random.Generator(np.random.PCG64(seed))
+    own = np.arange(n, dtype=np.intp)
+    found = np.empty((0, n), dtype=np.intp)
+    # One shuffle in e leaves nothing in its place, whatever n is (one in two to three for the smallest).
+    while len(found) < replicates:
+        drawn = generator.permuted(np.tile(own, (3 * replicates, 1)), axis=1)
+        found = np.concatenate([found, drawn[(drawn != own).all(axis=1)]])
+    return found[:replicates]
+
+
+def shuffled_alignments(
+    targets: ArrayLike, culture: ArrayLike, dimension: ArrayLike, scores: ArrayLike, shuffles: ArrayLike
+) -> FloatArray:
+    """The null of shuffled personas: each response against the target of another culture.
+
+    targets: c x k; culture, dimension: the row and column of each of n responses; scores: n; shuffles: r
+    x c of `derangements`. Returns r x n alignments: their mean over r is the null of each response, their
+    means over n say what the mean alignment would be if the personas did nothing. In expectation a
+    response meets every other culture alike, and the c - 1 rotations `(arange(c) + i) % c` give just
+    that, without chance. Raises ValueError as `alignment`, and IndexError for a culture or dimension that
+    targets do not have.
+    """
+    table = np.asarray(targets, dtype=np.float64)
+    other = np.asarray(shuffles, dtype=np.intp)[:, np.asarray(culture, dtype=np.intp)]
+    return alignment(table[other, np.asarray(dimension, dtype=np.intp)], scores)
+
+
+def gain_over_null(model: ArrayLike, null: ArrayLike) -> FloatArray:
+    """Alignment of the model less that of the null, response by response.
+
+    model, null: n alignments each, of the same responses in the same order. Returns n float64 in [-10,
+    10]; its mean is the headline: 0: no better than knowing nothing. Raises ValueError for a NaN or
+    different lengths.
+    """
+    own, nothing = as_pair(model, null)
+    gain: FloatArray = own - nothing
+    return gain
+
+
+def _published(score: ArrayLike) -> FloatArray:
+    """Published scores as float64; else ValueError."""
+    published = np.asarray(score, dtype=np.float64)
+    if ((published < 0) | (published > _HIGHEST_PUBLISHED)).any():
+        raise ValueError(f"a published score lies outside 0..{_HIGHEST_PUBLISHED}: is it normalised already?")
+    return published

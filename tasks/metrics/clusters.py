@@ -1,0 +1,152 @@
+"""Numbers for responses that hang together: answers to one scenario, by one persona, of one model.
+
+The seed of WorldWise asked each thing once and has no error bars. Responses to one scenario are alike, so
+that an interval over responses is too narrow: what is drawn again is the scenario.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tasks.metrics.bootstrap import country_resamples, percentile_interval
+from tasks.metrics.types import FloatArray, IntArray
+
+__all__ = ["RESIDUAL", "VarianceSplit", "cluster_mean_interval", "variance_split"]
+
+RESIDUAL = "residual"
+
+# Above this condition the equations tell two factors apart by rounding error alone.
+_SINGULAR = 1e10
+
+
+@dataclass(frozen=True)
+class VarianceSplit:
+    """Variance of n values by its sources, or the reason why it cannot be split.
+
+    components: variance due to each factor and RESIDUAL, none negative; shares: components over their
+    sum; clipped: sources whose estimate was negative and is given as 0. All empty where `reason` says
+    why.
+    """
+
+    components: dict[str, float]
+    shares: dict[str, float]
+    clipped: tuple[str, ...]
+    n: int
+    reason: str | None
+
+
+def cluster_mean_interval(
+    values: ArrayLike, clusters: ArrayLike, replicates: int, seed: int, level: float = 0.95
+) -> tuple[float, float] | None:
+    """Bootstrap interval of a mean over responses, drawing whole clusters again with replacement.
+
+    values: n numbers; clusters: n labels, such as scenarios. Returns (low, high), the central `level`
+    share of the resampled means, each the mean over all responses drawn (larger clusters weigh more, as
+    in the mean itself). None for fewer than two clusters. Does not depend on the order of the responses.
+    Too narrow for few clusters: their spread is short by sqrt((G - 1) / G), a tenth for five. Raises
+    ValueError for shapes that do not fit or a value that is not finite.
+    """
+    table, labels = _values(values), np.asarray(clusters)
+    if labels.shape != table.shape:
+        raise ValueError(
+            f"{table.size} values and clusters of shape {labels.shape}: one label for each value"
+        )
+    names, code = np.unique(labels, return_inverse=True)
+    if names.size < 2:
+        return None
+    totals, sizes = np.bincount(code, weights=table), np.bincount(code)
+    drawn = country_resamples(names.size, replicates, seed)
+    return percentile_interval(totals[drawn].sum(axis=1) / sizes[drawn].sum(axis=1), level)
+
+
+def variance_split(values: ArrayLike, factors: Mapping[str, ArrayLike]) -> VarianceSplit:
+    """Variance of values due to each of several crossed random factors, and what is left.
+
+    values: n scores; factors: name to n labels, such as scenario, persona and model. The model is value =
+    mean + one independent random effect for each factor + residual. Interactions are in the residual; a
+    factor of its own with joined labels takes one out, where each combination was asked more than once. A
+    factor with one level has no variance and is left out of the answer.
+
+    Estimates by moments: Henderson's method 1 (1953; Searle, Casella and McCulloch 1992, chapter 5). The
+    sum of squares of each factor's means is set equal to its expectation, which is linear in the
+    variances. Unbiased, negative ones included, for any pattern of gaps; with balanced data these are the
+    estimates of the analysis of variance and its expected mean squares, and REML's unless one is
+    negative. A negative one is given as 0 and named; the others stay.
+
+    Shares are of the sum over the sources, range [0, 1]. Of few levels (four models) a variance is hardly
+    known. No result where factors cannot be told apart, no response is left for the residual, or all
+    values are equal. Raises ValueError for shapes that do not fit, a value that is not finite, or a
+    factor named RESIDUAL.
+    """
+    table = _values(values)
+    if RESIDUAL in factors:
+        raise ValueError(f"a factor may not be named {RESIDUAL!r}")
+    codes = {name: _codes(labels, name, table.size) for name, labels in factors.items()}
+    codes = {name: code for name, code in codes.items() if code.any()}
+    if table.size < 2 or np.ptp(table) <= 1e-12 * np.abs(table).max():
+        return _unsplit(table.size, "the values do not vary")
+    moments, expected = _moments(table - table.mean(), list(codes.values()))
+    if np.linalg.cond(expected) > _SINGULAR:
+        names = ", ".join(codes)
+        return _unsplit(
+            table.size, f"{names} and the residual cannot be told apart: too few responses, or confounded"
+        )
+    solution = np.linalg.solve(expected, moments).tolist()
+    estimates = dict(zip([*codes, RESIDUAL], solution, strict=True))
+    components = {name: max(value, 0.0) for name, value in estimates.items()}
+    total = sum(components.values())
+    shares = {name: value / total for name, value in components.items()}
+    clipped = tuple(name for name, value in estimates.items() if value < 0)
+    return VarianceSplit(components, shares, clipped, table.size, None)
+
+
+def _moments(centred: FloatArray, codes: list[IntArray]) -> tuple[FloatArray, FloatArray]:
+    """Sums of squares over n, and what each variance adds to their expectation.
+
+    centred: n values of mean 0, by which the terms of the mean drop out. Rows: one for each factor,
+    sum(total of level^2 / size of level) / n, then the plain sum of squares / n. Columns: the factors,
+    then the residual.
+
+    Levels i of factor A, of size n_i, and cells ij with B, of size n_ij: the variance of B is in the sum
+    of squares of A sum_ij n_ij^2 / n_i times, of which the mean takes sum_j n_j^2 / n. The residual is in
+    it once for each level, of which the mean takes one.
+    """
+    n = centred.size
+    sizes = [np.bincount(code) for code in codes]
+    in_mean = [float((size.astype(np.float64) ** 2).sum()) / n for size in sizes]
+    expected = np.empty((len(codes) + 1, len(codes) + 1))
+    moments = np.empty(len(codes) + 1)
+    for a, code in enumerate(codes):
+        moments[a] = (np.bincount(code, weights=centred) ** 2 / sizes[a]).sum()
+        for b, other in enumerate(codes):
+            cells, cell_sizes = np.unique(code * sizes[b].size + other, return_counts=True)
+            of_a = sizes[a][cells // sizes[b].size]
+            expected[a, b] = (cell_sizes.astype(np.float64) ** 2 / of_a).sum() - in_mean[b]
+        expected[a, -1] = sizes[a].size - 1
+    moments[-1] = (centred**2).sum()
+    expected[-1] = [*(n - share for share in in_mean), n - 1]
+    return moments / n, expected / n
+
+
+def _codes(labels: ArrayLike, name: str, n: int) -> IntArray:
+    """Labels as 0..levels-1; else ValueError naming the factor."""
+    table = np.asarray(labels)
+    if table.shape != (n,):
+        raise ValueError(f"factor {name!r} has shape {table.shape}: one label for each of {n} values")
+    return np.unique(table, return_inverse=True)[1].astype(np.intp)
+
+
+def _unsplit(n: int, reason: str) -> VarianceSplit:
+    return VarianceSplit({}, {}, (), n, reason)
+
+
+def _values(values: ArrayLike) -> FloatArray:
+    """A float64 vector of finite numbers; else ValueError."""
+    table = np.asarray(values, dtype=np.float64)
+    if table.ndim != 1 or not np.isfinite(table).all():
+        raise ValueError("expected a vector of finite values: leave unscored responses out")
+    return table

@@ -1,0 +1,96 @@
+"""Where a text lies between two poles, by the cosines of its vector to example sentences of each pole.
+
+Source: WorldWise (seed paper), section 2.2. The dimensions are Hofstede's six there; here they are any
+pairs of exemplar sets.
+
+What the number can and cannot say. Where h and l are both positive, |r| < 1 and the score stays within 2
+tanh 1 = 1.523: a target of 2 is out of reach. Beyond that lie only texts that are unlike one pole, and
+where h + l is small r grows without bound: a text that has little to do with either pole may score 2 as
+well as 0. All-zero scores and unrelated texts must therefore be scored beside the model's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tasks.metrics.types import FloatArray
+
+__all__ = ["project", "project_dimensions"]
+
+# What rounding leaves of cosines that add up to 0 is no similarity: dividing by it would score noise.
+_NO_SIMILARITY = 1e-12
+
+
+def project(text_vectors: ArrayLike, high_vectors: ArrayLike, low_vectors: ArrayLike) -> FloatArray:
+    """Scores of texts on one dimension: 2 tanh r, where r = (h - l) / (h + l), 0 where h + l <= 0 (section 2.2).
+
+    text_vectors: n x d, a missing vector as a row with NaN; high_vectors, low_vectors: the exemplars of
+    the two poles, any number of rows of d each. h and l are the means of the text's cosines to each
+    exemplar of the pole. That is not the cosine to the exemplars' mean: long vectors count no more than
+    short ones, and exemplars that disagree pull h towards 0.
+
+    Returns n float64 in [-2, 2]; positive is nearer to the high pole; 0: as near to both, or to neither
+    (h + l <= 0). NaN for a zero or missing text vector: it is unscored, leave it out and count it. Raises
+    ValueError for wrong shapes, an infinity, or an exemplar without a direction.
+    """
+    return project_dimensions(text_vectors, [(high_vectors, low_vectors)])[:, 0]
+
+
+def project_dimensions(
+    text_vectors: ArrayLike, dimensions: Sequence[tuple[ArrayLike, ArrayLike]]
+) -> FloatArray:
+    """`project` on k dimensions at once.
+
+    text_vectors: n x d; dimensions: k pairs (high, low) of exemplar vectors. Returns n x k float64; a
+    text without a vector has NaN in all its row. Raises ValueError as `project`, naming the dimension by
+    its position.
+    """
+    texts = _unit_rows(text_vectors, "text_vectors")
+    poles = [
+        [_mean_direction(vectors, f"the {pole} pole of dimension {number}", texts.shape[1])]
+        for number, pair in enumerate(dimensions)
+        for pole, vectors in zip(("high", "low"), pair, strict=True)
+    ]
+    if not poles:
+        raise ValueError("a projection needs one dimension at least")
+    unscored = np.isnan(texts).any(axis=1)
+    texts[unscored] = 0.0
+    # The mean of the cosines is the product with the mean of the unit vectors: one product for all exemplars.
+    similarity = texts @ np.concatenate(poles).T
+    high, low = similarity[:, 0::2], similarity[:, 1::2]
+    total = high + low
+    ratio = np.divide(high - low, total, out=np.zeros_like(total), where=total > _NO_SIMILARITY)
+    # tanh keeps within -1 and 1, so that the seed's clip to [-2, 2] has nothing left to do.
+    scores: FloatArray = 2.0 * np.tanh(ratio)
+    scores[unscored] = np.nan
+    return scores
+
+
+def _mean_direction(vectors: ArrayLike, name: str, size: int) -> FloatArray:
+    """The mean of the exemplars' unit vectors, not made a unit vector again."""
+    units = _unit_rows(vectors, name)
+    if not len(units) or units.shape[1] != size:
+        raise ValueError(f"{name} has shape {units.shape}: give exemplars as rows of {size} numbers")
+    missing = np.flatnonzero(np.isnan(units).any(axis=1))
+    if missing.size:
+        raise ValueError(f"exemplar {missing[0]} of {name} is zero or missing: it has no direction")
+    mean: FloatArray = units.mean(axis=0)
+    return mean
+
+
+def _unit_rows(vectors: ArrayLike, name: str) -> FloatArray:
+    """Rows scaled to length 1; NaN where a row is zero or has a NaN."""
+    table = np.asarray(vectors, dtype=np.float64)
+    if table.ndim != 2:
+        raise ValueError(f"{name} must be vectors as rows, got shape {table.shape}")
+    if np.isinf(table).any():
+        row = int(np.argmax(np.isinf(table).any(axis=1)))
+        raise ValueError(f"row {row} of {name} has an infinity; give a missing vector as NaN")
+    # Scaled by the largest number first, so that squares neither overflow nor vanish.
+    size = np.abs(table).max(axis=1, keepdims=True, initial=0.0)
+    unit = table / np.where(size > 0, size, np.nan)
+    rows: FloatArray = unit / np.linalg.norm(unit, axis=1, keepdims=True)
+    return rows

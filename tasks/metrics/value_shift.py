@@ -1,0 +1,199 @@
+"""Which values are chosen, how far a persona moves the choice, and how far chance alone would move it.
+
+Source: WorldWise (seed paper), sections 2.3 D, 4.5 and 4.9. The seed gives distances in percent points
+and no noise floor: two samples of the same distribution lie apart as well, the further the fewer answers
+there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+
+from tasks.metrics.types import BoolArray, FloatArray, IntArray
+
+__all__ = [
+    "Share",
+    "ValueShift",
+    "choice_counts",
+    "decision_shares",
+    "persona_shift",
+    "total_variation",
+    "wilson_interval",
+]
+
+_Labels: TypeAlias = NDArray[np.generic]
+
+# Distances that differ by rounding alone are equal.
+_ROUNDING = 1e-12
+
+
+class ValueShift(NamedTuple):
+    """Distance of a persona's values from the baseline's, beside what chance gives.
+
+    tvd: observed, range [0, 1]; floor: mean over random relabellings; p_value: share of relabellings that
+    lie as far apart or further, the observed one counted (never 0); n_persona, n_baseline: responses with
+    a value.
+    """
+
+    tvd: float
+    floor: float
+    p_value: float
+    n_persona: int
+    n_baseline: int
+
+
+class Share(NamedTuple):
+    """k of n answers as a share, with its Wilson interval."""
+
+    share: float
+    low: float
+    high: float
+    k: int
+    n: int
+
+
+def choice_counts(choices: ArrayLike, n_values: int) -> IntArray:
+    """How often each response chose each value.
+
+    choices: n x c positions in the list of values, -1 for none. Returns n x n_values counts; their sum
+    over the rows counts the values of a culture (section 4.9). Raises ValueError for a position outside
+    the list.
+    """
+    codes = np.asarray(choices, dtype=np.intp)
+    if codes.ndim != 2:
+        raise ValueError(f"choices must be responses x positions, got shape {codes.shape}")
+    if codes.size and not -1 <= codes.min() <= codes.max() < n_values:
+        raise ValueError(f"a choice lies outside the {n_values} values; write -1 for none")
+    row, column = np.nonzero(codes >= 0)
+    flat = np.bincount(row * n_values + codes[row, column], minlength=len(codes) * n_values)
+    return flat.reshape(len(codes), n_values)
+
+
+def total_variation(left: ArrayLike, right: ArrayLike) -> float | None:
+    """Total variation distance of two count vectors: half the sum of |share - share| (section 2.3 D).
+
+    left, right: v counts each. Range [0, 1]; 0: the same shares; 1: no value in common. Times 100 it is
+    the seed's percent points. Symmetric. None where a side counts nothing. Raises ValueError for a
+    negative or not finite count or different lengths.
+    """
+    one, other = np.asarray(left, dtype=np.float64), np.asarray(right, dtype=np.float64)
+    if one.ndim != 1 or one.shape != other.shape:
+        raise ValueError(f"expected two vectors of one length, got shapes {one.shape} and {other.shape}")
+    for counts in (one, other):
+        if not (np.isfinite(counts).all() and (counts >= 0).all()):
+            raise ValueError("a count is negative or not finite")
+    if not (one.any() and other.any()):
+        return None
+    return float(_distances(one, other))
+
+
+def persona_shift(
+    persona: ArrayLike,
+    baseline: ArrayLike,
+    persona_strata: ArrayLike,
+    baseline_strata: ArrayLike,
+    replicates: int,
+    seed: int,
+) -> ValueShift | None:
+    """Total variation distance of a persona's values from the baseline's, with its permutation noise floor.
+
+    persona, baseline: counts of `choice_counts`, n x v and m x v; strata: the scenario of each of their
+    responses. Whole responses are relabelled, since the values of one answer hang together, and only
+    within their scenario, since a scenario calls for its own values. (The same stratum throughout
+    relabels freely: that floor also holds the scenarios' differences and is too high.) None where a side
+    has no value at all.
+
+    Replicates are drawn by a generator of its own (PCG64): the floor depends on the seed and the order of
+    the responses, not on the order of the values. Memory: replicates x (n + m). Raises ValueError for
+    shapes that do not fit.
+    """
+    own, other = _checked_side(persona, persona_strata), _checked_side(baseline, baseline_strata)
+    if own[0].shape[1] != other[0].shape[1]:
+        raise ValueError(f"persona counts {own[0].shape[1]} values and baseline {other[0].shape[1]}")
+    observed = total_variation(own[0].sum(axis=0), other[0].sum(axis=0))
+    if observed is None:
+        return None
+    pooled, strata = np.concatenate([own[0], other[0]]), np.concatenate([own[1], other[1]])
+    is_persona = np.arange(len(pooled)) < len(own[0])
+    counts = _relabel(is_persona, strata, replicates, seed).astype(np.float64) @ pooled
+    random = _distances(counts, pooled.sum(axis=0) - counts)
+    as_far = np.count_nonzero(random >= observed - _ROUNDING)
+    return ValueShift(
+        tvd=observed,
+        floor=float(random.mean()),
+        p_value=(1 + as_far) / (1 + replicates),
+        n_persona=len(own[0]),
+        n_baseline=len(other[0]),
+    )
+
+
+def decision_shares(counts: Mapping[str, int], level: float = 0.95) -> dict[str, Share] | None:
+    """Share of each decision with its Wilson interval, in the order given.
+
+    counts: how many answers took each decision. None for no answer. The interval takes answers as
+    independent of each other, and with several answers to one scenario it is too narrow. Raises
+    ValueError for a negative count.
+    """
+    if any(count < 0 for count in counts.values()):
+        raise ValueError(f"a count of decisions is negative: {dict(counts)}")
+    n = sum(counts.values())
+    if not n:
+        return None
+    return {
+        decision: Share(count / n, *wilson_interval(count, n, level), count, n)
+        for decision, count in counts.items()
+    }
+
+
+def wilson_interval(count: int, n: int, level: float = 0.95) -> tuple[float, float]:
+    """Score interval of a proportion (Wilson 1927), which keeps within [0, 1] and works for 0 and n.
+
+    With z the normal quantile and p = count / n: (p + z^2/2n -+ z sqrt(p (1 - p) / n + z^2/4n^2)) / (1 +
+    z^2/n). Raises ValueError unless 0 <= count <= n, n >= 1 and 0 < level < 1.
+    """
+    if not 0 <= count <= n or n < 1 or not 0 < level < 1:
+        raise ValueError(f"no interval for {count} of {n} at level {level}")
+    z, p = float(ndtri((1 + level) / 2)), count / n
+    middle = p + z * z / (2 * n)
+    half = z * float(np.sqrt(p * (1 - p) / n + z * z / (4 * n * n)))
+    scale = 1 + z * z / n
+    # At 0 and n an end is exactly 0 or 1, but for rounding.
+    low = 0.0 if count == 0 else (middle - half) / scale
+    high = 1.0 if count == n else (middle + half) / scale
+    return low, high
+
+
+def _distances(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Total variation distances along the last axis, [..., v]; no side may count nothing."""
+    share = left / left.sum(axis=-1, keepdims=True)
+    other = right / right.sum(axis=-1, keepdims=True)
+    # Rounding may leave 1 + 1e-16 where nothing is in common.
+    return np.minimum(np.asarray(0.5 * np.abs(share - other).sum(axis=-1), dtype=np.float64), 1.0)
+
+
+def _checked_side(counts: ArrayLike, strata: ArrayLike) -> tuple[FloatArray, _Labels]:
+    """Counts and strata of the responses that chose a value; else ValueError."""
+    table, labels = np.asarray(counts, dtype=np.float64), np.asarray(strata)
+    if table.ndim != 2 or labels.shape != table.shape[:1]:
+        raise ValueError(f"counts of shape {table.shape} need one stratum for each row, got {labels.shape}")
+    answered = table.any(axis=1)
+    return table[answered], labels[answered]
+
+
+def _relabel(is_persona: BoolArray, strata: _Labels, replicates: int, seed: int) -> BoolArray:
+    """Random labels, replicates x n: in each stratum as many are the persona's as in `is_persona`."""
+    if replicates < 1:
+        raise ValueError(f"{replicates} replicates: a noise floor needs one at least")
+    code = np.unique(strata, return_inverse=True)[1]
+    generator = np.random.Generator(np.random.PCG64(seed))
+    # Sorting stratum + a random fraction shuffles within strata and leaves the strata in order.
+    order = np.argsort(code + generator.random((replicates, code.size)), axis=1)
+    labels = np.empty(order.shape, dtype=np.bool_)
+    in_order = is_persona[np.argsort(code, kind="stable")]
+    np.put_along_axis(labels, order, np.broadcast_to(in_order, order.shape), axis=1)
+    return labels

@@ -1,0 +1,148 @@
+"""Which dishes take part: the filtered sub-datasets, groups, limits, and clear errors."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapers.fmlama.parse import parse
+from tasks.evaluations.fmlama.dishes import ByLanguage, choose_dishes
+from tasks.evaluations.fmlama.params import FmlamaParams
+from tasks.identity import UnknownName
+from tests.evaluations.fmlama.conftest import DISHES, Rows, dish_rows
+
+REPOSITORY = Path(__file__).parents[3]
+PUBLISHED = sorted(Path("/work/shared/data").glob("fmlama_filtered_*.jsonl"))
+PAPER_GROUPS = {
+    "Italy", "U.S.", "Turkey", "Japan", "France", "U.K.", "Mexico", "India", "Germany", "China", "Iran",
+    "Greece", "Spain", "Russia",
+}  # fmt: skip
+
+
+def groups() -> Rows:
+    with (REPOSITORY / "warehouse/reference/origin_groups.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def chosen(rows: Rows, **params: Any) -> ByLanguage:
+    return choose_dishes(FmlamaParams(models=["m"], **params), rows, groups())
+
+
+def row(url: str, language: str = "en", origin: str = "Italy", **more: Any) -> dict[str, Any]:
+    cells = {"name": f"{url} {language}", "origin_name": origin, "ingredients": ["salt"]}
+    return {"url": url, "language": language, "origin": origin} | cells | more
+
+
+def test_one_language_takes_its_own_dishes() -> None:
+    rows = [row("Q1"), row("Q1", "zh"), row("Q2")]
+    assert {u: d.name for u, d in chosen(rows)["en"].items()} == {"Q1": "Q1 en", "Q2": "Q2 en"}
+    assert set(chosen(rows)) == {"en"}
+
+
+def test_aligned_takes_the_dishes_of_all_the_languages() -> None:
+    rows = [row("Q1"), row("Q1", "zh"), row("Q2"), row("Q3", "zh"), row("Q3", "ru")]
+    both = chosen(rows, languages=["en", "zh"])
+    assert {language: sorted(d) for language, d in both.items()} == {"en": ["Q1"], "zh": ["Q1"]}
+    own = chosen(rows, languages=["en", "zh"], aligned=False)
+    assert {language: sorted(d) for language, d in own.items()} == {"en": ["Q1", "Q2"], "zh": ["Q1", "Q3"]}
+
+
+def test_there_are_the_papers_14_groups() -> None:
+    assert {g["origin_group"] for g in groups()} == PAPER_GROUPS
+
+
+def test_origins_and_groups_are_chosen() -> None:
+    rows = [row(o, origin=o) for o in ("England", "Scotland", "United Kingdom", "Canada", "Türkiye")]
+    of = {
+        name: set(chosen(rows, origins=[name])["en"])
+        for name in ("U.K.", "England", "Canada", "Turkey", "fmlama")
+    }
+    assert of == {
+        "U.K.": {"England", "Scotland", "United Kingdom"},
+        "England": {"England"},
+        "Canada": {"Canada"},
+        "Turkey": {"Türkiye"},
+        "fmlama": {"England", "Scotland", "United Kingdom", "Türkiye"},
+    }
+    assert set(chosen(rows, origins=["fmlama", "Canada"])["en"]) == {r["url"] for r in rows}
+    assert set(chosen(rows)["en"]) == {r["url"] for r in rows}
+    assert {d.group for d in chosen(rows)["en"].values()} == {"U.K.", "Canada", "Turkey"}
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("Itlay", "Italy"), ("England ", "England"), ("mexico", "Mexico")]
+)
+def test_an_unknown_origin_is_refused_with_suggestions(name: str, near: str) -> None:
+    rows = [row(o, origin=o) for o in ("Italy", "England", "Japan")]
+    with pytest.raises(UnknownName, match=f"there is no origin '{name}' .*{near}"):
+        chosen(rows, origins=[name])
+
+
+def test_an_origin_of_another_language_is_known() -> None:
+    with pytest.raises(ValueError, match="has no dish of these origins for en"):
+        chosen([row("Q1"), row("Q2", "zh", "Canada")], origins=["Canada"])
+
+
+@given(st.randoms(), st.integers(1, 6))
+def test_the_choice_of_each_origin_is_stable(rng: Any, n: int) -> None:
+    rows = [row(f"Q{i}", lang, ("Italy", "Canada")[i % 2]) for i in range(12) for lang in ("en", "zh")]
+    some = chosen(rng.sample(rows, len(rows)), languages=["en", "zh"], max_dishes_per_origin=n)
+    more = chosen(rows, languages=["zh"], max_dishes_per_origin=n + 1)
+    assert set(some["en"]) == set(some["zh"]) <= set(more["zh"])
+    for origin in ("Italy", "Canada"):
+        assert sum(d.origin == origin for d in some["en"].values()) == min(n, 6)
+        assert sum(d.origin == origin for d in more["zh"].values()) == min(n + 1, 6)
+
+
+def test_a_group_has_one_limit_whatever_its_origins() -> None:
+    rows = [row(f"{o}{i}", origin=o) for o in ("England", "Scotland") for i in range(5)]
+    assert len(chosen(rows, max_dishes_per_origin=3)["en"]) == 3
+
+
+def test_repeated_ingredients_count_once() -> None:
+    rows = [row("Q1", ingredients=["salt", "rice", "salt"])]
+    assert chosen(rows)["en"]["Q1"].ingredients == ("rice", "salt")
+
+
+def test_errors_say_what_to_do() -> None:
+    shipped = [r for r in dish_rows() if r["language"] == "en"]
+    with pytest.raises(
+        ValueError, match=r"'shipped' has no dish for zh: .*English only.*culturescope ingest"
+    ):
+        chosen(shipped, languages=["zh"], aligned=False)
+    # Aligned, there is no dish for either.
+    with pytest.raises(ValueError, match="has no dish for en, zh"):
+        chosen(shipped, languages=["en", "zh"])
+    with pytest.raises(ValueError, match=r"there is no dish set 'fmalma': .*culturescope ingest"):
+        chosen([], dish_set="fmalma", origins=["Canada"])
+
+
+@pytest.mark.skipif(len(PUBLISHED) != 6, reason="the published files are not here")
+def test_the_published_files_are_175_aligned_dishes() -> None:
+    frame, dropped = parse({path.name: path.read_bytes() for path in PUBLISHED})
+    assert frame.height == 6 * 175
+    rows = frame.to_dicts()
+    languages = sorted(frame["language"].unique())
+    assert languages == ["ar", "en", "he", "ko", "ru", "zh"]
+    everything = chosen(rows, languages=languages)
+    assert {len(d) for d in everything.values()} == {175}
+    assert not set(dropped) - {"repeated_ingredient"}
+    # Counted in the files by hand: the United States and Italy have 26 dishes each.
+    few = chosen(rows, languages=languages, origins=["U.S.", "Italy", "U.K."])
+    count = pl.Series([d.group for d in few["ko"].values()]).value_counts(sort=True)
+    assert dict(count.rows()) == {"U.S.": 26, "Italy": 26, "U.K.": 10}  # England 5, United Kingdom 5
+    limited = chosen(rows, languages=languages, origins=["fmlama"], max_dishes_per_origin=4)
+    assert len({frozenset(d) for d in limited.values()}) == 1
+    assert {d.group for d in limited["he"].values()} <= PAPER_GROUPS
+
+
+def test_rows_of_the_tiny_set_are_whole() -> None:
+    by_language: Mapping[str, Any] = chosen(dish_rows(), languages=["en", "zh"])
+    assert {len(d) for d in by_language.values()} == {len(DISHES)}

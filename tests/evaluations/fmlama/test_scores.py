@@ -1,0 +1,150 @@
+"""From candidate scores to precision, similarity and errors of every dish, by hand."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from tasks.evaluations.fmlama.predictions import prediction_rows
+from tasks.evaluations.fmlama.rows import best_baseline
+from tasks.evaluations.fmlama.scores import common_ingredients, expectations, pooled
+from tasks.metrics.similarity import cosine_matrix
+from tests.evaluations.fmlama.conftest import MakeStudy, ScoresOf, any_answers, ranked
+from tests.evaluations.fmlama.rankings import PLAIN
+
+# cheese . flour = 0, cheese . rice = 0.6, flour . rice = 0.8; salt has no vector.
+VECTORS = [[1, 0], [0, 1], [0.6, 0.8], [0, 0]]
+COSINES = {"en:en:no": cosine_matrix(VECTORS)}
+
+
+def test_average_precision_by_hand(make_study: MakeStudy, scores_of: ScoresOf) -> None:
+    (score,) = scores_of(make_study(), ranked(PLAIN))
+    assert score.ap[0] == pytest.approx([1, 1 / 2, 1, 1 / 2])
+    assert score.ap[1] == pytest.approx([7 / 12, 1, 1 / 4, 1])
+    # With R relevant of 4 and H_4 = 25/12, chance is 25/48 for R = 1, and for R = 2
+    # (25/12 + (1/3)(4 - 25/12))/4 = (75/36 + 23/36)/4 = 49/72.
+    assert score.expected.ap == pytest.approx([49 / 72, 25 / 48, 25 / 48, 49 / 72])
+
+
+def test_word_similarity_by_hand(make_study: MakeStudy, scores_of: ScoresOf) -> None:
+    (score,) = scores_of(make_study(), ranked(PLAIN), COSINES)
+    # t-en-1: pizza's top 2 are its own; pasta's cheese is 0 to flour; onigiri's salt is unscored, rice hit.
+    assert score.ws[0] == pytest.approx([1, 0, 1, 1])
+    # t-en-2: pizza has rice and cheese: cheese 1, flour 0.8 by rice; sushi has cheese: 0.6 to rice.
+    assert score.ws[1] == pytest.approx([0.9, 1, 0.6, 1])
+    assert score.ws_reason is None
+
+
+def test_expected_word_similarity_is_the_mean_over_all_draws(make_study: MakeStudy) -> None:
+    (probe,) = make_study().probes
+    cosines = cosine_matrix(VECTORS)
+    expected = expectations(probe, COSINES).ws
+    for dish, answers in enumerate(probe.relevant):
+        references = [r for r in np.flatnonzero(answers) if r != 3]  # salt has no vector
+        draws = [[d for d in drawn if d != 3] for drawn in combinations(range(4), int(answers.sum()))]
+        each = [np.mean([max(cosines[r, d] for d in drawn) for r in references]) for drawn in draws if drawn]
+        assert expected[dish] == pytest.approx(np.mean(each)), probe.names[dish]
+
+
+def test_without_vectors_similarity_is_unscored_with_the_reason(
+    make_study: MakeStudy, scores_of: ScoresOf
+) -> None:
+    (score,) = scores_of(make_study(), ranked(PLAIN), {"en:en:no": "no word vectors for 'en'"})
+    assert np.isnan(score.ws).all()
+    assert np.isnan(score.expected.ws).all()
+    assert score.ws_reason == "no word vectors for 'en'"
+
+
+def test_what_cannot_be_spelled_ranks_last_and_is_counted(make_study: MakeStudy, scores_of: ScoresOf) -> None:
+    without = {
+        dish: " ".join(c for c in order.split() if c != "cheese") for dish, order in PLAIN["t-en-1"].items()
+    }
+    (score,) = scores_of(make_study(), ranked({"t-en-1": without}))
+    assert score.n_unspellable == 1
+    # pizza: flour, rice, salt, cheese: (1/1 + 2/4)/2; pasta: flour first.
+    # onigiri: flour, rice, salt: (1/2 + 2/3)/2.
+    assert score.ap[0] == pytest.approx([3 / 4, 1, 1, 7 / 12])
+    both = {dish: order.split(maxsplit=1)[0] for dish, order in PLAIN["t-en-1"].items()}
+    (worse,) = scores_of(make_study(), ranked({"t-en-1": both}))
+    # Three are tied last for each dish, so that all four are unspellable somewhere.
+    assert worse.n_unspellable == 4
+    # pizza: cheese, then flour at 2, 3 or 4 alike: (1 + (1 + 2/3 + 2/4)/3)/2 = 31/36.
+    assert worse.ap[0][0] == pytest.approx(31 / 36)
+
+
+def test_a_template_without_answers_is_left_out_with_the_reason(
+    make_study: MakeStudy, scores_of: ScoresOf
+) -> None:
+    (score,) = scores_of(make_study(), ranked({"t-en-2": PLAIN["t-en-2"]}), COSINES)
+    assert [t.template for t in score.templates] == ["t-en-2"]
+    assert score.unscored == {"t-en-1": "no answer came"}
+    assert score.ap.shape == score.ws.shape == (1, 4)
+    (nothing,) = scores_of(make_study(), ranked({}), COSINES)
+    assert set(nothing.unscored) == {"t-en-1", "t-en-2"}
+    assert nothing.ap.shape == (0, 4)
+    assert nothing.predicted.shape == (0, 4, 4)
+    assert prediction_rows([nothing]).is_empty()
+
+
+def test_baselines_by_hand(make_study: MakeStudy, scores_of: ScoresOf) -> None:
+    study = make_study()
+    (everywhere,) = scores_of(study, common_ingredients(study, False))
+    # Of the other three dishes, pizza: rice 2, flour and salt 1, cheese 0. Flour is 2nd or 3rd, first found:
+    # (1/2 + 1/3)/2 = 5/12; cheese 4th: 2/4. AP = (5/12 + 6/12)/2 = 11/24; onigiri likewise.
+    # pasta: rice 2, the others 1, so flour is 2nd, 3rd or 4th: (1/2 + 1/3 + 1/4)/3 = 13/36; sushi likewise.
+    assert everywhere.ap[0] == pytest.approx([11 / 24, 13 / 36, 13 / 36, 11 / 24])
+    (at_home,) = scores_of(study, common_ingredients(study, True))
+    # pizza: flour first, cheese 2nd, 3rd or 4th: (1 + (2/2 + 2/3 + 2/4)/3)/2 = 31/36; onigiri likewise.
+    # pasta: cheese and flour tied: (1 + 1/2)/2 = 3/4; sushi likewise.
+    assert at_home.ap[0] == pytest.approx([31 / 36, 3 / 4, 3 / 4, 31 / 36])
+    # Means: chance 173/288, 59/144 everywhere, 29/36 at home.
+    best = best_baseline([[everywhere], [at_home]])
+    assert best["en:en:no"] == pytest.approx(at_home.ap[0])
+    assert best_baseline([[everywhere]])["en:en:no"] == pytest.approx(everywhere.expected.ap)
+
+
+def test_pooling() -> None:
+    logprob, probability = np.float32([-1, -6]), np.float32([0.4, 0.1])
+    n_tokens = np.array([1, 3])
+    assert pooled(logprob, probability, n_tokens, "mean_probability") == pytest.approx([0.4, 0.1])
+    assert pooled(logprob, probability, n_tokens, "sum_logprob").tolist() == [-1, -6]
+    assert pooled(logprob, probability, n_tokens, "mean_logprob").tolist() == [-1, -2]
+    with pytest.raises(ValueError, match="median"):
+        pooled(logprob, probability, n_tokens, "median")
+
+
+# --- predictions
+
+
+def test_predictions_have_ranks_and_outcomes(make_study: MakeStudy, scores_of: ScoresOf) -> None:
+    frame = prediction_rows(scores_of(make_study(), ranked(PLAIN)))
+    rows = frame.select("template", "dish_name", "rank", "candidate", "outcome").rows()
+    assert rows == [
+        # As many as the dish has ingredients. At home in Italy are, but for the dish itself, pizza: flour;
+        # pasta: cheese, flour; in Japan sushi: rice, salt; onigiri: rice.
+        ("t-en-1", "pizza", 1, "cheese", "correct"),
+        ("t-en-1", "pizza", 2, "flour", "correct"),
+        ("t-en-1", "pasta", 1, "cheese", "local"),
+        ("t-en-1", "sushi", 1, "rice", "correct"),
+        ("t-en-1", "onigiri", 1, "flour", "foreign"),
+        ("t-en-1", "onigiri", 2, "rice", "correct"),
+        ("t-en-2", "pizza", 1, "rice", "foreign"),
+        ("t-en-2", "pizza", 2, "cheese", "correct"),
+        ("t-en-2", "pasta", 1, "flour", "correct"),
+        ("t-en-2", "sushi", 1, "cheese", "foreign"),
+        ("t-en-2", "onigiri", 1, "rice", "correct"),
+        ("t-en-2", "onigiri", 2, "salt", "correct"),
+    ]
+    assert set(frame["condition"]) == {"en:en:no"}
+    assert frame.filter(dish="Q4")["origin"].unique().to_list() == ["Japan"]
+
+
+def test_predictions_of_several_conditions(make_study: MakeStudy, scores_of: ScoresOf) -> None:
+    study = make_study(languages=["en", "zh"], mention_country="both", code_switching=True)
+    frame = prediction_rows(scores_of(study, any_answers))
+    # Six ingredients in all, two templates.
+    assert dict(frame.group_by("condition").len().rows()) == {p.condition.slug: 12 for p in study.probes}
+    assert not frame.select("condition", "template", "dish", "rank").is_duplicated().any()
+    assert prediction_rows([]).is_empty()

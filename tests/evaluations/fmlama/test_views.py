@@ -1,0 +1,121 @@
+"""What SQL shows of a run: the stored numbers, the code-switching matrix, the errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tasks.evaluations.fmlama.requests import Study
+from tests.evaluations.fmlama.finished_run import CONDITIONS, Finished, finished_run
+from warehouse import Warehouse
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Finished]:
+    with finished_run(tmp_path_factory.mktemp("home")) as run:
+        yield run
+
+
+def wide(warehouse: Warehouse, view: str) -> list[dict[str, Any]]:
+    return warehouse.query(f"SELECT * FROM {view}").to_dicts()
+
+
+def values(warehouse: Warehouse, slice_kind: str) -> Mapping[tuple[str, str, str], dict[str, Any]]:
+    """(run, metric, slice) -> row of metric_value."""
+    rows = warehouse.query("SELECT * FROM metric_value WHERE slice_kind = ?", [slice_kind]).to_dicts()
+    return {(r["run_id"], r["metric"], r["slice"]): r for r in rows}
+
+
+def slug(row: Mapping[str, Any]) -> str:
+    return ":".join(
+        (row["main_language"], row["subject_language"], "yes" if row["country_mentioned"] else "no")
+    )
+
+
+SHOWN = {
+    "map": ("map", "value"), "ci_low": ("map", "ci_low"), "ci_high": ("map", "ci_high"),
+    "map_sd": ("map_sd", "value"), "null_map": ("map", "null_value"), "mws": ("mws", "value"),
+    "null_mws": ("mws", "null_value"), "country_gain": ("country_gain", "value"),
+    "country_gain_p": ("country_gain_p", "value"), "mes": ("mes", "value"),
+}  # fmt: skip
+BOARD = SHOWN | {
+    "map_gain": ("map_gain", "value"), "gain_low": ("map_gain", "ci_low"),
+    "gain_high": ("map_gain", "ci_high"),
+    "map_cv": ("map_cv", "value"), "null_mes": ("mes", "null_value"),
+    "unspellable": ("unspellable_candidates", "value"),
+}  # fmt: skip
+ORIGIN = SHOWN | {
+    "mws_sd": ("mws_sd", "value"), "error_foreign": ("error_foreign", "value"),
+    "n_scored": ("map", "n_scored"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("view", "slice_kind", "shown"),
+    [("leaderboard_fmlama", "condition", BOARD), ("fmlama_by_origin", "condition_origin", ORIGIN)],
+)
+def test_views_show_the_stored_numbers(
+    finished: Finished, view: str, slice_kind: str, shown: Mapping[str, tuple[str, str]]
+) -> None:
+    warehouse, _, _ = finished
+    stored = values(warehouse, slice_kind)
+    rows = wide(warehouse, view)
+    per_run = len(CONDITIONS) * (1 if slice_kind == "condition" else 3)
+    n_runs = warehouse.query("SELECT count(*) AS n FROM latest_run")["n"][0]
+    assert len(rows) == n_runs * per_run
+    for row in rows:
+        where = slug(row) if slice_kind == "condition" else f"{slug(row)}:{row['origin']}"
+        for column, (metric, cell) in shown.items():
+            there = stored.get((row["run_id"], metric, where))
+            assert row[column] == (there and there[cell]), (where, column)
+    assert any(row["country_gain"] is not None for row in rows)
+    assert any(row["mes"] is not None for row in rows)
+
+
+def test_code_switching_changes_are_against_the_main_language_alone(finished: Finished) -> None:
+    warehouse, study, _ = finished
+    rows = [r for r in wide(warehouse, "fmlama_code_switching") if r["config_hash"] == config(study)]
+    assert len(rows) == 4 * 4  # models and baselines, cells
+    score = {(r["model"], r["main_language"], r["subject_language"]): r["map"] for r in rows}
+    for r in rows:
+        alone = score[r["model"], r["main_language"], r["main_language"]]
+        assert r["change"] == pytest.approx(r["map"] - alone)
+    assert {r["change"] for r in rows if r["main_language"] == r["subject_language"]} == {0.0}
+    assert any(r["change"] for r in rows)
+
+
+def config(study: Study) -> str:
+    return study.config_hash()
+
+
+def test_errors_are_the_false_predictions(finished: Finished) -> None:
+    warehouse, study, _ = finished
+    rows = warehouse.query("SELECT * FROM fmlama_errors WHERE config_hash = ?", [config(study)])
+    group = ["run_id", "main_language", "subject_language", "country_mentioned", "origin"]
+    totals = rows.group_by(group).agg(pl.col("share").sum(), pl.col("times").sum(), pl.col("rank").n_unique())
+    assert totals["share"].to_list() == pytest.approx([1.0] * totals.height)
+    assert totals["rank"].sum() == rows.height
+    first = rows.sort("rank").group_by(group, maintain_order=True).agg(pl.col("times"))
+    assert all(t.to_list() == sorted(t, reverse=True) for t in first["times"])
+    false = warehouse.query(
+        "SELECT count(*) AS n FROM prediction JOIN latest_run USING (run_id) "
+        "WHERE outcome <> 'correct' AND config_hash = ?",
+        [config(study)],
+    )
+    assert totals["times"].sum() == false["n"][0]
+    assert set(rows["outcome"]) == {"local", "foreign"}
+
+
+def test_predictions_are_as_many_as_ingredients(finished: Finished) -> None:
+    warehouse, study, _ = finished
+    # Nine ingredients over the six dishes, two templates, six conditions.
+    rows = warehouse.query(
+        "SELECT p.model, count(*) AS n, min(rank) AS low, max(rank) AS high FROM prediction AS p "
+        "JOIN latest_run AS r USING (run_id) WHERE config_hash = ? GROUP BY p.model",
+        [config(study)],
+    )
+    assert rows.height == 4
+    assert set(rows.select("n", "low", "high").rows()) == {(9 * 2 * 6, 1, 2)}

@@ -1,0 +1,159 @@
+"""The fmlama flow through the command line, a real Prefect server and a real warehouse."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.conftest import command, environment
+from warehouse import Warehouse, run_checks
+
+pytestmark = pytest.mark.slow
+
+Cli = Callable[..., "subprocess.CompletedProcess[str]"]
+WORDS = "4 2\nsalt 1 0\nrice 0 1\nflour 0.6 0.8\negg 0.8 0.6\n"
+N_DISHES, N_TEMPLATES = (
+    12,
+    4,
+)  # smoke: four dishes of three origins, two wordings with and without the country
+SCORED = "SELECT model, template, prompt, candidate, logprob, n_tokens FROM candidate_score ORDER BY ALL"
+NUMBERS = "SELECT * EXCLUDE (run_id) FROM metric_value ORDER BY ALL"
+DUPLICATES = """
+SELECT model, template, prompt, candidate FROM candidate_score
+GROUP BY ALL HAVING count(*) > 1
+"""
+
+
+def run(home: Path, *more: str) -> tuple[str, ...]:
+    """Arguments of a small run; word vectors from a file, so that no model is loaded for mWS."""
+    words = home / "words.vec"
+    words.write_text(WORDS)
+    return ("run", "fmlama", "--profile", "smoke", "--word-vectors", str(words), *more)
+
+
+def parts(home: Path) -> dict[str, int]:
+    return {str(p): p.stat().st_mtime_ns for p in (home / "parts").glob("*/[!_]*.parquet")}
+
+
+def test_from_dishes_to_a_leaderboard(culturescope: Cli, home: Path) -> None:
+    both = run(home, "-m", "fake-a", "-m", "fake-b")
+    planned = culturescope(*both, "--dry-run")
+    said = " ".join(planned.stderr.split())
+    assert "fake-a" in said
+    assert "left to score" in said
+    warehouse = Warehouse.open(home)
+    assert warehouse.query("SELECT count(*) AS n FROM run")["n"][0] == 0
+    assert not parts(home)
+
+    culturescope(*both)
+    board = warehouse.query("SELECT * FROM leaderboard_fmlama")
+    assert set(board["model"]) == {"fake-a", "fake-b", "null:common", "null:common-of-origin"}
+    assert set(board["country_mentioned"]) == {True, False}
+    assert board.height == 4 * 2
+    whole = ("map", "ci_low", "ci_high", "map_sd", "null_map", "map_gain", "mws", "map_cv", "coverage")
+    assert board.select(whole).null_count().sum_horizontal()[0] == 0
+    assert set(board["coverage"]) == {1.0}
+    assert warehouse.query("SELECT count(*) AS n FROM prediction")["n"][0] > 0
+    n = warehouse.query(
+        "SELECT count(DISTINCT (template, prompt)) AS n FROM candidate_score WHERE model = 'fake-a'"
+    )
+    assert n["n"][0] == N_DISHES * N_TEMPLATES
+    assert run_checks(warehouse)["n_violations"].sum() == 0
+
+    before = parts(home)
+    again = culturescope(*both)
+    assert "nothing to do" in again.stderr
+    assert parts(home) == before
+
+    # Data alone goes to standard output.
+    lines = list(csv.DictReader(io.StringIO(culturescope("leaderboard", "fmlama", "-f", "csv").stdout)))
+    rows = json.loads(culturescope("leaderboard", "fmlama", "-f", "json").stdout)
+    assert len(lines) == len(rows) == 8
+    stored = {(r["model"], r["country_mentioned"]): r["map"] for r in board.to_dicts()}
+    assert {(r["model"], r["country_mentioned"]): r["map"] for r in rows} == stored
+    assert sorted(float(line["map"]) for line in lines) == pytest.approx(sorted(stored.values()))
+    table = culturescope("leaderboard", "fmlama").stdout
+    assert "mAP ± sd" in table
+    assert "null:common-of-origin" in table
+
+
+def test_refresh_scores_again_and_the_judge_is_asked_once(culturescope: Cli, home: Path) -> None:
+    arguments = run(home, "-m", "fake-a", "--judge", "fake-b", "--origins", "Italy,Mexico")
+    culturescope(*arguments)
+    warehouse = Warehouse.open(home)
+    scores, numbers = warehouse.query(SCORED), warehouse.query(NUMBERS)
+    responses = warehouse.query("SELECT part, item, text FROM response ORDER BY ALL")
+    board = warehouse.query("SELECT model, country_mentioned, mes, null_mes FROM leaderboard_fmlama")
+    judged = board.filter(~pl.col("country_mentioned"))  # the first condition
+    assert judged["mes"].is_between(0, 1).all()
+    assert judged.filter(model="fake-a")["null_mes"].null_count() == 0
+    assert responses.height > 0
+    last = warehouse.query("SELECT max(written_at) AS t FROM part_unit")["t"][0]
+
+    culturescope(*arguments, "--refresh")
+    assert warehouse.query(SCORED).equals(scores)
+    assert warehouse.query(NUMBERS).equals(numbers)
+    assert warehouse.query("SELECT part, item, text FROM response ORDER BY ALL").equals(responses)
+    oldest = "SELECT min(written_at) AS t FROM part_unit WHERE kind = 'candidate_score'"
+    assert warehouse.query(oldest)["t"][0] > last
+    assert run_checks(warehouse)["n_violations"].sum() == 0
+
+
+def test_killed_runs_lose_and_duplicate_nothing(culturescope: Cli, home: Path, prefect_api: str) -> None:
+    arguments = run(home, "-m", "slow")
+    scores = home / "parts" / "candidate_score"
+    seen = 0
+    for _ in range(2):
+        process = subprocess.Popen(
+            command(*arguments), env=environment(home, prefect_api),
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        deadline = time.monotonic() + 60
+        while len(list(scores.glob("[!_]*.parquet"))) <= seen and time.monotonic() < deadline:
+            time.sleep(0.005)  # so that the kill comes soon after a part appears, registered or not
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        seen = len(list(scores.glob("[!_]*.parquet")))
+        assert 0 < seen < N_TEMPLATES
+        Warehouse.open(home).query("SELECT count(*) FROM candidate_score")  # readable at any moment
+    culturescope(*arguments)
+    warehouse = Warehouse.open(home)
+    assert warehouse.query(DUPLICATES).is_empty()
+    answered = warehouse.query("SELECT count(DISTINCT (template, prompt)) AS n FROM candidate_score")
+    assert answered["n"][0] == N_DISHES * N_TEMPLATES
+    assert len(list(scores.glob("[!_]*.parquet"))) == N_TEMPLATES
+    assert run_checks(warehouse)["n_violations"].sum() == 0
+    assert warehouse.query("SELECT * FROM leaderboard_fmlama WHERE model = 'slow'").height == 2
+
+
+def test_what_goes_wrong_is_one_clear_error_and_leaves_the_rest(culturescope: Cli, home: Path) -> None:
+    (home / "engines" / "gone.toml").write_text(f'model = "{home / "nowhere"}"\n')
+    failed = culturescope(*run(home, "-m", "gone", "-m", "fake-a", "--origins", "Italy"), check=False)
+    assert failed.returncode == 1
+    assert "gone" in failed.stderr
+    assert "Traceback" not in failed.stderr
+    warehouse = Warehouse.open(home)
+    board = warehouse.query("SELECT DISTINCT model FROM leaderboard_fmlama WHERE NOT is_null")
+    assert board["model"].to_list() == ["fake-a"]
+    n_runs = warehouse.query("SELECT count(*) AS n FROM run")["n"][0]
+    for wrong, message in (
+        (("--origins", "Itly"), "near: Italy"),
+        (("--languages", "zh"), "no dish of these origins for zh: the shipped set is English only"),
+        (("--dish-set", "fmalma"), "there is no dish set 'fmalma'"),
+        (("--mention-country", "maybe"), "mention_country"),
+    ):
+        failed = culturescope(*run(home, "-m", "fake-a", *wrong), check=False)
+        assert failed.returncode == 1
+        assert message in " ".join(failed.stderr.split())
+        assert "Traceback" not in failed.stderr
+    assert warehouse.query("SELECT count(*) AS n FROM run")["n"][0] == n_runs

@@ -1,0 +1,135 @@
+"""The ingest flow through the command line, against real servers and files."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from tests.conftest import command, environment
+from tests.ingest.rows import attempts, dishes, items
+from tests.scrapers.wikidata.servers import Asked, misbehaving, oxigraph
+from warehouse import Warehouse, run_checks
+
+pytestmark = pytest.mark.slow
+
+Cli = Callable[..., "subprocess.CompletedProcess[str]"]
+TURTLE = Path(__file__).parents[1] / "scrapers" / "wikidata" / "dishes.ttl"
+CONTACT = "someone@example.org"
+
+
+def write_dishes(file: Path, language: str, *names: str) -> None:
+    """A file as FmLAMA is published."""
+    lines = [
+        {"url": f"http://www.wikidata.org/entity/Q{number}", "origin": "Peru", "lang": language,
+         "sub_label": name, "obj_label": ["fish", "lime"]}
+        for number, name in enumerate(names, start=1)
+    ]  # fmt: skip
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_from_wikidata_to_a_plan(culturescope: Cli, home: Path) -> None:
+    with oxigraph(TURTLE.read_bytes()) as url:
+        live = ("--live", "--endpoint", url, "--contact", CONTACT, "--minimum", "1", "--language", "en,ko")
+        done = culturescope("ingest", "--source", "wikidata", *live)
+    warehouse = Warehouse.open(home)
+    (row,) = attempts(warehouse)
+    assert (row["status"], row["url"], row["message"]) == ("replaced", url, None)
+    assert row["n_pages"] >= 5
+    assert row["bytes"] > 1000
+    rows = dishes(warehouse, "wikidata")
+    assert {r["language"] for r in rows} == {"en", "ko"}
+    assert row["n_kept"] == len({r["url"] for r in rows})
+    assert f"{row['n_kept']}" in done.stdout
+    # Each of the 33 dishes is kept or dropped for one reason.
+    dropped = json.loads(row["dropped"])
+    reasons = {
+        "no_origin", "origin_not_a_current_country", "several_origins", "no_ingredient", "unknown_value",
+        "no_label",
+    }  # fmt: skip
+    assert sum(n for reason, n in dropped.items() if reason in reasons) + row["n_kept"] == 33
+    assert all(dropped[reason] > 0 for reason in reasons)
+    in_view = "SELECT count(*) FROM fmlama_dish WHERE dish_set = 'wikidata'"
+    assert warehouse.query(in_view).item() == len(rows)
+    assert run_checks(warehouse)["n_violations"].sum() == 0
+    assert CONTACT.encode() not in warehouse.path.read_bytes()
+    plan = culturescope(
+        "run", "fmlama", "-m", "fake-a", "--dish-set", "wikidata", "--languages", "en", "--dry-run"
+    )
+    assert "wikidata" in plan.stderr + plan.stdout
+
+
+def test_files_and_a_broken_line(culturescope: Cli, home: Path, tmp_path: Path) -> None:
+    english, chinese = tmp_path / "en.jsonl", tmp_path / "zh.jsonl"
+    write_dishes(english, "en", "ceviche", "tiradito")
+    write_dishes(chinese, "zh", "酸橘汁腌鱼", "秘鲁生鱼片")
+    files = ("--source", "fmlama", "--file", str(english), "--file", str(chinese))
+    culturescope("ingest", *files)
+    warehouse = Warehouse.open(home)
+    before = dishes(warehouse, "fmlama")
+    assert [(r["language"], r["name"]) for r in before] == [
+        ("en", "ceviche"), ("zh", "酸橘汁腌鱼"), ("en", "tiradito"), ("zh", "秘鲁生鱼片"),
+    ]  # fmt: skip
+    chinese.write_text(chinese.read_text() + '\n{"url": 1}\n')
+    failed = culturescope("ingest", *files, check=False)
+    assert failed.returncode == 1
+    assert f"{chinese}, line 4, field url" in " ".join(failed.stderr.split())
+    assert "Traceback" not in failed.stderr + failed.stdout
+    assert dishes(warehouse, "fmlama") == before
+    assert [row["status"] for row in attempts(warehouse)] == ["replaced", "failed"]
+    assert f"{chinese}, line 4" in attempts(warehouse)[1]["message"]
+    assert run_checks(warehouse)["n_violations"].sum() == 0
+
+
+def test_nobody_is_asked_without_a_contact_and_other_sources_go_on(
+    culturescope: Cli, home: Path, tmp_path: Path
+) -> None:
+    warehouse = Warehouse.open(home)
+    before = items(warehouse, "currencies"), items(warehouse, "religions")
+    failed = culturescope("ingest", "--live", "--contact", "Jane <jane@example.org>", check=False)
+    assert failed.returncode == 1
+    assert failed.stderr.count("with --contact, or set CULTURESCOPE_CONTACT") == 3
+    assert "Traceback" not in failed.stderr + failed.stdout
+    assert (items(warehouse, "currencies"), items(warehouse, "religions")) == before
+    assert {(row["source"], row["status"]) for row in attempts(warehouse)} == {
+        ("wikipedia-currencies", "failed"), ("wikipedia-religions", "failed"), ("wikidata", "failed"),
+    }  # fmt: skip
+    assert b"jane@example.org" not in warehouse.path.read_bytes()
+
+
+def test_a_killed_ingest_leaves_what_was_there(
+    culturescope: Cli, home: Path, tmp_path: Path, prefect_api: str
+) -> None:
+    arrived, stopping = Event(), Event()
+
+    def silent(asked: Asked) -> None:
+        arrived.set()
+        stopping.wait()
+
+    warehouse = Warehouse.open(home)
+    published = warehouse.path.read_bytes()
+    with misbehaving() as server:
+        server.scripts = [silent]
+        live = ("--live", "--endpoint", server.url, "--contact", CONTACT)
+        process = subprocess.Popen(
+            command("ingest", "--source", "wikidata", *live),
+            env=environment(home, prefect_api), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        try:
+            assert arrived.wait(120)
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+        finally:
+            process.kill()
+            stopping.set()
+    assert warehouse.path.read_bytes() == published
+    file = tmp_path / "en.jsonl"
+    write_dishes(file, "en", "ceviche")
+    culturescope("ingest", "--source", "fmlama", "--file", str(file))  # no lock is left behind
+    assert [row["source"] for row in attempts(warehouse)] == ["fmlama"]

@@ -1,0 +1,58 @@
+"""A warehouse of the test's own, and an engine that counts what it is asked."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.engines import load
+from tasks.engines.fake import FakeEngine
+from tasks.engines.protocols import Generation, Message, Sampling
+from tasks.engines.specs import EngineSpec
+from warehouse import Warehouse
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home as first opened: copying it is quicker than loading the reference each time."""
+    home = tmp_path_factory.mktemp("template") / "home"
+    Warehouse.open(home)
+    return home
+
+
+@pytest.fixture
+def warehouse(template: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
+    """The warehouse that steps open, in a home with the fake models."""
+    shutil.copytree(template, home, dirs_exist_ok=True)
+    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    return Warehouse.open()
+
+
+@pytest.fixture
+def spec() -> EngineSpec:
+    return EngineSpec(name="judge", kind="fake", model="judge")
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[list[str]]]:
+    """What the fake engine is asked from here on: the last message of every conversation, call by call."""
+    calls: list[list[str]] = []
+    answer = FakeEngine.generate
+
+    def generate(
+        self: FakeEngine,
+        conversations: Sequence[Sequence[Message]],
+        sampling: Sampling,
+        schema: Mapping[str, Any] | None = None,
+    ) -> list[Generation]:
+        calls.append([c[-1]["content"] for c in conversations])
+        return answer(self, conversations, sampling, schema)
+
+    monkeypatch.setattr(FakeEngine, "generate", generate)
+    load.unload()
+    yield calls
+    load.unload()

@@ -1,0 +1,61 @@
+"""A warehouse of one's own, a real server with hand-made pages, and sessions that may reach it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from scrapers.http import PoliteSession
+from scrapers.wikipedia import fetch
+from tasks.ingest import steps
+from tests.scrapers.hand_made import PAGES
+from tests.scrapers.misbehaving_server import MisbehavingServer, Reply, running
+from warehouse import Warehouse
+
+CURRENCIES, RELIGIONS = "/currencies", "/religions"
+Serve = Callable[..., None]
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home as first opened, to be copied."""
+    home = tmp_path_factory.mktemp("template") / "home"
+    Warehouse.open(home)
+    return home
+
+
+@pytest.fixture
+def warehouse(template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
+    """The warehouse that the ingest works on."""
+    shutil.copytree(template, tmp_path / "home")
+    for name in [name for name in os.environ if name.startswith("CULTURESCOPE_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("CULTURESCOPE_HOME", str(tmp_path / "home"))
+    return Warehouse.open(tmp_path / "home")
+
+
+@pytest.fixture
+def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[MisbehavingServer]:
+    """A server that stands for Wikipedia. Sessions may reach it, make no pause and do not retry."""
+    polite = partial(PoliteSession, pause_s=0, allow_private=True, retries=0)
+    monkeypatch.setattr(steps, "PoliteSession", polite)
+    with running() as server:
+        monkeypatch.setattr(fetch, "CURRENCIES_URL", server.url(CURRENCIES))
+        monkeypatch.setattr(fetch, "RELIGIONS_URL", server.url(RELIGIONS))
+        yield server
+
+
+@pytest.fixture
+def serve(web: MisbehavingServer) -> Serve:
+    """Let the server answer with hand-made pages from now on, by name without ".html"."""
+
+    def answer(**pages: str) -> None:
+        for path, name in pages.items():
+            web.replies[f"/{path}"] = [Reply(body=(PAGES / f"{name}.html").read_bytes())]
+
+    return answer

@@ -1,0 +1,136 @@
+"""The flow in this process, under a real Prefect server: who is tried again, what is written down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deployments.server import pointed_at
+from flows.ingest import ingest
+from scrapers.model import ScrapeError
+from tasks.ingest import steps
+from tasks.ingest.params import IngestParams
+from tests.ingest.conftest import CURRENCIES, RELIGIONS, Serve
+from tests.ingest.rows import attempts, items
+from tests.scrapers.hand_made import PAGES
+from tests.scrapers.misbehaving_server import MisbehavingServer, Reply
+from tests.scrapers.wikidata.servers import misbehaving, reply
+from warehouse import Warehouse, run_checks
+
+pytestmark = pytest.mark.slow
+
+Run = Callable[..., dict[str, str]]
+GOOD = Reply(body=(PAGES / "religions_ranges.html").read_bytes())
+BUSY = Reply(503)
+
+
+@pytest.fixture
+def run(
+    prefect_api: str, warehouse: Warehouse, web: MisbehavingServer, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Run]:
+    """Run the flow; Prefect tries again at once."""
+    monkeypatch.setattr(steps, "refresh", steps.refresh.with_options(retry_delay_seconds=0))
+
+    def flow(*sources: str, **given: Any) -> dict[str, str]:
+        own = {"sources": sources, "contact": "me@example.org", "minimum": 1}
+        return ingest(IngestParams.model_validate(own | given))
+
+    with pointed_at(prefect_api):
+        yield flow
+
+
+def test_one_source_fails_and_the_others_are_refreshed(
+    run: Run, warehouse: Warehouse, web: MisbehavingServer, serve: Serve
+) -> None:
+    serve(currencies="currencies_changed_layout", religions="religions_ranges")
+    before = items(warehouse, "currencies")
+    with pytest.raises(ScrapeError) as caught:
+        run("wikipedia-currencies", "wikipedia-religions")
+    assert str(caught.value).startswith("wikipedia-currencies: ")
+    assert "layout has probably changed; it has: Country, Money, ISO code" in str(caught.value)
+    assert "religions" not in str(caught.value)
+    assert items(warehouse, "currencies") == before
+    assert len(items(warehouse, "religions")) == 5
+    failed, replaced = attempts(warehouse)
+    assert (failed["status"], failed["n_kept"], failed["sha256"]) == ("failed", None, None)
+    assert "layout has probably changed" in failed["message"]
+    assert (replaced["status"], replaced["message"]) == ("replaced", None)
+    assert len(web.asked(CURRENCIES)) == 1  # the same page would come again
+    assert run_checks(warehouse)["n_violations"].sum() == 0
+    assert run("wikipedia-religions") == {"wikipedia-religions": "unchanged"}
+
+
+@pytest.mark.parametrize(
+    ("replies", "n_asked", "status"),
+    [
+        ([BUSY, GOOD], 2, "replaced"),
+        ([BUSY, Reply(manner="reset"), GOOD], 3, "replaced"),
+        ([BUSY, BUSY, BUSY, GOOD], 3, "failed"),  # tried twice more and no further
+        ([BUSY, Reply(404), GOOD], 2, "failed"),
+        ([Reply(404), GOOD], 1, "failed"),
+        ([Reply(403), GOOD], 1, "failed"),
+        ([Reply(429, headers={"Retry-After": "9"}), GOOD], 2, "replaced"),
+        ([Reply(429, headers={"Retry-After": "11"}), GOOD], 1, "failed"),  # over RETRY_AFTER_S
+    ],
+)
+def test_only_what_may_pass_is_tried_again(
+    run: Run, warehouse: Warehouse, web: MisbehavingServer, replies: list[Reply], n_asked: int, status: str
+) -> None:
+    web.replies[RELIGIONS] = replies
+    before = items(warehouse, "religions")
+    if status == "replaced":
+        assert run("wikipedia-religions") == {"wikipedia-religions": "replaced"}
+    else:
+        with pytest.raises(ScrapeError, match="answers with status"):
+            run("wikipedia-religions")
+        assert items(warehouse, "religions") == before
+    assert len(web.asked(RELIGIONS)) == n_asked
+    assert [row["status"] for row in attempts(warehouse)] == [status]  # one row, however many tries
+
+
+def test_a_refused_harvest_is_one_row_and_not_asked_for_again(
+    run: Run, warehouse: Warehouse, web: MisbehavingServer, serve: Serve
+) -> None:
+    serve(religions="religions_ranges")
+    with pytest.raises(ScrapeError, match=r"^wikipedia-religions: 5 items, at least 6 are expected"):
+        run("wikipedia-religions", minimum=6)
+    assert len(web.asked(RELIGIONS)) == 1
+    (row,) = attempts(warehouse)
+    assert (row["status"], row["n_kept"], row["n_pages"]) == ("refused", 5, 1)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"endpoint": "ftp://nowhere.example"}, {"languages": ["English!"]}],
+    ids=["endpoint", "language"],
+)
+def test_a_parameter_that_only_the_source_can_judge(
+    run: Run, warehouse: Warehouse, serve: Serve, given: dict[str, Any]
+) -> None:
+    serve(religions="religions_ranges")
+    with pytest.raises(ScrapeError, match=r"wikidata: .*(http or https address|not language tags)"):
+        run("wikidata", "wikipedia-religions", **given)
+    assert [row["status"] for row in attempts(warehouse)] == ["failed", "replaced"]
+
+
+def test_keys_in_addresses_are_neither_kept_nor_said(
+    run: Run, warehouse: Warehouse, web: MisbehavingServer, tmp_path: Path
+) -> None:
+    web.replies["/export?key=sesame"] = [
+        Reply(body=b'[{"name": "Ceviche", "country": "Peru"}]', headers={"ETag": '"one"'})
+    ]
+    assert run("tasteatlas", files=[web.url("/export?key=sesame")]) == {"tasteatlas": "replaced"}
+    with misbehaving() as endpoint, pytest.raises(ScrapeError, match="403") as caught:
+        endpoint.scripts = [reply(403)]
+        run("wikidata", endpoint=f"{endpoint.url}?key=sesame")
+    assert "sesame" not in str(caught.value)
+    assert [row["url"] for row in attempts(warehouse)] == [web.url("/export?..."), ""]
+    for query in ("SELECT * FROM ingest", "SELECT * FROM item_list"):
+        assert "sesame" not in str(warehouse.query(query).to_dicts())
+    kept = [file for file in warehouse.home.rglob("*") if file.is_file()]
+    assert any("cache" in file.parts for file in kept)
+    assert not any(b"sesame" in file.read_bytes() for file in kept)
+    assert not any(b"me@example.org" in file.read_bytes() for file in kept)

@@ -1,0 +1,205 @@
+"""One source, from a real server into a real warehouse, without Prefect around it."""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime
+from hashlib import sha256
+from itertools import count
+from typing import Any
+
+import pytest
+
+from scrapers.http import PoliteSession
+from scrapers.model import ScrapeError, TransientError
+from tasks.ingest import steps
+from tasks.ingest.params import IngestParams
+from tests.ingest.conftest import CURRENCIES, RELIGIONS, Serve
+from tests.ingest.rows import attempts, items
+from tests.scrapers.hand_made import PAGES
+from tests.scrapers.misbehaving_server import MisbehavingServer, Reply
+from warehouse import Item, Warehouse, replace_item_list, run_checks
+
+TICKS = count()
+
+
+def refresh(source: str, **given: Any) -> str:
+    """The task's own work, each time at another time."""
+    params = IngestParams.model_validate(
+        {"sources": [source], "contact": "me@example.org", "minimum": 1} | given
+    )
+    started_at = datetime.fromtimestamp(1_790_000_000 + next(TICKS), UTC)
+    return steps.refresh.fn(source, params, started_at)
+
+
+def test_a_list_is_replaced_and_what_it_was_read_from_is_written_down(
+    warehouse: Warehouse, web: MisbehavingServer, serve: Serve
+) -> None:
+    serve(currencies="currencies_shared")
+    assert refresh("wikipedia-currencies") == "replaced"
+    franc, dollar = "West African CFA franc", "United States dollar"
+    found = {row["item"]: row for row in items(warehouse, "currencies")}
+    assert set(found) == {franc, dollar}
+    assert (found[franc]["code"], found[franc]["countries"]) == ("XOF", ["BJ", "CI", "TG"])
+    page = (PAGES / "currencies_shared.html").read_bytes()
+    (row,) = attempts(warehouse)
+    assert row | {"started_at": None, "finished_at": None} == {
+        "source": "wikipedia-currencies",
+        "started_at": None,
+        "finished_at": None,
+        "status": "replaced",
+        "url": web.url(CURRENCIES),
+        "n_pages": 1,
+        "bytes": len(page),
+        "sha256": sha256(page).hexdigest(),
+        "n_kept": 2,
+        "dropped": '{"unknown_country": 1}',  # Guam
+        "message": None,
+    }
+    origin = warehouse.query("SELECT source FROM item_list WHERE item_list = 'currencies' AND is_current")
+    assert origin.item() == f"wikipedia-currencies 2026-09-21 {web.url(CURRENCIES)}"
+    assert run_checks(warehouse)["n_violations"].sum() == 0
+
+
+def test_items_without_countries_keep_those_that_were_known(warehouse: Warehouse, serve: Serve) -> None:
+    before = {row["item"]: row["countries"] for row in items(warehouse, "religions")}
+    serve(religions="religions_ranges", currencies="currencies_no_iso_code")
+    refresh("wikipedia-religions")
+    after = {row["item"]: row["countries"] for row in items(warehouse, "religions")}
+    assert set(after) == {"Christianity", "Islam", "Jainism", "Taoism", "Tenrikyo"}
+    assert after["Tenrikyo"] == ["JP"]
+    assert after == {name: before.get(name, []) for name in after}
+    # The source's own countries win over the known ones.
+    known = [Item("Brazilian real", countries=("PT",)), Item("Alderney pound", countries=("GB",))]
+    replace_item_list(warehouse, "currencies", known, "a test")
+    refresh("wikipedia-currencies")
+    assert {row["item"]: row["countries"] for row in items(warehouse, "currencies")} == {
+        "Alderney pound": ["GB"],
+        "Brazilian real": ["BR"],
+    }
+
+
+def test_the_same_bytes_are_left_alone_until_something_else_replaced_them(
+    warehouse: Warehouse, serve: Serve
+) -> None:
+    serve(religions="religions_ranges")
+    assert refresh("wikipedia-religions") == "replaced"
+    stamp = "SELECT loaded_at FROM item_list WHERE item_list = 'religions' AND is_current"
+    loaded_at = warehouse.query(stamp).item()
+    assert refresh("wikipedia-religions") == "unchanged"
+    assert warehouse.query(stamp).item() == loaded_at
+    replace_item_list(warehouse, "religions", [Item("Discordianism")], "a test")
+    assert refresh("wikipedia-religions") == "replaced"
+    assert len(items(warehouse, "religions")) == 5
+    assert [row["status"] for row in attempts(warehouse)] == ["replaced", "unchanged", "replaced"]
+
+
+def test_a_page_that_has_not_changed_comes_from_the_cache(
+    warehouse: Warehouse, web: MisbehavingServer
+) -> None:
+    body = (PAGES / "religions_ranges.html").read_bytes()
+    web.replies[RELIGIONS] = [Reply(body=body, headers={"ETag": '"one"'})]
+    assert [refresh("wikipedia-religions") for _ in range(2)] == ["replaced", "unchanged"]
+    first, second = web.asked(RELIGIONS)
+    assert ("If-None-Match" in first.headers, second.headers["If-None-Match"]) == (False, '"one"')
+    assert [row["bytes"] for row in attempts(warehouse)] == [len(body)] * 2
+
+
+@pytest.mark.parametrize(
+    ("page", "given", "message"),
+    [
+        ("religions_ranges", {"minimum": None}, "5 items, at least 10 are expected"),
+        ("religions_ranges", {"minimum": 6}, "5 items, at least 6 are expected"),
+        ("religions_category", {}, "1 items, 5 the last time: 80% fewer, at most 20% are accepted"),
+    ],
+)
+def test_a_harvest_that_looks_wrong_is_refused(
+    warehouse: Warehouse, serve: Serve, page: str, given: dict[str, Any], message: str
+) -> None:
+    serve(religions="religions_ranges")
+    refresh("wikipedia-religions")
+    before = items(warehouse, "religions")
+    serve(religions=page)
+    with pytest.raises(steps.Refused, match=message):
+        refresh("wikipedia-religions", **given)
+    assert items(warehouse, "religions") == before
+    row = attempts(warehouse)[-1]
+    assert (row["status"], row["n_kept"]) == ("refused", 5 if page == "religions_ranges" else 1)
+    assert message in row["message"]
+    assert "--m" in row["message"]  # what to do
+
+
+def test_shrinkage_can_be_accepted_and_a_refusal_is_no_new_measure(
+    warehouse: Warehouse, serve: Serve
+) -> None:
+    serve(religions="religions_ranges")
+    refresh("wikipedia-religions")
+    serve(religions="religions_category")
+    for _ in range(2):  # the refused attempt's own count must not become what the next is held against
+        with pytest.raises(steps.Refused, match="5 the last time"):
+            refresh("wikipedia-religions")
+    assert refresh("wikipedia-religions", max_shrinkage=0.8) == "replaced"
+    assert [row["item"] for row in items(warehouse, "religions")] == ["Hinduism"]
+    assert refresh("wikipedia-religions") == "unchanged"
+    assert run_checks(warehouse)["n_violations"].sum() == 0
+
+
+@pytest.mark.parametrize(
+    ("page", "message"),
+    [
+        ("currencies_changed_layout", "layout has probably changed; it has: Country, Money, ISO code"),
+        ("currencies_empty_table", "not one item was found"),
+        ("currencies_truncated", "ends in the middle"),
+    ],
+)
+def test_a_changed_page_fails_and_nothing_is_replaced(
+    warehouse: Warehouse, serve: Serve, page: str, message: str
+) -> None:
+    serve(currencies=page)
+    before = items(warehouse, "currencies")
+    with pytest.raises(ScrapeError, match=message):
+        refresh("wikipedia-currencies")
+    assert items(warehouse, "currencies") == before
+
+
+@pytest.mark.parametrize("contact", [None, "", "Jane Doe", "Jane <jane@example.org>"])
+def test_without_a_contact_nobody_is_asked(
+    warehouse: Warehouse, web: MisbehavingServer, contact: str | None
+) -> None:
+    for source in ("wikipedia-currencies", "wikidata"):
+        with pytest.raises(ScrapeError, match="--contact, or set CULTURESCOPE_CONTACT") as caught:
+            refresh(source, contact=contact, endpoint=web.url("/sparql"))
+        # The message is written down, and who it would name has not agreed to that.
+        assert "jane" not in str(caught.value).lower()
+    assert web.requests == []
+
+
+def test_the_contact_comes_from_the_environment_too(
+    warehouse: Warehouse, web: MisbehavingServer, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(religions="religions_ranges")
+    monkeypatch.setenv(steps.CONTACT, "of-the-environment@example.org")
+    refresh("wikipedia-religions", contact=None)
+    agents = {seen.headers["User-Agent"] for seen in web.requests}
+    assert all("of-the-environment@example.org" in agent for agent in agents)
+    assert b"of-the-environment@example.org" not in warehouse.path.read_bytes()
+
+
+def test_a_source_of_the_network_takes_no_files(warehouse: Warehouse, web: MisbehavingServer) -> None:
+    with pytest.raises(ScrapeError, match="leave out --file"):
+        refresh("wikipedia-currencies", files=["page.html"])
+    assert web.requests == []
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "169.254.169.254", "10.0.0.1"])
+def test_nothing_private_can_be_reached(
+    warehouse: Warehouse, web: MisbehavingServer, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    monkeypatch.setattr(steps, "PoliteSession", PoliteSession)  # as users have it
+    monkeypatch.setattr(steps, "get_run_logger", logging.getLogger)  # its notice, outside of a run
+    before = items(warehouse, "dishes")
+    with pytest.raises(ScrapeError, match="not public: refused") as caught:
+        refresh("tasteatlas", files=[web.url("/export.json", host=host)])
+    assert not isinstance(caught.value, TransientError)
+    assert web.requests == []
+    assert items(warehouse, "dishes") == before
