@@ -120,10 +120,10 @@ def models_list(form: As = Format.table) -> None:
         home = Warehouse.open().home
         rows = []
         for spec in catalogue(home / "engines").values():
-            packaged = embedded.EMBEDDED.get(spec.name)
-            ready = "on first use"
-            if packaged and embedded.status(spec.name, home / "models").ready:
-                ready = "yes"
+            name = spec.model.removeprefix(embedded.PREFIX)
+            packaged = embedded.EMBEDDED.get(name) if name != spec.model else None
+            is_ready = packaged is not None and embedded.status(name, home / "models").ready
+            ready = "yes" if is_ready else "on first use"
             licence = packaged.licence if packaged else ""
             rows.append(
                 {"name": spec.name, "kind": spec.kind, "model": spec.model, "dtype": spec.dtype}

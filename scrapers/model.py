@@ -57,7 +57,7 @@ class ListItem:
 
 @dataclass(frozen=True)
 class Parsed:
-    """What a source yielded: items in code-point order, each text once, and how many were left out and why."""
+    """What a source yielded: items in code-point order, each text once; how many were left out and why."""
 
     items: tuple[ListItem, ...]
     dropped: Mapping[str, int] = field(default_factory=dict)

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from deployments.evaluations import EVALUATIONS
 from deployments.server import free_port
 from tests.conftest import command, environment
 from warehouse import Warehouse
@@ -43,7 +44,8 @@ def test_a_scheduled_run_starts_and_ctrl_c_stops_everything(home: Path) -> None:
     )  # fmt: skip
     try:
         names = wait_for(lambda: _deployments(api), process)
-        assert names == {"smoke", "demo", "full", "weekly"}
+        of_each = ("smoke", "demo", "full", "weekly")
+        assert names == {f"{e}/{name}" for e in EVALUATIONS for name in of_each} | {"ingest/live"}
         assert '<div id="app"' in httpx.get(f"http://127.0.0.1:{port}/").text
         finished = wait_for(lambda: _runs(api, "COMPLETED"), process)
         assert finished[0]["auto_scheduled"]
@@ -59,8 +61,11 @@ def test_a_scheduled_run_starts_and_ctrl_c_stops_everything(home: Path) -> None:
 
 
 def _deployments(api: str) -> set[str]:
+    """Flow and deployment, once all are there: ingest is the last."""
+    flows = {f["id"]: f["name"] for f in httpx.post(f"{api}/flows/filter", json={}).json()}
     found = httpx.post(f"{api}/deployments/filter", json={}).json()
-    return {d["name"] for d in found} if len(found) == 4 else set()
+    names = {f"{flows[d['flow_id']]}/{d['name']}" for d in found if d["flow_id"] in flows}
+    return names if "ingest/live" in names else set()
 
 
 def _runs(api: str, state: str) -> list[dict[str, Any]]:

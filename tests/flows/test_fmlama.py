@@ -21,11 +21,9 @@ from warehouse import Warehouse, run_checks
 pytestmark = pytest.mark.slow
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
-WORDS = "4 2\nsalt 1 0\nrice 0 1\nflour 0.6 0.8\negg 0.8 0.6\n"
-N_DISHES, N_TEMPLATES = (
-    12,
-    4,
-)  # smoke: four dishes of three origins, two wordings with and without the country
+INGREDIENTS = "SELECT DISTINCT unnest(ingredients) AS name FROM fmlama_dish ORDER BY name"
+# Smoke: four dishes of three origins, two wordings with and without the country.
+N_DISHES, N_TEMPLATES = 12, 4
 SCORED = "SELECT model, template, prompt, candidate, logprob, n_tokens FROM candidate_score ORDER BY ALL"
 NUMBERS = "SELECT * EXCLUDE (run_id) FROM metric_value ORDER BY ALL"
 DUPLICATES = """
@@ -37,7 +35,11 @@ GROUP BY ALL HAVING count(*) > 1
 def run(home: Path, *more: str) -> tuple[str, ...]:
     """Arguments of a small run; word vectors from a file, so that no model is loaded for mWS."""
     words = home / "words.vec"
-    words.write_text(WORDS)
+    if not words.exists():
+        names = Warehouse.open(home).query(INGREDIENTS)["name"]
+        known = sorted({word for name in names for word in name.split()})
+        vectors = [f"{word} {1 + number % 7} {number % 5}" for number, word in enumerate(known)]
+        words.write_text("\n".join([f"{len(known)} 2", *vectors]) + "\n")
     return ("run", "fmlama", "--profile", "smoke", "--word-vectors", str(words), *more)
 
 
@@ -140,8 +142,7 @@ def test_what_goes_wrong_is_one_clear_error_and_leaves_the_rest(culturescope: Cl
     (home / "engines" / "gone.toml").write_text(f'model = "{home / "nowhere"}"\n')
     failed = culturescope(*run(home, "-m", "gone", "-m", "fake-a", "--origins", "Italy"), check=False)
     assert failed.returncode == 1
-    assert "gone" in failed.stderr
-    assert "Traceback" not in failed.stderr
+    assert "error: gone:" in failed.stderr
     warehouse = Warehouse.open(home)
     board = warehouse.query("SELECT DISTINCT model FROM leaderboard_fmlama WHERE NOT is_null")
     assert board["model"].to_list() == ["fake-a"]

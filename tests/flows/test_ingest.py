@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Callable
@@ -47,22 +48,22 @@ def test_from_wikidata_to_a_plan(culturescope: Cli, home: Path) -> None:
     assert {r["language"] for r in rows} == {"en", "ko"}
     assert row["n_kept"] == len({r["url"] for r in rows})
     assert f"{row['n_kept']}" in done.stdout
-    # Each of the 33 dishes is kept or dropped for one reason.
+    # Each of the 33 dishes and their 3 classes is kept or dropped for one reason.
     dropped = json.loads(row["dropped"])
     reasons = {
         "no_origin", "origin_not_a_current_country", "several_origins", "no_ingredient", "unknown_value",
         "no_label",
     }  # fmt: skip
-    assert sum(n for reason, n in dropped.items() if reason in reasons) + row["n_kept"] == 33
+    assert sum(n for reason, n in dropped.items() if reason in reasons) + row["n_kept"] == 36
     assert all(dropped[reason] > 0 for reason in reasons)
     in_view = "SELECT count(*) FROM fmlama_dish WHERE dish_set = 'wikidata'"
     assert warehouse.query(in_view).item() == len(rows)
     assert run_checks(warehouse)["n_violations"].sum() == 0
     assert CONTACT.encode() not in warehouse.path.read_bytes()
-    plan = culturescope(
-        "run", "fmlama", "-m", "fake-a", "--dish-set", "wikidata", "--languages", "en", "--dry-run"
-    )
-    assert "wikidata" in plan.stderr + plan.stdout
+    asked = ("--dish-set", "wikidata", "--languages", "en", "--profile", "full", "--dry-run")
+    plan = culturescope("run", "fmlama", "-m", "fake-a", *asked)
+    n_english = sum(r["language"] == "en" for r in rows)
+    assert re.search(rf"fake-a .*│ {n_english} +│", plan.stdout), plan.stdout
 
 
 def test_files_and_a_broken_line(culturescope: Cli, home: Path, tmp_path: Path) -> None:

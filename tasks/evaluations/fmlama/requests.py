@@ -73,12 +73,11 @@ class Probe:
 
 @dataclass(frozen=True)
 class Study:
-    """All that is asked, independent of the model."""
+    """All that is asked, independent of the model. ``judged_by`` identifies the judge's engine and rubric."""
 
     params: FmlamaParams
     probes: tuple[Probe, ...]
     judged_by: str | None = None
-    """Identifies the judge's engine and rubric."""
 
     def config_hash(self) -> str:
         """Identifies what may be compared across models."""

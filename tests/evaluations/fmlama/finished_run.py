@@ -50,7 +50,7 @@ def params(home: Path, **more: Any) -> FmlamaParams:
     chosen = {
         "models": ["fake-a", "fake-b"], "dish_set": "tiny", "languages": ["en", "zh"], "variants": [1, 2],
         "code_switching": True, "word_vectors": str(home / "words.vec"), "bootstrap": 20,
-        "judge": "fake-b", "judged_dishes_per_origin": 1, "dishes_per_part": 4,
+        "judge": "fake-b", "judged_dishes_per_origin": 1,
     }  # fmt: skip
     return FmlamaParams(**chosen | more)
 

@@ -71,8 +71,8 @@ def test_nothing_is_done_twice(finished: Finished) -> None:
     assert len(asked) == n_asked
     assert warehouse.query("SELECT * EXCLUDE (run_id) FROM metric_value ORDER BY ALL").equals(before)
     # Other parts, the same answers; and refresh asks the candidates again, not the judge.
-    again = steps.build(params(warehouse.home, refresh=True, dishes_per_part=2))
-    assert scored(again, ("fake-a",)) == 6 * 2 * 3
+    again = steps.build(params(warehouse.home, refresh=True, dishes_per_part=3))
+    assert scored(again, ("fake-a",)) == 6 * 2 * 2  # five sentences in parts of three
     assert len(asked) == n_asked
     assert warehouse.query("SELECT * EXCLUDE (run_id) FROM metric_value ORDER BY ALL").equals(before)
     assert run_checks(warehouse)["n_violations"].sum() == 0

@@ -1,0 +1,122 @@
+"""``culturescope ingest`` in this process: refusals before anybody is asked, files of every kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from deployments import cli_ingest
+from deployments.cli import app
+from deployments.server import pointed_at
+from tasks.ingest.params import NAMES
+from tests.ingest.rows import attempts, items
+from warehouse import Warehouse
+
+runner = CliRunner()
+
+
+@pytest.fixture(autouse=True)
+def warehouse(home: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
+    """The warehouse of this test. This process keeps the Prefect settings that it has."""
+    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    monkeypatch.delenv(cli_ingest.CONTACT, raising=False)
+    monkeypatch.setattr(cli_ingest, "configure", lambda home, verbose: None)
+    return Warehouse.open(home)
+
+
+@pytest.fixture
+def prefect(prefect_api: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The tests' own Prefect server is the one that the command finds."""
+    monkeypatch.setattr(cli_ingest, "connect", lambda home: prefect_api)
+    with pointed_at(prefect_api):
+        yield
+
+
+def ingest(*arguments: str) -> Result:
+    return runner.invoke(app, ["ingest", *arguments])
+
+
+def test_the_names_are_those_of_the_flow() -> None:
+    assert cli_ingest.NAMES == NAMES
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("-s", "wikidata"), "wikidata would be asked over the network: add --live, and your --contact"),
+        (("-s", "tasteatlas", "--file", "https://foods.example/export"), "tasteatlas would be asked"),
+        (("-s", "fmlama", "-s", "wvs", "--file", "a.csv"), "files belong to one source"),
+        (("--live", "--file", "a.csv"), "files belong to one source"),
+        (("-s", "wikipedia", "--live"), "'wikipedia-currencies', 'wikipedia-religions'"),
+        (("--live", "--minimum", "0"), "minimum: Input should be greater than or equal to 1"),
+        (("--live", "--max-shrinkage", "1.5"), "max_shrinkage: Input should be less than or equal to 1"),
+    ],
+)
+def test_wrong_options_are_one_clear_error_before_anything_starts(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str
+) -> None:
+    def started(home: Path) -> str:
+        raise AssertionError("Prefect was started")
+
+    monkeypatch.setattr(cli_ingest, "connect", started)
+    result = ingest(*arguments)
+    assert result.exit_code == 1
+    assert isinstance(result.exception, SystemExit)
+    assert message in " ".join(result.stderr.split())
+    assert attempts(warehouse) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("source", "text", "item_list", "kept"),
+    [
+        ("worldcuisines", "Name,Countries\nCeviche,Peru\nceviche,Chile\n,Peru\n", "dishes", ["Ceviche"]),
+        (
+            "wvs",
+            "language,country\nQuechua,Peru\nAymara,Bolivia\n,Peru\n",
+            "languages",
+            ["Aymara", "Quechua"],
+        ),
+        (
+            "tasteatlas",
+            '{"items": [{"name": "Ceviche"}, {"name": "Pho"}, {}]}',
+            "dishes",
+            ["Ceviche", "Pho"],
+        ),
+    ],
+)
+@pytest.mark.usefixtures("prefect")
+def test_a_file_becomes_a_list_and_the_integrity_checks_hold(
+    warehouse: Warehouse, tmp_path: Path, source: str, text: str, item_list: str, kept: list[str]
+) -> None:
+    file = tmp_path / f"{source}.txt"
+    file.write_text(text)
+    result = ingest("--source", source, "--file", str(file), "--minimum", "1")
+    assert result.exit_code == 0, result.output
+    assert [row["item"] for row in items(warehouse, item_list)] == kept
+    (row,) = attempts(warehouse)
+    assert (row["status"], row["url"], row["bytes"]) == ("replaced", str(file), len(text))
+    assert "integrity checks" in result.stderr
+    assert ("notice" in result.stderr) == (source == "tasteatlas")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("prefect")
+def test_a_file_that_is_missing_or_another_changes_nothing(warehouse: Warehouse, tmp_path: Path) -> None:
+    before = items(warehouse, "languages")
+    page = tmp_path / "page.html"
+    page.write_text("<html>")
+    for arguments, message in (
+        ((), "give the survey's CSV file"),
+        (("--file", str(tmp_path / "gone.csv")), "gone.csv: cannot be read (No such file or directory)"),
+        (("--file", str(page)), "wvs: the file has no column 'language' or 'Q272'; it has '<html>'"),
+    ):
+        result = ingest("--source", "wvs", *arguments)
+        assert result.exit_code == 1
+        assert isinstance(result.exception, SystemExit)
+        assert message in " ".join(result.stderr.split())
+    assert items(warehouse, "languages") == before
+    assert [row["status"] for row in attempts(warehouse)] == ["failed"] * 3
