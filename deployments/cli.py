@@ -8,10 +8,11 @@ from typing import Annotated
 
 import typer
 
-from deployments import cli_judge, cli_run
-from deployments.cli_common import EMBEDDED, As, Config, Models, Verbose, errors, split
+from deployments import cli_judge, cli_leaderboard
+from deployments.cli_common import As, Config, Models, Verbose, errors, split
 from deployments.cli_ingest import CONTACT, NAMES, refresh
 from deployments.display import Format, err, show
+from deployments.evaluations import evaluations
 from deployments.server import configure
 from warehouse import Warehouse
 
@@ -21,11 +22,13 @@ app = typer.Typer(
     help="How well do language models know the world's cultures? All state lives under `CULTURESCOPE_HOME`.",
 )
 models_app = typer.Typer(no_args_is_help=True, help="List the known models, prepare the embedded ones.")
-leaderboard_app = typer.Typer(no_args_is_help=True, help="Print a leaderboard.")
-app.add_typer(cli_run.app, name="run")
+run_app = typer.Typer(no_args_is_help=True, help="Run an evaluation; only what is missing is done.")
+for name, evaluation in evaluations().items():
+    run_app.command(name)(evaluation.command)
+app.add_typer(run_app, name="run")
 app.add_typer(models_app, name="models")
 app.add_typer(cli_judge.app, name="judge")
-app.add_typer(leaderboard_app, name="leaderboard")
+app.add_typer(cli_leaderboard.app, name="leaderboard")
 
 
 @app.command()
@@ -144,40 +147,11 @@ def models_prepare(
 
     with errors():
         home = Warehouse.open().home
-        for name in names or EMBEDDED:
+        for name in names or embedded.EMBEDDED:
             with err.status(f"{name}: preparing") as status:
                 folder = embedded.prepare(name, home / "models", lambda s, n=name: status.update(f"{n}: {s}"))  # type: ignore[misc]
             err.print(f"[green]ready[/] {name}: {folder}")
             err.print(f"        {embedded.EMBEDDED[name].notice}", style="dim")
-
-
-@leaderboard_app.command("spectral")
-def leaderboard_spectral(
-    form: As = Format.table,
-    config: Config = None,
-) -> None:
-    """Macro-F1 against people's categories, with interval, null baseline and the null models' own rows.
-
-    Example: `culturescope leaderboard spectral --format csv`
-    """
-    from deployments.leaderboards import spectral_leaderboard
-
-    with errors():
-        frame, title = spectral_leaderboard(Warehouse.open(), config, form is Format.table)
-        show(frame, form, title)
-
-
-@leaderboard_app.command("fmlama")
-def leaderboard_fmlama(form: As = Format.table, config: Config = None) -> None:
-    """Mean average precision by language and with or without the country, beside chance and baselines.
-
-    Example: `culturescope leaderboard fmlama --format json`
-    """
-    from deployments.leaderboards import fmlama_leaderboard
-
-    with errors():
-        frame, title = fmlama_leaderboard(Warehouse.open(), config, form is Format.table)
-        show(frame, form, title)
 
 
 @app.command()
@@ -200,11 +174,10 @@ def sql(
 @app.command()
 def report(
     evaluation: Annotated[
-        str | None, typer.Argument(help="spectral or fmlama; default: that of the newest finished run")
+        str | None,
+        typer.Argument(help=f"{', '.join(evaluations())}; default: that of the newest run"),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="default: report.html or report-fmlama.html at home")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="default: report-….html at home")] = None,
     config: Config = None,
 ) -> None:
     """Write a self-contained HTML page: leaderboard, figures, error analysis, how the numbers are made.
@@ -238,7 +211,7 @@ def serve(
     with errors():
         warehouse = Warehouse.open()
         configure(warehouse.home)
-        serve_until_interrupted(warehouse.home, model or EMBEDDED, profile, cron, port)
+        serve_until_interrupted(warehouse.home, model, profile, cron, port)
 
 
 def _report_checks(found: object) -> None:

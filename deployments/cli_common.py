@@ -16,8 +16,6 @@ from scrapers.model import ScrapeError
 from tasks.engines.protocols import EngineError
 from warehouse import WarehouseError
 
-EMBEDDED = ["smollm2-135m", "gemma3-270m"]
-
 Models = Annotated[
     list[str] | None,
     typer.Option("--model", "-m", help="catalogue name, Hugging Face id or folder; repeat it"),

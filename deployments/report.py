@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
-from deployments import report_fmlama, report_spectral
-from tasks.report import render
-from tasks.report.fmlama_page import render_fmlama
+from deployments.evaluations import Page, evaluations
 from warehouse import Warehouse, WarehouseError
 from warehouse.storage import written_whole
 
@@ -21,27 +17,13 @@ LIMIT 1
 """
 
 
-@dataclass(frozen=True)
-class Page:
-    """The report of one evaluation: the file's usual name, and how the page of a configuration is made."""
-
-    file: str
-    make: Callable[[Warehouse, str | None], str]
-
-
-PAGES: Mapping[str, Page] = {
-    "spectral": Page("report.html", lambda w, config: render(report_spectral.read_data(w, config))),
-    "fmlama": Page("report-fmlama.html", lambda w, config: render_fmlama(report_fmlama.read_data(w, config))),
-}
-
-
 def newest_evaluation(warehouse: Warehouse, config_hash: str | None = None) -> str:
     """The evaluation of the newest finished run, or of the newest one with a configuration.
 
     Raises:
         WarehouseError: there is no such run.
     """
-    found = warehouse.query(_NEWEST, [list(PAGES), config_hash])
+    found = warehouse.query(_NEWEST, [list(evaluations()), config_hash])
     if found.height:
         return str(found["evaluation"][0])
     if config_hash is not None:
@@ -49,7 +31,7 @@ def newest_evaluation(warehouse: Warehouse, config_hash: str | None = None) -> s
             f"no finished run has the configuration {config_hash!r}; "
             f'culturescope sql "FROM latest_run" lists those that there are'
         )
-    commands = " or ".join(f"culturescope run {name} --profile smoke" for name in PAGES)
+    commands = " or ".join(f"culturescope run {name} --profile smoke" for name in evaluations())
     raise WarehouseError(f"{warehouse.path} has no finished run to report on. Start one first: {commands}")
 
 
@@ -78,6 +60,7 @@ def write_report(
 
 
 def _page(evaluation: str) -> Page:
-    if evaluation not in PAGES:
-        raise WarehouseError(f"there is no report of {evaluation!r}; there are: {', '.join(PAGES)}")
-    return PAGES[evaluation]
+    known = evaluations()
+    if evaluation not in known:
+        raise WarehouseError(f"there is no report of {evaluation!r}; there are: {', '.join(known)}")
+    return known[evaluation].page

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from deployments import profiles
 from deployments.cli_ingest import CONTACT
 from deployments.display import err
-from deployments.evaluations import EVALUATIONS
+from deployments.evaluations import evaluations
 from deployments.server import HOST, pointed_at, started
 
 if TYPE_CHECKING:
     from prefect.deployments.runner import RunnerDeployment
 
 
-def serve_until_interrupted(home: Path, models: list[str], profile: str, cron: str, port: int) -> None:
+def serve_until_interrupted(home: Path, models: list[str] | None, profile: str, cron: str, port: int) -> None:
     """Serve until Ctrl-C or SIGTERM. Flow runs under way stop, and go on from there when restarted."""
     with started(home, port, announce=True) as url, pointed_at(url):
         from prefect import serve
@@ -34,16 +34,19 @@ def serve_until_interrupted(home: Path, models: list[str], profile: str, cron: s
     err.print("stopped")
 
 
-def deployments(models: list[str], profile: str, cron: str) -> list[RunnerDeployment]:
-    """Of every evaluation one a profile, for the UI, and one that refreshes weekly; and the ingest flow."""
+def deployments(models: list[str] | None, profile: str, cron: str) -> list[RunnerDeployment]:
+    """Of every evaluation one a profile, for the UI, and one that refreshes weekly; and the ingest flow.
+
+    models: None: each evaluation's own.
+    """
     made = []
-    for evaluation, chosen in EVALUATIONS.items():
-        flow = chosen.flow()
+    for evaluation, chosen in evaluations().items():
+        flow, asked = chosen.flow(), {"models": models or list(chosen.models)}
         for name in profiles.names():
             text = f"{chosen.title}, profile {name}. Any parameter can be edited."
-            made.append(_deployment(flow, name, profiles.load(name, evaluation) | {"models": models}, text))
+            made.append(_deployment(flow, name, profiles.load(name, evaluation) | asked, text))
         text = f"Scheduled re-evaluation, profile {profile}: everything is scored again."
-        parameters = profiles.load(profile, evaluation) | {"models": models, "refresh": True}
+        parameters = profiles.load(profile, evaluation) | asked | {"refresh": True}
         made.append(_deployment(flow, "weekly", parameters, text, cron))
     from flows.ingest import ingest
 

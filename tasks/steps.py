@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+from typing import Protocol
 
 import polars as pl
+from filelock import FileLock
 from prefect import get_run_logger, task
+from prefect.artifacts import create_table_artifact
 from prefect.cache_policies import NO_CACHE
+from pydantic import BaseModel
+from threadpoolctl import threadpool_limits
 
 from tasks.engines.specs import EngineSpec, load_spec
 from warehouse import (
@@ -15,12 +22,33 @@ from warehouse import (
     adopt_parts,
     register_parts,
     registration,
+    save_run,
+    save_run_requests,
     verify_parts,
     write_part,
 )
+from warehouse import Run as RunRow
 
 Run = tuple[str, str]
 """(run_id, model)"""
+
+COHORT = """
+SELECT model, run_id FROM run WHERE config_hash = ? AND status = 'finished' AND NOT is_null
+QUALIFY row_number() OVER (PARTITION BY model ORDER BY finished_at DESC) = 1
+"""
+
+
+class Study(Protocol):
+    """What is asked, independent of the model."""
+
+    @property
+    def params(self) -> BaseModel:
+        """The typed knobs; they have a ``profile``."""
+        ...
+
+    def config_hash(self) -> str:
+        """Identifies what may be compared across models."""
+        ...
 
 
 @task(cache_policy=NO_CACHE, name="adopt parts of interrupted runs")
@@ -65,3 +93,65 @@ def set_corrupt_aside(error: CorruptPart) -> None:
     raise CorruptPart(
         f"{error}\nSet aside: {parts}. Run the same command again: only these are scored anew."
     ) from error
+
+
+def save(
+    evaluation: str,
+    study: Study,
+    run: Run,
+    spec: EngineSpec | None,
+    requests: pl.DataFrame | None = None,
+    rule: str = "none",
+    item_lists: Mapping[str, str] | None = None,
+) -> None:
+    """Write down what a run is going to measure, before it does.
+
+    Args:
+        spec: the engine; None for a null model.
+        requests: request_hash, domain and question of what it will ask.
+        rule: how prompt and answer meet (boundary rule).
+        item_lists: name -> hash of what is asked about.
+    """
+    row = RunRow(
+        run_id=run[0],
+        evaluation=evaluation,
+        model=run[1],
+        is_null=spec is None,
+        profile=str(study.params.model_dump()["profile"]),
+        config_hash=study.config_hash(),
+        engine_hash=spec.hash() if spec else "null",
+        params=study.params.model_dump(exclude={"models", "refresh"}),
+        engine=spec.model_dump(exclude={"base_url", "api_key_env"}) if spec else {},
+        item_lists=item_lists or {},
+        boundary_rule=rule,
+        code_version=version("culturescope"),
+    )
+    with Warehouse.open().write() as connection:
+        save_run(connection, row)
+        if requests is not None:
+            save_run_requests(connection, run[0], requests)
+
+
+@contextmanager
+def cohort(config_hash: str, scored: Sequence[Run]) -> Iterator[dict[str, str]]:
+    """model -> run_id of all models with answers under a configuration: just scored, or finished before.
+
+    Holds a lock, because numbers that compare models must not be made by two flows that leave each other
+    out, and keeps numpy to one thread.
+    """
+    warehouse = Warehouse.open()
+    with FileLock(warehouse.home / "locks" / f"metrics-{config_hash}.lock"), threadpool_limits(1):
+        finished = dict(warehouse.query(COHORT, [config_hash]).rows())
+        yield dict(sorted((finished | {model: run for run, model in scored}).items()))
+
+
+def show_leaderboard(evaluation: str, config_hash: str, table: pl.DataFrame) -> None:
+    """Attach the leaderboard to the flow run, for the Prefect UI."""
+    create_table_artifact(
+        key=f"leaderboard-{evaluation}",
+        table=[
+            {k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()}
+            for row in table.to_dicts()
+        ],
+        description=f"leaderboard_{evaluation}, configuration {config_hash}",
+    )

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from bs4 import BeautifulSoup, Tag
 
-from deployments.report_fmlama import read_data
+from deployments.evaluations.fmlama.report import read_data
 from tasks.report.fmlama_bars import stars
 from tasks.report.fmlama_data import FmlamaData
 from tasks.report.fmlama_page import percent, render_fmlama
@@ -355,7 +355,7 @@ def test_pages_of_the_two_evaluations_do_not_mix(warehouse: Warehouse, tmp_path:
     assert CONFIG in path.read_text(encoding="utf-8")
     with pytest.raises(WarehouseError, match="culturescope run spectral --profile smoke"):
         write_report(warehouse, tmp_path / "none.html")
-    with pytest.raises(WarehouseError, match="no report of 'cure'; there are: spectral, fmlama"):
+    with pytest.raises(WarehouseError, match="no report of 'cure'; there are: fmlama, spectral"):
         usual_file("cure")
     with pytest.raises(WarehouseError, match="FROM latest_run"):
         newest_evaluation(warehouse, "unknown")

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from bs4 import BeautifulSoup
 
+from deployments.evaluations.spectral.report import read_data
 from deployments.report import write_report
-from deployments.report_spectral import read_data
 from warehouse import (
     Run,
     Warehouse,

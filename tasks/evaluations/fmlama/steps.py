@@ -6,18 +6,18 @@ while a model works.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from importlib.metadata import version
 
 import numpy as np
 import polars as pl
 from prefect import task
-from prefect.artifacts import create_table_artifact
 from prefect.cache_policies import NO_CACHE
 from threadpoolctl import threadpool_limits
 
 from tasks import progress
+from tasks import steps as shared
 from tasks.engines import load
 from tasks.engines.embedders import load_embedder
 from tasks.engines.prompting import candidate_rule
@@ -33,15 +33,12 @@ from tasks.evaluations.fmlama.templates import Template
 from tasks.identity import digest
 from tasks.metrics.similarity import cosine_matrix
 from tasks.steps import Run, store_part
-from warehouse import Run as RunRow
 from warehouse import (
     Warehouse,
     finish_run,
     missing_units,
     read_answers,
     save_metrics,
-    save_run,
-    save_run_requests,
 )
 
 SCORES, PREDICTIONS = "candidate_score", "prediction"
@@ -99,8 +96,6 @@ def plan(study: Study, spec: EngineSpec) -> list[Unit]:
 def start_run(study: Study, spec: EngineSpec) -> Run:
     """Write down what is going to be measured, before anything is."""
     run = (run_id(study, spec), spec.name)
-    engine = spec.model_dump(exclude={"base_url", "api_key_env"})
-    _save_run(study, run, spec.hash(), engine, candidate_rule(spec.kind))
     requests = pl.DataFrame(
         [
             (request_hash(p, t, spec.hash(), candidate_rule(spec.kind)), p.condition.slug, t.template)
@@ -110,8 +105,8 @@ def start_run(study: Study, spec: EngineSpec) -> Run:
         schema={"request_hash": pl.String, "domain": pl.String, "question": pl.String},
         orient="row",
     )
-    with Warehouse.open().write() as connection:
-        save_run_requests(connection, run[0], requests)
+    rule = candidate_rule(spec.kind)
+    shared.save("fmlama", study, run, spec, requests, rule, _candidate_lists(study))
     return run
 
 
@@ -167,7 +162,7 @@ def score_metrics(study: Study, scored: Sequence[tuple[Run, EngineSpec]]) -> Non
     baselines = rows.best_baseline(list(nulls.values()))
     marks: Marks | None = None
     for run, found in nulls.items():
-        _save_run(study, run, "null", {}, "none", is_null=True)
+        shared.save("fmlama", study, run, None, item_lists=_candidate_lists(study))
         marks = _finish(study, run, found, baselines, marks) or marks
     for run, spec in scored:
         with threadpool_limits(1):
@@ -182,14 +177,7 @@ def show_leaderboard(config_hash: str) -> None:
     columns = "model, main_language, subject_language, country_mentioned, map, map_sd, ci_low, ci_high"
     wanted = [*columns.split(", "), "null_map", "map_gain", "mws", "map_cv"]
     table = Warehouse.open().query(LEADERBOARD, [config_hash]).select(wanted)
-    create_table_artifact(
-        key="leaderboard-fmlama",
-        table=[
-            {k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()}
-            for row in table.to_dicts()
-        ],
-        description=f"leaderboard_fmlama, configuration {config_hash}",
-    )
+    shared.show_leaderboard("fmlama", config_hash, table)
 
 
 def cosines(study: Study) -> dict[str, FloatArray | str]:
@@ -253,27 +241,6 @@ def _finish(
     return marks
 
 
-def _save_run(
-    study: Study,
-    run: Run,
-    engine_hash: str,
-    engine: Mapping[str, object],
-    rule: str,
-    is_null: bool = False,
-) -> None:
-    row = RunRow(
-        run_id=run[0],
-        evaluation="fmlama",
-        model=run[1],
-        is_null=is_null,
-        profile=study.params.profile,
-        config_hash=study.config_hash(),
-        engine_hash=engine_hash,
-        params=study.params.model_dump(exclude={"models", "refresh"}),
-        engine=engine,
-        item_lists={p.condition.slug: digest(p.candidates) for p in study.probes},
-        boundary_rule=rule,
-        code_version=version("culturescope"),
-    )
-    with Warehouse.open().write() as connection:
-        save_run(connection, row)
+def _candidate_lists(study: Study) -> dict[str, str]:
+    """condition -> hash of its candidates."""
+    return {p.condition.slug: digest(p.candidates) for p in study.probes}

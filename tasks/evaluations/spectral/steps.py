@@ -6,35 +6,30 @@ while a model works.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import partial
 from importlib.metadata import version
 
 import numpy as np
 import polars as pl
-from filelock import FileLock
 from prefect import task
-from prefect.artifacts import create_table_artifact
 from prefect.cache_policies import NO_CACHE
-from threadpoolctl import threadpool_limits
 
 from tasks import progress
+from tasks import steps as shared
 from tasks.engines import load, prompting
 from tasks.engines.specs import EngineSpec
 from tasks.evaluations.spectral import rows, scores
 from tasks.evaluations.spectral.params import SpectralParams
 from tasks.evaluations.spectral.requests import Question, Study, Unit, build_study, plan_units
 from tasks.identity import digest
-from tasks.steps import Run, store_part
-from warehouse import Run as RunRow
+from tasks.steps import Run, cohort, store_part
 from warehouse import (
     Warehouse,
     finish_run,
     missing_units,
     read_answers,
     save_metrics,
-    save_run,
-    save_run_requests,
 )
 
 LOGPROBS, SIMILARITY = "item_logprob", "country_similarity"
@@ -85,7 +80,7 @@ def plan(study: Study, spec: EngineSpec) -> list[Unit]:
 def start_run(study: Study, spec: EngineSpec) -> Run:
     """Write down what is going to be measured, before anything is."""
     run = (run_id(study, spec), spec.name)
-    _save_run(study, run, spec.hash(), spec.model_dump(exclude={"base_url", "api_key_env"}), False)
+    _save_run(study, run, spec)
     return run
 
 
@@ -123,24 +118,18 @@ def score_unit(study: Study, spec: EngineSpec, run: Run, unit: Unit, label: str,
 
 
 @task(cache_policy=NO_CACHE, name="score metrics")
-def score_metrics(study: Study, scored: Iterable[Run]) -> None:
+def score_metrics(study: Study, scored: Sequence[Run]) -> None:
     """Make the metric rows of every finished model of this configuration, and of the null models.
 
     All models, because categories are relative to medians over them. The lock keeps two flows of one
     configuration from each leaving the other out.
     """
-    warehouse, config = Warehouse.open(), study.config_hash()
-    with FileLock(warehouse.home / "locks" / f"metrics-{config}.lock"), threadpool_limits(1):
-        finished = warehouse.query(
-            "SELECT run_id, model FROM run WHERE config_hash = ? AND status = 'finished' AND NOT is_null "
-            "QUALIFY row_number() OVER (PARTITION BY model ORDER BY finished_at DESC) = 1",
-            [config],
-        )
-        runs = {model: run for run, model in finished.rows()} | {model: run for run, model in scored}
+    warehouse = Warehouse.open()
+    with cohort(study.config_hash(), scored) as runs:
         if not runs:
             return
         own, shuffled = {}, {}
-        for model, run in sorted(runs.items()):
+        for model, run in runs.items():
             engine_requests = _requests(warehouse, run)
             answers = partial(_answers, warehouse, study, engine_requests)
             own[model] = scores.score_model(study, answers)
@@ -162,14 +151,7 @@ def show_leaderboard(config_hash: str) -> None:
     """Attach the leaderboard to the flow run, for the Prefect UI."""
     columns = "model, macro_f1, ci_low, ci_high, null_macro_f1, rank_spearman, reference_mass, coverage"
     table = Warehouse.open().query(LEADERBOARD, [config_hash]).select(columns.split(", "))
-    create_table_artifact(
-        key="leaderboard-spectral",
-        table=[
-            {k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()}
-            for row in table.to_dicts()
-        ],
-        description=f"leaderboard_spectral, configuration {config_hash}",
-    )
+    shared.show_leaderboard("spectral", config_hash, table)
 
 
 def _answers(
@@ -231,7 +213,7 @@ def _save(
         m: digest([study.config_hash(), m, version("culturescope")]) for m in tables if m not in runs
     }
     for model, run in null_runs.items():
-        _save_run(study, (run, model), "null", {}, True)
+        _save_run(study, (run, model), None)
     with warehouse.write() as connection:
         for model, run in (runs | null_runs).items():
             frame = pl.DataFrame([m._asdict() for m in tables[model]], infer_schema_length=None)
@@ -239,30 +221,16 @@ def _save(
             finish_run(connection, run)
 
 
-def _save_run(study: Study, run: Run, engine_hash: str, engine: dict[str, object], is_null: bool) -> None:
-    requests = pl.DataFrame(
-        [
-            (study.request_hash(q, engine_hash, prompting.BOUNDARY_RULE), q.domain, q.question)
-            for q in study.questions
-        ],
-        schema={"request_hash": pl.String, "domain": pl.String, "question": pl.String},
-        orient="row",
-    )
-    row = RunRow(
-        run_id=run[0],
-        evaluation="spectral",
-        model=run[1],
-        is_null=is_null,
-        profile=study.params.profile,
-        config_hash=study.config_hash(),
-        engine_hash=engine_hash,
-        params=study.params.model_dump(exclude={"models", "refresh"}),
-        engine=engine,
-        item_lists={name: items.hash for name, items in study.lists.items()},
-        boundary_rule=prompting.BOUNDARY_RULE,
-        code_version=version("culturescope"),
-    )
-    with Warehouse.open().write() as connection:
-        save_run(connection, row)
-        if not is_null:
-            save_run_requests(connection, run[0], requests)
+def _save_run(study: Study, run: Run, spec: EngineSpec | None) -> None:
+    requests = None
+    if spec:
+        requests = pl.DataFrame(
+            [
+                (study.request_hash(q, spec.hash(), prompting.BOUNDARY_RULE), q.domain, q.question)
+                for q in study.questions
+            ],
+            schema={"request_hash": pl.String, "domain": pl.String, "question": pl.String},
+            orient="row",
+        )
+    lists = {name: items.hash for name, items in study.lists.items()}
+    shared.save("spectral", study, run, spec, requests, prompting.BOUNDARY_RULE, lists)

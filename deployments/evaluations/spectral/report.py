@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deployments.report_common import shared_frames
-from tasks.report import ReportData
+from tasks.report import ReportData, render
 from warehouse import Warehouse
 
 # Each is asked with the configuration as its one parameter, and fills the field of ReportData of its name.
@@ -86,3 +86,8 @@ def read_data(warehouse: Warehouse, config_hash: str | None = None) -> ReportDat
     chosen, shared = shared_frames(warehouse, "spectral", config_hash)
     own = {field: warehouse.query(sql, [chosen]) for field, sql in _FRAMES.items()}
     return ReportData(config_hash=chosen, **shared, **own)
+
+
+def page(warehouse: Warehouse, config_hash: str | None = None) -> str:
+    """The page of one configuration; see ``read_data``."""
+    return render(read_data(warehouse, config_hash))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from deployments.report_common import shared_frames
 from tasks.report.fmlama_data import FmlamaData
+from tasks.report.fmlama_page import render_fmlama
 from warehouse import Warehouse
 
 # Each is asked with the configuration as its one parameter, and fills the field of FmlamaData of its name.
@@ -74,3 +75,8 @@ def read_data(warehouse: Warehouse, config_hash: str | None = None) -> FmlamaDat
     chosen, shared = shared_frames(warehouse, "fmlama", config_hash)
     own = {field: warehouse.query(sql, [chosen]) for field, sql in _FRAMES.items()}
     return FmlamaData(config_hash=chosen, **shared, **own)
+
+
+def page(warehouse: Warehouse, config_hash: str | None = None) -> str:
+    """The page of one configuration; see ``read_data``."""
+    return render_fmlama(read_data(warehouse, config_hash))
