@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import gpu, metrics, orchestration, queries, scoring
+from benchmarks import (
+    gpu,
+    ingest_dishes,
+    metrics,
+    orchestration,
+    probing,
+    probing_metrics,
+    queries,
+    scoring,
+)
 from benchmarks.process import WorkerError, show
 from benchmarks.sizes import FULL, QUICK
 
 FIGURES = {
     "scoring": scoring.figure,
+    "probing": probing.figure,
     "metrics": metrics.figure,
+    "probing_metrics": probing_metrics.figure,
     "queries": queries.figure,
     "orchestration": orchestration.figure,
+    "ingest_dishes": ingest_dishes.figure,
     "gpu": gpu.figure,
 }
 

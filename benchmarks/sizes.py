@@ -13,6 +13,9 @@ class Sizes:
         repeats: timings of which the median is taken.
         dishes: items of the list that the packed trie scores; None: all.
         sample: items of the same list that slow peers score.
+        probe_templates: FmLAMA templates, half of them with the country.
+        sentences: sentences of each that the packed trie scores; slow peers score one.
+        candidates: in every sentence; of them ``compared`` for the comparison of scores.
         matrices, matrix_items: answers of one model, each 170 countries x matrix_items.
         resamples: of the countries, for the intervals.
         stored_items: items a question and country in the warehouse of the query timings.
@@ -23,6 +26,10 @@ class Sizes:
     repeats: int
     dishes: int | None
     sample: int
+    probe_templates: int
+    sentences: int
+    candidates: int
+    compared: int
     matrices: int
     matrix_items: int
     resamples: int
@@ -35,6 +42,10 @@ FULL = Sizes(
     repeats=3,
     dishes=None,
     sample=200,
+    probe_templates=2,
+    sentences=16,
+    candidates=873,
+    compared=100,
     matrices=27,
     matrix_items=3750,
     resamples=200,
@@ -46,6 +57,10 @@ QUICK = Sizes(
     repeats=1,
     dishes=300,
     sample=20,
+    probe_templates=2,
+    sentences=2,
+    candidates=20,
+    compared=20,
     matrices=2,
     matrix_items=200,
     resamples=20,

@@ -12,12 +12,17 @@ WORKERS = {
     "packed_trie": "scoring_engines",
     "lm_eval": "scoring_engines",
     "vllm": "scoring_engines",
+    "probe_packed_trie": "probing_engines",
+    "probe_lm_eval": "probing_engines",
+    "probe_vllm": "probing_engines",
     "score_questions": "metrics_work",
     "naive_bootstrap": "metrics_work",
+    "probing_metrics": "probing_metrics_work",
     "build_warehouse": "queries_work",
     "query": "queries_work",
     "polars_scan": "queries_work",
     "flow": "orchestration_work",
+    "ingest_dishes": "ingest_dishes_work",
     "llama_8b": "gpu_work",
 }
 """Function and the module that it is in."""

@@ -35,7 +35,7 @@ def allowed(path: Path) -> tuple[str, ...]:
     if rest[0] == "ingest":
         own = ("tasks.ingest", "tasks.progress", "scrapers")
         return (*own, "warehouse") if path.name == "steps.py" else own
-    if path.name == "steps.py" and rest[0] in ("steps.py", "generation"):
+    if path.name == "steps.py" and rest[0] in ("steps.py", "generation", "embedding"):
         return ("tasks", "warehouse")
     if rest[0] in ("metrics", "engines", "judging"):
         return (

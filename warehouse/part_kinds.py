@@ -20,11 +20,11 @@ EMPTY_PART = "_empty"
 class PartKind:
     """What the parts of one kind hold.
 
-    columns: name -> type, in file order, none of them empty but those of `nullable`. `part`, `request_hash` and `run_id` are
-    constant within a file: written as columns rather than as file metadata because SQL can join on them, any
-    Parquet writer keeps them, and run-length encoding makes them nearly free. They are what lets a part that
-    a killed run left behind be registered. unit: the column whose values a part answers. key: no two rows of
-    a part share it.
+    columns: name -> type, in file order, none of them empty but those of `nullable`. `part`, `request_hash`
+    and `run_id` are constant within a file: written as columns rather than as file metadata because SQL can
+    join on them, any Parquet writer keeps them, and run-length encoding makes them nearly free. They are what
+    lets a part that a killed run left behind be registered. unit: the column whose values a part answers.
+    key: no two rows of a part share it.
     """
 
     columns: Mapping[str, pl.DataType]
@@ -112,6 +112,49 @@ KINDS: Mapping[str, PartKind] = MappingProxyType(
             },
             unit="item",
             key=("item",),
+        ),
+        "embedding": PartKind(
+            columns={
+                **_PROVENANCE,
+                "text_hash": pl.String(),
+                "vector": pl.List(pl.Float32()),
+                "n_tokens": pl.Int32(),
+                "truncated": pl.Boolean(),
+            },
+            unit="text_hash",
+            key=("text_hash",),
+        ),
+        "worldwise_answer": PartKind(
+            columns={
+                **_PROVENANCE,
+                "condition": pl.String(),
+                "culture": pl.String(),
+                "scenario": pl.String(),
+                "repetition": pl.Int16(),
+                "framework": pl.String(),
+                "dimension": pl.String(),
+                "category": pl.String(),
+                "item": pl.String(),
+                "decision": pl.String(),
+                "value_1": pl.String(),
+                "value_2": pl.String(),
+                "value_3": pl.String(),
+                "explanation": pl.String(),
+                "score": pl.Float64(),
+                "target": pl.Float64(),
+                "alignment": pl.Float64(),
+                "words": pl.Int32(),
+                "truncated": pl.Boolean(),
+                "unscored_reason": pl.String(),
+            },
+            unit="condition",
+            key=("culture", "scenario", "repetition"),
+            nullable=frozenset(
+                {
+                    *("decision", "value_1", "value_2", "value_3", "explanation"),
+                    *("score", "target", "alignment", "words", "truncated", "unscored_reason"),
+                }
+            ),
         ),
         "verdict": PartKind(
             columns={

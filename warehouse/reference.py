@@ -25,6 +25,11 @@ __all__ = ["list_hash", "load_reference", "reference_state", "replace_item_list"
 
 _FOLDER = Path(__file__).resolve().parent / "reference"
 
+# A file a benchmark, all in one table.
+_REPLACE_BENCHMARK = (
+    "DELETE FROM cure_item WHERE benchmark IN (SELECT benchmark FROM incoming); "
+    "INSERT INTO cure_item BY NAME FROM incoming"
+)
 _LOAD_TABLE = {
     "countries.csv": "DELETE FROM country; INSERT INTO country BY NAME FROM incoming",
     "domains.csv": "DELETE FROM domain; INSERT INTO domain BY NAME FROM incoming",
@@ -33,6 +38,19 @@ _LOAD_TABLE = {
     "metrics.csv": "DELETE FROM metric; INSERT INTO metric BY NAME FROM incoming",
     "templates.csv": "DELETE FROM template; INSERT INTO template BY NAME FROM incoming",
     "origin_groups.csv": "DELETE FROM origin_group; INSERT INTO origin_group BY NAME FROM incoming",
+    "dimensions.csv": "DELETE FROM dimension; INSERT INTO dimension BY NAME FROM incoming",
+    "exemplars.csv": "DELETE FROM exemplar; INSERT INTO exemplar BY NAME FROM incoming",
+    "values.csv": "DELETE FROM guiding_value; INSERT INTO guiding_value BY NAME FROM incoming",
+    "scenarios.csv": "DELETE FROM scenario; INSERT INTO scenario BY NAME FROM incoming",
+    "culture_profiles.csv": "DELETE FROM culture_profile; INSERT INTO culture_profile BY NAME FROM incoming",
+    "stereotypes.csv": "DELETE FROM stereotype; INSERT INTO stereotype BY NAME FROM incoming",
+    "personas.csv": "DELETE FROM persona; INSERT INTO persona BY NAME FROM incoming",
+    "country_names.csv": "DELETE FROM country_name; INSERT INTO country_name BY NAME FROM incoming",
+    "cure_normad.csv": _REPLACE_BENCHMARK,
+    "cure_casa.csv": _REPLACE_BENCHMARK,
+    "cure_culturebank.csv": _REPLACE_BENCHMARK,
+    "cure_specnorm.csv": _REPLACE_BENCHMARK,
+    "specnorm_seeds.csv": "DELETE FROM specnorm_seed; INSERT INTO specnorm_seed BY NAME FROM incoming",
 }
 _TABLE = {
     "countries.csv": "country",
@@ -42,6 +60,19 @@ _TABLE = {
     "metrics.csv": "metric",
     "templates.csv": "template",
     "origin_groups.csv": "origin_group",
+    "dimensions.csv": "dimension",
+    "exemplars.csv": "exemplar",
+    "values.csv": "guiding_value",
+    "scenarios.csv": "scenario",
+    "culture_profiles.csv": "culture_profile",
+    "stereotypes.csv": "stereotype",
+    "personas.csv": "persona",
+    "country_names.csv": "country_name",
+    "cure_normad.csv": "cure_item",
+    "cure_casa.csv": "cure_item",
+    "cure_culturebank.csv": "cure_item",
+    "cure_specnorm.csv": "cure_item",
+    "specnorm_seeds.csv": "specnorm_seed",
 }
 _TEXTS = pl.List(pl.String())
 _ITEM_SCHEMA = pl.Schema(

@@ -33,7 +33,7 @@ class VecVectors:
 
     def __init__(self, path: Path) -> None:
         """Raises ``EngineError`` if there is no such file."""
-        self.name, self._path = _named(path), path
+        self.name, self._path = file_name(path), path
 
     def embed(self, texts: Sequence[str], progress: Progress | None = None) -> Embedded:
         """See ``Embedder``.
@@ -68,7 +68,7 @@ class BinVectors:
                 f"gensim is needed to read {path}: pip install 'culturescope[fasttext]', or use the .vec "
                 "file of the same vectors"
             ) from error
-        self.name = _named(path)
+        self.name = file_name(path)
         with path.open("rb") as file:
             if file.read(4) != MAGIC:
                 raise EngineError(f"{path} is not a fastText .bin file: it does not begin with its mark")
@@ -158,11 +158,12 @@ def _mean_of_words(
             means[row] = np.mean(own, axis=0, dtype=np.float64)
     if progress:
         progress(len(texts))
-    return Embedded(means, n_truncated=0)
+    n_words = np.array([len(text.split()) for text in texts], dtype=np.int64)
+    return Embedded(means, n_words, np.zeros(len(texts), dtype=np.bool_))
 
 
-def _named(path: Path) -> str:
-    """The file's name and the SHA-256 of its content."""
+def file_name(path: Path) -> str:
+    """The file's name and the SHA-256 of its content; ``EngineError`` if there is none."""
     if not path.is_file():
         raise EngineError(f"there is no word-vector file {path}; unpack it if it ends in .gz")
     with path.open("rb") as file:

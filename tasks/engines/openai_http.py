@@ -2,13 +2,25 @@
 
 Keys come from the environment alone. They are neither stored nor logged, and the default variable
 OPENAI_API_KEY is sent to OpenAI only: to send it elsewhere, a spec has to name it.
+
+A hosted model's spec, as a file ``$CULTURESCOPE_HOME/engines/<name>.toml``::
+
+    kind = "openai"
+    model = "some-model"
+    base_url = "https://llm.example.org/v1"
+    api_key_env = "EXAMPLE_KEY"
+    usd_per_million_input_tokens = 0.15
+    usd_per_million_output_tokens = 0.60
+    options = { max_concurrency = 8, requests_per_minute = 500 }
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, CancelledError, ThreadPoolExecutor, wait
+from threading import Event, Lock
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
@@ -30,6 +42,9 @@ class HttpOptions(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     max_concurrency: int = Field(default=8, ge=1, description="requests under way at once")
+    requests_per_minute: float | None = Field(
+        default=None, gt=0, description="requests begun a minute, evenly; retries come on top; None: no limit"
+    )
     timeout: float = Field(default=120.0, gt=0, description="seconds that one try of one request may take")
     max_retries: int = Field(
         default=5, ge=0, description="further tries after 408, 409, 429, 5xx and lost connections"
@@ -38,6 +53,24 @@ class HttpOptions(BaseModel):
         default="max_tokens", description="OpenAI's reasoning models want max_completion_tokens"
     )
     extra_body: dict[str, Any] = Field(default_factory=dict, description="further fields of every request")
+
+
+class Pace:
+    """Gives any number of threads their turns, at an even distance. Nothing is saved up for a burst."""
+
+    def __init__(self, per_minute: float | None, clock: Callable[[], float] = time.monotonic) -> None:
+        """The first turn is at once; with None, every one is."""
+        self._interval = 60.0 / per_minute if per_minute else 0.0
+        self._clock, self._lock = clock, Lock()
+        self._next = clock()
+
+    def wait(self, stopped: Event) -> bool:
+        """Sleep until it is this thread's turn; False if ``stopped`` came first."""
+        with self._lock:
+            now = self._clock()
+            turn = max(now, self._next)
+            self._next = turn + self._interval
+        return not stopped.wait(turn - now)
 
 
 class OpenAIGenerator:
@@ -57,6 +90,7 @@ class OpenAIGenerator:
             self.options = HttpOptions(**spec.options)
         except ValidationError as error:
             raise EngineError(f"engine {spec.name!r}, options: {error}") from error
+        self._pace = Pace(self.options.requests_per_minute)
         self._client = OpenAI(
             base_url=self.base_url,
             api_key=_key(spec, self.base_url),
@@ -76,11 +110,15 @@ class OpenAIGenerator:
         Raises:
             EngineError: the server cannot be reached or rejects a request; requests not yet sent are dropped.
         """
+        stopped = Event()
         with ThreadPoolExecutor(self.options.max_concurrency, thread_name_prefix="openai") as pool:
-            asked = [pool.submit(self._ask, list(c), sampling, schema) for c in conversations]
+            asked = [pool.submit(self._ask, list(c), sampling, schema, stopped) for c in conversations]
             try:
+                for answer in wait(asked, return_when=FIRST_EXCEPTION).done:
+                    answer.result()  # raises what failed first
                 return [answer.result() for answer in asked]
             finally:
+                stopped.set()
                 pool.shutdown(wait=False, cancel_futures=True)
 
     def close(self) -> None:
@@ -88,11 +126,17 @@ class OpenAIGenerator:
         self._client.close()
 
     def _ask(
-        self, conversation: list[Message], sampling: Sampling, schema: Mapping[str, Any] | None
+        self,
+        conversation: list[Message],
+        sampling: Sampling,
+        schema: Mapping[str, Any] | None,
+        stopped: Event,
     ) -> Generation:
-        """One request with the SDK's own retries and backoff."""
+        """One request in its turn, with the SDK's own retries and backoff."""
         import openai
 
+        if not self._pace.wait(stopped):
+            raise CancelledError
         request: dict[str, Any] = {
             "model": self.spec.model,
             "messages": [dict(m) for m in conversation],
@@ -136,8 +180,9 @@ class OpenAIGenerator:
                 )
             case openai.RateLimitError():
                 text = (
-                    f"{at} is over its limit {tried} (429: {error.message}): lower options.max_concurrency, "
-                    "check the account's quota, or run again later; stored answers are not asked again"
+                    f"{at} is over its limit {tried} (429: {error.message}): set options.requests_per_minute "
+                    "to what the account may send, lower options.max_concurrency, check the account's quota, "
+                    "or run again later; stored answers are not asked again"
                 )
             case openai.BadRequestError() | openai.UnprocessableEntityError():
                 text = (
@@ -189,5 +234,11 @@ def _generation(completion: ChatCompletion, seed: int) -> Generation:
         return Generation("", "content_filter", prompt, written, seed)
     choice = completion.choices[0]
     if choice.message.refusal:
-        return Generation(choice.message.refusal, "refusal", prompt, written, seed)
-    return Generation(choice.message.content or "", choice.finish_reason or "unknown", prompt, written, seed)
+        return Generation(_storable(choice.message.refusal), "refusal", prompt, written, seed)
+    text = _storable(choice.message.content or "")
+    return Generation(text, choice.finish_reason or "unknown", prompt, written, seed)
+
+
+def _storable(text: str) -> str:
+    """With "?" for halves of surrogate pairs: JSON can carry them, files in UTF-8 cannot."""
+    return text.encode("utf-8", "replace").decode("utf-8")

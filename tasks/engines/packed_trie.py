@@ -92,8 +92,15 @@ class PackedTrieScorer:
     def score_candidates(
         self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
     ) -> CandidateScores:
-        """See ``CandidateScorer.score_candidates``; scored are the tokens of ``prompting.fill``."""
-        return self._score(cloze.before, cloze.tail, prompting.fill(cloze, candidates), progress)
+        """See ``CandidateScorer.score_candidates``; scored are the tokens of ``prompting.fill``.
+
+        A candidate that the vocabulary cannot spell, so that the unknown token stands for it, is NaN.
+        """
+        rests = prompting.fill(cloze, candidates)
+        scores = self._score(cloze.before, cloze.tail, rests, progress)
+        unspelled = self._trie(cloze.tail, rests).items_with(self.tokenizer.unk_token_id)
+        scores.logprob[:, unspelled] = scores.probability[:, unspelled] = np.nan
+        return scores
 
     def close(self) -> None:
         """Give the model's memory back."""

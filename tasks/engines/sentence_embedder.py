@@ -8,11 +8,9 @@ ones. Use a multilingual model or fastText for these languages.
 
 from __future__ import annotations
 
-import hashlib
 import io
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stderr
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +24,6 @@ BATCH_TOKENS = 8192
 """Token positions per forward pass, which bounds the memory; padding counts."""
 TEXTS_AT_ONCE = 4096
 """Texts tokenised together to count their tokens."""
-MARKER = "modules.json"
-"""The file that every sentence-transformers model has."""
 
 
 class SentenceEmbedder:
@@ -77,7 +73,7 @@ class SentenceEmbedder:
             )
             if progress:
                 progress(len(batch))
-        return Embedded(vectors, int((lengths > self.limit).sum()))
+        return Embedded(vectors, lengths, lengths > self.limit)
 
     def _count_tokens(self, texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """[n] tokens that the model would read without a limit; [n] whether it knows any of the text's."""
@@ -92,45 +88,6 @@ class SentenceEmbedder:
                 lengths[row] = len(ids) + special + prompt
                 known[row] = any(i != unknown for i in ids)
         return lengths, known
-
-
-def from_folder(folder: Path) -> SentenceEmbedder:
-    """The model of a folder, named by the folder and a SHA-256 over the names and content of its files.
-
-    Raises:
-        EngineError: not a sentence-transformers model.
-    """
-    if not (folder / MARKER).is_file():
-        raise EngineError(
-            f"there is no {MARKER} in {folder}; give a folder that sentence-transformers saved, or {DEFAULT}"
-        )
-    digest = hashlib.sha256()
-    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
-        with path.open("rb") as file:
-            content = hashlib.file_digest(file, "sha256").hexdigest()
-        digest.update(f"{path.relative_to(folder).as_posix()}\0{content}\n".encode())
-    return SentenceEmbedder(f"{folder.resolve().name} sha256:{digest.hexdigest()}", str(folder))
-
-
-def from_hub(model: str, revision: str | None) -> SentenceEmbedder:
-    """The model of a Hugging Face id, pinned to the commit that the revision means now and named by it.
-
-    Raises:
-        EngineError: no such model or revision, or it is neither cached nor within reach.
-    """
-    from huggingface_hub import errors, hf_hub_download
-
-    try:
-        marker = hf_hub_download(model, MARKER, revision=revision)
-    except errors.RemoteEntryNotFoundError as error:
-        raise EngineError(f"{model!r} has no {MARKER}: not a sentence-transformers model") from error
-    except Exception as error:  # whatever the network and the HTTP library may raise
-        raise EngineError(
-            f"Hugging Face gives no {model!r} at revision {revision or 'main'!r} ({type(error).__name__}): "
-            f"check the spelling and the network, give a local folder, or use {DEFAULT}"
-        ) from error
-    commit = Path(marker).parent.name  # the cache is laid out as snapshots/<commit>/<file>
-    return SentenceEmbedder(f"{model}@{commit}", model, commit)
 
 
 def _batches(rows: NDArray[np.int64], lengths: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:

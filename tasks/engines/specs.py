@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from tasks.engines.protocols import EngineError
+from tasks.engines.protocols import EngineError, Generation
 
 CATALOGUE = Path(__file__).parent / "catalogue"
 
@@ -25,6 +26,7 @@ OPERATIONAL = {
     "max_concurrency",
     "max_num_seqs",
     "max_retries",
+    "requests_per_minute",
     "timeout",
 }
 """Options of any engine that change how fast an answer comes, never the answer."""
@@ -51,16 +53,40 @@ class EngineSpec(BaseModel):
     batch_tokens: int = Field(
         default=4096, ge=64, description="token positions per forward pass (bounds memory)"
     )
+    usd_per_million_input_tokens: float | None = Field(
+        default=None, ge=0, description="price of what is sent; both prices or neither"
+    )
+    usd_per_million_output_tokens: float | None = Field(default=None, ge=0, description="price of answers")
     options: dict[str, Any] = Field(default_factory=dict, description="passed to the engine as they are")
 
+    @model_validator(mode="after")
+    def _has_both_prices(self) -> Self:
+        if (self.usd_per_million_input_tokens is None) != (self.usd_per_million_output_tokens is None):
+            raise ValueError(
+                "give both usd_per_million_input_tokens and usd_per_million_output_tokens, or neither"
+            )
+        return self
+
     def identity(self) -> dict[str, Any]:
-        """The fields that determine a score; address, device, batch size and ``OPERATIONAL`` do not."""
+        """What determines a score: not address, price, device, batch size or ``OPERATIONAL`` options."""
         fields = self.model_dump(include={"kind", "model", "revision", "dtype", "prompt_style"})
         return fields | {"options": {k: v for k, v in self.options.items() if k not in OPERATIONAL}}
 
     def hash(self) -> str:
         """16 hex digits that name this engine in request hashes."""
         return hashlib.sha256(json.dumps(self.identity(), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def cost(spec: EngineSpec, generations: Sequence[Generation]) -> float | None:
+    """US dollars that these answers cost at the spec's prices; None if it has none.
+
+    Answers alone: a failed try that the provider counts is not known here.
+    """
+    if spec.usd_per_million_input_tokens is None or spec.usd_per_million_output_tokens is None:
+        return None
+    sent = sum(g.prompt_tokens for g in generations) * spec.usd_per_million_input_tokens
+    written = sum(g.completion_tokens for g in generations) * spec.usd_per_million_output_tokens
+    return (sent + written) / 1e6
 
 
 def load_spec(name: str, user_folder: Path | None = None) -> EngineSpec:

@@ -65,6 +65,10 @@ class TokenTrie:
         """[..., n_edges] values of single tokens -> [..., t] sums over each item's tokens."""
         return np.add.reduceat(edge_value[..., self.item_edges], self.item_start, axis=-1)
 
+    def items_with(self, token: int | None) -> NDArray[np.bool_]:
+        """[t] whether a token is among an item's."""
+        return np.logical_or.reduceat((self.edge_token == token)[self.item_edges], self.item_start)
+
     def chunks(self, budget: int) -> Iterator[tuple[IntArray, int]]:
         """Cut the internal nodes into runs of at most ``budget`` nodes that can be scored one by one.
 

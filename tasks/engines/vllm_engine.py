@@ -61,7 +61,8 @@ class VllmEngine:
         self._guard = process_guard.start()
         try:
             self.tokenizer = AutoTokenizer.from_pretrained(folder, revision=spec.revision)
-            self._llm = llm_class(model=folder, **_arguments(spec, on_cpu))
+            context = _context(folder, spec)
+            self._llm = llm_class(model=folder, **_arguments(spec, on_cpu, context))
         except Exception as error:  # vLLM raises whatever its core process died of
             self.close()
             raise EngineError(
@@ -184,7 +185,7 @@ class VllmEngine:
 def _import_vllm(spec: EngineSpec) -> tuple[Callable[..., Any], bool]:
     """The LLM class and whether this build of vLLM runs on the CPU."""
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
-    os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # warnings are one a weight where dtypes differ
     try:
         from vllm import LLM
         from vllm.platforms import current_platform
@@ -211,8 +212,8 @@ def _import_vllm(spec: EngineSpec) -> tuple[Callable[..., Any], bool]:
     return LLM, on_cpu
 
 
-def _arguments(spec: EngineSpec, on_cpu: bool) -> dict[str, Any]:
-    """Arguments of vllm.LLM: our defaults under the spec's options."""
+def _arguments(spec: EngineSpec, on_cpu: bool, context: int) -> dict[str, Any]:
+    """Arguments of vllm.LLM: our defaults under the spec's options. context: the model's, in tokens."""
     defaults: dict[str, Any] = {
         "revision": spec.revision,
         "tokenizer_revision": spec.revision,
@@ -223,13 +224,26 @@ def _arguments(spec: EngineSpec, on_cpu: bool) -> dict[str, Any]:
         "structured_outputs_config": {"backend": "xgrammar", "disable_any_whitespace": True},
     }
     if on_cpu:
-        defaults |= {"enforce_eager": True}
+        # With a prompt in chunks, vLLM takes back a random number of the request's seed, which a CPU's
+        # generator cannot. Whole prompts need a context that fits into a pass.
+        defaults |= {"enforce_eager": True, "enable_chunked_prefill": False}
+        defaults["max_model_len"] = min(context, spec.batch_tokens)
+        longest = spec.options.get("max_model_len", 0)
+        defaults["max_num_batched_tokens"] = max(longest, spec.batch_tokens)
         if not os.environ.get("VLLM_CPU_KVCACHE_SPACE"):
             defaults |= {"kv_cache_memory_bytes": CPU_KV_CACHE_BYTES}
     else:
         # Logits in float32; a CPU would convert the whole head for every request (20 times slower).
         defaults |= {"hf_overrides": {"head_dtype": "float32"}}
     return defaults | spec.options
+
+
+def _context(folder: str, spec: EngineSpec) -> int:
+    """The most tokens that the model takes; the pass's size where its configuration does not say."""
+    from transformers import AutoConfig
+
+    config = AutoConfig.from_pretrained(folder, revision=spec.revision).get_text_config()
+    return int(getattr(config, "max_position_embeddings", None) or spec.batch_tokens)
 
 
 def _sampling_params(sampling: Sampling, schema: Mapping[str, Any] | None) -> Any:

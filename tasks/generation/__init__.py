@@ -1,1 +1,1 @@
-"""Text from models: ask what has no answer yet, store it, read everything back."""
+"""Text from models: ask what has no answer yet within a budget, store it, read everything back."""

@@ -17,13 +17,15 @@ from prefect.cache_policies import NO_CACHE
 
 from tasks import progress
 from tasks.engines import load
-from tasks.engines.protocols import Generation, Message, Sampling
+from tasks.engines.protocols import Generation, Generator, Message, Sampling
 from tasks.engines.specs import EngineSpec
+from tasks.generation.budget import Budget, Meter, at_most
 from tasks.identity import digest
 from tasks.steps import Run, store_part
 from warehouse import Warehouse, missing_units, read_answers
 
 RESPONSES = "response"
+ANSWER = ("text", "finish_reason", "prompt_tokens", "completion_tokens", "seed")
 
 
 @dataclass(frozen=True)
@@ -57,23 +59,50 @@ def missing(asks: Sequence[Ask], spec: EngineSpec, sampling: Sampling) -> list[A
 
 @task(cache_policy=NO_CACHE, name="generate", task_run_name="{label}")
 def answers(
-    asks: Sequence[Ask], spec: EngineSpec, sampling: Sampling, run: Run, label: str, batch: int = 16
-) -> list[str]:
-    """The text of every answer, in order; only what is missing is asked, ``batch`` conversations a part."""
+    asks: Sequence[Ask],
+    spec: EngineSpec,
+    sampling: Sampling,
+    run: Run,
+    label: str,
+    batch: int = 16,
+    meter: Meter | None = None,
+) -> list[Generation]:
+    """Every answer, in order; only what is missing is asked, and no engine is loaded if nothing is.
+
+    Args:
+        run: who asks first, and so whom a stored answer names.
+        label: of the progress.
+        batch: conversations that are asked and stored together: a part.
+        meter: counts what is newly asked, over all calls that it is given to, and stops them in time.
+
+    Raises:
+        BudgetReached: the next batch may use more than the meter's budget has left.
+        EngineError: the engine cannot be loaded, or failed. Either way all earlier batches are stored.
+    """
     todo = missing(asks, spec, sampling)
+    meter = meter or Meter(Budget())
+    engine: Generator | None = None
     for start in range(0, len(todo), batch):
         some = todo[start : start + batch]
-        _store(some, _generate(some, spec, sampling), spec, sampling, run)
+        most = [at_most(ask.conversation, ask.schema, sampling) for ask in some]
+        meter.check(spec, most)
+        engine = engine or load.generator(spec, Warehouse.open().home / "models")
+        made = _generate(some, engine, sampling)
+        _store(some, made, spec, sampling, run)
+        meter.add(spec, most, made)
         progress.report(label, len(some), len(todo))
-    request, items = request_of(spec, sampling), [ask.item for ask in asks]
-    stored = read_answers(Warehouse.open(), RESPONSES, request, sorted(set(items)), ("item", "text"))
-    text = dict(stored.rows())
-    return [text[item] for item in items]
+    return _stored([ask.item for ask in asks], request_of(spec, sampling))
 
 
-def _generate(asks: Sequence[Ask], spec: EngineSpec, sampling: Sampling) -> list[Generation]:
+def _stored(items: Sequence[str], request: str) -> list[Generation]:
+    """The answers of conversations that all have one."""
+    frame = read_answers(Warehouse.open(), RESPONSES, request, sorted(set(items)), ("item", *ANSWER))
+    found = {item: Generation(*fields) for item, *fields in frame.rows()}
+    return [found[item] for item in items]
+
+
+def _generate(asks: Sequence[Ask], engine: Generator, sampling: Sampling) -> list[Generation]:
     """One call of the engine for each schema that occurs."""
-    engine = load.generator(spec, Warehouse.open().home / "models")
     by_schema: dict[str, list[int]] = {}
     for row, ask in enumerate(asks):
         by_schema.setdefault(json.dumps(ask.schema, sort_keys=True), []).append(row)

@@ -1,17 +1,27 @@
 """Agreement of a model's numbers with people's ranking and with each other, and of raters."""
 
+import math
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtri
 from scipy.stats import kendalltau, rankdata
 
 from tasks.metrics._arrays import as_pair, as_table
 from tasks.metrics.correlation import pearson
 from tasks.metrics.types import FloatArray
 
-__all__ = ["Correlation", "er_sr_correlation", "fleiss_kappa", "rank_agreement"]
+__all__ = [
+    "Correlation",
+    "cohen_kappa",
+    "er_sr_correlation",
+    "fisher_interval",
+    "fleiss_kappa",
+    "rank_agreement",
+]
 
 # Two distinct values make one comparison, which is no ranking.
 _MIN_DISTINCT = 3
@@ -91,6 +101,60 @@ def fleiss_kappa(counts: ArrayLike) -> float | None:
     agreeing = (table * (table - 1)).sum(axis=1) / (raters * (raters - 1))
     by_chance = float(((table.sum(axis=0) / table.sum()) ** 2).sum())
     return (float(agreeing.mean()) - by_chance) / (1 - by_chance)
+
+
+def cohen_kappa(
+    first: Sequence[Hashable],
+    second: Sequence[Hashable],
+    classes: Sequence[Hashable],
+    weights: Literal["none", "quadratic"] = "none",
+) -> float | None:
+    """Cohen's kappa (1960; weighted 1968): agreement of two raters beyond chance, given each one's habits.
+
+    first, second: m ratings each, of the same things in the same order; classes: what a rating may be, in
+    rising order where that matters. weights: what a disagreement costs, 1 whatever it is ("none"), or the
+    square of how many places the two classes are apart ("quadratic"). Range [-1, 1], higher is better; 1:
+    they always agree; 0: no more than chance.
+
+    None where both put everything in one and the same class, or there is nothing rated. Raises ValueError for
+    different lengths, a rating that is no class, or a class named twice.
+    """
+    if len(first) != len(second):
+        raise ValueError(f"kappa compares the same things: {len(first)} and {len(second)} ratings were given")
+    place = {name: number for number, name in enumerate(classes)}
+    if len(place) < len(classes):
+        raise ValueError(f"a class is named twice: {list(classes)}")
+    strange = {*first, *second} - place.keys()
+    if strange:
+        raise ValueError(f"ratings {sorted(map(repr, strange))} are none of the classes {list(classes)}")
+    observed = np.zeros((len(place), len(place)))
+    for a, b in zip(first, second, strict=True):
+        observed[place[a], place[b]] += 1
+    places = np.arange(len(place))
+    apart = np.subtract.outer(places, places)
+    cost = (apart != 0).astype(np.float64) if weights == "none" else apart.astype(np.float64) ** 2
+    by_chance = float((cost * np.outer(observed.sum(axis=1), observed.sum(axis=0))).sum())
+    return None if by_chance == 0 else 1 - len(first) * float((cost * observed).sum()) / by_chance
+
+
+def fisher_interval(
+    r: float, n: int, method: Literal["pearson", "spearman"] = "pearson", level: float = 0.95
+) -> tuple[float, float] | None:
+    """Interval of a correlation from its value and the number of points alone, as of a published one.
+
+    r: correlation in [-1, 1]; n: points. Fisher's z (1921): atanh r has the variance 1 / (n - 3), for
+    Spearman's rho (1 + rho^2 / 2) / (n - 3) (Bonett and Wright 2000). Returns (low, high) within [-1, 1];
+    None for fewer than 4 points or |r| = 1, where the formula has no width. Raises ValueError for an r or a
+    level out of range. Assumes values that are roughly normal: for ratings at hand, which pile up at 0 and 1,
+    draw items again (`item_bootstrap.item_interval`).
+    """
+    if not -1 <= r <= 1 or not 0 < level < 1:
+        raise ValueError(f"no correlation and level of confidence: {r} and {level}")
+    if n < 4 or abs(r) == 1:
+        return None
+    variance = (1.0 if method == "pearson" else 1 + r**2 / 2) / (n - 3)
+    half_width = float(ndtri((1 + level) / 2)) * math.sqrt(variance)
+    return math.tanh(math.atanh(r) - half_width), math.tanh(math.atanh(r) + half_width)
 
 
 def _correlate(x: FloatArray, y: FloatArray, n_dropped: int) -> Correlation:

@@ -6,7 +6,8 @@ Raw alignment flatters profiles near the middle. Over the seed's five cultures a
 7.4) the targets have a mean size of 37 / 30, so that a score of 0 everywhere has an alignment of 10 - 2.5
 * 37 / 30 = 6.92, and the mean of the cultures, one answer for all, 7.33. The four models of the seed,
 told which culture to be, have 6.63 (section 4.1): less than either. So the number to read is the gain
-over a null on the same responses, `gain_over_null`; its interval is `clusters.cluster_mean_interval`.
+over a null: the mean difference of alignments on the same responses, with its interval by
+`clusters.cluster_mean_interval`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ __all__ = [
     "bucketed_profile",
     "culture_distances",
     "derangements",
-    "gain_over_null",
     "global_mean_profile",
     "hofstede_errors",
     "linear_profile",
@@ -193,18 +193,6 @@ def shuffled_alignments(
     table = np.asarray(targets, dtype=np.float64)
     other = np.asarray(shuffles, dtype=np.intp)[:, np.asarray(culture, dtype=np.intp)]
     return alignment(table[other, np.asarray(dimension, dtype=np.intp)], scores)
-
-
-def gain_over_null(model: ArrayLike, null: ArrayLike) -> FloatArray:
-    """Alignment of the model less that of the null, response by response.
-
-    model, null: n alignments each, of the same responses in the same order. Returns n float64 in [-10,
-    10]; its mean is the headline: 0: no better than knowing nothing. Raises ValueError for a NaN or
-    different lengths.
-    """
-    own, nothing = as_pair(model, null)
-    gain: FloatArray = own - nothing
-    return gain
 
 
 def _published(score: ArrayLike) -> FloatArray:

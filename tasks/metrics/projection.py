@@ -25,7 +25,7 @@ _NO_SIMILARITY = 1e-12
 
 
 def project(text_vectors: ArrayLike, high_vectors: ArrayLike, low_vectors: ArrayLike) -> FloatArray:
-    """Scores of texts on one dimension: 2 tanh r, where r = (h - l) / (h + l), 0 where h + l <= 0 (section 2.2).
+    """Scores of texts on one dimension: 2 tanh r with r = (h - l) / (h + l), 0 where h + l <= 0.
 
     text_vectors: n x d, a missing vector as a row with NaN; high_vectors, low_vectors: the exemplars of
     the two poles, any number of rows of d each. h and l are the means of the text's cosines to each

@@ -1,4 +1,4 @@
-"""How densely a text uses listed phrases that speak of people in general ("always", "all people").
+"""How densely a text uses listed phrases that speak of a whole people ("typical Indian", "in our blood").
 
 Source: WorldWise (seed paper), section 4.6. The paper prints scores and no formula; the rule is that of its
 published program: 10 less 20 times the phrases per 100 words, not below 0.
@@ -22,7 +22,7 @@ _Phrases: TypeAlias = Mapping[str, Sequence[Sequence[str]]]
 
 
 class StereotypeScore(NamedTuple):
-    """score: range [0, 10], higher is better, 10: no phrase; density: phrases per 100 words; and its counts."""
+    """score: range [0, 10], higher is better, 10: no phrase; density: phrases per 100 words."""
 
     score: float
     density: float
@@ -80,7 +80,7 @@ def _score(n_phrases: int, n_words: int) -> StereotypeScore | None:
 
 
 def _separators(texts: Sequence[str]) -> dict[int, str]:
-    """A table for `str.translate`: what is not part of a word becomes a space, a curly apostrophe a straight one.
+    """A table for `str.translate`: what is not part of a word becomes a space, a curly apostrophe straight.
 
     A character belongs to words where it may continue an identifier (UAX 31): letters, digits, the
     underscore, and the marks that `str.isalnum` leaves out and that Indian scripts spell their vowels

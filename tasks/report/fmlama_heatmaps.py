@@ -1,4 +1,4 @@
-"""Matrices of mAP: languages by languages (seed paper, figure 4), origins by languages."""
+"""Matrices of numbers, one a model: languages by languages (FmLAMA, figure 4), cultures by dimensions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,12 @@ _WIDTH: Final = 10.4
 
 
 def matrix_panels(
-    cells: pl.DataFrame, rows: dict[str, str], columns: dict[str, str], name: str, description: str
+    cells: pl.DataFrame,
+    rows: dict[str, str],
+    columns: dict[str, str],
+    name: str,
+    description: str,
+    digits: int = 3,
 ) -> Markup:
     """One panel a model, all on one scale of colours from 0; a cell has its value and a note under it.
 
@@ -32,6 +37,7 @@ def matrix_panels(
             A null value is crossed out.
         rows, columns: key -> what to write, in the order to show.
         name, description: as in ``to_svg``.
+        digits: decimals of the values.
     """
     models = cells.select("model", "is_null").unique(maintain_order=True).rows()
     width, height = _CELL_WIDTH * len(columns), _CELL_HEIGHT * len(rows)
@@ -45,7 +51,7 @@ def matrix_panels(
         panels = figure.subplots(n_rows, per_row, sharey=True, squeeze=False)
         figure.subplots_adjust(left=0, right=1, bottom=0, top=1, wspace=0.25 / width, hspace=0.95 / height)
         for axes, (model, is_null) in zip(panels.flat, models, strict=False):
-            _draw_panel(axes, cells.filter(model=model), (list(rows), list(columns)), scale)
+            _draw_panel(axes, cells.filter(model=model), (list(rows), list(columns)), scale, digits)
             axes.set_xticks(range(len(columns)), list(columns.values()), rotation=30, ha="right")
             axes.set_title(short(model), color=MUTED if is_null else INK)
         for axes in panels.flat[len(models) :]:
@@ -56,7 +62,7 @@ def matrix_panels(
 
 
 def _draw_panel(
-    axes: Axes, cells: pl.DataFrame, keys: tuple[list[str], list[str]], scale: ScalarMappable
+    axes: Axes, cells: pl.DataFrame, keys: tuple[list[str], list[str]], scale: ScalarMappable, digits: int
 ) -> None:
     rows, columns = keys
     for cell in cells.iter_rows(named=True):
@@ -71,7 +77,8 @@ def _draw_panel(
         axes.add_patch(Rectangle(corner, 0.96, 0.92, facecolor=fill, **edge))
         colour = "#111111" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "#ffffff"
         up = 0.12 if cell["note"] else 0.0
-        axes.text(x, y - up, f"{cell['value']:.3f}", ha="center", va="center", fontsize=7.5, color=colour)
+        number = f"{cell['value']:.{digits}f}"
+        axes.text(x, y - up, number, ha="center", va="center", fontsize=7.5, color=colour)
         if cell["note"]:
             axes.text(x, y + 0.25, cell["note"], ha="center", va="center", fontsize=6, color=colour)
     axes.set_xlim(-0.5, len(columns) - 0.5)

@@ -49,7 +49,7 @@ def test_a_scheduled_run_starts_and_ctrl_c_stops_everything(home: Path) -> None:
         assert '<div id="app"' in httpx.get(f"http://127.0.0.1:{port}/").text
         finished = wait_for(lambda: _runs(api, "COMPLETED"), process)
         assert finished[0]["auto_scheduled"]
-        board = Warehouse.open(home).query("SELECT model FROM leaderboard_spectral WHERE NOT is_null")
+        board = Warehouse.open(home).query("SELECT DISTINCT model FROM leaderboard WHERE NOT is_null")
         assert board["model"].to_list() == ["fake-a"]
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 0

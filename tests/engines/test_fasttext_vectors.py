@@ -11,7 +11,7 @@ import pytest
 from gensim.models import FastText, KeyedVectors
 from gensim.models.fasttext import save_facebook_model
 
-from tasks.engines.embedders import load_embedder
+from tasks.engines.embedders import embedder_name, load_embedder
 from tasks.engines.fasttext_vectors import BinVectors, VecVectors, read_vec
 from tasks.engines.protocols import EngineError
 
@@ -72,6 +72,7 @@ def test_vec_means_of_words(vec: Path) -> None:
         [1, 0, 2],  # a vector of zeros is none, so it does not halve the mean
     ]
     assert (done.n_truncated, done.n_missing) == (0, 3)
+    assert done.n_tokens.tolist() == [2, 1, 1, 1, 2, 1, 0, 1, 1, 2]
 
 
 def test_vec_without_header_is_read_the_same(vec: Path, tmp_path: Path) -> None:
@@ -96,6 +97,7 @@ def test_read_vec_agrees_with_gensim(tmp_path: Path) -> None:
 
 def test_vec_name_is_its_content(vec: Path, tmp_path: Path) -> None:
     assert VecVectors(vec).name == f"tiny.vec sha256:{hashlib.sha256(vec.read_bytes()).hexdigest()}"
+    assert embedder_name(str(vec)) == VecVectors(vec).name
     other = write_vec(tmp_path / "other.vec", LINES)
     assert VecVectors(other).name.split(":")[1] != VecVectors(vec).name.split(":")[1]
 

@@ -20,7 +20,7 @@ from urllib.request import urlopen
 import jsonschema
 import pytest
 
-from tasks.engines.openai_http import OpenAIGenerator
+from tasks.engines.openai_http import OpenAIGenerator, Pace
 from tasks.engines.protocols import EngineError, Generator, Sampling
 from tasks.engines.specs import EngineSpec
 
@@ -290,7 +290,7 @@ def test_transient_errors_are_tried_again(script: Callable[[Reply], Scripted]) -
 @pytest.mark.parametrize(
     ("status", "said"),
     [
-        (429, r"over its limit after 1 tries \(429: .*lower options\.max_concurrency"),
+        (429, r"over its limit after 1 tries \(429: .*set options\.requests_per_minute .*max_concurrency"),
         (500, r"failed after 1 tries \(500: .*server's log"),
         (422, "rejected a request"),
         (403, r"refused the key \(403\)"),
@@ -312,6 +312,103 @@ def test_timeout(script: Callable[[Reply], Scripted]) -> None:
     engine = OpenAIGenerator(spec(script(slow).url, options={"timeout": 0.1, "max_retries": 0}))
     with pytest.raises(EngineError, match=r"no answer within 0\.1 s after 1 tries: raise options\.timeout"):
         engine.generate(TALK, Sampling())
+
+
+class Clock(threading.Event):
+    """A clock that waiting moves on: nobody sleeps."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 100.0
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.now += timeout or 0.0
+        return self.is_set()
+
+
+def test_turns_come_at_an_even_distance() -> None:
+    clock = Clock()
+    pace = Pace(120, lambda: clock.now)
+    starts = []
+    for own_work in (0.0, 0.2, 0.0, 3.0, 0.0):
+        assert pace.wait(clock)
+        starts.append(clock.now)
+        clock.now += own_work
+    # Half a second apart; three seconds of other work are no reason to hurry afterwards.
+    assert starts == pytest.approx([100, 100.5, 101, 101.5, 104.5])
+
+
+def test_threads_get_turns_of_their_own() -> None:
+    waits: list[float] = []
+
+    class Noted(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            waits.append(timeout or 0.0)
+            return False
+
+    pace = Pace(60, lambda: 0.0)  # the time stands still, so that the waits are the turns
+    threads = [threading.Thread(target=pace.wait, args=[Noted()]) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(waits) == [float(i) for i in range(20)]
+
+
+def test_no_limit_is_no_wait_and_a_stop_ends_it() -> None:
+    clock = Clock()
+    free = Pace(None, lambda: clock.now)
+    assert all(free.wait(clock) for _ in range(100))
+    assert clock.now == 100
+    stopped = threading.Event()
+    stopped.set()
+    slow = Pace(0.01)  # 100 minutes apart
+    assert not slow.wait(stopped)
+    assert not slow.wait(stopped)
+
+
+def test_requests_keep_to_the_pace(script: Callable[[Reply], Scripted]) -> None:
+    server = script(lambda *_: (200, completion("x")))
+    engine = OpenAIGenerator(spec(server.url, options={"requests_per_minute": 1200}))
+    begin = time.monotonic()
+    engine.generate(TALK * 4, Sampling())
+    engine.generate(TALK * 3, Sampling())
+    assert time.monotonic() - begin >= 6 * 0.05  # seven, 50 ms apart, over both calls
+    assert len(server.requests) == 7
+
+
+def test_a_failure_does_not_wait_for_its_turn(script: Callable[[Reply], Scripted]) -> None:
+    server = script(lambda *_: (403, {"error": {"message": "bad"}}))
+    options = {"requests_per_minute": 0.01, "max_retries": 0}  # the second would be sent after 100 minutes
+    engine = OpenAIGenerator(spec(server.url, options=options))
+    with pytest.raises(EngineError, match="refused the key"):
+        engine.generate(TALK * 9, Sampling())
+    assert len(server.requests) == 1
+
+
+def test_the_first_failure_is_the_one_told(script: Callable[[Reply], Scripted]) -> None:
+    """Though an earlier conversation is still waiting for its answer when a later one fails."""
+    failed = threading.Event()
+
+    def reply(_: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        if request["messages"][0]["content"] == "bad":
+            return 403, {"error": {"message": "bad"}}
+        failed.wait(30)
+        return 200, completion("late")
+
+    server = script(reply)
+    engine = OpenAIGenerator(spec(server.url, options={"max_concurrency": 2, "max_retries": 0}))
+    talks = [[{"role": "user", "content": text}] for text in ("slow", "bad", "slow", "slow")]
+    timer = threading.Timer(0.5, failed.set)
+    timer.start()
+    with pytest.raises(EngineError, match="refused the key"):
+        engine.generate(talks, Sampling())
+    assert len(server.requests) <= 3
+
+
+def test_half_a_surrogate_pair_can_be_stored(script: Callable[[Reply], Scripted]) -> None:
+    engine = OpenAIGenerator(spec(script(lambda *_: (200, completion("a \ud83c b"))).url))
+    assert engine.generate(TALK, Sampling())[0].text == "a ? b"
 
 
 def test_one_failure_drops_what_was_not_sent(script: Callable[[Reply], Scripted]) -> None:

@@ -17,9 +17,9 @@ from sentence_transformers.sentence_transformer import modules
 from transformers import AutoModel, AutoTokenizer, BertConfig, BertTokenizer
 
 from tasks.engines import sentence_embedder
-from tasks.engines.embedders import DEFAULT, load_embedder
+from tasks.engines.embedders import DEFAULT, embedder_name, load_embedder
 from tasks.engines.protocols import EngineError
-from tasks.engines.sentence_embedder import SentenceEmbedder, from_folder
+from tasks.engines.sentence_embedder import SentenceEmbedder
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "soy", "sauce", "and", "cheese", "##cake"]
 LIMIT = 6  # [CLS], [SEP] and four words
@@ -57,7 +57,9 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def embedder(tiny: Path) -> SentenceEmbedder:
-    return from_folder(tiny)
+    made = load_embedder(str(tiny), tiny)
+    assert isinstance(made, SentenceEmbedder)
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +74,9 @@ def test_truncated_and_missing_are_counted(embedder: SentenceEmbedder) -> None:
     assert done.vectors.dtype == np.float32
     # "cheese ##cake and soy sauce" and "soy" five times have five tokens where four fit.
     assert done.n_truncated == 2
+    assert np.flatnonzero(done.truncated).tolist() == [1, 4]
+    # With [CLS] and [SEP]; the whole text counts, also beyond the limit.
+    assert done.n_tokens.tolist() == [4, 7, 3, 2, 7, 3, 4, 2]
     # Blank texts, and "gravel", which is [UNK]; "gravel soy" has a token that the model knows.
     assert np.flatnonzero(~done.vectors.any(axis=1)).tolist() == [3, 5, 7]
     assert done.n_missing == 3
@@ -119,9 +124,23 @@ def test_progress_and_no_texts(embedder: SentenceEmbedder) -> None:
 def test_folder_is_named_by_its_content(tiny: Path, embedder: SentenceEmbedder, tmp_path: Path) -> None:
     assert embedder.name.startswith("model sha256:")
     copy = shutil.copytree(tiny, tmp_path / "model")
-    assert from_folder(copy).name == embedder.name
+    assert embedder_name(str(copy)) == embedder.name
     (copy / "modules.json").write_text((copy / "modules.json").read_text() + "\n")
-    assert from_folder(copy).name != embedder.name
+    assert embedder_name(str(copy)) != embedder.name
+
+
+def test_the_name_needs_neither_torch_nor_weights(tiny: Path, tmp_path: Path) -> None:
+    vec = tmp_path / "tiny.vec"
+    vec.write_text("soy 1 0\n")
+    program = (
+        "import sys; from tasks.engines.embedders import embedder_name\n"
+        f"print(*map(embedder_name, ['{DEFAULT}', '{tiny}', '{vec}']), 'torch' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=Path(__file__).parents[2], capture_output=True, text=True
+    )
+    assert done.stdout.startswith("all-minilm-l6-v2 sha256:b9a0018d"), done.stderr
+    assert done.stdout.endswith("False\n")
 
 
 def test_folders_that_cannot_be_loaded(tiny: Path, tmp_path: Path) -> None:
@@ -152,8 +171,9 @@ def test_hugging_face_model_is_pinned_to_its_commit(tiny: Path, tmp_path: Path) 
     (repository / "refs").mkdir()
     (repository / "refs" / "main").write_text(commit)
     program = (
-        "from pathlib import Path; from tasks.engines.embedders import load_embedder\n"
-        "made = load_embedder('owner/tiny', Path('.')); print(made.name, made.embed(['soy']).vectors.shape)"
+        "from pathlib import Path; from tasks.engines.embedders import embedder_name, load_embedder\n"
+        "made = load_embedder('owner/tiny', Path('.')); print(made.name, made.embed(['soy']).vectors.shape)\n"
+        "assert embedder_name('owner/tiny') == made.name"
     )
     done = subprocess.run(
         [sys.executable, "-c", program],
@@ -202,6 +222,7 @@ def test_minilm_knows_cheese_from_gravel(minilm: SentenceEmbedder) -> None:
     cheese, mozzarella, gravel = minilm.embed(["cheese", "mozzarella", "gravel"]).vectors
     assert cheese @ mozzarella > cheese @ gravel + 0.2
     assert minilm.name.startswith("all-minilm-l6-v2 sha256:b9a0018d")
+    assert embedder_name(DEFAULT) == minilm.name
 
 
 @pytest.mark.slow

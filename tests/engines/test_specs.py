@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.engines.protocols import EngineError
-from tasks.engines.specs import CATALOGUE, EngineSpec, catalogue, load_spec, read_spec
+from tasks.engines.protocols import EngineError, Generation
+from tasks.engines.specs import CATALOGUE, EngineSpec, catalogue, cost, load_spec, read_spec
 
 
 def write(folder: Path, name: str, text: str) -> Path:
@@ -47,6 +47,8 @@ def test_missing_spec_file_is_not_taken_for_a_hugging_face_id() -> None:
         ('model = "a/b"\nkind = "magic"', "packed_trie"),
         ('kind = "vllm"', "model"),
         ('model = "a/b"\nbatch_tokens = 1', "batch_tokens"),
+        ('model = "a/b"\nusd_per_million_input_tokens = 1', "give both usd_per_million_input_tokens and"),
+        ('model = "a/b"\nusd_per_million_output_tokens = -1', "usd_per_million_output_tokens"),
     ],
 )
 def test_bad_file_is_named_with_its_field(tmp_path: Path, text: str, said: str) -> None:
@@ -80,7 +82,8 @@ def test_user_folder_overrides_and_adds(tmp_path: Path) -> None:
         {"batch_tokens": 128},
         {"base_url": "http://elsewhere/v1"},
         {"api_key_env": "OTHER"},
-        {"options": {"max_concurrency": 2, "timeout": 5}},
+        {"options": {"max_concurrency": 2, "timeout": 5, "requests_per_minute": 60}},
+        {"usd_per_million_input_tokens": 1.0, "usd_per_million_output_tokens": 2.0},
     ],
 )
 def test_hash_ignores_what_cannot_change_a_score(change: dict[str, object]) -> None:
@@ -102,6 +105,18 @@ def test_hash_ignores_what_cannot_change_a_score(change: dict[str, object]) -> N
 def test_hash_tells_apart_what_can(change: dict[str, object]) -> None:
     spec = EngineSpec(name="m", model="a/b")
     assert spec.model_copy(update=change).hash() != spec.hash()
+
+
+def test_cost() -> None:
+    made = [Generation("a", "stop", 1000, 200, 0), Generation("b", "length", 500, 300, 0)]
+    spec = EngineSpec(name="m", model="a/b")
+    assert cost(spec, made) is None
+    dear = EngineSpec(
+        name="m", model="a/b", usd_per_million_input_tokens=0.5, usd_per_million_output_tokens=8
+    )
+    # (1500 · 0.5 + 500 · 8) / 1,000,000
+    assert cost(dear, made) == pytest.approx(0.00475)
+    assert cost(dear, []) == 0
 
 
 def test_hash_does_not_depend_on_the_order_of_options() -> None:

@@ -50,6 +50,11 @@ def test_sums_follow_the_edges() -> None:
     assert sums.tolist() == [[-1.0, -5.0, -3.0]]  # -1 | -1 + -4 | -1 + -2
 
 
+@given(SEQUENCES, st.sampled_from([0, 3, 9, None]))
+def test_items_with_a_token_are_found(sequences: list[list[int]], token: int | None) -> None:
+    assert build_trie(sequences).items_with(token).tolist() == [token in s for s in sequences]
+
+
 @given(SEQUENCES, st.integers(1, 12))
 def test_chunks_cover_every_node_once_and_bring_their_ancestors(
     sequences: list[list[int]], budget: int

@@ -1,13 +1,21 @@
 import math
+from typing import Literal
 
 import numpy as np
 import pytest
 import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from statsmodels.stats import inter_rater
+from sklearn.metrics import cohen_kappa_score  # type: ignore[import-untyped]
+from statsmodels.stats import inter_rater  # type: ignore[import-untyped]
 
-from tasks.metrics.agreement import er_sr_correlation, fleiss_kappa, rank_agreement
+from tasks.metrics.agreement import (
+    cohen_kappa,
+    er_sr_correlation,
+    fisher_interval,
+    fleiss_kappa,
+    rank_agreement,
+)
 
 # Seed paper, table 1: low = common across countries. House numbers first, currency last.
 HUMAN = [3.18, 2.90, 3.92, 3.98, 4.70, 5.64, 5.89, 6.59, 8.20]
@@ -142,3 +150,86 @@ def test_no_kappa_where_all_ratings_are_one() -> None:
 def test_kappa_refuses(counts: list[list[float]], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         fleiss_kappa(counts)
+
+
+# --- two raters
+# ------------------------------------------------------------------------------------------------
+
+
+def test_cohens_kappa_by_hand() -> None:
+    # 50 proposals (the textbook table): both yes 20, only the first 5, only the second 10, both no 15.
+    # Observed 35/50. By chance 0.5 * 0.6 + 0.5 * 0.4 = 0.5. Kappa (0.7 - 0.5) / (1 - 0.5).
+    first = ["yes"] * 25 + ["no"] * 25
+    second = ["yes"] * 20 + ["no"] * 5 + ["yes"] * 10 + ["no"] * 15
+    assert cohen_kappa(first, second, ["no", "yes"]) == pytest.approx(0.4)
+    assert cohen_kappa([0, 1], [1, 0], [0, 1]) == pytest.approx(-1)
+    # Costs 1 and 4: observed (1 + 4) / 3, by chance over all 9 pairs of first 0, 1, 2 and second 1, 1, 0:
+    # (1 + 1 + 0 + 0 + 0 + 1 + 1 + 1 + 4) / 9 = 1. Kappa 1 - 5/3.
+    assert cohen_kappa([0, 1, 2], [1, 1, 0], [0, 1, 2], "quadratic") == pytest.approx(-2 / 3)
+
+
+@pytest.mark.parametrize(("weights", "theirs"), [("none", None), ("quadratic", "quadratic")])
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30))
+@settings(deadline=None)
+def test_cohens_kappa_is_sklearns(
+    weights: Literal["none", "quadratic"], theirs: str | None, pairs: list[tuple[int, int]]
+) -> None:
+    first, second = zip(*pairs, strict=True)
+    kappa = cohen_kappa(first, second, range(4), weights)
+    if len({*first, *second}) == 1:
+        assert kappa is None
+    else:
+        expected = cohen_kappa_score(first, second, labels=range(4), weights=theirs)
+        assert kappa == pytest.approx(expected, abs=1e-9)
+        assert kappa == pytest.approx(cohen_kappa(second, first, range(4), weights))
+
+
+def test_no_cohens_kappa_where_both_always_say_the_same() -> None:
+    assert cohen_kappa(["yes", "yes"], ["yes", "yes"], ["no", "yes"]) is None
+    assert cohen_kappa([], [], ["no", "yes"]) is None
+
+
+def test_cohens_kappa_refuses() -> None:
+    with pytest.raises(ValueError, match="1 and 2 ratings"):
+        cohen_kappa(["yes"], ["yes", "no"], ["no", "yes"])
+    with pytest.raises(ValueError, match=r"'perhaps'.* none of the classes"):
+        cohen_kappa(["yes"], ["perhaps"], ["no", "yes"])
+    with pytest.raises(ValueError, match="named twice"):
+        cohen_kappa(["yes"], ["yes"], ["yes", "yes"])
+
+
+# --- interval of a published correlation
+# -----------------------------------------------------------------------
+
+
+@given(st.integers(0, 1000), st.integers(4, 60), st.sampled_from([0.5, 0.9, 0.95]))
+@settings(deadline=None)
+def test_fishers_interval_is_scipys(seed: int, n: int, level: float) -> None:
+    x, y = np.random.default_rng(seed).standard_normal((2, n))
+    result = scipy.stats.pearsonr(x, y)
+    interval = fisher_interval(result.statistic, n, level=level)
+    assert interval == pytest.approx(tuple(result.confidence_interval(level)))
+
+
+def test_intervals_of_cures_coherence() -> None:
+    # Seed 001: r was 0.75, and 0.81 after length normalisation, on 100 answers. z = 0.9730 and 1.1270, each
+    # -+ 1.95996 / sqrt(97) = 0.1990: tanh of 0.7740, 1.1720, 0.9280 and 1.3260.
+    assert fisher_interval(0.75, 100) == pytest.approx((0.6492, 0.8249), abs=1e-4)
+    assert fisher_interval(0.81, 100) == pytest.approx((0.7297, 0.8683), abs=1e-4)
+
+
+def test_spearmans_interval_is_wider_and_covers() -> None:
+    # sqrt(1 + 0.6^2 / 2) = 1.0863 times as wide on the scale of z.
+    r, rho = fisher_interval(0.6, 100), fisher_interval(0.6, 100, "spearman")
+    assert r is not None
+    assert rho is not None
+    widths = [math.atanh(high) - math.atanh(low) for low, high in (r, rho)]
+    assert widths[1] / widths[0] == pytest.approx(math.sqrt(1.18))
+
+
+def test_no_fisher_interval() -> None:
+    assert fisher_interval(0.5, 3) is None
+    assert fisher_interval(1.0, 50) is None
+    for r, level in ((1.1, 0.95), (math.nan, 0.95), (0.5, 1.0)):
+        with pytest.raises(ValueError, match="no correlation"):
+            fisher_interval(r, 50, level=level)

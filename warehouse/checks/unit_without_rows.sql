@@ -16,6 +16,10 @@ WITH found AS (
     FROM response
     GROUP BY ALL
     UNION ALL
+    SELECT 'embedding', request_hash, text_hash, part, count(*)
+    FROM embedding
+    GROUP BY ALL
+    UNION ALL
     -- These answer for their run, and their views cut the unit into columns.
     SELECT 'prediction', run_id, concat_ws(':', main_language, subject_language, if(country_mentioned, 'yes', 'no')),
         part, count(*)
@@ -24,6 +28,10 @@ WITH found AS (
     UNION ALL
     SELECT 'verdict', run_id, item, part, count(*)
     FROM verdict
+    GROUP BY ALL
+    UNION ALL
+    SELECT 'worldwise_answer', run_id, config_hash, part, count(*)
+    FROM worldwise_answer
     GROUP BY ALL
 )
 SELECT u.kind, u.request_hash, u.unit, u.part, u.n_rows, coalesce(f.n_found, 0) AS n_found

@@ -43,9 +43,10 @@ def judge_run(study: Study, run: Run, score: ProbeScore) -> Marks:
     rubric, spec = load_rubric(mes.MES_RUBRIC), spec_of(study.params.judge)
     requests = mes.requests(rubric, judged_dishes(score, study.params.judged_dishes_per_origin))
     asks = [Ask(r.conversation, r.schema) for r in requests]
-    texts = answers(asks, spec, SAMPLING, run, f"{spec.name} judges {run[1]}")
+    said = answers(asks, spec, SAMPLING, run, f"{spec.name} judges {run[1]}")
     marks = [
-        (r, parse_verdicts(text, r.keys, rubric).verdicts) for r, text in zip(requests, texts, strict=True)
+        (r, parse_verdicts(answer.text, r.keys, rubric).verdicts)
+        for r, answer in zip(requests, said, strict=True)
     ]
     names = {"judge": spec.name, "rubric": f"{rubric.name} {rubric.hash()}"}
     ids = {"request_hash": run[0], "run_id": run[0], "model": run[1]}

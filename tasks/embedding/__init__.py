@@ -1,0 +1,1 @@
+"""Vectors of texts: each is embedded once ever by an embedder, stored, and read back."""

@@ -1,0 +1,1 @@
+"""CURE: can a model explain norms (thick), not only label them (thin)?"""

@@ -1,0 +1,91 @@
+"""SpecNorm: is a behaviour acceptable in a subgroup of a country? (seed 001, Benchmark 1)
+
+The columns are those that ``specnorm.review.published`` writes; the authors' file needs its columns renamed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator
+
+from tasks.evaluations.cure.benchmarks.common import (
+    BenchmarkItem,
+    Loaded,
+    Lower,
+    PublishedRow,
+    Row,
+    Text,
+    country_key,
+    country_keys,
+    keep_first,
+    validate,
+)
+from tasks.evaluations.cure.specnorm.cues import SEPARATOR, Cue, group_of, parse_cues
+from tasks.evaluations.cure.specnorm.specificity import specificity
+from tasks.identity import digest
+
+BENCHMARK = "specnorm"
+LABELS = ("yes", "no")
+"""Acceptable in the subgroup: the norm is kept; not acceptable: it is broken."""
+
+
+def _cues(cell: Any) -> Any:
+    """Cues as a text, or as the list of texts that JSON and Parquet hold."""
+    return parse_cues(SEPARATOR.join(map(str, cell)) if isinstance(cell, list | tuple) else str(cell))
+
+
+class SpecNormRow(PublishedRow):
+    """One published row."""
+
+    country: Text
+    persona: Text
+    situation: Text
+    question: Text
+    label: Annotated[Literal["yes", "no"], Lower]
+    norm: Text
+    cues: Annotated[tuple[Cue, ...], BeforeValidator(_cues)]
+
+
+def load(files: Mapping[str, Sequence[Row]], countries: Mapping[str, str]) -> Loaded:
+    """The items of all files, in order.
+
+    ``gold`` is the sub-cultural norm, ``cues`` what places it ("ethnicity: Sámi"), ``group`` the subgroup,
+    and ``extra["rule"]`` the specificity, by the number of cues. A row without a cue is dropped
+    (``no_cues``), a situation that a country has twice is kept once (``duplicate``).
+
+    Raises:
+        BenchmarkError: no row of a file fits.
+    """
+    codes = country_keys(countries)
+    items: list[BenchmarkItem] = []
+    dropped: Counter[str] = Counter()
+    for source, rows in files.items():
+        kept, bad = validate(source, rows, SpecNormRow)
+        specific = [row for row in kept if row.cues]
+        items += [_item(row, codes) for row in specific]
+        dropped += bad + Counter(no_cues=len(kept) - len(specific))
+    return keep_first(items, dropped)
+
+
+def _item(row: SpecNormRow, codes: Mapping[str, str]) -> BenchmarkItem:
+    key = country_key(row.country)
+    return BenchmarkItem(
+        benchmark=BENCHMARK,
+        item=digest([key, row.persona, row.situation, row.question]),
+        country=codes.get(key),
+        group=group_of(row.cues),
+        question=f"{row.situation} {row.question}",
+        label=row.label,
+        gold=row.norm,
+        cues=tuple(map(str, row.cues)),
+        extra={
+            "country_name": row.country,
+            "persona": row.persona,
+            "situation": row.situation,
+            "question": row.question,
+            "rule": specificity(len(row.cues)),
+        },
+    )

@@ -1,0 +1,1 @@
+"""WorldWise: which cultural values show in a model's reasoning, with and without a persona?"""

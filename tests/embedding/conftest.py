@@ -1,0 +1,53 @@
+"""A warehouse of the test's own, and a small file of word vectors that counts how it is used."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tasks.engines.embedders import Embedded, Progress
+from tasks.engines.fasttext_vectors import VecVectors
+from warehouse import Warehouse
+
+WORDS = "soy 1 0 2\nsauce 3 4 0\nturkey 0 0 1\n豆腐 7 0 0\n"
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home as first opened: copying it is quicker than loading the reference each time."""
+    home = tmp_path_factory.mktemp("template") / "home"
+    Warehouse.open(home)
+    return home
+
+
+@pytest.fixture
+def warehouse(template: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
+    """The warehouse that steps open."""
+    shutil.copytree(template, home, dirs_exist_ok=True)
+    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    return Warehouse.open()
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> str:
+    """Source of an embedder with three dimensions and four words."""
+    path = tmp_path / "words.vec"
+    path.write_text(WORDS, encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def embedded(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """What is embedded from here on, call by call."""
+    calls: list[list[str]] = []
+    own = VecVectors.embed
+
+    def embed(self: VecVectors, texts: Sequence[str], progress: Progress | None = None) -> Embedded:
+        calls.append(list(texts))
+        return own(self, texts, progress)
+
+    monkeypatch.setattr(VecVectors, "embed", embed)
+    return calls

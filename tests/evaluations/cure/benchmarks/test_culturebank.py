@@ -1,0 +1,131 @@
+"""CultureBank's published columns to items. The rows are made up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tasks.evaluations.cure.benchmarks.common import BenchmarkError, read_rows
+from tasks.evaluations.cure.benchmarks.culturebank import LABELS, load
+
+COUNTRIES = {"Japan": "JP", "Japanese": "JP", "the Netherlands": "NL", "Dutch": "NL"}
+
+# All columns of the published files, in their order.
+ROW: dict[str, Any] = {
+    "cluster_id": 7,
+    "cultural group": "Japanese",
+    "context": "in restaurants",
+    "goal": "thank the staff",
+    "relation": "customer to waiter",
+    "actor": "customers",
+    "actor_behavior": "leave a tip on the table",
+    "recipient": "waiter",
+    "recipient_behavior": None,
+    "other_descriptions": None,
+    "topic": "Food and Dining",
+    "agreement": 0.1,
+    "num_support_bin": "[5, 20)",
+    "time_range": "{2021: '[0, 10)'}",
+    "eval_whole_desc": "In Japan customers do not leave tips.",
+    "eval_scenario": "A visitor has finished a meal in Osaka.",
+    "eval_persona": "a nurse from Spain",
+    "eval_question": "How do I thank the staff?",
+}
+
+
+def rows(*changes: dict[str, Any]) -> list[dict[str, Any]]:
+    return [ROW | {"eval_question": f"Question {i}?"} | change for i, change in enumerate(changes)]
+
+
+def test_a_published_row_becomes_an_item() -> None:
+    (item,) = load({"culturebank_reddit.csv": [ROW]}, COUNTRIES).items
+    question = (
+        "How do I thank the staff? The behaviour in question is this one: customers: leave a tip on the "
+        "table. Do most people of this cultural group (Japanese) hold it to be normal?"
+    )
+    assert (item.benchmark, item.country, item.group, item.label) == ("culturebank", "JP", "Japanese", "no")
+    assert item.question == f"A visitor has finished a meal in Osaka. {question}"
+    assert item.gold == "In Japan customers do not leave tips."
+    assert item.cues == ()
+    assert item.extra == {
+        "country_name": "Japanese",
+        "persona": "a nurse from Spain",
+        "situation": "A visitor has finished a meal in Osaka.",
+        "question": question,
+        "behaviour": "customers: leave a tip on the table",
+        "topic": "Food and Dining",
+    }
+
+
+@pytest.mark.parametrize(("agreement", "label"), [(0, "no"), (0.4, "no"), ("0.6", "yes"), (1.0, "yes")])
+def test_the_majority_of_the_comments_is_the_label(agreement: float | str, label: str) -> None:
+    loaded = load({"f": rows({"agreement": agreement})}, COUNTRIES)
+    assert [i.label for i in loaded.items] == [label]
+    assert label in LABELS
+
+
+def test_dropped_rows_are_counted_by_reason() -> None:
+    changes: list[dict[str, Any]] = [
+        {},
+        {"agreement": 0.5},
+        {"agreement": 1.2},
+        {"agreement": None},
+        {"eval_question": " "},
+        {"eval_persona": None},
+        {"actor_behavior": float("nan")},
+    ]
+    loaded = load({"f": [*rows(*changes), *rows({})]}, COUNTRIES)
+    assert len(loaded.items) == 1
+    assert loaded.dropped == {
+        "duplicate": 1,
+        "invalid_agreement": 1,
+        "no_actor_behavior": 1,
+        "no_agreement": 1,
+        "no_eval_persona": 1,
+        "no_eval_question": 1,
+        "split_agreement": 1,
+    }
+
+
+def test_missing_actor_and_scenario_have_stand_ins() -> None:
+    (item,) = load({"f": rows({"actor": None, "eval_scenario": None})}, COUNTRIES).items
+    assert item.extra["behaviour"] == "people: leave a tip on the table"
+    assert item.extra["situation"] == "in restaurants"
+    (bare,) = load({"f": rows({"eval_scenario": None, "context": None, "topic": None})}, COUNTRIES).items
+    assert bare.question.startswith("Question 0?")
+    assert not {"situation", "topic"} & set(bare.extra)
+
+
+def test_a_group_that_is_no_country_is_kept_and_counted() -> None:
+    changed = rows(
+        {"cultural group": "Californian"}, {"cultural group": "DUTCH"}, {"cultural group": "Dutch"}
+    )
+    loaded = load({"f": changed}, COUNTRIES)
+    assert [i.country for i in loaded.items] == [None, "NL", "NL"]
+    assert loaded.unknown_countries == {"Californian": 1}
+
+
+def test_ids_do_not_depend_on_the_order_or_the_file() -> None:
+    two = [ROW, ROW | {"actor_behavior": "bow"}]
+    forwards = load({"a": two[:1], "b": two[1:]}, COUNTRIES)
+    backwards = load({"c": two[::-1]}, COUNTRIES)
+    assert [i.item for i in forwards.items] == [i.item for i in backwards.items][::-1]
+    assert len({i.item for i in forwards.items}) == 2
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_published_file_formats(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"culturebank_tiktok.{suffix}"
+    frame = pl.DataFrame(rows({}, {"agreement": 0.9}))
+    frame.write_csv(path) if suffix == "csv" else frame.write_parquet(path)
+    assert [i.label for i in load({path.name: read_rows(path)}, COUNTRIES).items] == ["no", "yes"]
+
+
+def test_a_file_of_something_else_is_refused() -> None:
+    with pytest.raises(
+        BenchmarkError, match=r"stories\.csv: none of 1 rows fits .*cultural_group.*found story"
+    ):
+        load({"stories.csv": [{"story": "x"}]}, COUNTRIES)

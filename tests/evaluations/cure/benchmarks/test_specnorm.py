@@ -1,0 +1,92 @@
+"""SpecNorm's columns to items. The rows are made up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tasks.evaluations.cure.benchmarks.common import BenchmarkError, read_rows
+from tasks.evaluations.cure.benchmarks.specnorm import load
+
+COUNTRIES = {"Indonesia": "ID", "the Philippines": "PH"}
+
+ROW: dict[str, Any] = {
+    "country": "Indonesia",
+    "persona": "Wayan, a Hindu farmer in Bali",
+    "situation": "On Nyepi he rides to his field.",
+    "question": "Would his village find the ride in order?",
+    "label": "No",
+    "norm": "On Nyepi Balinese Hindus stay at home.",
+    "cues": "region: Bali|religion: Hindu",
+}
+
+
+def test_a_published_row_becomes_an_item() -> None:
+    (item,) = load({"f": [ROW]}, COUNTRIES).items
+    assert (item.benchmark, item.country, item.group, item.label) == ("specnorm", "ID", "Hindu", "no")
+    assert item.question == "On Nyepi he rides to his field. Would his village find the ride in order?"
+    assert item.gold == "On Nyepi Balinese Hindus stay at home."
+    assert item.cues == ("region: Bali", "religion: Hindu")
+    assert item.extra == {
+        "country_name": "Indonesia",
+        "persona": "Wayan, a Hindu farmer in Bali",
+        "situation": "On Nyepi he rides to his field.",
+        "question": "Would his village find the ride in order?",
+        "rule": "medium",
+    }
+
+
+@pytest.mark.parametrize(
+    ("cues", "group", "level"),
+    [
+        ("age: young", "young", "low"),
+        ("gender: woman|Marital Status: married", "woman", "medium"),
+        ("region: Bali", "Bali", "low"),
+        ("region: Bali|age: young|religion: Hindu|ethnicity: Balinese", "Balinese", "high"),
+    ],
+)
+def test_group_and_specificity_follow_from_the_cues(cues: str, group: str, level: str) -> None:
+    (item,) = load({"f": [ROW | {"cues": cues}]}, COUNTRIES).items
+    assert (item.group, item.extra["rule"]) == (group, level)
+
+
+def test_dropped_rows_are_counted_by_reason() -> None:
+    changes: list[dict[str, Any]] = [
+        {},
+        {},
+        {"country": "Philippines"},
+        {"label": "neutral"},
+        {"norm": ""},
+        {"cues": "Bali"},
+        {"cues": "colour: red"},
+        {"cues": []},
+        {"cues": None},
+    ]
+    loaded = load({"f": [ROW | change for change in changes]}, COUNTRIES)
+    assert [i.country for i in loaded.items] == ["ID", "PH"]
+    assert loaded.dropped == {
+        "duplicate": 1,
+        "invalid_cues": 2,
+        "invalid_label": 1,
+        "no_cues": 2,
+        "no_norm": 1,
+    }
+
+
+def test_lists_of_cues_and_further_columns(tmp_path: Path) -> None:
+    row = ROW | {"cues": ["region: Bali", "religion: Hindu"], "model": "m", "reviewer": "r"}
+    jsonl, parquet = tmp_path / "s.jsonl", tmp_path / "s.parquet"
+    jsonl.write_text(json.dumps(row), encoding="utf-8")
+    pl.DataFrame([row]).write_parquet(parquet)
+    expected = load({"f": [ROW]}, COUNTRIES).items
+    assert load({"s": read_rows(jsonl)}, COUNTRIES).items == expected
+    assert load({"s": read_rows(parquet)}, COUNTRIES).items == expected
+
+
+def test_a_file_of_something_else_is_refused() -> None:
+    with pytest.raises(BenchmarkError, match="expected the columns country, persona, situation"):
+        load({"f": [{"story": "x"}]}, COUNTRIES)

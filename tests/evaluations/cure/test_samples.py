@@ -1,0 +1,119 @@
+"""The shipped samples of NormAd and CASA: sizes, balance, and that wording alone does not give the label."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter, defaultdict
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]
+from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
+from sklearn.model_selection import GroupKFold, cross_val_score  # type: ignore[import-untyped]
+from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped]
+
+from tasks.evaluations.cure.benchmarks import casa, normad
+
+REFERENCE = Path(__file__).parents[3] / "warehouse" / "reference"
+HEADER = [
+    *("benchmark", "item", "country", "group_name", "persona", "situation"),
+    *("question", "label", "gold", "cues", "rule"),
+]
+LABELS = {"normad": normad.LABELS, "casa": casa.LABELS}
+BENCHMARKS = sorted(LABELS)
+
+
+def read(name: str) -> list[dict[str, str]]:
+    with (REFERENCE / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, strict=True))
+
+
+def sample(benchmark: str) -> list[dict[str, str]]:
+    return read(f"cure_{benchmark}")
+
+
+def family(row: dict[str, str]) -> str:
+    """What items that differ in one detail share: normad-<family>-<country>, casa-<family>-<side>."""
+    return row["item"].rsplit("-", 1)[0]
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_rows_are_complete(benchmark: str) -> None:
+    rows = sample(benchmark)
+    assert len(rows) >= 60
+    assert len({r["country"] for r in rows}) >= 20
+    assert {r["country"] for r in rows} <= {r["country"] for r in read("countries")}
+    empty = {"persona"} if benchmark == "casa" else {"persona", "cues"}
+    for row in rows:
+        assert list(row) == HEADER
+        assert {name for name in HEADER if not row[name]} == empty, row["item"]
+        assert all(cell == " ".join(cell.split()) and "{" not in cell for cell in row.values()), row["item"]
+        assert row["benchmark"] == benchmark
+        assert row["item"].startswith(f"{benchmark}-")
+        assert f"-{row['country'].lower()}" in row["item"]
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_items_are_distinct(benchmark: str) -> None:
+    rows = sample(benchmark)
+    for column in ("item", "situation"):
+        assert max(Counter(r[column] for r in rows).values()) == 1
+    assert max(Counter((r["gold"], r["label"]) for r in rows).values()) == 1
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_labels_are_equally_frequent_and_of_equal_length(benchmark: str) -> None:
+    rows, labels = sample(benchmark), LABELS[benchmark]
+    assert Counter(r["label"] for r in rows) == dict.fromkeys(labels, len(rows) // len(labels))
+    mean_length = [fmean(len(r["situation"]) for r in rows if r["label"] == label) for label in labels]
+    assert max(mean_length) < 1.05 * min(mean_length)
+    # In each third of the items by length, every label has between half and one and a half of its share.
+    by_length = [r["label"] for r in sorted(rows, key=lambda r: (len(r["situation"]), r["item"]))]
+    for third in np.array_split(by_length, 3):
+        for label in labels:
+            assert 0.5 < (third == label).mean() * len(labels) < 1.5
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_every_region_has_items_of_every_label(benchmark: str) -> None:
+    region = {r["country"]: r["region"] for r in read("countries")}
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for row in sample(benchmark):
+        counts[region[row["country"]]][row["label"]] += 1
+    assert set(counts) == {"Africa", "Americas", "Asia", "Europe", "Oceania"}
+    assert all(set(c) == set(LABELS[benchmark]) for c in counts.values())
+    assert max(c.total() for c in counts.values()) < len(sample(benchmark)) / 2
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_every_family_has_different_labels(benchmark: str) -> None:
+    labels: defaultdict[str, list[str]] = defaultdict(list)
+    for row in sample(benchmark):
+        labels[family(row)].append(row["label"])
+    assert all(len(found) == len(set(found)) > 1 for found in labels.values())
+
+
+def test_pairs_of_casa_share_symbol_and_meaning() -> None:
+    pairs: defaultdict[str, list[dict[str, str]]] = defaultdict(list)
+    for row in sample("casa"):
+        pairs[family(row)].append(row)
+    for adhere, violate in pairs.values():
+        assert (adhere["item"].endswith("-adhere"), violate["item"].endswith("-violate")) == (True, True)
+        assert (adhere["label"], violate["label"]) == ("yes", "no")
+        assert all(adhere[c] == violate[c] for c in ("country", "question", "gold", "cues", "rule"))
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_wording_alone_does_not_give_the_label(benchmark: str) -> None:
+    """A classifier of words, tried on families that it has not seen, stays near chance (1 / labels)."""
+    rows = sample(benchmark)
+    accuracy = cross_val_score(
+        make_pipeline(TfidfVectorizer(), LogisticRegression(C=10)),
+        [r["situation"] for r in rows],
+        [r["label"] for r in rows],
+        groups=[family(r) for r in rows],
+        cv=GroupKFold(6),
+    ).mean()
+    assert accuracy < 1 / len(LABELS[benchmark]) + 0.12

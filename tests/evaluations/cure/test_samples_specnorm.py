@@ -1,0 +1,78 @@
+"""The shipped SpecNorm sample and seeds: they keep the rules that the construction has for drafts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tasks.evaluations.cure.benchmarks.common import read_rows
+from tasks.evaluations.cure.specnorm.checks import faults, near_duplicates
+from tasks.evaluations.cure.specnorm.cues import KINDS, group_of, join_cues, parse_cues
+from tasks.evaluations.cure.specnorm.drafting import Draft, Written
+from tasks.evaluations.cure.specnorm.seeds import load_seeds
+from tasks.evaluations.cure.specnorm.specificity import specificity
+
+REFERENCE = Path(__file__).resolve().parents[3] / "warehouse" / "reference"
+HEADER = "benchmark,item,country,group_name,persona,situation,question,label,gold,cues,rule"
+ROWS = read_rows(REFERENCE / "cure_specnorm.csv")
+COUNTRIES = {row["name"]: row["country"] for row in read_rows(REFERENCE / "countries.csv")}
+
+
+def draft(row: dict[str, str]) -> Draft:
+    """The row as if a model had written it for its own norm."""
+    texts = {name: row[name] for name in ("persona", "situation", "question", "label")}
+    written = Written.model_validate(texts | {"norm": row["gold"]})
+    return Draft(row["item"], row["country"], row["gold"], parse_cues(row["cues"]), written.label, written)
+
+
+DRAFTS = [draft(row) for row in ROWS]
+
+
+def test_the_header_is_that_of_all_samples() -> None:
+    assert (REFERENCE / "cure_specnorm.csv").read_text(encoding="utf-8").split("\n")[0] == HEADER
+
+
+def test_size_and_countries() -> None:
+    assert len(ROWS) >= 60
+    assert len({row["country"] for row in ROWS}) >= 20
+    assert {row["country"] for row in ROWS} <= set(COUNTRIES.values())
+    assert len({row["item"] for row in ROWS}) == len(ROWS)
+
+
+def test_labels_levels_and_kinds() -> None:
+    labels = Counter(row["label"] for row in ROWS)
+    assert set(labels) == {"yes", "no"}
+    assert 0.6 <= labels["yes"] / len(ROWS) <= 0.7
+    assert set(Counter(row["rule"] for row in ROWS)) == {"low", "medium", "high"}
+    assert {cue.kind for d in DRAFTS for cue in d.cues} == set(KINDS)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[str(row["item"]) for row in ROWS])
+def test_every_row_keeps_the_rules(row: dict[str, str]) -> None:
+    made = draft(row)
+    assert row["benchmark"] == "specnorm"
+    assert row["group_name"]
+    assert faults(made) == []
+    assert row["cues"] == join_cues(made.cues)
+    assert row["rule"] == specificity(len(made.cues))
+    assert group_of(made.cues)
+
+
+def test_no_two_items_are_the_same() -> None:
+    assert near_duplicates(DRAFTS, limit=75) == [None] * len(DRAFTS)
+
+
+def test_the_seeds_are_enough_and_show_what_is_generic() -> None:
+    rows = read_rows(REFERENCE / "specnorm_seeds.csv")
+    loaded = load_seeds({"specnorm_seeds.csv": rows}, COUNTRIES)
+    assert len(loaded.seeds) >= 40
+    assert len({seed.country for seed in loaded.seeds}) >= 20
+    assert None not in {seed.country for seed in loaded.seeds}
+    assert {cue.kind for seed in loaded.seeds for cue in seed.cues} == set(KINDS)
+    assert all(seed.topic and seed.statement.endswith(".") for seed in loaded.seeds)
+    # "any" age alone is no cue, and "all" regions is none beside an age.
+    assert loaded.dropped == {"no_cue": 1}
+    generic = next(seed for seed in loaded.seeds if seed.statement.startswith("People wait for the eldest"))
+    assert join_cues(generic.cues) == "age: elderly"

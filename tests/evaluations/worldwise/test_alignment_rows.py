@@ -1,0 +1,261 @@
+"""Alignment, its gain over the nulls and the errors against the targets: every number by hand.
+
+Alignments, 10 - 2.5 |error| with the errors of ``conftest.SCORES``:
+
+            i1    i2    p1    p2    mean
+    IN       9    10     9     9    9.25
+    JP       9     9    10     9    9.25
+    MX       9    10     6    10    8.75
+    mean     9  29/3  25/3  28/3  109/12
+"""
+
+from __future__ import annotations
+
+import itertools
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from tasks.evaluations.worldwise.nulls import NULLS, best_null
+from tasks.evaluations.worldwise.requests import Study
+from tasks.evaluations.worldwise.rows import null_models, null_rows
+from tasks.metric_rows import Metric
+from tasks.metrics.bootstrap import country_resamples
+from tests.evaluations.worldwise.conftest import MakeStudy, Tables, placed_at, scored, space_of, tables
+from tests.evaluations.worldwise.row_checks import check, one
+
+
+@pytest.fixture(scope="module")
+def study(make_study: MakeStudy) -> Study:
+    return make_study()
+
+
+@pytest.fixture(scope="module")
+def rows(study: Study) -> list[Metric]:
+    made = null_rows(study, space_of(study), scored(study, placed_at(study)))
+    check(made)
+    return made
+
+
+# --- alignment
+
+
+def test_alignment_by_hand(rows: list[Metric]) -> None:
+    overall = one(rows, "alignment")
+    assert overall.value == pytest.approx(109 / 12)
+    assert (overall.n_scored, overall.n_unscored) == (12, 0)
+    assert one(rows, "alignment", "IN").value == pytest.approx(9.25)
+    assert one(rows, "alignment", "MX").value == pytest.approx(8.75)
+    assert one(rows, "alignment", "individualism").value == pytest.approx(56 / 6)
+    assert one(rows, "alignment", "power_distance").value == pytest.approx(53 / 6)
+    assert one(rows, "alignment", "MX:power_distance").value == pytest.approx(8)
+    assert one(rows, "alignment", "p1").value == pytest.approx(25 / 3)
+    assert one(rows, "alignment", "family").value == pytest.approx(52 / 6)
+    assert one(rows, "alignment", "work").value == pytest.approx(57 / 6)
+    assert one(rows, "alignment", "IN").n_scored == 4
+    assert one(rows, "alignment", "MX:power_distance").n_scored == 2
+    assert not [r for r in rows if r.slice.startswith("baseline")]
+
+
+def test_sd_by_hand(rows: list[Metric]) -> None:
+    # Sum of squares 343 + 343 + 317 = 1003, less 109^2 / 12.
+    assert one(rows, "alignment_sd").value == pytest.approx(sqrt((1003 - 109**2 / 12) / 11))
+    assert one(rows, "alignment_sd", "IN").value == pytest.approx(sqrt((343 - 37**2 / 4) / 3))
+    assert one(rows, "alignment_sd", "i2").value == pytest.approx(sqrt((281 - 29**2 / 3) / 2))
+
+
+def test_nulls_by_hand(rows: list[Metric]) -> None:
+    """Mean |target - score| of each null over the 12 answers, scenario by scenario."""
+    distances = {
+        # IN 0 0 1.5 1.5, JP 1 1 0.5 0.5, MX 1 1 0.5 0.5
+        "zero": 9 / 12,
+        # the means of the targets are 0 and 0.5: IN 0 0 1 1, JP 1 1 0 0, MX 1 1 1 1
+        "global_mean": 8 / 12,
+        # the texts lie at 0, -0.5, 0, 1: IN 0 0.5 1.5 0.5, JP 1 0.5 0.5 0.5, MX 1 1.5 0.5 1.5
+        "scenario_text": 9.5 / 12,
+        # IN as JP 3.6 and as MX 4.8, JP as IN 3.6 and as MX 4.8, MX as IN 4 and as JP 5.2
+        "shuffled": 26 / 24,
+        # 0.5 0 0.5 1: IN 0.5 0 1 0.5, JP 1.5 1 0 0.5, MX 0.5 1 1 1.5
+        "unprompted": 9 / 12,
+    }
+    for null, distance in distances.items():
+        row = one(rows, "alignment", null)
+        assert row.slice_kind == "null"
+        assert row.value == pytest.approx(10 - 2.5 * distance), null
+        assert one(rows, "alignment_gain", null).value == pytest.approx(109 / 12 - row.value), null
+    assert set(distances) == set(NULLS)
+
+
+def test_gain_is_paired_with_the_best_null(rows: list[Metric]) -> None:
+    # The global mean is best: 8.75 for IN and JP, 7.5 for MX.
+    assert one(rows, "alignment").null_value == pytest.approx(25 / 3)
+    assert one(rows, "alignment", "MX").null_value == pytest.approx(7.5)
+    # On i1 it is 10, 7.5, 7.5.
+    assert one(rows, "alignment", "i1").null_value == pytest.approx(25 / 3)
+    gain = one(rows, "alignment_gain")
+    assert gain.value == pytest.approx(0.75)
+    assert gain.null_value == 0.0
+    assert one(rows, "alignment_gain", "IN").value == pytest.approx(0.5)
+    assert one(rows, "alignment_gain", "MX").value == pytest.approx(1.25)
+    # individualism: 56/6 - 50/6; family: 52/6 less (10 + 7.5 + 7.5 + 7.5 + 10 + 7.5)/6.
+    assert one(rows, "alignment_gain", "individualism").value == pytest.approx(1)
+    assert one(rows, "alignment_gain", "family").value == pytest.approx(2 / 6)
+    assert not [r for r in rows if r.metric == "alignment_gain" and r.slice_kind == "scenario"]
+
+
+def test_intervals_draw_scenarios(rows: list[Metric]) -> None:
+    """A second implementation: all three answers to a scenario are drawn together."""
+    of_scenario = np.array([[9, 9, 9], [10, 9, 10], [9, 10, 6], [9, 9, 10]])
+    means = [of_scenario[draw].mean() for draw in country_resamples(4, 20, 0)]
+    row = one(rows, "alignment")
+    assert (row.ci_low, row.ci_high) == pytest.approx(tuple(np.quantile(means, [0.025, 0.975])))
+    gains = of_scenario - np.array([[10, 7.5, 7.5], [10, 7.5, 7.5], [7.5, 10, 7.5], [7.5, 10, 7.5]])
+    means = [gains[draw].mean() for draw in country_resamples(4, 20, 0)]
+    row = one(rows, "alignment_gain")
+    assert (row.ci_low, row.ci_high) == pytest.approx(tuple(np.quantile(means, [0.025, 0.975])))
+    assert one(rows, "alignment", "i1").ci_low is None  # a single scenario
+
+
+def test_equal_nulls_are_settled_by_their_order() -> None:
+    same = np.array([[[np.nan]], [[5.0]]])
+    assert best_null(dict.fromkeys(NULLS, same)) == "zero"
+    assert best_null(dict.fromkeys(NULLS, same) | {"zero": same - 1}) == "global_mean"
+    assert best_null(dict.fromkeys(NULLS, same) | {"unprompted": same + 1}) == "unprompted"
+    assert best_null(dict.fromkeys(NULLS, same * np.nan)) is None
+
+
+def test_shuffled_is_the_mean_over_all_derangements(make_study: MakeStudy) -> None:
+    """A second implementation: every permutation of the personas that leaves none in its place."""
+    made = [p for p in itertools.permutations(range(3)) if all(i != x for i, x in enumerate(p))]
+    assert len(made) == 2
+    study = make_study()
+    found = scored(study, placed_at(study))
+    targets, own = study.materials.targets[1:], found.primary[1:, :, 0]
+    brute = np.mean([10 - 2.5 * np.abs(targets[list(p)] - own) for p in made])
+    rows = null_rows(study, space_of(study), found)
+    assert one(rows, "alignment", "shuffled").value == pytest.approx(brute)
+
+
+# --- errors against the targets
+
+
+def test_errors_by_hand(rows: list[Metric]) -> None:
+    # Sizes: 4 of 0, 7 of 0.4, 1 of 1.6.
+    mae = one(rows, "hofstede_mae")
+    assert mae.value == pytest.approx(4.4 / 12)
+    assert mae.null_value == pytest.approx(9 / 12)
+    assert mae.ci_low is not None
+    assert mae.ci_low < mae.value < mae.ci_high
+    bias = one(rows, "hofstede_bias")
+    errors = np.array(
+        [[0.4, 0.4, -0.4], [0, 0.4, 0], [-0.4, 0, 1.6], [-0.4, -0.4, 0]]
+    )  # scenarios x cultures
+    ends = np.quantile([errors[draw].mean() for draw in country_resamples(4, 20, 0)], [0.025, 0.975])
+    assert (bias.ci_low, bias.ci_high) == pytest.approx(tuple(ends))
+    assert bias.value == pytest.approx((-0.4 + 0.4 + 1.2) / 12)
+    # The targets' sum is 3 - 1 + 1.
+    assert bias.null_value == pytest.approx(-3 / 12)
+    assert one(rows, "hofstede_median_error").value == pytest.approx(0.4)
+    # 0 0 0.5 0.5 0.5 0.5 1 1 1 1 1.5 1.5
+    assert one(rows, "hofstede_median_error").null_value == pytest.approx(0.75)
+    expected = sqrt((7 * 0.16 + 2.56 - 4.4**2 / 12) / 11)
+    assert one(rows, "hofstede_error_sd").value == pytest.approx(expected)
+    assert one(rows, "hofstede_mae", "MX").value == pytest.approx(0.5)
+    assert one(rows, "hofstede_bias", "IN").value == pytest.approx(-0.1)
+    assert one(rows, "hofstede_mae", "power_distance").value == pytest.approx(2.8 / 6)
+    assert one(rows, "hofstede_bias", "MX:power_distance").value == pytest.approx(0.8)
+    assert one(rows, "hofstede_mae", "IN:power_distance").null_value == pytest.approx(1.5)
+    slices = {r.slice_kind for r in rows if r.metric == "hofstede_median_error"}
+    assert slices == {"overall", "culture", "dimension"}
+
+
+def test_accuracy_bands_by_hand(rows: list[Metric]) -> None:
+    own = [one(rows, f"accuracy_{b}").value for b in ("excellent", "good", "acceptable", "poor")]
+    assert own == pytest.approx([11 / 12, 0, 0, 1 / 12])
+    nothing = [one(rows, f"accuracy_{b}").null_value for b in ("excellent", "good", "acceptable", "poor")]
+    assert nothing == pytest.approx([2 / 12, 4 / 12, 4 / 12, 2 / 12])
+    assert one(rows, "accuracy_poor").ci_low == 0.0
+
+
+def test_baseline_distance_by_hand(rows: list[Metric]) -> None:
+    # 0.5 0 0.5 1 against 0 0 1.5 1.5: 0.25 + 0 + 1 + 0.25.
+    row = one(rows, "baseline_distance", "IN")
+    assert row.value == pytest.approx(sqrt(1.5 / 4))
+    assert row.null_value == pytest.approx(sqrt(2 * 2.25 / 4))
+    assert (row.n_scored, row.n_unscored) == (4, 0)
+    means = [np.array([0.25, 0, 1, 0.25])[draw].mean() for draw in country_resamples(4, 20, 0)]
+    ends = np.sqrt(np.quantile(means, [0.025, 0.975]))
+    assert (row.ci_low, row.ci_high) == pytest.approx(tuple(ends))
+    # Against -1 -1 0.5 0.5: 2.25 + 1 + 0 + 0.25; against 1 1 -0.5 -0.5: 0.25 + 1 + 1 + 2.25.
+    assert one(rows, "baseline_distance", "JP").value == pytest.approx(sqrt(3.5 / 4))
+    assert one(rows, "baseline_distance", "MX").value == pytest.approx(sqrt(4.5 / 4))
+
+
+# --- the nulls as runs of their own
+
+
+def test_null_runs_by_hand(study: Study) -> None:
+    space = space_of(study)
+    made = {name: null_rows(study, space, found) for name, found in null_models(study, space).items()}
+    for rows in made.values():
+        check(rows)
+    assert one(made["null:zero"], "alignment").value == pytest.approx(8.125)
+    assert one(made["null:global-mean"], "alignment").value == pytest.approx(25 / 3)
+    assert one(made["null:scenario-text"], "alignment").value == pytest.approx(10 - 2.5 * 9.5 / 12)
+    # None is better than the best of them, and that one is as good as itself.
+    assert one(made["null:global-mean"], "alignment_gain").value == pytest.approx(0)
+    assert one(made["null:zero"], "alignment_gain").value == pytest.approx(8.125 - 25 / 3)
+    assert one(made["null:zero"], "hofstede_mae").value == pytest.approx(9 / 12)
+    assert one(made["null:zero"], "baseline_distance", "IN").value == pytest.approx(sqrt(2 * 2.25 / 4))
+    # What is the same for all cultures is its own unprompted answer.
+    assert one(made["null:zero"], "alignment_gain", "unprompted").value == 0.0
+
+
+SEED = {
+    # seed paper 003, section 7.4: IDV, PDI, MAS, UAI, LTO, IVR
+    "US": (2.0, -1.0, 1.0, 0.0, -1.5, 1.5),
+    "IN": (0.0, 1.5, 1.0, -1.0, 0.0, -1.5),
+    "JP": (0.0, 0.0, 2.0, 2.0, 2.0, -1.0),
+    "MX": (-1.5, 2.0, 1.5, 2.0, -1.5, 2.0),
+    "AE": (-1.5, 2.0, 0.0, 1.5, -1.5, -1.0),
+}
+
+
+def seed_tables() -> Tables:
+    """The seed's profiles, one scenario a dimension."""
+    axes = ("IDV", "PDI", "MAS", "UAI", "LTO", "IVR")
+    rows = tables()
+    rows["culture_profile"] = [
+        {"profile": "seed", "country": code, "framework": "hofstede", "dimension": axis, "score": score}
+        for code, target in SEED.items()
+        for axis, score in zip(axes, target, strict=True)
+    ]
+    rows["country"] += [{"country": "AE", "name": "the United Arab Emirates"}]
+    rows["exemplar"] = [
+        {"framework": "hofstede", "dimension": axis, "pole": pole, "number": 1}
+        | {"text": f"{pole} {('individualism', 'power_distance')[i % 2]}"}
+        for i, axis in enumerate(axes)
+        for pole in ("high", "low")
+    ]
+    rows["scenario"] = [
+        {"scenario": f"{axis}001", "framework": "hofstede", "dimension": axis, "category": "Career & Risk"}
+        | {"text": "What now?", "option_a": "this", "option_b": "that at (0, 0, 0)", "is_multi": False}
+        for axis in axes
+    ]
+    return rows
+
+
+def test_the_zero_profile_on_the_seeds_own_profiles(make_study: MakeStudy) -> None:
+    study = make_study(seed_tables(), targets="seed")
+    space = space_of(study)
+    rows = null_rows(study, space, null_models(study, space)["null:zero"])
+    # |target|: US 7, IN 5, JP 7, MX 10.5, AE 7.5: 37 over 30, so 10 - 2.5 * 37/30 = 6.9167 (issue: 6.92).
+    assert one(rows, "alignment").value == pytest.approx(10 - 2.5 * 37 / 30)
+    assert round(one(rows, "alignment").value or 0, 2) == 6.92
+    assert one(rows, "alignment", "MX").value == pytest.approx(10 - 2.5 * 10.5 / 6)
+    # The global mean is better still: the seed's four models have 6.63.
+    means = np.mean(list(SEED.values()), axis=0)
+    brute = 10 - 2.5 * np.abs(np.array(list(SEED.values())) - means).mean()
+    assert one(rows, "alignment").null_value == pytest.approx(brute)
+    assert one(rows, "alignment_gain").value == pytest.approx(10 - 2.5 * 37 / 30 - brute)

@@ -1,0 +1,177 @@
+"""Rows to scenarios, dimensions, values and cultures; what is chosen, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.evaluations.worldwise.materials import build_materials
+from tasks.evaluations.worldwise.params import WorldwiseParams
+from tasks.identity import UnknownName
+from tests.evaluations.worldwise.conftest import MakeStudy, Tables, tables
+
+REFERENCE = Path(__file__).parents[3] / "warehouse/reference"
+FILES = {
+    "scenario": "scenarios", "exemplar": "exemplars", "guiding_value": "values", "country": "countries",
+    "culture_profile": "culture_profiles", "persona": "personas", "stereotype": "stereotypes",
+}  # fmt: skip
+
+
+def shipped() -> Tables:
+    """The reference files as the warehouse gives their rows."""
+    rows: Tables = {}
+    for table, name in FILES.items():
+        with (REFERENCE / f"{name}.csv").open(encoding="utf-8", newline="") as text:
+            rows[table] = [dict(row) for row in csv.DictReader(text)]
+    for row in rows["scenario"]:
+        row["is_multi"] = row["is_multi"] == "true"
+    return rows
+
+
+def params(**chosen: Any) -> WorldwiseParams:
+    return WorldwiseParams(**({"models": ["m"], "targets": "by_hand"} | chosen))
+
+
+# --- scenarios and dimensions
+
+
+def test_scenarios_of_the_targets_framework_are_asked(make_study: MakeStudy) -> None:
+    m = make_study().materials
+    assert [s.scenario for s in m.scenarios] == ["i1", "i2", "p1", "p2"]
+    # What answers are projected on: by framework, then by name.
+    assert [d.dimension for d in m.dimensions] == ["individualism", "power_distance", "achievement"]
+    assert m.primary.tolist() == [0, 0, 1, 1]
+    without = make_study(multi_dimensional=False).materials
+    assert [s.scenario for s in without.scenarios] == ["i1", "i2", "p1"]
+
+
+def test_fewer_scenarios_are_a_fixed_choice_of_each_dimension(make_study: MakeStudy) -> None:
+    chosen = make_study(scenarios_per_dimension=1).materials.scenarios
+    assert [s.dimension for s in chosen] == ["individualism", "power_distance"]
+    assert chosen == make_study(scenarios_per_dimension=1).materials.scenarios
+    rows = tables()
+    rows["scenario"].reverse()
+    assert chosen == make_study(rows, scenarios_per_dimension=1).materials.scenarios
+
+
+# --- cultures
+
+
+def test_cultures_with_their_targets(make_study: MakeStudy) -> None:
+    baseline, india, japan, mexico = make_study().materials.cultures
+    assert (baseline.culture, baseline.persona, baseline.target) == ("baseline", "", {})
+    assert (india.culture, india.name, india.persona) == ("IN", "India", "You grew up in India.")
+    assert india.target == {"individualism": 0.0, "power_distance": 1.5}
+    assert make_study().materials.targets[2].tolist() == [-1, -1, 0.5, 0.5]
+    assert (japan.culture, mexico.culture) == ("JP", "MX")
+
+
+def test_cultures_by_code_or_name_each_once(make_study: MakeStudy) -> None:
+    chosen = make_study(cultures=["japan", " in ", "JP"]).materials.cultures
+    assert [c.culture for c in chosen] == ["baseline", "IN", "JP"]
+
+
+def test_a_culture_that_lacks_a_target_is_left_out_or_refused(make_study: MakeStudy) -> None:
+    rows = tables()
+    rows["culture_profile"] = [
+        r for r in rows["culture_profile"] if (r["country"], r["dimension"]) != ("JP", "power_distance")
+    ]
+    assert [c.culture for c in make_study(rows).materials.cultures] == ["baseline", "IN", "MX"]
+    with pytest.raises(UnknownName, match="Japan"):
+        make_study(rows, cultures=["Japan"])
+
+
+def test_a_persona_in_the_cultures_own_language(make_study: MakeStudy) -> None:
+    rows = tables()
+    rows["country_name"] = [
+        {"country": "JP", "language": "ja", "name": "日本"},
+        {"country": "MX", "language": "xx", "name": "?"},  # no prompt in it
+    ]
+    cultures = make_study(rows, persona_language="own").materials.cultures
+    assert [c.persona for c in cultures] == [
+        "", "You grew up in India.", "日本で育ちました。", "You grew up in Mexico.",
+    ]  # fmt: skip
+    assert make_study(rows).materials.cultures[2].persona == "You grew up in Japan."
+    assert make_study(rows, persona_language="own").config_hash() != make_study(rows).config_hash()
+
+
+# --- targets
+
+
+def published(scores: dict[str, float]) -> Tables:
+    """The tables with published scores 0 to 100, the same on both dimensions."""
+    rows = tables()
+    rows["culture_profile"] = [
+        {"profile": "hofstede_published", "country": code, "framework": "hofstede"}
+        | {"dimension": axis, "score": score}
+        for code, score in scores.items()
+        for axis in ("individualism", "power_distance")
+    ]
+    return rows
+
+
+def test_published_scores_on_a_straight_line_or_in_steps(make_study: MakeStudy) -> None:
+    rows = published({"IN": 0, "JP": 68, "MX": 112})
+    linear = make_study(rows, targets="hofstede_published").materials.cultures[1:]
+    # 68 / 25 - 2; a score beyond 100 is 2.
+    assert [c.target["individualism"] for c in linear] == pytest.approx([-2, 0.72, 2])
+    bucketed = make_study(rows, targets="hofstede_bucketed").materials.cultures[1:]
+    assert [c.target["individualism"] for c in bucketed] == [-2, 1.5, 2]
+
+
+@pytest.mark.parametrize(
+    ("change", "chosen", "message"),
+    [
+        (None, {"targets": "by_hnd"}, "by_hand"),
+        (None, {"cultures": ["Jpan"]}, "Japan"),
+        (None, {"persona_language": "own"}, "names in their languages"),
+        (lambda r: r["culture_profile"][0].update(score=-3), {}, "neither on 0..100 nor on -2..\\+2"),
+        (lambda r: r["culture_profile"][0].update(country="XX"), {}, "XX: not in table country"),
+        (lambda r: r["culture_profile"][0].update(framework="schwartz"), {}, "hofstede, schwartz"),
+        (lambda r: r["scenario"][0].update(dimension="altitude"), {}, "no exemplars .* for altitude"),
+        (lambda r: [s.update(framework="other") for s in r["scenario"]], {}, "only of other"),
+        (lambda r: [s.update(is_multi=True) for s in r["scenario"]], {"multi_dimensional": False}, "set mul"),
+        (lambda r: r["exemplar"].pop(), {}, "for \\['high'\\] only"),
+        (lambda r: r["exemplar"][4].update(dimension="individualism"), {}, "has exemplars|name them apart"),
+        (lambda r: r["guiding_value"][0].update(label="future planning"), {}, "the same label"),
+        (lambda r: r["guiding_value"][0].update(label="Peace, Quiet"), {}, "Peace, Quiet"),
+        (lambda r: r["guiding_value"].__delitem__(slice(2, None)), {}, "2 values to choose three from"),
+        (lambda r: r["stereotype"].clear(), {}, "no stereotype phrases"),
+        (lambda r: [p.update(dimension="individualism") for p in r["culture_profile"]], {}, "no culture has"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(
+    change: Callable[[Tables], object] | None, chosen: dict[str, Any], message: str
+) -> None:
+    rows = tables()
+    if change:
+        change(rows)
+    with pytest.raises(ValueError, match=message):
+        build_materials(params(**chosen), rows)
+
+
+# --- the shipped material
+
+
+def test_the_shipped_material_makes_a_study() -> None:
+    m = build_materials(params(targets="hofstede_published"), shipped())
+    assert len(m.cultures) > 60  # the baseline and at least 60 cultures
+    assert len(m.scenarios) >= 60
+    assert len(m.dimensions) == 16
+    assert {s.framework for s in m.scenarios} == {"hofstede"}
+    fewer = build_materials(params(targets="hofstede_published", multi_dimensional=False), shipped())
+    assert 0 < len(fewer.scenarios) < len(m.scenarios)
+
+
+def test_the_seeds_profiles_are_those_of_its_thresholds() -> None:
+    rows = shipped()
+    five = ["US", "IN", "JP", "MX", "AE"]
+    seed = build_materials(params(targets="seed_bucketed"), rows).cultures
+    assert [c.culture for c in seed[1:]] == sorted(five)
+    assert seed[3].target["uncertainty_avoidance"] == 2.0  # Japan, seed section 7.4
+    bucketed = build_materials(params(targets="hofstede_bucketed", cultures=["IN"]), rows).cultures[1]
+    assert bucketed.target["power_distance"] == 1.5

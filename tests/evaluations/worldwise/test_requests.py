@@ -1,0 +1,130 @@
+"""What is asked, and which knobs and materials make results incomparable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tasks.evaluations.worldwise.params import WorldwiseParams
+from tasks.evaluations.worldwise.requests import KNOBS
+from tests.evaluations.worldwise.conftest import MakeStudy, Tables, tables
+
+
+def test_cells_are_every_culture_scenario_and_repetition(make_study: MakeStudy) -> None:
+    study = make_study(repetitions=2)
+    keys = [cell.key for cell in study.cells()]
+    assert len(set(keys)) == len(keys) == study.n_cells == 4 * 4 * 2
+    assert keys[:5] == [
+        ("baseline", "i1", 0), ("baseline", "i2", 0), ("baseline", "p1", 0), ("baseline", "p2", 0),
+        ("IN", "i1", 0),
+    ]  # fmt: skip
+    assert [key[2] for key in keys] == [0] * 16 + [1] * 16  # a repetition is whole before the next begins
+    assert study.shape == (4, 4, 2)
+
+
+def test_the_conversation(make_study: MakeStudy) -> None:
+    study = make_study()
+    baseline, *_ = cells = list(study.cells())
+    (question,) = study.conversation(baseline)
+    assert question["role"] == "user"
+    system, same = study.conversation(cells[4])
+    assert system == {"role": "system", "content": "You grew up in India."}
+    assert same == question
+    text = question["content"]
+    assert text.startswith("What should i1 do?\n\nOption A: one of i1\nOption B: other at (0, 0, 0)\n\n")
+    assert "Family Harmony; Future Planning; Achievement & Success; Group Loyalty." in text
+    assert '"value_3"' in text
+    assert (
+        "TOP_VALUES: first, second, third"
+        in make_study(answer_format="text").conversation(baseline)[0]["content"]
+    )
+
+
+def test_the_schema_takes_answers_of_the_list_only(make_study: MakeStudy) -> None:
+    schema = make_study().schema()
+    assert schema is not None
+    answer = {"decision": "Decline", "value_1": "Family Harmony", "value_2": "Group Loyalty"}
+    answer |= {"value_3": "Future Planning", "explanation": "So."}
+    jsonschema.validate(answer, schema)
+    for wrong in ({"decision": "C"}, {"value_2": "Peace"}, {"mood": "good"}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(answer | wrong, schema)
+    # Strict mode: everything required, nothing else allowed; the explanation comes last.
+    assert schema["required"] == list(schema["properties"])
+    assert schema["additionalProperties"] is False
+    assert schema["required"][-1] == "explanation"
+    assert make_study(answer_format="text").schema() is None
+
+
+def test_repetitions_are_sampling_seeds(make_study: MakeStudy) -> None:
+    sampling = make_study(temperature=0.3, max_tokens=99).sampling(2)
+    assert (sampling.temperature, sampling.max_tokens, sampling.seed) == (0.3, 99, 2)
+
+
+# --- config_hash
+
+OTHER: dict[str, Any] = {
+    "repetitions": 2, "answer_format": "text", "temperature": 0.1, "max_tokens": 100, "values_weight": 3,
+    "order": "explanation-values-decision", "decision": "letter", "embedder": "other/model",
+    "stereotype_rule": "substring", "bootstrap": 30, "seed": 1,
+}  # fmt: skip
+BY_CONTENT: dict[str, Any] = {
+    "cultures": ["IN", "JP"], "scenarios_per_dimension": 1, "multi_dimensional": False,
+}  # fmt: skip
+WITHOUT_EFFECT: dict[str, Any] = {
+    "models": ["other"], "batch": 1, "max_total_tokens": 5, "max_usd": 2.5, "refresh": True, "profile": "p",
+    "scenarios_file": "a.csv", "exemplars_file": "b.csv", "profiles_file": "c.csv", "values_file": "d.csv",
+    "cultures": ["mexico", "JP", "India"],
+}  # fmt: skip
+
+
+def test_every_knob_is_in_the_hash_or_has_no_effect(make_study: MakeStudy) -> None:
+    default = make_study().config_hash()
+    assert default == make_study().config_hash()
+    assert set(OTHER) == KNOBS
+    hashes = [make_study(**{name: value}).config_hash() for name, value in (OTHER | BY_CONTENT).items()]
+    assert len({default, *hashes}) == len(hashes) + 1
+    for name, value in WITHOUT_EFFECT.items():
+        assert make_study(**{name: value}).config_hash() == default, name
+    known = {*OTHER, *BY_CONTENT, *WITHOUT_EFFECT, "targets", "persona_language"}  # see test_materials
+    assert known == set(WorldwiseParams.model_fields)
+
+
+def reworded(table: str, column: str, value: object) -> Callable[[Tables], None]:
+    def change(rows: Tables) -> None:
+        rows[table][0][column] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        reworded("scenario", "text", "And now?"),
+        reworded("scenario", "category", "money"),
+        reworded("exemplar", "text", "very high individualism"),
+        reworded("guiding_value", "label", "Peace at Home"),
+        reworded("culture_profile", "score", 0.5),
+        reworded("persona", "text", "Be of {country}."),
+        reworded("country", "name", "Bharat"),
+        reworded("stereotype", "phrase", "they never"),
+        lambda rows: rows["guiding_value"].reverse(),
+        lambda rows: rows["exemplar"].append(rows["exemplar"][0] | {"number": 2}),
+    ],
+)  # fmt: skip
+def test_materials_are_in_the_hash(make_study: MakeStudy, change: Callable[[Tables], None]) -> None:
+    rows = tables()
+    change(rows)
+    assert make_study(rows).config_hash() != make_study().config_hash()
+
+
+def test_the_order_of_rows_is_not_in_the_hash(make_study: MakeStudy) -> None:
+    rows = tables()
+    for name in rows.keys() - {"guiding_value"}:  # their order is the prompt's
+        rows[name].reverse()
+    rows["scenario"][0]["region"] = "Oceania"  # nothing is made of it
+    assert make_study(rows).config_hash() == make_study().config_hash()
+    assert list(make_study(rows).cells()) == list(make_study().cells())

@@ -1,0 +1,176 @@
+"""All rows of a model: complete whatever is missing, and the same in whatever order answers come."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tasks.evaluations.worldwise.requests import Key, Study
+from tasks.evaluations.worldwise.rows import cross_model_rows, model_rows, null_models, null_rows
+from tasks.evaluations.worldwise.scores import Response
+from tasks.metric_rows import Metric
+from tests.evaluations.worldwise.conftest import MakeStudy, placed_at, response, scored, space_of, tables
+from tests.evaluations.worldwise.row_checks import METRICS, check, keys, one
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "all": {"repetitions": 2},
+    "one repetition": {},
+    "one culture": {"cultures": ["Japan"], "repetitions": 2},
+    "two cultures": {"cultures": ["Japan", "Mexico"]},
+    "one scenario a dimension": {"scenarios_per_dimension": 1},
+}
+
+
+def rows_of(study: Study, responses: Mapping[Key, Response]) -> list[Metric]:
+    found, space = scored(study, responses), space_of(study)
+    rows = model_rows(study, space, found)
+    check([*rows, *cross_model_rows(study, {"m": found.alignment})["m"]])
+    return rows
+
+
+def any_answers(study: Study) -> dict[Key, Response]:
+    """Answers that depend on the cell and on nothing else."""
+    made = {}
+    for cell in study.cells():
+        draw = random.Random(repr(cell.key))
+        at = [round(draw.uniform(-1.4, 1.4), 2) for _ in range(3)]
+        values = draw.sample(study.materials.labels, 3)
+        made[cell.key] = response(f"So at {tuple(at)}", draw.choice(["A", "B", "Decline"]), values)
+    return made
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_rows_of_every_shape_of_study(make_study: MakeStudy, shape: str) -> None:
+    study = make_study(**SHAPES[shape])
+    rows = rows_of(study, any_answers(study))
+    assert one(rows, "alignment").value is not None
+    for null in null_models(study, space_of(study)).values():
+        check(null_rows(study, space_of(study), null))
+
+
+def test_one_scenario(make_study: MakeStudy) -> None:
+    rows = tables()
+    rows["scenario"] = rows["scenario"][:1]
+    study = make_study(rows, repetitions=2)
+    made = rows_of(study, any_answers(study))
+    assert one(made, "alignment").value is not None
+    assert all(r.ci_low is None for r in made if r.metric != "decision_share")  # Wilson's needs no scenarios
+
+
+def test_one_culture_has_no_shuffled_null(make_study: MakeStudy) -> None:
+    study = make_study(cultures=["Japan"])
+    rows = rows_of(study, placed_at(study))
+    assert one(rows, "alignment", "shuffled").unscored_reason == "shuffling personas needs two cultures"
+    # Its mean target is its target.
+    assert one(rows, "alignment", "global_mean").value == 10.0
+    assert one(rows, "alignment_gain").value == pytest.approx(9.25 - 10)
+
+
+def test_one_repetition_of_one_scenario_has_no_spread(make_study: MakeStudy) -> None:
+    study = make_study(cultures=["Japan"], scenarios_per_dimension=1)
+    rows = rows_of(study, placed_at(study))
+    scenario = study.materials.scenarios[0].scenario
+    row = one(rows, "alignment_sd", scenario)
+    assert row.unscored_reason == "a standard deviation needs two scored answers"
+    row = one(rows, "hofstede_error_sd", "individualism")
+    assert row.unscored_reason == "a standard deviation needs two scored answers"
+    assert row.null_value is None
+
+
+def test_an_unscored_model_has_every_row_with_the_reason(make_study: MakeStudy) -> None:
+    study = make_study(repetitions=2)
+    full = rows_of(study, any_answers(study))
+    refusing = {cell.key: Response("", "refusal", 9, 1) for cell in study.cells()}
+    rows = rows_of(study, refusing)
+    assert set(keys(full)) <= set(keys(rows))
+    added = set(keys(rows)) - set(keys(full))
+    assert added == {("unscored_answers", "reason", "refused")}
+    counts = {"answered", "unscored_answers", "total_tokens"}
+    assert all(r.value is None for r in rows if r.metric not in counts)
+    assert one(rows, "alignment", "IN").unscored_reason == "refused"
+    assert one(rows, "alignment_gain").unscored_reason == "refused"
+    assert one(rows, "baseline_distance", "IN").unscored_reason == "refused"
+    assert one(rows, "value_share", "IN:group_loyalty").unscored_reason == "refused"
+
+
+def test_the_most_frequent_reason_is_given(make_study: MakeStudy) -> None:
+    study = make_study()
+    made = {cell.key: Response("", "refusal", 9, 1) for cell in study.cells()}
+    made["IN", "i1", 0] = Response("{", "length", 9, 1)  # first in code-point order
+    made["MX", "i1", 0] = made["MX", "i2", 0] = made["IN", "i1", 0]
+    rows = rows_of(study, made)
+    assert one(rows, "alignment", "IN").unscored_reason == "refused"
+    assert one(rows, "alignment", "MX").unscored_reason == "cut off at max_tokens"
+
+
+def test_a_missing_baseline_leaves_alignment_alone(make_study: MakeStudy) -> None:
+    study = make_study()
+    full = rows_of(study, placed_at(study))
+    rows = rows_of(study, {k: v for k, v in placed_at(study).items() if k[0] != "baseline"})
+    assert keys([r for r in rows if r.metric != "unscored_answers"]) == keys(full)
+    for metric in ("alignment", "alignment_gain", "hofstede_mae", "culture_anova_f"):
+        assert one(rows, metric) == one(full, metric)
+    reason = "no scored answer without a persona to compare with"
+    assert one(rows, "alignment", "unprompted").unscored_reason == reason
+    assert one(rows, "alignment_gain", "unprompted").unscored_reason == reason
+    assert one(rows, "baseline_distance", "IN").unscored_reason == "not asked or not answered"
+    assert one(rows, "projection", "baseline:individualism").unscored_reason == "not asked or not answered"
+
+
+def test_a_gain_needs_both_sides(make_study: MakeStudy) -> None:
+    """Where the best null is the unprompted answer, and one of those is missing."""
+    study = make_study()
+    on_target = dict(zip(("i1", "i2", "p1", "p2"), study.materials.targets[1], strict=True))  # IN's
+    responses = {}
+    for cell in study.cells():
+        at = (on_target[cell.scenario.scenario],) * 2 if cell.culture.culture in ("IN", "baseline") else None
+        if at:
+            responses[cell.key] = response(f"So at ({min(at[0], 1.5)}, {min(at[1], 1.5)}, 0)")
+    del responses["baseline", "p2", 0]
+    rows = rows_of(study, responses)
+    assert one(rows, "alignment", "unprompted").value == pytest.approx(10)
+    gain = one(rows, "alignment_gain", "IN")
+    assert (gain.n_scored, gain.n_unscored) == (3, 1)
+    assert gain.value == pytest.approx(0)
+    assert (one(rows, "alignment", "IN").n_scored, one(rows, "alignment", "IN").n_unscored) == (4, 0)
+    assert one(rows, "alignment_gain", "JP").unscored_reason == "not asked or not answered"
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.randoms(use_true_random=False), st.sets(st.integers(0, 31), max_size=12))
+def test_rows_do_not_depend_on_the_order_of_answers_or_tables(
+    make_study: MakeStudy, shuffle: random.Random, missing: set[int]
+) -> None:
+    study = make_study(repetitions=2)
+    kept = [pair for i, pair in enumerate(any_answers(study).items()) if i not in missing]
+    rows = rows_of(study, dict(kept))
+    shuffle.shuffle(kept)
+    mixed = tables()
+    for name in mixed.keys() - {"guiding_value"}:
+        shuffle.shuffle(mixed[name])
+    assert rows_of(make_study(mixed, repetitions=2), dict(kept)) == rows
+
+
+def test_cross_model_rows_do_not_depend_on_the_order_of_models(make_study: MakeStudy) -> None:
+    study = make_study()
+    own = scored(study, any_answers(study)).alignment
+    alignments = {"a": own, "b": np.minimum(own + 0.5, 10), "c": own[::-1] * 0 + 5}
+    made = cross_model_rows(study, alignments)
+    assert cross_model_rows(study, dict(reversed(alignments.items()))) == made
+
+
+def test_every_metric_of_the_catalogue_is_made_and_no_other(make_study: MakeStudy) -> None:
+    study = make_study()
+    responses = any_answers(study)
+    responses["IN", "i1", 0] = Response(json.dumps({}), "stop", 1, 1)
+    rows = rows_of(study, responses)
+    own = scored(study, responses).alignment
+    rows += cross_model_rows(study, {"m": own, "n": own})["m"]
+    assert {r.metric for r in rows} == set(METRICS)

@@ -1,0 +1,117 @@
+"""A user's own CSV files: what they become, and errors that name file, line and column."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.evaluations.worldwise.user_files import parse_rows, read_rows
+from tests.evaluations.worldwise.conftest import MakeStudy, tables
+
+REFERENCE = Path(__file__).parents[3] / "warehouse/reference"
+SCENARIOS = "scenario,framework,dimension,category,text,option_a,option_b"
+PROFILES = "profile,country,dimension,score,framework"
+EXEMPLARS = "framework,dimension,pole,number,text"
+
+
+def test_cells_have_their_types() -> None:
+    (row,) = parse_rows(
+        f'{SCENARIOS},is_multi\nIND001,h,IDV,work,"a, b",x,y,TRUE\n'.encode(), "s.csv", "scenario"
+    )
+    assert row["is_multi"] is True
+    assert row["text"] == "a, b"
+    (row,) = parse_rows(f"{SCENARIOS}\nIND001,h,IDV,work,a,x,y\n".encode(), "s.csv", "scenario")
+    assert row["is_multi"] is False
+    (row,) = parse_rows(f"\ufeff{PROFILES}\r\nmine,JP,IDV,-1.5,h\r\n".encode(), "p.csv", "culture_profile")
+    assert row == {"profile": "mine", "country": "JP", "dimension": "IDV", "score": -1.5, "framework": "h"}
+    (row,) = parse_rows(f"{EXEMPLARS}\nh,IDV,high,2,I first\n\n".encode(), "e.csv", "exemplar")
+    assert row["number"] == 2
+
+
+@pytest.mark.parametrize(
+    ("table", "text", "message"),
+    [
+        ("scenario", "scenario,text\na,b\n", "s.csv, line 1: columns are scenario, text; they must be"),
+        ("scenario", f"{SCENARIOS},regoin\n", "line 1: columns are .*regoin; .*perhaps region"),
+        ("scenario", f"{SCENARIOS},text\n", "each once"),
+        ("scenario", f"{SCENARIOS}\n", "has a header and no rows"),
+        ("scenario", "", "line 1: columns are ;"),
+        ("scenario", f"{SCENARIOS}\na,h,d,c,t,x\n", "line 2: 6 cells under 7 columns"),
+        ("scenario", f"{SCENARIOS}\na,h,d,c,t,x, \n", "line 2, column option_b: the cell is empty"),
+        ("scenario", f"{SCENARIOS}\na,h,d,c,t,x,y\n\na,h,d,c,t,x,y\n", "line 4, column scenario: .*line 2"),
+        ("scenario", f"{SCENARIOS},is_multi\na,h,d,c,t,x,y,maybe\n", "is_multi: 'maybe' is not true"),
+        ("scenario", f'{SCENARIOS}\na,h,d,c,"t"t,x,y\n', "line 2: not a CSV file"),
+        ("culture_profile", f"{PROFILES}\nm,JP,d,high,h\n", "line 2, column score: 'high' is not a number"),
+        ("culture_profile", f"{PROFILES}\nm,JP,d,nan,h\n", "column score: 'nan' is not a number"),
+        ("exemplar", f"{EXEMPLARS}\nh,d,middle,1,t\n", "column pole: 'middle' is not high or low"),
+        ("exemplar", f"{EXEMPLARS}\nh,d,high,0,t\n", "column number: '0' is not a whole number from 1"),
+        ("guiding_value", "value,label\na,A\na,B\n", "line 3, column value: the same as on line 2"),
+    ],
+)  # fmt: skip
+def test_errors_name_file_line_and_column(table: str, text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        parse_rows(text.encode(), "s.csv", table)
+
+
+def test_other_encodings_and_missing_files_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"s.csv, line 2: not UTF-8"):
+        parse_rows(f"{SCENARIOS}\nMünchen".encode("latin-1"), "s.csv", "scenario")
+    with pytest.raises(ValueError, match=r"none.csv cannot be read \(No such file"):
+        read_rows(tmp_path / "none.csv", "scenario")
+
+
+def error_of(content: bytes, table: str) -> str:
+    """The message of the error, or nothing."""
+    try:
+        parse_rows(content, "s.csv", table)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+@given(st.binary(max_size=200) | st.text(max_size=50).map(lambda t: f"value,label\n{t}".encode()))
+def test_any_bytes_are_rows_or_an_error_that_names_the_file(content: bytes) -> None:
+    for table in ("scenario", "exemplar", "culture_profile", "guiding_value"):
+        message = error_of(content, table)
+        assert not message or message.startswith("s.csv"), message
+
+
+@pytest.mark.parametrize(
+    ("table", "file"),
+    [("scenario", "scenarios"), ("exemplar", "exemplars"), ("culture_profile", "culture_profiles"),
+     ("guiding_value", "values")],
+)  # fmt: skip
+def test_the_shipped_files_are_read_as_users_files_are(table: str, file: str) -> None:
+    path = REFERENCE / f"{file}.csv"
+    with path.open(encoding="utf-8", newline="") as text:
+        assert len(read_rows(path, table)) == len(list(csv.DictReader(text)))
+
+
+def test_a_user_may_bring_everything(make_study: MakeStudy) -> None:
+    """As the seed names things: its own scenario ids, dimensions and profile."""
+    files = {
+        "scenario": f"{SCENARIOS}\nIND001,hofstede,IDV,Family & Relationships,t,x,y\n",
+        "exemplar": f"{EXEMPLARS}\nhofstede,IDV,high,1,I\nhofstede,IDV,low,1,we\n",
+        "culture_profile": f"{PROFILES}\nbucketed,US,IDV,2.0,hofstede\nbucketed,MX,IDV,-1.5,hofstede\n",
+        "guiding_value": "value,label\na,Family Harmony\nb,Future Planning\nc,Work-Life Balance\n",
+    }
+    parsed = {table: parse_rows(text.encode(), f"{table}.csv", table) for table, text in files.items()}
+    study = make_study(tables() | parsed, targets="bucketed")
+    assert [c.culture for c in study.materials.cultures] == ["baseline", "MX", "US"]
+    assert study.materials.targets[1:].tolist() == [[-1.5], [2.0]]
+    assert next(study.cells()).key == ("baseline", "IND001", 0)
+
+
+def test_quotes_and_line_ends_survive(tmp_path: Path) -> None:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer)
+    writer.writerow(["value", "label", "description"])
+    writer.writerow(["a", 'He said "no"', "two\nlines"])
+    (tmp_path / "v.csv").write_text(buffer.getvalue(), encoding="utf-8", newline="")
+    (row,) = read_rows(tmp_path / "v.csv", "guiding_value")
+    assert row == {"value": "a", "label": 'He said "no"', "description": "two\nlines"}

@@ -1,0 +1,148 @@
+"""The sample that people rate: how it is spread, what it depends on, and the file that annotators get."""
+
+from __future__ import annotations
+
+import csv
+import random
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.judging.audit import COLUMNS, Answer, annotation_rows, stratified_sample
+from tasks.judging.ratings import read_ratings
+
+CRITERIA = {"coverage": "Does it state the norm?", "correct": "Is the label right?"}
+
+
+def answers(sizes: dict[tuple[str, str], int]) -> list[Answer]:
+    return [
+        Answer(model, benchmark, f"q{number}", f"question {number}", "an answer", CRITERIA)
+        for (model, benchmark), size in sizes.items()
+        for number in range(size)
+    ]
+
+
+def spread(sample: list[Answer]) -> Counter[tuple[str, str]]:
+    return Counter((answer.model, answer.benchmark) for answer in sample)
+
+
+sizes = st.dictionaries(
+    st.tuples(st.sampled_from("abc"), st.sampled_from("xyz")), st.integers(1, 30), min_size=1
+)
+
+
+def test_in_proportion_and_at_least_one() -> None:
+    # One each; then by size / (2 * seats + 1): 60/3 = 20, 30/3 = 10, 9/3 = 3, 1/3 (full). The next six go to
+    # 60/3, 60/5 = 12, 30/3 = 10, 60/7 = 8.6, 60/9 = 6.7 and 30/5 = 6.
+    shares = {("a", "x"): 60, ("a", "y"): 30, ("b", "x"): 9, ("b", "y"): 1}
+    sample = stratified_sample(answers(shares), 10, seed=0)
+    assert spread(sample) == {("a", "x"): 5, ("a", "y"): 3, ("b", "x"): 1, ("b", "y"): 1}
+    # The third seat to be dealt: 24/7 = 3.43 against 10/3 = 3.33; in proportion they are due 3.5 and 1.5.
+    sample = stratified_sample(answers({("a", "x"): 24, ("b", "x"): 10}), 5, seed=0)
+    assert spread(sample) == {("a", "x"): 4, ("b", "x"): 1}
+
+
+def test_cures_audit_is_even() -> None:
+    # Seed 001: 400 answers, 100 a benchmark, over ten models: 10 of each pair.
+    every = answers({(f"m{m}", f"b{b}"): 25 for m in range(10) for b in range(4)})
+    assert set(spread(stratified_sample(every, 400, seed=1)).values()) == {10}
+
+
+@given(sizes, st.integers(0, 40), st.integers(0, 5), st.randoms(use_true_random=False))
+def test_order_does_not_matter_and_a_larger_sample_holds_the_smaller(
+    shares: dict[tuple[str, str], int], more: int, seed: int, shuffler: random.Random
+) -> None:
+    every = answers(shares)
+    n = len(shares) + more
+    sample = stratified_sample(every, n, seed)
+    assert len(sample) == min(n, len(every))
+    assert set(spread(sample)) == set(shares)
+    shuffled = list(every)
+    shuffler.shuffle(shuffled)
+    assert stratified_sample(shuffled, n, seed) == sample
+    codes = {answer.code for answer in sample}
+    assert codes <= {answer.code for answer in stratified_sample(every, n + 3, seed)}
+    exact = {pair: n * size / len(every) for pair, size in shares.items()}
+    if n < len(every) and min(exact.values()) > 1:
+        assert all(abs(count - exact[pair]) < 2 for pair, count in spread(sample).items())
+
+
+def test_another_seed_is_another_sample_in_no_order() -> None:
+    every = answers({("a", "x"): 200, ("b", "x"): 200})
+    first, second = stratified_sample(every, 40, seed=0), stratified_sample(every, 40, seed=1)
+    assert {a.code for a in first} != {a.code for a in second}
+    models = [answer.model for answer in first]
+    assert models != sorted(models)
+    # Runs of one model: about half of 39 neighbours differ.
+    assert 10 < sum(a != b for a, b in pairwise(models)) < 30
+
+
+def test_within_a_pair_every_answer_has_the_same_chance() -> None:
+    every = answers({("a", "x"): 10})
+    drawn = Counter(a.item for seed in range(600) for a in stratified_sample(every, 3, seed))
+    # 600 * 3 / 10 = 180 each, standard deviation sqrt(600 * 0.3 * 0.7) = 11.
+    assert all(abs(count - 180) < 45 for count in drawn.values())
+    assert len(drawn) == 10
+
+
+def test_refuses() -> None:
+    every = answers({("a", "x"): 3, ("b", "x"): 3})
+    with pytest.raises(ValueError, match=r"sample of 1 cannot .* 2 pairs .* ask for 2"):
+        stratified_sample(every, 1, seed=0)
+    with pytest.raises(ValueError, match="sample of 0"):
+        stratified_sample([], 0, seed=0)
+    with pytest.raises(ValueError, match="a has 2 answers to 'q1' of x"):
+        stratified_sample([*every, every[1]], 4, seed=0)
+    assert stratified_sample([], 5, seed=0) == []
+
+
+# --- the file
+# -------------------------------------------------------------------------------------------------
+
+
+def test_the_code_tells_nothing_of_the_model() -> None:
+    first = Answer("gpt-4o", "normad", "q1", "?", "yes", CRITERIA)
+    assert first.code == Answer("gpt-4o", "normad", "q1", "other", "text", {}).code
+    others = [("gpt-4", "normad", "q1"), ("gpt-4o", "casa", "q1"), ("gpt-4o", "normad", "q2")]
+    codes = {Answer(*key, "?", "yes", CRITERIA).code for key in others}
+    assert len(codes | {first.code}) == 4
+    assert all(code[0] == "a" and len(code) == 13 for code in codes)
+    cells = " ".join(cell for row in annotation_rows([first]) for cell in row.values())
+    assert "gpt" not in cells
+
+
+def test_one_row_for_each_dimension() -> None:
+    sample = answers({("a", "x"): 2})
+    rows = annotation_rows(sample)
+    assert all(tuple(row) == COLUMNS for row in rows)
+    assert [(row["item"], row["dimension"], row["criteria"]) for row in rows] == [
+        (answer.code, dimension, text) for answer in sample for dimension, text in CRITERIA.items()
+    ]
+    assert {(row["annotator"], row["rating"]) for row in rows} == {("", "")}
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+cmd|' /C calc'!A0", "-2", "@SUM(A1)", "\t=1", "\r=1"])
+def test_a_spreadsheet_runs_nothing(text: str) -> None:
+    answer = Answer("a", "x", "q", text, text, {"coverage": text})
+    (row,) = annotation_rows([answer])
+    assert row["question"] == row["answer"] == row["criteria"] == "'" + text
+
+
+def test_a_filled_in_file_is_read_back(tmp_path: Path) -> None:
+    sample = [Answer("a", "x", "q", 'He said "no",\nthen left', "yes", CRITERIA)]
+    rows = annotation_rows(sample)
+    rows[0] |= {"annotator": "Ana", "rating": "Yes"}
+    path = tmp_path / "ana.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS)
+        writer.writeheader()
+        writer.writerows(rows)
+    ratings = read_ratings([path])
+    assert [tuple(r.model_dump().values()) for r in ratings.rows] == [
+        (sample[0].code, "ana", "coverage", 1.0)
+    ]
+    assert ratings.n_empty == 1

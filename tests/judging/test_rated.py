@@ -1,0 +1,59 @@
+"""Ratings and scores side by side."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from tasks.judging.rated import Judged, RatedItem, by_dimension
+from tasks.judging.ratings import Rating
+
+
+def rating(item: str, annotator: str, dimension: str, value: str) -> Rating:
+    return Rating.model_validate(
+        {"item": item, "annotator": annotator, "dimension": dimension, "rating": value}
+    )
+
+
+def test_joined_by_item_and_dimension_in_order_of_names() -> None:
+    ratings = [
+        rating("a2", "ben", "coverage", "1"),
+        rating("a1", "ben", "coverage", "0"),
+        rating("a1", "ana", "coverage", "0.5"),
+        rating("a1", "ana", "beauty", "1"),
+    ]
+    judged = [Judged("a1", " Coverage", 1.0, 0.8), Judged("a3", "coverage", 0.0, None)]
+    found = by_dimension(ratings, judged)
+    assert list(found) == ["beauty", "coverage"]
+    assert found["beauty"] == [RatedItem("a1", {"ana": 1.0}, None, None)]
+    assert found["coverage"] == [
+        RatedItem("a1", {"ana": 0.5, "ben": 0.0}, 1.0, 0.8),
+        RatedItem("a2", {"ben": 1.0}, None, None),
+    ]
+    assert list(found["coverage"][0].ratings) == ["ana", "ben"]
+
+
+def test_mean_and_commonest_rating() -> None:
+    def item(*ratings: float) -> RatedItem:
+        return RatedItem("a1", dict(zip("abcd", ratings, strict=False)), None, None)
+
+    assert (item(1, 1, 0).mean, item(1, 1, 0).commonest) == (0.666666666667, 1)
+    assert (item(1, 0).mean, item(1, 0).commonest) == (0.5, None)
+    assert item(1, 0, 0.5).commonest is None
+    assert item(0.25).commonest == 0.25
+    # 0.1 + 0.2 + 0.3 is not 0.3 + 0.2 + 0.1 in floating point.
+    assert item(0.1, 0.2, 0.3).mean == item(0.3, 0.2, 0.1).mean
+
+
+@pytest.mark.parametrize("score", [1.04, -0.01, math.nan])
+def test_a_score_out_of_range_is_named(score: float) -> None:
+    for value, graded in ((score, None), (1.0, score)):
+        with pytest.raises(ValueError, match=r"coverage of .a1. has the score .*: cut it to"):
+            Judged("a1", "coverage", value, graded)
+
+
+def test_two_judgements_of_one_thing_are_refused() -> None:
+    judged = [Judged("a1", "coverage", 1.0, None), Judged("a1", "Coverage", 0.0, None)]
+    with pytest.raises(ValueError, match="Coverage of 'a1' was judged twice: give one judge's scores"):
+        by_dimension([], judged)

@@ -1,0 +1,241 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.metrics.alignment import (
+    ACCURACY_BANDS,
+    alignment,
+    bucketed_profile,
+    culture_distances,
+    derangements,
+    global_mean_profile,
+    hofstede_errors,
+    linear_profile,
+    shuffled_alignments,
+)
+
+NAN = math.nan
+
+# Seed paper, section 7.4: US, India, Japan, Mexico, UAE by IDV, PDI, MAS, UAI, LTO, IVR.
+SEED_TARGETS = np.array(
+    [
+        [2.0, -1.0, 1.0, 0.0, -1.5, 1.5],
+        [0.0, 1.5, 1.0, -1.0, 0.0, -1.5],
+        [0.0, 0.0, 2.0, 2.0, 2.0, -1.0],
+        [-1.5, 2.0, 1.5, 2.0, -1.5, 2.0],
+        [-1.5, 2.0, 0.0, 1.5, -1.5, -1.0],
+    ]
+)
+# Hofstede, Hofstede and Minkov (2010), in the same order; the seed estimates the UAE's.
+PUBLISHED = np.array(
+    [
+        [91, 40, 62, 46, 26, 68],
+        [48, 77, 56, 40, 51, 26],
+        [46, 54, 95, 92, 88, 42],
+        [30, 81, 69, 82, 24, 97],
+        [30, 85, 50, 75, 28, 40],
+    ]
+)
+
+
+# --- the seed's own numbers
+# ------------------------------------------------------------------------------------------------------
+
+
+def test_the_zero_profile_beats_the_seeds_models() -> None:
+    # Sizes of the targets: US 7, India 5, Japan 7, Mexico 10.5, UAE 7.5: 37 over 30 cells.
+    zero = alignment(SEED_TARGETS, 0.0)
+    assert np.abs(SEED_TARGETS).sum(axis=1).tolist() == [7, 5, 7, 10.5, 7.5]
+    assert zero.mean() == pytest.approx(10 - 2.5 * 37 / 30)
+    assert zero.mean() == pytest.approx(6.92, abs=0.005)
+    # By culture 10 - 2.5 * 7 / 6 = 7.08 and so on. The seed's models, section 4.1, in the same order:
+    models = np.array([6.73, 7.70, 6.94, 5.42, 6.36])
+    assert models.mean() == pytest.approx(6.63)
+    assert zero.mean(axis=1) == pytest.approx([7.083, 7.917, 7.083, 5.625, 6.875], abs=5e-4)
+    assert (zero.mean(axis=1) > models).all()
+
+
+def test_one_answer_for_all_cultures_beats_the_zero_profile() -> None:
+    # IDV: (2 + 0 + 0 - 1.5 - 1.5) / 5 = -0.2; its distances 2.2, 0.2, 0.2, 1.3, 1.3.
+    everywhere = global_mean_profile(SEED_TARGETS)
+    assert everywhere == pytest.approx([-0.2, 0.9, 1.1, 0.9, -0.5, 0.0])
+    assert alignment(SEED_TARGETS, everywhere)[:, 0] == pytest.approx([4.5, 9.5, 9.5, 6.75, 6.75])
+    assert alignment(SEED_TARGETS, everywhere).mean() == pytest.approx(7.33, abs=0.005)
+
+
+def test_alignment_and_error_are_one_number() -> None:
+    # Section 4.2's heatmap has the mean 6.657; section 4.3's MAE 1.337 gives 10 - 2.5 * 1.337 = 6.6575.
+    heatmap = [
+        [9.77, 5.79, 9.07, 7.17, 6.17, 8.41],
+        [9.75, 7.23, 5.67, 4.86, 9.81, 4.43],
+        [6.31, 5.63, 5.44, 5.80, 5.11, 4.07],
+        [6.09, 7.05, 5.31, 9.60, 5.04, 5.34],
+        [5.24, 6.88, 4.90, 7.66, 7.60, 8.52],
+    ]
+    assert np.mean(heatmap) == pytest.approx(10 - 2.5 * 1.337, abs=0.002)
+
+
+def test_published_scores_give_the_seeds_profiles() -> None:
+    assert bucketed_profile(PUBLISHED).tolist() == SEED_TARGETS.tolist()
+
+
+# --- profiles
+# ------------------------------------------------------------------------------------------------------
+
+
+def test_linear_profile_by_hand() -> None:
+    # 0 -> -2, 50 -> 0, 100 -> 2, 68 -> 68 / 25 - 2 = 0.72; Greece's 112 is clipped.
+    assert linear_profile([0, 50, 100, 68, 112]).tolist() == pytest.approx([-2, 0, 2, 0.72, 2])
+
+
+def test_buckets_start_at_their_threshold() -> None:
+    starts = [0, 20, 35, 45, 55, 65, 80]
+    values = [-2, -1.5, -1, 0, 1, 1.5, 2]
+    assert bucketed_profile(starts).tolist() == values
+    assert bucketed_profile(np.array(starts[1:]) - 0.001).tolist() == values[:-1]
+    assert bucketed_profile([100, 112]).tolist() == [2, 2]
+
+
+def test_missing_published_scores_stay_missing() -> None:
+    for profile in (linear_profile, bucketed_profile):
+        assert np.isnan(profile([50, NAN])).tolist() == [False, True]
+        for wrong in (-1, 121):
+            with pytest.raises(ValueError, match=r"outside 0\.\.120"):
+                profile([50, wrong])
+
+
+def test_global_mean_leaves_missing_targets_out() -> None:
+    assert global_mean_profile([[1, NAN], [-2, 0.5]]).tolist() == [-0.5, 0.5]
+    with pytest.raises(ValueError, match="no culture has a target on dimension 1"):
+        global_mean_profile([[1, NAN], [-2, NAN]])
+    with pytest.raises(ValueError, match="cultures x dimensions"):
+        global_mean_profile([1, 2])
+
+
+# --- alignment and errors
+# ------------------------------------------------------------------------------------------------------
+
+
+def test_alignment_by_hand() -> None:
+    # The seed's example (2.3 B): target 1.5, score 0.8: 10 - 2.5 * 0.7 = 8.25.
+    assert alignment([1.5, 2, -1], [0.8, -2, -1]).tolist() == pytest.approx([8.25, 0, 10])
+    # Beyond the scale it stays at 0.
+    assert alignment(3, -3) == 0
+
+
+@given(st.floats(-2, 2), st.floats(-2, 2))
+def test_alignment_stays_in_range_and_is_symmetric(target: float, score: float) -> None:
+    value = float(alignment(target, score))
+    assert 0 <= value <= 10
+    assert value == float(alignment(score, target))
+
+
+def test_alignment_refuses() -> None:
+    for wrong in (NAN, math.inf):
+        with pytest.raises(ValueError, match="not finite"):
+            alignment([0, 1], [0, wrong])
+        with pytest.raises(ValueError, match="not finite"):
+            alignment([wrong, 1], 0)
+
+
+def test_errors_by_hand() -> None:
+    # Errors score - target: 0.25, -0.5, -1, 1.5, -3, so that the bias is -2.75 / 5. Sizes 0.25, 0.5, 1, 1.5,
+    # 3: mean 1.25, median 1; squares about the mean 1, 0.5625, 0.0625, 0.0625, 3.0625: 4.75 / 4. A size on a
+    # border is in the worse band.
+    result = hofstede_errors([0, 1, 1, -1, 1.5], [0.25, 0.5, 0, 0.5, -1.5])
+    assert result is not None
+    assert (result.mae, result.median, result.bias) == pytest.approx((1.25, 1.0, -0.55))
+    assert result.sd == pytest.approx(math.sqrt(4.75 / 4))
+    assert result.bands == {"excellent": 1, "good": 1, "acceptable": 1, "poor": 2}
+    assert tuple(result.bands) == ACCURACY_BANDS
+    assert result.n == 5
+
+
+def test_errors_of_one_response_and_of_none() -> None:
+    single = hofstede_errors([0], [0])
+    assert single is not None
+    assert single.sd is None
+    assert single.bands == {"excellent": 1, "good": 0, "acceptable": 0, "poor": 0}
+    assert hofstede_errors([], []) is None
+    with pytest.raises(ValueError, match="NaN"):
+        hofstede_errors([0, 1], [0, NAN])
+
+
+def test_distances_by_hand() -> None:
+    # Profile (0, 1). To (0, 1): 0. To (1, 2): sqrt((1 + 1) / 2) = 1. To (2, -2): sqrt((4 + 9) / 2).
+    distances = culture_distances([0, 1], [[0, 1], [1, 2], [2, -2]])
+    assert distances.tolist() == pytest.approx([0, 1, math.sqrt(6.5)])
+
+
+def test_distances_of_responses_hold_their_spread() -> None:
+    # Responses -1 and 1 on dimension 0, 1 on dimension 1; a culture at (0, 1). Squares 1, 1, 0: mean 2 / 3.
+    # Their profile (0, 1) is on the spot.
+    targets, dimension = np.array([[0.0, 1.0]]), [0, 0, 1]
+    assert culture_distances([-1, 1, 1], targets[:, dimension]) == pytest.approx([math.sqrt(2 / 3)])
+    assert culture_distances([0, 1], targets).tolist() == [0]
+
+
+def test_distances_refuse() -> None:
+    with pytest.raises(ValueError, match="do not fit"):
+        culture_distances([0, 1], [[0, 1, 2]])
+    with pytest.raises(ValueError, match="do not fit"):
+        culture_distances([], np.empty((2, 0)))
+    with pytest.raises(ValueError, match="not finite"):
+        culture_distances([0, NAN], [[0, 1]])
+
+
+# --- nulls
+# ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 40])
+def test_nothing_keeps_its_place_in_a_derangement(n: int) -> None:
+    shuffles = derangements(n, 50, seed=1)
+    assert shuffles.shape == (50, n)
+    assert (shuffles != np.arange(n)).all()
+    assert (np.sort(shuffles, axis=1) == np.arange(n)).all()
+
+
+def test_derangements_are_all_alike_likely_and_depend_on_the_seed_alone() -> None:
+    # Four things have 9 derangements.
+    shuffles = derangements(4, 9000, seed=0)
+    _, counts = np.unique(shuffles, axis=0, return_counts=True)
+    assert counts.size == 9
+    # Chi-square with 8 degrees of freedom is below 26 with probability 0.999.
+    assert ((counts - 1000) ** 2 / 1000).sum() < 26
+    assert (derangements(4, 9000, seed=0) == shuffles).all()
+    assert (derangements(4, 9000, seed=1) != shuffles).any()
+    with pytest.raises(ValueError, match="two cultures"):
+        derangements(1, 5, seed=0)
+
+
+def test_shuffled_alignments_by_hand() -> None:
+    # Cultures at 0, 1 and 2 on one dimension; a response of the first scores 0, one of the last scores 2.
+    targets = [[0.0], [1.0], [2.0]]
+    shuffles = [[1, 2, 0], [2, 0, 1]]
+    # First shuffle: 0 meets the target 1 (7.5), 2 meets 0 (5). Second: 0 meets 2 (5), 2 meets 1 (7.5).
+    values = shuffled_alignments(targets, [0, 2], [0, 0], [0.0, 2.0], shuffles)
+    assert values.tolist() == [[7.5, 5.0], [5.0, 7.5]]
+
+
+def test_shuffled_alignments_take_the_responses_own_dimension() -> None:
+    rng = np.random.default_rng(5)
+    culture, dimension = rng.integers(0, 5, 60), rng.integers(0, 6, 60)
+    scores = rng.uniform(-2, 2, 60)
+    rotations = np.array([(np.arange(5) + shift) % 5 for shift in range(1, 5)])
+    exact = shuffled_alignments(SEED_TARGETS, culture, dimension, scores, rotations).mean(axis=0)
+    # Every other culture alike.
+    expected = [
+        np.mean([10 - 2.5 * abs(SEED_TARGETS[other, d] - s) for other in range(5) if other != c])
+        for c, d, s in zip(culture, dimension, scores, strict=True)
+    ]
+    assert exact == pytest.approx(expected)
+    drawn = shuffled_alignments(SEED_TARGETS, culture, dimension, scores, derangements(5, 4000, seed=2))
+    assert drawn.shape == (4000, 60)
+    # The spread of one alignment is below 4, of the mean of 4000 below 0.064.
+    assert drawn.mean(axis=0) == pytest.approx(exact, abs=0.25)

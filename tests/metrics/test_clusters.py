@@ -1,0 +1,244 @@
+from __future__ import annotations
+
+import math
+import warnings
+from itertools import product
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+import pytest
+import statsmodels.formula.api as smf  # type: ignore[import-untyped]
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tasks.metrics.bootstrap import country_resamples
+from tasks.metrics.clusters import RESIDUAL, cluster_mean_interval, variance_split
+
+# --- interval of a mean
+# ------------------------------------------------------------------------------------------------------
+
+
+def test_interval_is_that_of_a_plain_loop() -> None:
+    rng = np.random.default_rng(0)
+    labels = rng.choice(list("abcdefg"), 60)
+    values = rng.standard_normal(60) + (labels == "a")
+    names = sorted(set(labels))
+    means = []
+    for draw in country_resamples(len(names), 300, seed=4):
+        drawn = np.concatenate([values[labels == names[i]] for i in draw])
+        means.append(drawn.mean())
+    expected = np.quantile(means, [0.05, 0.95])
+    assert cluster_mean_interval(values, labels, 300, 4, level=0.9) == pytest.approx(tuple(expected))
+
+
+def test_interval_of_two_clusters_by_hand() -> None:
+    # Clusters 0, 0, 0 and 4: a resample is both of the first (mean 0), both of the second (4) or one of each
+    # (4 / 4 = 1, since the larger weighs more), with probabilities 1/4, 1/4 and 1/2.
+    values, labels = [0, 0, 0, 4], ["a", "a", "a", "b"]
+    assert cluster_mean_interval(values, labels, 4000, 0, level=0.6) == (0, 4)
+    assert cluster_mean_interval(values, labels, 4000, 0, level=0.4) == (1, 1)
+
+
+def test_like_answers_to_one_scenario_make_the_interval_wider() -> None:
+    rng = np.random.default_rng(1)
+    clusters = np.repeat(np.arange(40), 25)
+    values = np.repeat(rng.standard_normal(40), 25) + 0.1 * rng.standard_normal(1000)
+    by_cluster = cluster_mean_interval(values, clusters, 2000, 0)
+    by_value = cluster_mean_interval(values, np.arange(1000), 2000, 0)
+    assert by_cluster is not None
+    assert by_value is not None
+    # About as wide as that of 40 values: sqrt(25) times that of 1000.
+    assert (by_cluster[1] - by_cluster[0]) / (by_value[1] - by_value[0]) == pytest.approx(5, rel=0.2)
+
+
+def test_intervals_hold_the_mean_as_often_as_they_say() -> None:
+    rng = np.random.default_rng(7)
+    held = 0
+    for trial in range(300):
+        values = np.repeat(rng.standard_normal(30), 4) + rng.standard_normal(120)
+        interval = cluster_mean_interval(values, np.repeat(np.arange(30), 4), 300, trial, level=0.9)
+        assert interval is not None
+        held += interval[0] <= 0 <= interval[1]
+    # 270 of 300, less a little for 30 clusters; three standard deviations are 16.
+    assert 247 <= held <= 286
+
+
+@given(st.integers(0, 10_000))
+@settings(deadline=None, max_examples=40)
+def test_interval_properties(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(6, 40))
+    values, labels = rng.standard_normal(n), np.r_[[0, 1], rng.integers(0, 5, n - 2)]
+    interval = cluster_mean_interval(values, labels, 100, seed)
+    assert interval is not None
+    assert values.min() - 1e-12 <= interval[0] <= interval[1] <= values.max() + 1e-12
+    order = rng.permutation(n)
+    assert cluster_mean_interval(values[order], labels[order], 100, seed) == pytest.approx(interval)
+    # The labels' names count by their order alone.
+    assert cluster_mean_interval(values, [f"s{label}" for label in labels], 100, seed) == interval
+    moved = cluster_mean_interval(3 * values - 1, labels, 100, seed)
+    assert moved == pytest.approx((3 * interval[0] - 1, 3 * interval[1] - 1))
+
+
+def test_no_interval_of_one_cluster_and_a_point_of_equal_values() -> None:
+    assert cluster_mean_interval([1, 2, 3], ["a"] * 3, 100, 0) is None
+    assert cluster_mean_interval([], [], 100, 0) is None
+    assert cluster_mean_interval([2, 2, 2], ["a", "b", "b"], 100, 0) == (2, 2)
+
+
+def test_interval_refuses() -> None:
+    with pytest.raises(ValueError, match="one label for each value"):
+        cluster_mean_interval([1, 2], ["a"], 100, 0)
+    for wrong in (math.nan, math.inf):
+        with pytest.raises(ValueError, match="leave unscored responses out"):
+            cluster_mean_interval([1, wrong], ["a", "b"], 100, 0)
+    with pytest.raises(ValueError, match="replicates"):
+        cluster_mean_interval([1, 2], ["a", "b"], 1, 0)
+
+
+# --- variance split
+# ------------------------------------------------------------------------------------------------------
+
+
+def crossed(levels: tuple[int, ...], repeats: int = 1) -> list[np.ndarray]:
+    """Labels of a balanced design: each combination of levels `repeats` times."""
+    cells = np.array(list(product(*(range(n) for n in levels), range(repeats))))
+    return [cells[:, i] for i in range(len(levels))]
+
+
+def test_split_by_hand() -> None:
+    # Scenarios in rows, personas in columns:   6 4
+    #                                           2 0
+    #                                           4 2
+    # Row means 5, 1, 3; column means 4, 2; mean 3. Mean squares: rows 2 * (4 + 4 + 0) / 2 = 8, columns
+    # 3 * (1 + 1) / 1 = 6, rest 0. Scenario (8 - 0) / 2 = 4, persona (6 - 0) / 3 = 2, residual 0.
+    rows, columns = crossed((3, 2))
+    split = variance_split([6, 4, 2, 0, 4, 2], {"scenario": rows, "persona": columns})
+    assert split.components == pytest.approx({"scenario": 4, "persona": 2, RESIDUAL: 0}, abs=1e-12)
+    assert split.shares == pytest.approx({"scenario": 2 / 3, "persona": 1 / 3, RESIDUAL: 0}, abs=1e-12)
+    assert (split.n, split.reason) == (6, None)
+
+
+def test_split_of_one_factor_by_hand() -> None:
+    # Groups 1, 3 and 5, 7, 9: means 2, 7; mean 5. Between 2 * 9 + 3 * 4 = 30 with 1 degree of freedom; within
+    # 2 + 8 = 10 with 3. n0 = 5 - (4 + 9) / 5 = 2.4. Residual 10 / 3, group (30 - 10 / 3) / 2.4.
+    split = variance_split([1, 3, 5, 7, 9], {"group": [0, 0, 1, 1, 1]})
+    assert split.components == pytest.approx({"group": (30 - 10 / 3) / 2.4, RESIDUAL: 10 / 3})
+
+
+def test_negative_estimates_are_zero_and_named() -> None:
+    # Both groups have the mean 2 and a spread within: between 0, less than chance would give.
+    split = variance_split([1, 3, 1, 3], {"group": [0, 0, 1, 1]})
+    assert split.clipped == ("group",)
+    assert split.components == pytest.approx({"group": 0, RESIDUAL: 2})
+    assert split.shares == pytest.approx({"group": 0, RESIDUAL: 1})
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_balanced_split_is_that_of_mean_squares(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    a, b, repeats = 12, 7, 3
+    rows, columns = crossed((a, b), repeats)
+    values = (
+        2 * rng.standard_normal(a)[rows] + rng.standard_normal(b)[columns] + rng.standard_normal(rows.size)
+    )
+    cube = values.reshape(a, b, repeats)
+    ms_rows = b * repeats * cube.mean(axis=(1, 2)).var(ddof=1)
+    ms_columns = a * repeats * cube.mean(axis=(0, 2)).var(ddof=1)
+    total = ((values - values.mean()) ** 2).sum()
+    rest = (total - (a - 1) * ms_rows - (b - 1) * ms_columns) / (values.size - a - b + 1)
+    split = variance_split(values, {"scenario": rows, "persona": columns})
+    expected = {
+        "scenario": (ms_rows - rest) / (b * repeats),
+        "persona": (ms_columns - rest) / (a * repeats),
+        RESIDUAL: rest,
+    }
+    assert split.components == pytest.approx(expected)
+
+
+def test_balanced_split_is_reml_of_statsmodels() -> None:
+    rng = np.random.default_rng(3)
+    scenario, persona, model = crossed((10, 5, 3))
+    values = (
+        1.5 * rng.standard_normal(10)[scenario]
+        + 0.8 * rng.standard_normal(5)[persona]
+        + 0.6 * rng.standard_normal(3)[model]
+        + rng.standard_normal(150)
+    )
+    frame = pd.DataFrame({"y": values, "s": scenario, "p": persona, "m": model, "all": 1})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = smf.mixedlm(
+            "y ~ 1", frame, groups="all", vc_formula={name: f"0 + C({name})" for name in "smp"}
+        ).fit(reml=True, method="lbfgs")
+    split = variance_split(values, {"s": scenario, "p": persona, "m": model})
+    expected = dict(zip(fitted.model.exog_vc.names, fitted.vcomp, strict=True)) | {RESIDUAL: fitted.scale}
+    assert not split.clipped
+    assert split.components == pytest.approx(expected, rel=2e-3)
+
+
+def test_split_is_unbiased_with_gaps() -> None:
+    rng = np.random.default_rng(5)
+    scenario, persona = crossed((20, 6), 2)
+    kept = rng.random(scenario.size) < 0.6
+    scenario, persona = scenario[kept], persona[kept]
+    found = []
+    for _ in range(400):
+        values = rng.standard_normal(20)[scenario] + 0.7 * rng.standard_normal(6)[persona]
+        values += 0.5 * rng.standard_normal(scenario.size)
+        split = variance_split(values, {"scenario": scenario, "persona": persona})
+        found.append([split.components[name] for name in ("scenario", "persona", RESIDUAL)])
+    means, errors = np.mean(found, axis=0), np.std(found, axis=0) / 20
+    # Four standard errors; hardly any estimate is negative here, so that clipping does not move the mean.
+    assert (np.abs(means - [1, 0.49, 0.25]) < 4 * errors).all()
+
+
+@given(st.integers(0, 10_000))
+@settings(deadline=None, max_examples=40)
+def test_split_properties(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    scenario, persona = crossed((6, 4), 2)
+    values = rng.standard_normal(6)[scenario] + rng.standard_normal(48)
+    split = variance_split(values, {"scenario": scenario, "persona": persona})
+    assert sum(split.shares.values()) == pytest.approx(1)
+    assert all(0 <= share <= 1 for share in split.shares.values())
+    order = rng.permutation(48)
+    shuffled = variance_split(values[order], {"persona": persona[order], "scenario": scenario[order]})
+    assert shuffled.shares == pytest.approx(split.shares, abs=1e-9)
+    # Units and names do not count.
+    renamed = variance_split(100 - 3 * values, {"scenario": 9 - scenario, "persona": persona.astype(str)})
+    assert renamed.shares == pytest.approx(split.shares, abs=1e-9)
+
+
+def test_a_factor_with_one_level_has_no_part() -> None:
+    rng = np.random.default_rng(2)
+    (scenario,) = crossed((8,), 4)
+    values = rng.standard_normal(8)[scenario] + rng.standard_normal(32)
+    split = variance_split(values, {"scenario": scenario, "model": ["m"] * 32})
+    assert split == variance_split(values, {"scenario": scenario})
+    # Without any factor all is residual: the plain variance.
+    alone = variance_split(values, {})
+    assert alone.components == pytest.approx({RESIDUAL: values.var(ddof=1)})
+
+
+def test_no_split_and_why() -> None:
+    scenario, _ = crossed((3, 2))
+    for values in ([2.0] * 6, [0.1 + 0.2, 0.3] * 3):
+        assert variance_split(values, {"scenario": scenario}).reason == "the values do not vary"
+    assert variance_split([], {"scenario": []}).reason == "the values do not vary"
+    # Each scenario has a persona of its own; then each response a scenario of its own.
+    values = [1.0, 5, 2, 3, 8, 4]
+    for factors in ({"scenario": scenario, "persona": scenario}, {"scenario": np.arange(6)}):
+        split = variance_split(values, factors)
+        assert split.reason is not None
+        assert "cannot be told apart" in split.reason
+        assert (split.components, split.shares, split.n) == ({}, {}, 6)
+
+
+def test_split_refuses() -> None:
+    with pytest.raises(ValueError, match="factor 'persona' has shape"):
+        variance_split([1, 2], {"persona": ["a"]})
+    with pytest.raises(ValueError, match="may not be named 'residual'"):
+        variance_split([1, 2], {RESIDUAL: [0, 1]})
+    with pytest.raises(ValueError, match="leave unscored responses out"):
+        variance_split([1, math.nan], {"persona": [0, 1]})

@@ -1,0 +1,244 @@
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from statsmodels.stats.proportion import proportion_confint  # type: ignore[import-untyped]
+
+from tasks.metrics.value_shift import (
+    choice_counts,
+    decision_shares,
+    persona_shift,
+    total_variation,
+    wilson_interval,
+)
+
+Counts = st.lists(st.integers(0, 50), min_size=1, max_size=6)
+
+
+# --- counts and distance
+# ------------------------------------------------------------------------------------------------------
+
+
+def test_choices_are_counted_by_response() -> None:
+    # The second answer named one value only, the third the same value twice.
+    counts = choice_counts([[0, 2, 1], [3, -1, -1], [2, 2, 0]], n_values=4)
+    assert counts.tolist() == [[1, 1, 1, 0], [0, 0, 0, 1], [1, 0, 2, 0]]
+    assert choice_counts(np.empty((0, 3)), 4).shape == (0, 4)
+
+
+@given(st.lists(st.lists(st.integers(-1, 4), min_size=3, max_size=3), min_size=1, max_size=8))
+def test_counts_are_those_of_a_loop(choices: list[list[int]]) -> None:
+    assert choice_counts(choices, 5).tolist() == [[row.count(v) for v in range(5)] for row in choices]
+
+
+def test_choices_outside_the_list_are_refused() -> None:
+    for wrong in (-2, 4):
+        with pytest.raises(ValueError, match="outside the 4 values"):
+            choice_counts([[0, wrong]], 4)
+    with pytest.raises(ValueError, match="responses x positions"):
+        choice_counts([0, 1], 4)
+
+
+def test_distance_by_hand() -> None:
+    # Shares 0.5, 0.3, 0.2 and 0.1, 0.3, 0.6: half of 0.4 + 0 + 0.4. In the seed's unit 40 percent points.
+    assert total_variation([5, 3, 2], [1, 3, 6]) == pytest.approx(0.4)
+    # Sizes do not count: 10 and 40 answers of the same shares.
+    assert total_variation([5, 3, 2], [20, 12, 8]) == 0
+    assert total_variation([5, 0], [0, 2]) == 1
+    assert total_variation([0, 0], [0, 2]) is None
+
+
+@given(Counts, st.data())
+def test_distance_is_a_bounded_symmetric_measure(left: list[int], data: st.DataObject) -> None:
+    right = data.draw(st.lists(st.integers(0, 50), min_size=len(left), max_size=len(left)))
+    distance = total_variation(left, right)
+    if distance is None:
+        assert not (any(left) and any(right))
+        return
+    assert 0 <= distance <= 1
+    assert distance == total_variation(right, left)
+    order = data.draw(st.permutations(range(len(left))))
+    shuffled = total_variation([left[i] for i in order], [right[i] for i in order])
+    assert shuffled == pytest.approx(distance, abs=1e-12)
+    # The largest difference that any set of values can show is the same number.
+    one, other = np.array(left) / sum(left), np.array(right) / sum(right)
+    sets = np.array(list(product([0, 1], repeat=len(left))))
+    assert distance == pytest.approx(float((sets @ (one - other)).max()), abs=1e-12)
+
+
+def test_distance_refuses() -> None:
+    with pytest.raises(ValueError, match="one length"):
+        total_variation([1, 2], [1, 2, 3])
+    for wrong in (-1, np.nan, np.inf):
+        with pytest.raises(ValueError, match="negative or not finite"):
+            total_variation([1, 2], [1, wrong])
+
+
+# --- noise floor
+# ------------------------------------------------------------------------------------------------------
+
+
+def all_relabellings(persona: np.ndarray, baseline: np.ndarray, strata: np.ndarray) -> list[float]:
+    """Distances under every relabelling that leaves each stratum its numbers, each as often as it occurs."""
+    pooled = np.concatenate([persona, baseline])
+    own = np.arange(len(pooled)) < len(persona)
+    found = []
+    for labels in product([True, False], repeat=len(pooled)):
+        chosen = np.array(labels)
+        if all(chosen[strata == s].sum() == own[strata == s].sum() for s in set(strata.tolist())):
+            distance = total_variation(pooled[chosen].sum(axis=0), pooled[~chosen].sum(axis=0))
+            assert distance is not None
+            found.append(distance)
+    return found
+
+
+@pytest.mark.parametrize("strata", [[0] * 8, [0, 0, 1, 1, 0, 0, 1, 1]])
+def test_floor_is_the_mean_over_all_relabellings(strata: list[int]) -> None:
+    rng = np.random.default_rng(4)
+    counts = choice_counts(rng.integers(0, 4, (8, 3)), 4)
+    persona, baseline = counts[:4], counts[4:]
+    every = np.array(all_relabellings(persona, baseline, np.array(strata)))
+    # 8 over 4, or 4 over 2 in each of two strata.
+    assert every.size == (70 if len(set(strata)) == 1 else 36)
+    shift = persona_shift(persona, baseline, strata[:4], strata[4:], 20_000, seed=0)
+    assert shift is not None
+    assert shift.tvd == total_variation(persona.sum(axis=0), baseline.sum(axis=0))
+    # Five standard errors of the mean and of the share.
+    assert shift.floor == pytest.approx(every.mean(), abs=5 * every.std() / 20_000**0.5)
+    exact_p = float((every >= shift.tvd - 1e-12).mean())
+    assert shift.p_value == pytest.approx(exact_p, abs=5 * 0.5 / 20_000**0.5)
+
+
+def test_a_scenario_asked_of_one_side_alone_is_never_relabelled() -> None:
+    # Each scenario has one response: nothing can be exchanged, and chance gives just what was seen.
+    shift = persona_shift([[3, 0], [0, 3]], [[1, 2]], ["a", "b"], ["c"], 50, seed=0)
+    assert shift is not None
+    # Shares 1/2, 1/2 against 1/3, 2/3.
+    assert shift.tvd == pytest.approx(1 / 6)
+    assert shift.floor == pytest.approx(shift.tvd)
+    assert shift.p_value == 1
+
+
+def test_scenarios_that_call_for_their_own_values_do_not_raise_the_floor() -> None:
+    # Scenario a always gets value 0, scenario b value 1; persona and baseline answer alike. Within scenarios
+    # chance moves nothing; relabelled freely it does.
+    counts = np.array([[3, 0], [3, 0], [0, 3], [0, 3]])
+    within = persona_shift(counts, counts, list("aabb"), list("aabb"), 200, seed=0)
+    freely = persona_shift(counts, counts, [0] * 4, [0] * 4, 200, seed=0)
+    assert within is not None
+    assert freely is not None
+    assert (within.tvd, within.floor, within.p_value) == (0, 0, 1)
+    assert freely.floor > 0.1
+
+
+def test_a_persona_that_changes_every_answer_stands_out() -> None:
+    n = 12
+    persona, baseline = np.tile([3, 0], (n, 1)), np.tile([0, 3], (n, 1))
+    strata = [i // 3 for i in range(n)]
+    shift = persona_shift(persona, baseline, strata, strata, 999, seed=1)
+    assert shift is not None
+    assert shift.tvd == 1
+    # (6 over 3)^4 = 160,000 relabellings, two of which lie as far apart: 1 / 1000 is the observed one alone.
+    assert 1 / 1000 <= shift.p_value <= 2 / 1000
+    assert 0 < shift.floor < 0.5
+    assert (shift.n_persona, shift.n_baseline) == (n, n)
+
+
+def test_p_values_are_even_where_nothing_is_to_be_found() -> None:
+    rng = np.random.default_rng(8)
+    p_values = []
+    for trial in range(200):
+        counts = choice_counts(rng.integers(0, 6, (24, 3)), 6)
+        strata = [i % 4 for i in range(12)]
+        shift = persona_shift(counts[:12], counts[12:], strata, strata, 99, seed=trial)
+        assert shift is not None
+        p_values.append(shift.p_value)
+    # 200 p-values, a tenth below 0.1: 20 -+ 3 standard deviations of 4.2.
+    assert 7 <= sum(p <= 0.1 for p in p_values) <= 33
+
+
+def test_responses_without_a_value_do_not_count() -> None:
+    rng = np.random.default_rng(2)
+    counts = choice_counts(rng.integers(0, 4, (10, 3)), 4)
+    strata = np.arange(10) % 2
+    plain = persona_shift(counts[:5], counts[5:], strata[:5], strata[5:], 300, seed=0)
+    empty = np.zeros((1, 4))
+    padded = persona_shift(
+        np.vstack([counts[:5], empty]), counts[5:], [*strata[:5], 0], strata[5:], 300, seed=0
+    )
+    assert plain == padded
+    assert persona_shift(empty, counts, [0], strata, 10, seed=0) is None
+    assert persona_shift(counts, empty, strata, [0], 10, seed=0) is None
+
+
+def test_shift_does_not_depend_on_the_order_of_values_and_repeats_by_seed() -> None:
+    rng = np.random.default_rng(3)
+    counts, strata = choice_counts(rng.integers(0, 4, (12, 3)), 4), np.arange(12) % 3
+    sides = (strata[:6], strata[6:])
+    first = persona_shift(counts[:6], counts[6:], *sides, 200, seed=5)
+    assert first == persona_shift(counts[:6], counts[6:], *sides, 200, seed=5)
+    assert first == pytest.approx(persona_shift(counts[:6, ::-1], counts[6:, ::-1], *sides, 200, seed=5))
+    other = persona_shift(counts[:6], counts[6:], *sides, 200, seed=6)
+    assert first is not None
+    assert other is not None
+    assert first.floor != other.floor
+
+
+def test_shift_refuses() -> None:
+    with pytest.raises(ValueError, match="one stratum for each row"):
+        persona_shift([[1, 0]], [[1, 0]], [0, 1], [0], 10, seed=0)
+    with pytest.raises(ValueError, match="persona counts 2 values and baseline 3"):
+        persona_shift([[1, 0]], [[1, 0, 0]], [0], [0], 10, seed=0)
+    with pytest.raises(ValueError, match="0 replicates"):
+        persona_shift([[1, 0]], [[1, 0]], [0], [0], 0, seed=0)
+
+
+# --- decisions
+# ------------------------------------------------------------------------------------------------------
+
+
+def test_wilson_by_hand() -> None:
+    # 8 of 10, z = 1.96: z^2 = 3.8416. Middle 0.8 + 0.19208 = 0.99208; half 1.96 * sqrt(0.016 + 0.009604) =
+    # 0.313626; both over 1.38416.
+    assert wilson_interval(8, 10) == pytest.approx((0.490156, 0.943317), abs=2e-5)
+
+
+@given(n=st.integers(1, 2000), data=st.data(), level=st.floats(0.5, 0.999))
+@settings(deadline=None)
+def test_wilson_is_that_of_statsmodels(n: int, data: st.DataObject, level: float) -> None:
+    count = data.draw(st.integers(0, n))
+    low, high = wilson_interval(count, n, level)
+    assert 0 <= low <= count / n <= high <= 1
+    expected = proportion_confint(count, n, alpha=1 - level, method="wilson")
+    assert (low, high) == pytest.approx(expected, abs=1e-9)
+    mirrored = wilson_interval(n - count, n, level)
+    assert (low, high) == pytest.approx((1 - mirrored[1], 1 - mirrored[0]), abs=1e-12)
+
+
+def test_all_and_none_reach_the_ends_exactly() -> None:
+    assert wilson_interval(0, 7)[0] == 0
+    assert wilson_interval(7, 7)[1] == 1
+    assert wilson_interval(0, 7)[1] > 0.3
+
+
+def test_decisions_by_hand() -> None:
+    shares = decision_shares({"A": 6, "B": 4, "Decline": 0})
+    assert shares is not None
+    assert {name: share.share for name, share in shares.items()} == {"A": 0.6, "B": 0.4, "Decline": 0}
+    assert list(shares) == ["A", "B", "Decline"]
+    assert (shares["A"].low, shares["A"].high) == wilson_interval(6, 10)
+    assert (shares["B"].k, shares["B"].n) == (4, 10)
+    assert decision_shares({"A": 0, "B": 0}) is None
+    assert decision_shares({}) is None
+
+
+def test_decisions_refuse() -> None:
+    with pytest.raises(ValueError, match="negative"):
+        decision_shares({"A": 3, "B": -1})
+    for count, n, level in [(3, 2, 0.95), (-1, 2, 0.95), (0, 0, 0.95), (1, 2, 1.0), (1, 2, 0.0)]:
+        with pytest.raises(ValueError, match=f"no interval for {count} of {n}"):
+            wilson_interval(count, n, level)

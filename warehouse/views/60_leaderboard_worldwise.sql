@@ -1,0 +1,65 @@
+CREATE OR REPLACE VIEW leaderboard_worldwise AS
+WITH wide AS (
+    SELECT r.config_hash, r.profile, r.model, r.is_null,
+        any_value(v.value) FILTER (v.metric = 'alignment_gain' AND v.slice_kind = 'overall') AS alignment_gain,
+        any_value(v.ci_low) FILTER (v.metric = 'alignment_gain' AND v.slice_kind = 'overall') AS gain_low,
+        any_value(v.ci_high) FILTER (v.metric = 'alignment_gain' AND v.slice_kind = 'overall') AS gain_high,
+        first(v.slice ORDER BY v.value DESC,
+            list_position(['zero', 'global_mean', 'scenario_text', 'shuffled', 'unprompted'], v.slice)
+        ) FILTER (v.metric = 'alignment' AND v.slice_kind = 'null' AND v.value IS NOT NULL) AS best_null,
+        any_value(v.value) FILTER (v.metric = 'alignment' AND v.slice_kind = 'overall') AS alignment,
+        any_value(v.ci_low) FILTER (v.metric = 'alignment' AND v.slice_kind = 'overall') AS ci_low,
+        any_value(v.ci_high) FILTER (v.metric = 'alignment' AND v.slice_kind = 'overall') AS ci_high,
+        any_value(v.value) FILTER (v.metric = 'alignment_sd' AND v.slice_kind = 'overall') AS alignment_sd,
+        any_value(v.null_value) FILTER (v.metric = 'alignment' AND v.slice_kind = 'overall') AS null_alignment,
+        any_value(v.value) FILTER (v.metric = 'hofstede_mae' AND v.slice_kind = 'overall') AS hofstede_mae,
+        any_value(v.null_value) FILTER (v.metric = 'hofstede_mae' AND v.slice_kind = 'overall') AS null_mae,
+        any_value(v.value) FILTER (v.metric = 'value_shift' AND v.slice_kind = 'overall') AS value_shift,
+        any_value(v.null_value) FILTER (v.metric = 'value_shift' AND v.slice_kind = 'overall') AS null_shift,
+        any_value(v.value) FILTER (v.metric = 'stereotype_score' AND v.slice_kind = 'overall') AS stereotype_score,
+        first(v.slice ORDER BY v.value, v.slice)
+            FILTER (v.metric = 'baseline_distance' AND v.value IS NOT NULL) AS closest_culture,
+        min(v.value) FILTER (v.metric = 'baseline_distance') AS closest_distance,
+        sum(v.value * v.n_scored) FILTER (v.slice LIKE '%:Decline' AND v.slice <> 'baseline:Decline')
+            / nullif(sum(v.n_scored) FILTER (v.slice LIKE '%:Decline' AND v.slice <> 'baseline:Decline'), 0)
+            AS decline_share,
+        any_value(v.value) FILTER (v.metric = 'answered') AS answered,
+        any_value(v.n_scored + v.n_unscored) FILTER (v.metric = 'alignment' AND v.slice_kind = 'overall')
+            AS n_answers,
+        r.run_id, r.finished_at
+    FROM latest_run AS r
+    JOIN metric_value AS v USING (run_id)
+    WHERE r.evaluation = 'worldwise'
+    GROUP BY ALL
+)
+SELECT *
+FROM wide
+ORDER BY max(finished_at) OVER (PARTITION BY config_hash) DESC, config_hash, is_null,
+    alignment_gain DESC NULLS LAST, alignment DESC NULLS LAST, model;
+
+COMMENT ON VIEW leaderboard_worldwise IS 'One row a configuration and model: newest configuration first, in it models by alignment_gain, then null profiles. Read the gain first: profiles that know nothing reach a high alignment too. Compare within one config_hash only.';
+COMMENT ON COLUMN leaderboard_worldwise.config_hash IS 'Models may be compared if this is equal.';
+COMMENT ON COLUMN leaderboard_worldwise.profile IS 'Run profile that set the parameters.';
+COMMENT ON COLUMN leaderboard_worldwise.model IS 'Model.';
+COMMENT ON COLUMN leaderboard_worldwise.is_null IS 'Whether it is a null profile that knows nothing, not a model.';
+COMMENT ON COLUMN leaderboard_worldwise.alignment_gain IS 'Alignment less that of best_null, answer by answer; NULL if unscored.';
+COMMENT ON COLUMN leaderboard_worldwise.gain_low IS 'Lower end of the 95 % bootstrap interval of alignment_gain, over scenarios; above 0, the model is told from best_null.';
+COMMENT ON COLUMN leaderboard_worldwise.gain_high IS 'Upper end of the 95 % bootstrap interval of alignment_gain; below 0, the model does worse than best_null.';
+COMMENT ON COLUMN leaderboard_worldwise.best_null IS 'The null profile with the highest alignment for this model: zero, global_mean, scenario_text, shuffled or unprompted; ties in this order.';
+COMMENT ON COLUMN leaderboard_worldwise.alignment IS 'Mean alignment of answers with a persona to their culture''s target, 0 to 10; NULL if unscored.';
+COMMENT ON COLUMN leaderboard_worldwise.ci_low IS 'Lower end of the 95 % bootstrap interval of alignment, over scenarios.';
+COMMENT ON COLUMN leaderboard_worldwise.ci_high IS 'Upper end of the 95 % bootstrap interval of alignment, over scenarios.';
+COMMENT ON COLUMN leaderboard_worldwise.alignment_sd IS 'Standard deviation of alignment over answers.';
+COMMENT ON COLUMN leaderboard_worldwise.null_alignment IS 'alignment of best_null.';
+COMMENT ON COLUMN leaderboard_worldwise.hofstede_mae IS 'Mean absolute error of scores against targets, 0 to 4, on primary dimensions.';
+COMMENT ON COLUMN leaderboard_worldwise.null_mae IS 'hofstede_mae of the all-zero profile.';
+COMMENT ON COLUMN leaderboard_worldwise.value_shift IS 'Total variation distance of named values with and without a persona, 0 to 1, mean over cultures.';
+COMMENT ON COLUMN leaderboard_worldwise.null_shift IS 'value_shift that chance alone makes: mean over permuted answers.';
+COMMENT ON COLUMN leaderboard_worldwise.stereotype_score IS '0 to 10; 10: no listed phrase occurs.';
+COMMENT ON COLUMN leaderboard_worldwise.closest_culture IS 'Culture whose target the answers without a persona are closest to; ties by code.';
+COMMENT ON COLUMN leaderboard_worldwise.closest_distance IS 'Its distance: root mean square over those answers, 0 to 4.';
+COMMENT ON COLUMN leaderboard_worldwise.decline_share IS 'Share of answers with a persona that decline to choose, 0 to 1.';
+COMMENT ON COLUMN leaderboard_worldwise.answered IS 'Share of answers that could be scored, 0 to 1.';
+COMMENT ON COLUMN leaderboard_worldwise.n_answers IS 'Answers with a persona that were asked for, scored or not.';
+COMMENT ON COLUMN leaderboard_worldwise.run_id IS 'Run: run.run_id.';
+COMMENT ON COLUMN leaderboard_worldwise.finished_at IS 'When the run ended (UTC).';

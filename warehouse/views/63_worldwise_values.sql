@@ -1,0 +1,32 @@
+CREATE OR REPLACE VIEW worldwise_values AS
+SELECT r.config_hash, r.profile, r.model, split_part(v.slice, ':', 1) AS culture,
+    coalesce(g.value, split_part(v.slice, ':', 2)) AS value,
+    coalesce(g.label, split_part(v.slice, ':', 2)) AS label,
+    v.value AS share, v.ci_low, v.ci_high, v.null_value AS baseline_share, v.value - v.null_value AS shift,
+    round(v.value * v.n_scored)::BIGINT AS times,
+    CASE WHEN v.value IS NOT NULL THEN rank() OVER (
+        PARTITION BY run_id, split_part(v.slice, ':', 1) ORDER BY v.value DESC NULLS LAST
+    ) END AS rank,
+    v.unscored_reason, run_id, r.finished_at
+FROM latest_run AS r
+JOIN metric_value AS v USING (run_id)
+LEFT JOIN guiding_value AS g ON split_part(v.slice, ':', 2) IN (g.value, g.label)
+WHERE r.evaluation = 'worldwise' AND v.metric = 'value_share' AND v.slice_kind = 'culture_value';
+
+COMMENT ON VIEW worldwise_values IS 'Which values a model names, by culture, and how that differs from its answers without a persona.';
+COMMENT ON COLUMN worldwise_values.config_hash IS 'Models may be compared if this is equal.';
+COMMENT ON COLUMN worldwise_values.profile IS 'Run profile that set the parameters.';
+COMMENT ON COLUMN worldwise_values.model IS 'Model.';
+COMMENT ON COLUMN worldwise_values.culture IS 'Culture of the persona: country.country, or baseline: no persona.';
+COMMENT ON COLUMN worldwise_values.value IS 'Value: guiding_value.value.';
+COMMENT ON COLUMN worldwise_values.label IS 'Its name, as models see it.';
+COMMENT ON COLUMN worldwise_values.share IS 'Share of all values that were named, 0 to 1; NULL if unscored.';
+COMMENT ON COLUMN worldwise_values.ci_low IS 'Lower end of the 95 % bootstrap interval of share, over scenarios.';
+COMMENT ON COLUMN worldwise_values.ci_high IS 'Upper end of the 95 % bootstrap interval of share.';
+COMMENT ON COLUMN worldwise_values.baseline_share IS 'Share among the values named without a persona.';
+COMMENT ON COLUMN worldwise_values.shift IS 'share less baseline_share, -1 to 1; times 100: percentage points.';
+COMMENT ON COLUMN worldwise_values.times IS 'How often it was named: share times the values named.';
+COMMENT ON COLUMN worldwise_values.rank IS 'Place among the culture''s values, from 1; ties share it.';
+COMMENT ON COLUMN worldwise_values.unscored_reason IS 'Why there is no share; NULL if there is one.';
+COMMENT ON COLUMN worldwise_values.run_id IS 'Run: run.run_id.';
+COMMENT ON COLUMN worldwise_values.finished_at IS 'When the run ended (UTC).';
