@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from deployments import cli_judge, cli_leaderboard
+from deployments import cli_judge, cli_leaderboard, cli_specnorm
 from deployments.cli_common import As, Config, Models, Verbose, errors, split
 from deployments.cli_ingest import CONTACT, NAMES, refresh
 from deployments.display import Format, err, show
@@ -29,6 +29,7 @@ app.add_typer(run_app, name="run")
 app.add_typer(models_app, name="models")
 app.add_typer(cli_judge.app, name="judge")
 app.add_typer(cli_leaderboard.app, name="leaderboard")
+app.add_typer(cli_specnorm.app, name="specnorm")
 
 
 @app.command()

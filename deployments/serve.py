@@ -15,6 +15,8 @@ from deployments.server import HOST, pointed_at, started
 if TYPE_CHECKING:
     from prefect.deployments.runner import RunnerDeployment
 
+WRITERS = ["smollm2-135m-vllm"]
+
 
 def serve_until_interrupted(home: Path, models: list[str] | None, profile: str, cron: str, port: int) -> None:
     """Serve until Ctrl-C or SIGTERM. Flow runs under way stop, and go on from there when restarted."""
@@ -48,8 +50,11 @@ def deployments(models: list[str] | None, profile: str, cron: str) -> list[Runne
         text = f"Scheduled re-evaluation, profile {profile}: everything is scored again."
         parameters = profiles.load(profile, evaluation) | asked | {"refresh": True}
         made.append(_deployment(flow, "weekly", parameters, text, cron))
+    from flows.build_specnorm import build_specnorm
     from flows.ingest import ingest
 
+    text = "Draft SpecNorm items with a model that can, for people to review."
+    made.append(_deployment(build_specnorm, "build", {"model": (models or WRITERS)[0]}, text))
     text = f"Refresh item lists and dishes from live sources; set a contact, here or in {CONTACT}."
     return [*made, _deployment(ingest, "live", {}, text)]
 

@@ -59,5 +59,5 @@ def ask_model(study: Study, spec: EngineSpec) -> tuple[shared.Run, int]:
         sampling = study.sampling(repetition)
         todo += len(asks if params.refresh else generation.missing(asks, spec, sampling))
         label = f"{spec.name} {repetition + 1}/{params.repetitions}"
-        generation.answers(asks, spec, sampling, run, label, params.batch, meter)
+        generation.answers(asks, spec, sampling, run, label, params.batch, meter, params.refresh)
     return run, todo

@@ -24,13 +24,15 @@ class PartKind:
     and `run_id` are constant within a file: written as columns rather than as file metadata because SQL can
     join on them, any Parquet writer keeps them, and run-length encoding makes them nearly free. They are what
     lets a part that a killed run left behind be registered. unit: the column whose values a part answers.
-    key: no two rows of a part share it.
+    key: no two rows of a part share it. added: those of `nullable` that came later; a part written before has
+    no such column, and is read as if it were empty there.
     """
 
     columns: Mapping[str, pl.DataType]
     unit: str
     key: tuple[str, ...]
     nullable: frozenset[str] = frozenset()
+    added: frozenset[str] = frozenset()
 
     @property
     def schema(self) -> pl.Schema:
@@ -109,9 +111,12 @@ KINDS: Mapping[str, PartKind] = MappingProxyType(
                 "prompt_tokens": pl.Int32(),
                 "completion_tokens": pl.Int32(),
                 "seed": pl.Int64(),
+                "option_logprobs": pl.String(),
             },
             unit="item",
             key=("item",),
+            nullable=frozenset({"option_logprobs"}),
+            added=frozenset({"option_logprobs"}),
         ),
         "embedding": PartKind(
             columns={
@@ -169,10 +174,42 @@ KINDS: Mapping[str, PartKind] = MappingProxyType(
                 "reason": pl.String(),
                 "value": pl.Float64(),
                 "unscored_reason": pl.String(),
+                "graded": pl.Float64(),
+                "disagreement": pl.Float64(),
+                "judge_hash": pl.String(),
             },
             unit="item",
             key=("item", "judged"),
-            nullable=frozenset({"verdict", "reason", "value", "unscored_reason"}),
+            nullable=frozenset(
+                {"verdict", "reason", "value", "unscored_reason", "graded", "disagreement", "judge_hash"}
+            ),
+            added=frozenset({"graded", "disagreement", "judge_hash"}),
+        ),
+        "cure_answer": PartKind(
+            columns={
+                **_PROVENANCE,
+                "condition": pl.String(),
+                "benchmark": pl.String(),
+                "mode": pl.String(),
+                "item": pl.String(),
+                "country": pl.String(),
+                "label": pl.String(),
+                "gold_label": pl.String(),
+                "correct": pl.Boolean(),
+                "explanation": pl.String(),
+                "score": pl.Float64(),
+                "verdict": pl.String(),
+                "disagreement": pl.Float64(),
+                "unscored_reason": pl.String(),
+            },
+            unit="condition",
+            key=("benchmark", "mode", "item"),
+            nullable=frozenset(
+                {
+                    *("country", "label", "correct", "explanation"),
+                    *("score", "verdict", "disagreement", "unscored_reason"),
+                }
+            ),
         ),
     }
 )
@@ -194,10 +231,10 @@ def part_folder(home: Path, kind: str) -> Path:
 
 
 def create_empty_parts(home: Path) -> None:
-    """Give each kind a part without rows, where missing, so that the views' globs always match a file."""
+    """Give each kind a part without rows, so that the views' globs match a file that has every column."""
     for kind, declared in KINDS.items():
         target = part_folder(home, kind) / f"{EMPTY_PART}.parquet"
-        if target.exists():
+        if target.exists() and pl.read_parquet(target, glob=False).schema == declared.schema:
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = temporary_beside(target)

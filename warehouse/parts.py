@@ -80,7 +80,10 @@ def read_part(home: Path, kind: str, name: str) -> pl.DataFrame:
     path = part_path(home, kind, name)
     try:
         frame = pl.read_parquet(path, glob=False, hive_partitioning=False)
-        complete = _conform(frame, part_kind(kind), f"part {kind}/{name}")
+        declared = part_kind(kind)
+        later = declared.added.difference(frame.columns)
+        frame = frame.with_columns(pl.lit(None, declared.columns[column]).alias(column) for column in later)
+        complete = _conform(frame, declared, f"part {kind}/{name}")
         if complete["part"][0] != name:
             raise WarehouseError(f"part {kind}/{name}: its column part says {complete['part'][0]!r}")
         return complete

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import re
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -26,8 +28,11 @@ from tasks.engines.protocols import (
     Message,
     Progress,
     Sampling,
+    TokenAlternatives,
 )
 from tasks.engines.specs import EngineSpec
+
+_TOKEN = re.compile(r"\w+|\W")
 
 
 class FakeOptions(BaseModel):
@@ -90,8 +95,12 @@ class FakeEngine:
         conversations: Sequence[Sequence[Message]],
         sampling: Sampling,
         schema: Mapping[str, Any] | None = None,
+        alternatives: int = 0,
     ) -> list[Generation]:
-        """See ``Generator.generate``; the text depends on the conversation, the model and the seed."""
+        """See ``Generator.generate``; the text depends on the conversation, the model and the seed.
+
+        Alternatives are the words of the schema's menus, the written one being the most probable.
+        """
         time.sleep(self.options.delay)
         answers = []
         for conversation in conversations:
@@ -101,7 +110,8 @@ class FakeEngine:
             if schema is not None:
                 text = json.dumps(_instance(schema, schema, key))
             words = sum(len(m["content"].split()) for m in conversation)
-            answers.append(Generation(text, "stop", words, len(text.split()), sampling.seed))
+            tokens = _tokens(text, _menu(schema), alternatives, key) if alternatives else ()
+            answers.append(Generation(text, "stop", words, len(text.split()), sampling.seed, tokens))
         return answers
 
     def close(self) -> None:
@@ -116,6 +126,27 @@ def _number(*parts: str) -> int:
 def _unit(*parts: str) -> float:
     """A hash in [0, 1)."""
     return _number(*parts) / 2**64
+
+
+def _menu(schema: Any) -> list[str]:
+    """The words of all texts that the enums of a schema hold, each once."""
+    parts: Sequence[Any] = schema if isinstance(schema, list) else ()
+    own: list[str] = []
+    if isinstance(schema, Mapping):
+        parts = list(schema.values())
+        own = [word for text in schema.get("enum", ()) for word in re.findall(r"\w+", str(text))]
+    return list(dict.fromkeys(own + [word for part in parts for word in _menu(part)]))
+
+
+def _tokens(text: str, menu: Sequence[str], n: int, key: str) -> tuple[TokenAlternatives, ...]:
+    """Words and single other characters as tokens. Beside a word of the menu, its other words."""
+    found = []
+    for place, written in enumerate(_TOKEN.findall(text)):
+        others = [word for word in menu if word != written] if written in menu else []
+        weights = {w: _unit(key, str(place), w) for w in others[: n - 1]} | {written: 1.0}
+        total = sum(weights.values())
+        found.append(TokenAlternatives(written, {w: math.log(weights[w] / total) for w in sorted(weights)}))
+    return tuple(found)
 
 
 def _instance(schema: Mapping[str, Any], root: Mapping[str, Any], key: str) -> Any:

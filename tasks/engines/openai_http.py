@@ -16,6 +16,7 @@ A hosted model's spec, as a file ``$CULTURESCOPE_HOME/engines/<name>.toml``::
 
 from __future__ import annotations
 
+import codecs
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -26,11 +27,18 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from tasks.engines.protocols import EngineError, Generation, Message, Sampling
+from tasks.engines.protocols import (
+    MAX_ALTERNATIVES,
+    EngineError,
+    Generation,
+    Message,
+    Sampling,
+    TokenAlternatives,
+)
 from tasks.engines.specs import EngineSpec
 
 if TYPE_CHECKING:
-    from openai.types.chat import ChatCompletion
+    from openai.types.chat import ChatCompletion, ChatCompletionTokenLogprob
 
 OPENAI = "https://api.openai.com/v1"
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
@@ -51,6 +59,9 @@ class HttpOptions(BaseModel):
     )
     token_limit_field: Literal["max_tokens", "max_completion_tokens"] = Field(
         default="max_tokens", description="OpenAI's reasoning models want max_completion_tokens"
+    )
+    logprobs: bool = Field(
+        default=True, description="whether the server gives log-probabilities; false where it refuses them"
     )
     extra_body: dict[str, Any] = Field(default_factory=dict, description="further fields of every request")
 
@@ -103,16 +114,19 @@ class OpenAIGenerator:
         conversations: Sequence[Sequence[Message]],
         sampling: Sampling,
         schema: Mapping[str, Any] | None = None,
+        alternatives: int = 0,
     ) -> list[Generation]:
         """See ``Generator.generate``. The schema is sent as strict, so objects must list their properties as
         required and forbid others. Refusals come back with finish reason "refusal" or "content_filter".
+        A server that gives no alternatives without refusing the request gives answers without ``tokens``.
 
         Raises:
             EngineError: the server cannot be reached or rejects a request; requests not yet sent are dropped.
         """
         stopped = Event()
+        top = min(alternatives, MAX_ALTERNATIVES) if self.options.logprobs else 0
         with ThreadPoolExecutor(self.options.max_concurrency, thread_name_prefix="openai") as pool:
-            asked = [pool.submit(self._ask, list(c), sampling, schema, stopped) for c in conversations]
+            asked = [pool.submit(self._ask, list(c), sampling, schema, top, stopped) for c in conversations]
             try:
                 for answer in wait(asked, return_when=FIRST_EXCEPTION).done:
                     answer.result()  # raises what failed first
@@ -130,6 +144,7 @@ class OpenAIGenerator:
         conversation: list[Message],
         sampling: Sampling,
         schema: Mapping[str, Any] | None,
+        top: int,
         stopped: Event,
     ) -> Generation:
         """One request in its turn, with the SDK's own retries and backoff."""
@@ -148,6 +163,8 @@ class OpenAIGenerator:
         }
         if sampling.stop:
             request["stop"] = list(sampling.stop)
+        if top:
+            request |= {"logprobs": True, "top_logprobs": top}
         if schema is not None:
             answer = {"name": "answer", "schema": dict(schema), "strict": True}
             request["response_format"] = {"type": "json_schema", "json_schema": answer}
@@ -187,7 +204,8 @@ class OpenAIGenerator:
             case openai.BadRequestError() | openai.UnprocessableEntityError():
                 text = (
                     f"{at} rejected a request for {model!r} ({error.status_code}: {error.message}): check "
-                    "the prompt's length, max_tokens, and whether the server supports seed and json_schema"
+                    "the prompt's length, max_tokens, and whether the server supports seed, json_schema and "
+                    "logprobs (options.logprobs = false does without)"
                 )
             case openai.APITimeoutError():
                 text = (
@@ -236,7 +254,24 @@ def _generation(completion: ChatCompletion, seed: int) -> Generation:
     if choice.message.refusal:
         return Generation(_storable(choice.message.refusal), "refusal", prompt, written, seed)
     text = _storable(choice.message.content or "")
-    return Generation(text, choice.finish_reason or "unknown", prompt, written, seed)
+    given = (choice.logprobs.content if choice.logprobs else None) or ()
+    finish = choice.finish_reason or "unknown"
+    return Generation(text, finish, prompt, written, seed, _alternatives(given))
+
+
+def _alternatives(content: Sequence[ChatCompletionTokenLogprob]) -> tuple[TokenAlternatives, ...]:
+    """What was written and the server's top tokens at each position, which may leave out the written one."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    found = []
+    for at in content:
+        text = at.token if at.bytes is None else decoder.decode(bytes(at.bytes))
+        others = [
+            (a.token if a.bytes is None else bytes(a.bytes).decode("utf-8", "replace"), a.logprob)
+            for a in at.top_logprobs
+            if a.token != at.token
+        ]
+        found.append(TokenAlternatives.of(text, [(text, at.logprob), *others]))
+    return tuple(found)
 
 
 def _storable(text: str) -> str:

@@ -6,7 +6,8 @@ A ``Scorer`` reads probabilities, a ``Generator`` writes text. Engines (``packed
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -120,15 +121,48 @@ class Sampling:
     stop: tuple[str, ...] = ()
 
 
+MAX_ALTERNATIVES = 20
+"""What OpenAI gives at most, and vLLM unless it is told otherwise."""
+
+
+@dataclass(frozen=True)
+class TokenAlternatives:
+    """What a model wrote at one position of its answer, and what it might have written there.
+
+    Attributes:
+        text: of the token as written. Those of an answer make up its text, but for outer space; a
+            tokenizer that splits characters gives "" for all but the last of a character's tokens.
+        logprobs: text to natural-log probability, of the written token and the most probable ones; tokens of
+            the same text are pooled. They are the model's own, before temperature and top_p. Where a schema
+            binds the answer, vLLM first takes out what it forbids: then they are shares of what it permits.
+    """
+
+    text: str
+    logprobs: Mapping[str, float]
+
+    @classmethod
+    def of(cls, written: str, found: Iterable[tuple[str, float]]) -> TokenAlternatives:
+        """Pool (text, log-probability) of all tokens known at a position, the written one among them."""
+        logprobs: dict[str, float] = {}
+        for text, logprob in found:
+            if logprob > -math.inf:  # else it was forbidden
+                logprobs[text] = float(np.logaddexp(logprobs.get(text, -math.inf), logprob))
+        return cls(written, logprobs)
+
+
 @dataclass(frozen=True)
 class Generation:
-    """One answer. ``finish_reason`` is "stop", "length" or an engine's own word for a refusal."""
+    """One answer. ``finish_reason`` is "stop", "length" or an engine's own word for a refusal.
+
+    ``tokens`` are there if alternatives were asked for and the engine gives them, else ().
+    """
 
     text: str
     finish_reason: str
     prompt_tokens: int
     completion_tokens: int
     seed: int
+    tokens: tuple[TokenAlternatives, ...] = ()
 
 
 @runtime_checkable
@@ -140,6 +174,12 @@ class Generator(Protocol):
         conversations: Sequence[Sequence[Message]],
         sampling: Sampling,
         schema: Mapping[str, Any] | None = None,
+        alternatives: int = 0,
     ) -> list[Generation]:
-        """One answer a conversation, in order; with ``schema`` the text is JSON valid under it."""
+        """One answer a conversation, in order; with ``schema`` the text is JSON valid under it.
+
+        Args:
+            alternatives: how many of the most probable tokens to give at each position, up to
+                MAX_ALTERNATIVES; 0: none, and no ``tokens``. The texts do not depend on it.
+        """
         ...

@@ -26,6 +26,7 @@ from tasks.engines.protocols import (
     Message,
     Progress,
     Sampling,
+    TokenAlternatives,
 )
 from tasks.engines.specs import EngineSpec
 
@@ -100,6 +101,7 @@ class VllmEngine:
         conversations: Sequence[Sequence[Message]],
         sampling: Sampling,
         schema: Mapping[str, Any] | None = None,
+        alternatives: int = 0,
     ) -> list[Generation]:
         """See ``Generator.generate``. With ``schema`` only finish reason "length" can leave JSON cut off.
 
@@ -112,7 +114,7 @@ class VllmEngine:
                 "take an instruction-tuned model"
             )
         messages = [[dict(m) for m in conversation] for conversation in conversations]
-        params = _sampling_params(sampling, schema)
+        params = _sampling_params(sampling, schema, alternatives)
         outputs = self._call("chat", messages, params)
         return [
             Generation(
@@ -121,6 +123,7 @@ class VllmEngine:
                 prompt_tokens=len(o.prompt_token_ids or ()),
                 completion_tokens=len(o.outputs[0].token_ids),
                 seed=sampling.seed,
+                tokens=_alternatives(o.outputs[0]) if alternatives else (),
             )
             for o in outputs
         ]
@@ -246,7 +249,7 @@ def _context(folder: str, spec: EngineSpec) -> int:
     return int(getattr(config, "max_position_embeddings", None) or spec.batch_tokens)
 
 
-def _sampling_params(sampling: Sampling, schema: Mapping[str, Any] | None) -> Any:
+def _sampling_params(sampling: Sampling, schema: Mapping[str, Any] | None, alternatives: int) -> Any:
     from vllm import SamplingParams
     from vllm.sampling_params import StructuredOutputsParams
 
@@ -256,7 +259,16 @@ def _sampling_params(sampling: Sampling, schema: Mapping[str, Any] | None) -> An
         max_tokens=sampling.max_tokens,
         seed=sampling.seed,
         stop=list(sampling.stop),
+        logprobs=alternatives or None,
         structured_outputs=StructuredOutputsParams(json=dict(schema)) if schema is not None else None,
+    )
+
+
+def _alternatives(output: Any) -> tuple[TokenAlternatives, ...]:
+    """What vLLM gives at each position: token -> log p and the token's text after what was written."""
+    return tuple(
+        TokenAlternatives.of(at[token].decoded_token, ((a.decoded_token, a.logprob) for a in at.values()))
+        for token, at in zip(output.token_ids, output.logprobs, strict=True)
     )
 
 

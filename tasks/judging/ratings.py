@@ -81,7 +81,8 @@ def read_ratings(paths: Sequence[Path], words: Mapping[str, float] = YES_NO) -> 
     seen: dict[tuple[str, str, str], str] = {}
     n_empty = 0
     for path in paths:
-        for where, cells in _lines(path):
+        for line, cells in read_lines(path, COLUMNS):
+            where = f"{path}, line {line}"
             if not cells["rating"].strip():
                 n_empty += 1
                 continue
@@ -99,21 +100,27 @@ def read_ratings(paths: Sequence[Path], words: Mapping[str, float] = YES_NO) -> 
     return Ratings(tuple(rows), n_empty)
 
 
-def _lines(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """Where a line is, and its cells of ``COLUMNS`` as written."""
+def read_lines(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """The number of each line of a CSV file, and its cells of these columns as written; others are ignored.
+
+    Raises:
+        RatingsError: not readable, not UTF-8, not CSV, or a column is missing; names the line.
+    """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file, strict=True)
-            missing = set(COLUMNS) - set(reader.fieldnames or ())
+            missing = set(columns) - set(reader.fieldnames or ())
             if missing:
                 raise RatingsError(
                     f"{path}, line 1: the header lacks {sorted(missing)}; it is {reader.fieldnames}"
                 )
             for cells in reader:
-                where = f"{path}, line {reader.line_num}"
                 if None in cells:
-                    raise RatingsError(f"{where}: more cells than the header; quote texts that hold a comma")
-                yield where, {column: cells[column] or "" for column in COLUMNS}
+                    raise RatingsError(
+                        f"{path}, line {reader.line_num}: more cells than the header; quote texts that hold "
+                        f"a comma"
+                    )
+                yield reader.line_num, {column: cells[column] or "" for column in columns}
     except OSError as error:
         raise RatingsError(f"there are no readable ratings at {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:

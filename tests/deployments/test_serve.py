@@ -45,7 +45,10 @@ def test_a_scheduled_run_starts_and_ctrl_c_stops_everything(home: Path) -> None:
     try:
         names = wait_for(lambda: _deployments(api), process)
         of_each = ("smoke", "demo", "full", "weekly")
-        assert names == {f"{e}/{name}" for e in evaluations() for name in of_each} | {"ingest/live"}
+        assert names == {f"{e}/{name}" for e in evaluations() for name in of_each} | {
+            "ingest/live",
+            "build_specnorm/build",
+        }
         assert '<div id="app"' in httpx.get(f"http://127.0.0.1:{port}/").text
         finished = wait_for(lambda: _runs(api, "COMPLETED"), process)
         assert finished[0]["auto_scheduled"]

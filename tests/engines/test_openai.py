@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import socket
@@ -23,6 +24,7 @@ import pytest
 from tasks.engines.openai_http import OpenAIGenerator, Pace
 from tasks.engines.protocols import EngineError, Generator, Sampling
 from tasks.engines.specs import EngineSpec
+from tasks.generation.options import option_logprobs
 
 START_SECONDS = 240
 SCHEMA = {
@@ -114,6 +116,19 @@ def test_served_stop_and_length(keyed: EngineSpec) -> None:
     assert (cut.finish_reason, cut.completion_tokens) == ("length", 3)
     word = engine.generate(TALK, Sampling(max_tokens=20))[0].text.split()[1]
     assert word not in engine.generate(TALK, Sampling(max_tokens=20, stop=(word,)))[0].text
+
+
+@pytest.mark.slow
+def test_served_alternatives(keyed: EngineSpec) -> None:
+    schema = SCHEMA | {"properties": {"label": {"enum": ["yes", "no"]}}, "required": ["label"]}
+    talk = [[{"role": "user", "content": "नमस्ते! Is ceviche a dish of Peru? Answer as JSON, yes or no."}]]
+    engine = OpenAIGenerator(keyed)
+    answer = engine.generate(talk, Sampling(max_tokens=40), schema, 20)[0]
+    found = option_logprobs(answer.tokens, answer.text, ("yes", "no"), "label")
+    assert found is not None
+    assert 0.99 < sum(map(math.exp, found.values())) <= 1 + 1e-5
+    plain = engine.generate(talk, Sampling(max_tokens=40), schema)[0]
+    assert (plain.text, plain.tokens) == (answer.text, ())
 
 
 @pytest.mark.slow
@@ -275,6 +290,48 @@ def test_refusals_are_answers(
     engine = OpenAIGenerator(spec(script(lambda *_: (status, body)).url))
     answer = engine.generate(TALK, Sampling())[0]
     assert (answer.text, answer.finish_reason) == (text, finish)
+
+
+def token(text: str, logprob: float, data: bytes | None = None, **top: float) -> dict[str, Any]:
+    """One position as the API gives it; top: other tokens."""
+    others = [{"token": t, "logprob": p, "bytes": list(t.encode())} for t, p in top.items()]
+    return {"token": text, "logprob": logprob, "bytes": data and list(data), "top_logprobs": others}
+
+
+def test_alternatives_are_asked_for_and_read(script: Callable[[Reply], Scripted]) -> None:
+    content = [
+        token("\\xe2\\x82", -0.1, b"\xe2\x82"),  # the euro sign in two tokens
+        token("\\xac", -0.2, b"\xac"),
+        token(" yes", -0.5, None, **{" yes": -0.5, " no": -1.0, "never": -9999.0}),
+        token("!", -3.0, b"!", **{".": -0.25, "?": -2.0}),  # written, and not among the top
+    ]
+    answer = completion("€ yes!")
+    answer["choices"][0]["logprobs"] = {"content": content, "refusal": None}
+    server = script(lambda *_: (200, answer))
+    tokens = OpenAIGenerator(spec(server.url)).generate(TALK, Sampling(), None, 5)[0].tokens
+    assert (server.requests[0]["logprobs"], server.requests[0]["top_logprobs"]) == (True, 5)
+    assert [t.text for t in tokens] == ["", "€", " yes", "!"]
+    assert tokens[2].logprobs == pytest.approx({" yes": -0.5, " no": -1.0, "never": -9999.0})
+    assert tokens[3].logprobs == pytest.approx({"!": -3.0, ".": -0.25, "?": -2.0})
+
+
+def test_at_most_twenty_alternatives_and_none_where_they_are_refused(
+    script: Callable[[Reply], Scripted],
+) -> None:
+    server = script(lambda *_: (200, completion("yes")))
+    engine, without = (
+        OpenAIGenerator(spec(server.url, options={"logprobs": wanted})) for wanted in (True, False)
+    )
+    assert engine.generate(TALK, Sampling(), None, 50)[0].tokens == ()  # the server gives none
+    assert without.generate(TALK, Sampling(), None, 50)[0].tokens == ()
+    engine.generate(TALK, Sampling())
+    assert [r.get("top_logprobs") for r in server.requests] == [20, None, None]
+    assert [r.get("logprobs") for r in server.requests] == [True, None, None]
+    refusing = script(lambda *_: (400, {"error": {"message": "logprobs is not supported with this model"}}))
+    with pytest.raises(
+        EngineError, match=r"logprobs is not supported.*options\.logprobs = false does without"
+    ):
+        OpenAIGenerator(spec(refusing.url)).generate(TALK, Sampling(), None, 5)
 
 
 def test_transient_errors_are_tried_again(script: Callable[[Reply], Scripted]) -> None:

@@ -18,6 +18,7 @@ from transformers import AutoModelForCausalLM, PreTrainedTokenizerBase
 from tasks.engines import prompting
 from tasks.engines.protocols import EngineError, Generator, Sampling, Scorer
 from tasks.engines.specs import EngineSpec
+from tasks.generation.options import option_logprobs
 
 pytest.importorskip("vllm", reason="the extra [cpu] or [gpu] is not installed")
 
@@ -29,6 +30,7 @@ ITEMS = [
     "ceviche", "ceviche mixto", "fufu", "rice", "fried rice", "fried rice with eggs", "寿司", "7 Up",
     "lomo saltado", "s", "attiéké", "borscht (Ukrainian)",
 ]  # fmt: skip
+BATCH_TOKENS = 1024
 SCHEMA = {
     "type": "object",
     "properties": {"dish": {"type": "string", "maxLength": 20}, "spicy": {"type": "boolean"}},
@@ -40,7 +42,7 @@ SCHEMA = {
 @pytest.fixture(scope="module")
 def engine(smollm2_folder: Path) -> Iterator[VllmEngine]:
     spec = EngineSpec(
-        name="smol", kind="vllm", model="embedded:smollm2-135m", dtype="float32",
+        name="smol", kind="vllm", model="embedded:smollm2-135m", dtype="float32", batch_tokens=BATCH_TOKENS,
         options={"max_model_len": 512, "kv_cache_memory_bytes": 1 << 28, "max_num_seqs": 32},
     )  # fmt: skip
     engine = VllmEngine(spec, str(smollm2_folder))
@@ -111,6 +113,66 @@ def test_generations_are_valid_json_and_repeatable(engine: VllmEngine) -> None:
     assert engine.generate(talks, sampling, SCHEMA) == answers
     other = engine.generate(talks, Sampling(temperature=1.0, max_tokens=64, seed=8), SCHEMA)
     assert [a.text for a in other] != [a.text for a in answers]
+
+
+def test_seeded_samples_of_more_prompts_than_a_pass_holds(engine: VllmEngine) -> None:
+    talks = [[{"role": "user", "content": f"{i} " + "word " * 380 + "Go on."}] for i in range(4)]
+    sampling = Sampling(temperature=1.0, max_tokens=8, seed=3)
+    answers = engine.generate(talks, sampling)
+    assert sum(answer.prompt_tokens for answer in answers) > BATCH_TOKENS
+    assert all(answer.completion_tokens > 0 for answer in answers)
+    assert engine.generate(talks, sampling) == answers
+
+
+def test_alternatives_are_what_scoring_gives(engine: VllmEngine) -> None:
+    """Without a schema: natural-log probabilities of the model, whatever the temperature."""
+    question = "Is ceviche a dish of Peru? Answer yes or no."
+    talk = [[{"role": "user", "content": question}]]
+    plain = engine.generate(talk, Sampling(temperature=0.5, max_tokens=5, seed=1))[0]
+    answer = engine.generate(talk, Sampling(temperature=0.5, max_tokens=5, seed=1), None, 20)[0]
+    assert (answer.text, plain.tokens) == (plain.text, ())
+    assert len(answer.tokens) == answer.completion_tokens
+    assert "".join(token.text for token in answer.tokens).startswith(answer.text)
+    first = answer.tokens[0].logprobs
+    assert 10 <= len(first) <= 21
+    assert answer.tokens[0].text in first
+    prefix = engine.frame([question]).prefixes
+    texts = list(first)
+    counts = engine.count_tokens(prefix[0], texts)
+    scores = engine.score(prefix, texts)[0]
+    alike = [(first[t], s) for t, s, n in zip(texts, scores, counts, strict=True) if n == 1]
+    assert len(alike) >= 10
+    given, scored = np.array(alike).T
+    np.testing.assert_allclose(given, scored, atol=1e-3, rtol=0)
+
+
+@torch.inference_mode()
+def test_option_logprobs_of_a_bound_answer(
+    engine: VllmEngine, brute: torch.nn.Module, smollm2_tokenizer: PreTrainedTokenizerBase
+) -> None:
+    """Under a schema they are shares of what it permits, after the tokens that were written.
+
+    Those need not be the tokenizer's own: SmolLM2 writes '":' and '"' here, where that has '":"'.
+    """
+    question = "Is ceviche a dish of Peru? Answer as JSON, yes or no."
+    schema = SCHEMA | {"properties": {"label": {"enum": ["yes", "no"]}}, "required": ["label"]}
+    talk = [[{"role": "user", "content": question}]]
+    answer = engine.generate(talk, Sampling(max_tokens=20), schema, 20)[0]
+    found = option_logprobs(answer.tokens, answer.text, ("yes", "no"), "label")
+    assert found is not None
+    assert set(found) == {"yes", "no"}
+    assert 0.99 < np.exp(list(found.values())).sum() <= 1 + 1e-5  # nothing else is permitted
+
+    texts = [token.text for token in answer.tokens]
+    begin = texts.index(json.loads(answer.text)["label"])
+    ids = smollm2_tokenizer(engine.frame([question]).prefixes[0], add_special_tokens=False).input_ids
+    for text in texts[:begin]:
+        ids += smollm2_tokenizer(text, add_special_tokens=False).input_ids
+    assert len(ids) == answer.prompt_tokens + begin
+    ways = smollm2_tokenizer.convert_tokens_to_ids(["yes", "ye", "y", "no", "n"])
+    shares = torch.softmax(brute(torch.tensor([ids])).logits[0, -1, ways].float(), dim=-1)
+    expected = {"yes": float(shares[:3].sum().log()), "no": float(shares[3:].sum().log())}
+    assert found == pytest.approx(expected, abs=2e-3)
 
 
 def test_stop_and_length(engine: VllmEngine) -> None:

@@ -48,9 +48,10 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[list[str]]]:
         conversations: Sequence[Sequence[Message]],
         sampling: Sampling,
         schema: Mapping[str, Any] | None = None,
+        alternatives: int = 0,
     ) -> list[Generation]:
         calls.append([c[-1]["content"] for c in conversations])
-        return answer(self, conversations, sampling, schema)
+        return answer(self, conversations, sampling, schema, alternatives)
 
     monkeypatch.setattr(FakeEngine, "generate", generate)
     load.unload()

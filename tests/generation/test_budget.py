@@ -9,7 +9,7 @@ import pytest
 from tasks.engines.protocols import EngineError, Generation, Sampling
 from tasks.engines.specs import EngineSpec
 from tasks.generation.budget import Budget, BudgetReached, Meter, at_most
-from tasks.generation.steps import Ask, answers
+from tasks.generation.steps import Answer, Ask, answers
 from warehouse import Warehouse
 
 Calls = list[list[str]]
@@ -25,7 +25,7 @@ def asks(n: int) -> list[Ask]:
     return [Ask([{"role": "user", "content": f"q{i:02d}"}]) for i in range(n)]
 
 
-def ask_all(n: int, spec: EngineSpec, meter: Meter, batch: int = 2) -> list[Generation]:
+def ask_all(n: int, spec: EngineSpec, meter: Meter, batch: int = 2) -> list[Answer]:
     return answers.fn(asks(n), spec, SAMPLING, ("run-1", "candidate"), "label", batch, meter)
 
 

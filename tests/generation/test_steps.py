@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import astuple
 from itertools import chain
 
 import pytest
 
 from tasks.engines.fake import FakeEngine
-from tasks.engines.protocols import EngineError, Sampling
+from tasks.engines.protocols import EngineError, Generation, Sampling
 from tasks.engines.specs import EngineSpec
 from tasks.generation.steps import RESPONSES, Ask, answers, missing, request_of
 from warehouse import Warehouse, adopt_parts, run_checks
@@ -46,8 +47,10 @@ def test_an_answer_comes_back_as_the_engine_gave_it(
     questions = [ask("a"), ask("b", SCHEMA)]
     given = [g for q in questions for g in FakeEngine(spec).generate([q.conversation], sampling, q.schema)]
     asked.clear()
-    assert answers.fn(questions, spec, sampling, RUN, "label") == given
-    assert answers.fn(questions, spec, sampling, RUN, "label") == given
+    made = answers.fn(questions, spec, sampling, RUN, "label")
+    assert [Generation(*fields) for *fields, _ in map(astuple, made)] == given
+    assert [a.option_logprobs for a in made] == [None, None]
+    assert answers.fn(questions, spec, sampling, RUN, "label") == made
     assert len(asked) == 2  # one call a schema, and none the second time
     assert [g.prompt_tokens for g in given] == [3, 3]  # "Be brief." and "a"
 

@@ -26,12 +26,16 @@ WITH found AS (
     FROM prediction
     GROUP BY ALL
     UNION ALL
-    SELECT 'verdict', run_id, item, part, count(*)
+    SELECT 'verdict', request_hash, item, part, count(*)
     FROM verdict
     GROUP BY ALL
     UNION ALL
     SELECT 'worldwise_answer', run_id, config_hash, part, count(*)
     FROM worldwise_answer
+    GROUP BY ALL
+    UNION ALL
+    SELECT 'cure_answer', run_id, config_hash, part, count(*)
+    FROM cure_answer
     GROUP BY ALL
 )
 SELECT u.kind, u.request_hash, u.unit, u.part, u.n_rows, coalesce(f.n_found, 0) AS n_found

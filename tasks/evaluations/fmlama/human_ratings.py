@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +10,12 @@ from statistics import fmean
 import polars as pl
 from scipy.stats import rankdata
 
+from tasks.judging.ratings import RatingsError, read_lines
 from tasks.judging.rubric import normal
 from tasks.metrics.agreement import fleiss_kappa
 from tasks.metrics.correlation import pearson
+
+__all__ = ["COLUMNS", "VERDICTS", "AgreementRow", "RatingsError", "agreement", "read_ratings"]
 
 COLUMNS = ("dish", "origin", "prediction", "annotator", "verdict")
 VERDICTS = ("Correct", "Maybe", "Incorrect")
@@ -25,10 +27,6 @@ _KEY = pl.col("prediction").map_elements(normal, return_dtype=pl.String).alias("
 
 # Two points always correlate perfectly, and two items say nothing about raters.
 _MIN_POINTS = 3
-
-
-class RatingsError(ValueError):
-    """A file of ratings that cannot be used; the message names the file, the line and the column."""
 
 
 @dataclass(frozen=True)
@@ -63,13 +61,7 @@ def read_ratings(path: Path) -> pl.DataFrame:
         RatingsError: not readable, a column is missing, a cell is empty or off the menu, an annotator rated
             a prediction twice, or a dish has two origins.
     """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(_rows(path, csv.DictReader(file, strict=True)))
-    except OSError as error:
-        raise RatingsError(f"there are no readable ratings at {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise RatingsError(f"{path}: not UTF-8 ({error.reason}): save it as CSV in UTF-8") from error
+    rows = list(_rows(path))
     if not rows:
         raise RatingsError(f"{path}: no ratings below the header")
     return pl.DataFrame(rows, schema=dict.fromkeys(COLUMNS, pl.String))
@@ -107,42 +99,30 @@ def agreement(ratings: pl.DataFrame, judged: pl.DataFrame) -> list[AgreementRow]
     return rows
 
 
-def _rows(path: Path, reader: csv.DictReader[str]) -> Iterator[dict[str, str]]:
+def _rows(path: Path) -> Iterator[dict[str, str]]:
     """The file's ratings, one by one, checked."""
     lines: dict[tuple[str, str, str], int] = {}
     origins: dict[str, tuple[str, int]] = {}
-    try:
-        missing = set(COLUMNS) - set(reader.fieldnames or ())
-        if missing:
+    for line, cells in read_lines(path, COLUMNS):
+        row = _checked(f"{path}, line {line}", cells)
+        first = lines.setdefault((row["dish"], row["prediction"], row["annotator"]), line)
+        if first != line:
             raise RatingsError(
-                f"{path}, line 1: the header lacks the columns {sorted(missing)}; it is {reader.fieldnames}"
+                f"{path}, line {line}, column prediction: {row['annotator']!r} rated {row['prediction']!r} "
+                f"of this dish on line {first} already: keep one of the two"
             )
-        for cells in reader:
-            row = _checked(f"{path}, line {reader.line_num}", cells)
-            rating = (row["dish"], row["prediction"], row["annotator"])
-            first = lines.setdefault(rating, reader.line_num)
-            if first != reader.line_num:
-                raise RatingsError(
-                    f"{path}, line {reader.line_num}, column prediction: {row['annotator']!r} rated "
-                    f"{row['prediction']!r} of this dish on line {first} already: keep one of the two"
-                )
-            origin, line = origins.setdefault(row["dish"], (row["origin"], reader.line_num))
-            if origin != row["origin"]:
-                raise RatingsError(
-                    f"{path}, line {reader.line_num}, column origin: {row['origin']!r}, but line {line} says "
-                    f"that {row['dish']} is from {origin!r}: a dish counts for one origin"
-                )
-            yield row
-    except csv.Error as error:
-        # The outer reader counts only the lines that it could read.
-        raise RatingsError(f"{path}, line {reader.reader.line_num}: not CSV: {error}") from error
+        origin, known = origins.setdefault(row["dish"], (row["origin"], line))
+        if origin != row["origin"]:
+            raise RatingsError(
+                f"{path}, line {line}, column origin: {row['origin']!r}, but line {known} says that "
+                f"{row['dish']} is from {origin!r}: a dish counts for one origin"
+            )
+        yield row
 
 
-def _checked(where: str, cells: Mapping[str | None, object]) -> dict[str, str]:
+def _checked(where: str, cells: Mapping[str, str]) -> dict[str, str]:
     """One line's cells without outer space, the verdict in our spelling."""
-    if None in cells:
-        raise RatingsError(f"{where}: more cells than the header has; quote texts that hold a comma")
-    row = {column: str(cells[column] or "").strip() for column in COLUMNS}
+    row = {column: cell.strip() for column, cell in cells.items()}
     for column, cell in row.items():
         if not cell:
             raise RatingsError(f"{where}, column {column}: the cell is empty")

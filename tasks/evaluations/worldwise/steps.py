@@ -16,6 +16,7 @@ from prefect.cache_policies import NO_CACHE
 from tasks import progress
 from tasks import steps as shared
 from tasks.embedding.steps import EMBEDDINGS, embed
+from tasks.engines.embedders import embedder_name
 from tasks.engines.specs import EngineSpec
 from tasks.evaluations.worldwise import answer_rows, nulls, rows, scores
 from tasks.evaluations.worldwise.params import WorldwiseParams
@@ -23,12 +24,13 @@ from tasks.evaluations.worldwise.projections import Space, TextVectors, build_sp
 from tasks.evaluations.worldwise.requests import Cell, Key, Study, build_study
 from tasks.evaluations.worldwise.scores import Response, Scored
 from tasks.evaluations.worldwise.user_files import Row, read_rows
+from tasks.generation import steps as generation
 from tasks.generation.budget import Budget, Meter
 from tasks.generation.steps import RESPONSES, Ask, request_of
 from tasks.identity import digest
 from tasks.metric_rows import Metric
 from tasks.steps import Run
-from warehouse import Warehouse, finish_run, read_answers, save_metrics
+from warehouse import Warehouse, finish_run, save_metrics
 
 ANSWERS = "worldwise_answer"
 PARTS = (RESPONSES, EMBEDDINGS, ANSWERS)
@@ -53,7 +55,13 @@ REQUESTS = "SELECT question, request_hash FROM run_request WHERE run_id = ?"
 
 
 def build(params: WorldwiseParams) -> Study:
-    """Scenarios, exemplars, values and cultures from the warehouse, or from the user's files instead."""
+    """Scenarios, exemplars, values and cultures from the warehouse, or from the user's files instead.
+
+    Raises:
+        EngineError: there is no such embedder; said here, before anything is asked and paid for.
+        UnknownName, ValueError: see ``build_study``.
+    """
+    embedder_name(params.embedder)
     warehouse = Warehouse.open()
     found: dict[str, Sequence[Row]] = {name: warehouse.query(sql).to_dicts() for name, sql in TABLES.items()}
     return build_study(params, found | _user_files(params))
@@ -162,13 +170,13 @@ def _responses(study: Study, run: Run) -> tuple[dict[Key, str], dict[Key, Respon
         by_repetition[cell.repetition].append((cell, item))
     items: dict[Key, str] = {}
     found: dict[Key, Response] = {}
-    columns = ("item", "text", "finish_reason", "prompt_tokens", "completion_tokens")
     for repetition, cells in enumerate(by_repetition):
-        wanted = sorted({item for _, item in cells})
-        frame = read_answers(warehouse, RESPONSES, requests[_question(repetition)], wanted, columns)
-        stored = {item: Response(*fields) for item, *fields in frame.rows()}
-        items |= {cell.key: item for cell, item in cells}
-        found |= {cell.key: stored[item] for cell, item in cells if item in stored}
+        stored = generation.stored([item for _, item in cells], requests[_question(repetition)])
+        for cell, item in cells:
+            items[cell.key] = item
+            if answer := stored.get(item):
+                counts = (answer.prompt_tokens, answer.completion_tokens)
+                found[cell.key] = Response(answer.text, answer.finish_reason, *counts)
     return items, found
 
 

@@ -59,7 +59,7 @@ LINE = "Q1,Italy,salt,ana,Correct\n"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", r"line 1: the header lacks the columns \['annotator'"),
+        ("", r"line 1: the header lacks \['annotator'"),
         ("dish;origin;prediction;annotator;verdict\n", "line 1: the header lacks .*it is .*dish;origin"),
         (HEADER, "no ratings below the header"),
         (
@@ -69,7 +69,7 @@ LINE = "Q1,Italy,salt,ana,Correct\n"
         (HEADER + LINE + "Q1,Italy,rice,ana,2\n", "line 3, column verdict: '2'"),
         (HEADER + "Q1,Italy, ,ana,1\n", "line 2, column prediction: the cell is empty"),
         (HEADER + "Q1,Italy,salt,ana\n", "line 2, column verdict: the cell is empty"),
-        (HEADER + "Q1,Italy,salt,sea,ana,1\n", "line 2: more cells than the header has"),
+        (HEADER + "Q1,Italy,salt,sea,ana,1\n", "line 2: more cells than the header"),
         (HEADER + LINE + LINE, "line 3, column prediction: 'ana' rated 'salt' .* on line 2 already"),
         (HEADER + LINE + "Q1,Spain,salt,ben,1\n", "line 3, column origin: 'Spain', but line 2 .* 'Italy'"),
         (HEADER + 'Q1,Italy,"salt"x,ana,1\n', "line 2: not CSV"),

@@ -49,8 +49,11 @@ def judge_run(study: Study, run: Run, score: ProbeScore) -> Marks:
         for r, answer in zip(requests, said, strict=True)
     ]
     names = {"judge": spec.name, "rubric": f"{rubric.name} {rubric.hash()}"}
-    ids = {"request_hash": run[0], "run_id": run[0], "model": run[1]}
-    frame = _frame(marks).with_columns(**{name: pl.lit(value) for name, value in (names | ids).items()})
+    ids = {"request_hash": run[0], "run_id": run[0], "model": run[1], "judge_hash": spec.hash()}
+    # One judgement each, of which only the word is read.
+    none = {"graded": pl.lit(None, pl.Float64), "disagreement": pl.lit(None, pl.Float64)}
+    constants = {name: pl.lit(value) for name, value in (names | ids).items()}
+    frame = _frame(marks).with_columns(**constants, **none)
     store_part(VERDICTS, digest([run[0], names], 32), frame, replace=True)
     return marks
 

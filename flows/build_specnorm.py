@@ -1,0 +1,41 @@
+"""Build SpecNorm: choose seeds, have a model draft items on them, check the drafts, queue them for people."""
+
+from __future__ import annotations
+
+import polars as pl
+from prefect import flow, get_run_logger
+
+from tasks import steps as shared
+from tasks.evaluations.cure.specnorm import steps
+from tasks.evaluations.cure.specnorm.params import SpecnormParams
+from tasks.generation import steps as generation
+from warehouse import CorruptPart
+
+
+@flow(name="build_specnorm", flow_run_name="build_specnorm {params.model}", validate_parameters=True)
+def build_specnorm(params: SpecnormParams) -> pl.DataFrame:
+    """Draft SpecNorm items for people to review.
+
+    Only what the warehouse has no answer for is asked, so an interrupted build goes on where it stopped.
+    Returns how many drafts have which status, and how many have which fault (status, fault, n_drafts). The
+    drafts without a fault are in the queue file; ``culturescope specnorm review`` reads it back.
+
+    Raises:
+        EngineError: the model gave no answers, or the budget was reached; answers so far are stored.
+        ReviewError: the queue file exists, or cannot be written. BenchmarkError: seeds cannot be read.
+    """
+    build = steps.plan(params)
+    shared.adopt((generation.RESPONSES,))
+    steps.start(build)
+    jobs = steps.open_jobs(build)
+    asks = [build.ask(job.seed, job.stance) for job in jobs]
+    label, batch, meter = f"draft {build.spec.name}", params.batch, build.meter()
+    try:
+        made = generation.answers(asks, build.spec, build.sampling, build.run, label, batch, meter)
+    except CorruptPart as error:
+        shared.set_corrupt_aside(error)
+    answers = {job.draft: (answer.text, answer.finish_reason) for job, answer in zip(jobs, made, strict=True)}
+    steps.check(build, answers)
+    n_queued = steps.queue(build)
+    get_run_logger().info("%d drafts wait for a review in %s", n_queued, params.queue)
+    return steps.finish(build)

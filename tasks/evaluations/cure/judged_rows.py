@@ -1,0 +1,149 @@
+"""How good explanations are, and whether the metric tells them from worthless ones. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+
+import numpy as np
+
+from tasks.evaluations.cure.judged import NULLS, REAL, SHUFFLED
+from tasks.evaluations.cure.label_rows import reason_rows
+from tasks.evaluations.cure.mean_rows import Knobs, by_country, knobs_of, main_reason, mean_of, mean_row
+from tasks.evaluations.cure.requests import Study
+from tasks.evaluations.cure.rubrics import METRICS
+from tasks.evaluations.cure.scores import LENGTH_NORMALISED, NO_JUDGE, Judged, Reasons, Scored
+from tasks.judging.family import self_preference_warning
+from tasks.metric_rows import OVERALL, Interval, Metric, scored, unscored
+from tasks.metrics.correlation import pearson
+from tasks.metrics.item_bootstrap import item_interval
+from tasks.metrics.types import FloatArray, IntArray
+
+MIN_COUNTRIES = 5
+"""From how many countries on two metrics are correlated."""
+
+LONE_VOTE = "one vote an explanation: nobody could disagree"
+LONE_ITEM = "an interval needs two explanations"
+FEW_COUNTRIES = f"fewer than {MIN_COUNTRIES} countries have both metrics"
+CONSTANT = "a metric is the same in all countries"
+NO_SLOPE = "explanations do not differ in length"
+
+
+def judged_rows(study: Study, found: Scored, candidate: str) -> Iterator[Metric]:
+    """All rows of one model's explanations, as ``equal_lengths`` gives them.
+
+    candidate: the model's name in its engine's spec, for its family.
+    """
+    if not found.judged:
+        return
+    for benchmark in study.benchmarks:
+        of_source = {source: found.judged[benchmark, source] for source in (REAL, *NULLS)}
+        yield from _metric_rows(study, benchmark, of_source)
+        yield from _gain_rows(study, benchmark, of_source)
+        yield _disagreement_row(study, benchmark, of_source[REAL])
+        yield from reason_rows(f"{benchmark}:judged", of_source[REAL].reasons)
+    if LENGTH_NORMALISED in study.benchmarks:
+        yield from _length_rows(study, found)
+    yield from _correlation_rows(study, found)
+    yield _preference_row(study, candidate)
+
+
+def _metric_rows(study: Study, benchmark: str, of_source: Mapping[str, Judged]) -> Iterator[Metric]:
+    """The benchmark's metric; beside it the best null on the same items. Then each null on all items."""
+    metric, real, knobs = METRICS[benchmark], of_source[REAL], knobs_of(study)
+    everything = np.arange(real.scores.size)
+    groups = {("benchmark", benchmark): everything}
+    groups |= {
+        ("benchmark_country", f"{benchmark}:{country}"): places
+        for country, places in by_country(study, benchmark).items()
+    }
+    for where, places in groups.items():
+        null = _best_null(of_source, places)
+        yield mean_row(metric, where, real.scores[places], real.reasons[places], knobs, null)
+    for source in NULLS:
+        found = of_source[source]
+        yield mean_row(metric, ("null", f"{benchmark}:{source}"), found.scores, found.reasons, knobs)
+
+
+def _best_null(of_source: Mapping[str, Judged], places: IntArray) -> float | None:
+    """The highest mean of a null, on the items where the real explanation is scored (all, if none is)."""
+    known = places[~np.isnan(of_source[REAL].scores[places])]
+    rows = known if known.size else places
+    means = (mean_of(of_source[source].scores[rows]) for source in NULLS)
+    return max((mean for mean in means if mean is not None), default=None)
+
+
+def _gain_rows(study: Study, benchmark: str, of_source: Mapping[str, Judged]) -> Iterator[Metric]:
+    """Real less shuffled, item by item, and whether its interval lies above 0."""
+    real, shuffled, where = of_source[REAL], of_source[SHUFFLED], ("benchmark", benchmark)
+    gains = real.scores - shuffled.scores
+    reasons = _pair_reasons(real, shuffled)
+    gain = mean_row("explanation_gain", where, gains, reasons, knobs_of(study), 0.0)
+    yield gain
+    flag = "tells_real_from_shuffled"
+    if gain.ci_low is None:
+        yield unscored(flag, where, gain.unscored_reason or LONE_ITEM, gains.size)
+    else:
+        yield scored(flag, where, float(gain.ci_low > 0), (gain.n_scored, gain.n_unscored))
+
+
+def _pair_reasons(real: Judged, shuffled: Judged) -> Reasons:
+    reasons: Reasons = np.where(real.reasons == "", shuffled.reasons, real.reasons)
+    return reasons
+
+
+def _disagreement_row(study: Study, benchmark: str, real: Judged) -> Metric:
+    """Mean over explanations of the votes' standard deviation."""
+    reasons = np.where(real.reasons == "", LONE_VOTE, real.reasons)
+    where = ("benchmark", benchmark)
+    return mean_row("judge_disagreement", where, real.disagreement, reasons, knobs_of(study))
+
+
+def _length_rows(study: Study, found: Scored) -> Iterator[Metric]:
+    """Coherence before the adjustment, and the slope that it took out."""
+    real, where = found.judged[LENGTH_NORMALISED, REAL], ("benchmark", LENGTH_NORMALISED)
+    yield mean_row("coherence_raw", where, real.raw, real.reasons, knobs_of(study))
+    n_known = int((~np.isnan(real.raw)).sum())
+    if found.slope is None or not n_known:
+        reason = NO_SLOPE if n_known else main_reason(real.reasons)
+        yield unscored("coherence_length_slope", where, reason, real.raw.size)
+    else:
+        yield scored("coherence_length_slope", where, found.slope, (n_known, real.raw.size - n_known))
+
+
+def _correlation_rows(study: Study, found: Scored) -> Iterator[Metric]:
+    """Pearson's r of two metrics over countries; its interval draws countries."""
+    means = {benchmark: _country_means(study, benchmark, found) for benchmark in study.benchmarks}
+    for first, second in combinations(study.benchmarks, 2):
+        where = ("metric_pair", f"{METRICS[first]}:{METRICS[second]}")
+        shared = sorted(means[first].keys() & means[second].keys())
+        table = np.array([[means[b][country] for country in shared] for b in (first, second)])
+        known = table[:, ~np.isnan(table).any(axis=0)] if shared else np.empty((2, 0))
+        n, n_known = len(shared) or len(means[first].keys() | means[second].keys()) or 1, known.shape[1]
+        r = pearson(*known) if n_known >= MIN_COUNTRIES else None
+        if r is None:
+            reason = CONSTANT if n_known >= MIN_COUNTRIES else FEW_COUNTRIES
+            yield unscored("metric_correlation", where, reason, n, 0.0)
+            continue
+        interval = _correlation_interval(known, knobs_of(study))
+        yield scored("metric_correlation", where, r, (n_known, n - n_known), interval, 0.0)
+
+
+def _correlation_interval(table: FloatArray, knobs: Knobs) -> Interval:
+    """95 % interval of Pearson's r of two rows, drawing columns again."""
+    return item_interval(lambda drawn: pearson(*table[:, drawn]), table.shape[1], *knobs)
+
+
+def _country_means(study: Study, benchmark: str, found: Scored) -> dict[str, float]:
+    """Code -> mean score of its items, NaN where none is scored."""
+    scores: FloatArray = found.judged[benchmark, REAL].scores
+    means = {c: mean_of(scores[places]) for c, places in by_country(study, benchmark).items()}
+    return {country: np.nan if mean is None else mean for country, mean in means.items()}
+
+
+def _preference_row(study: Study, candidate: str) -> Metric:
+    """1 if a judge may favour the candidate, being of its family; else 0."""
+    if not study.judges:
+        return unscored("self_preference_warning", OVERALL, NO_JUDGE, 1)
+    warned = any(self_preference_warning(judge.model, candidate) for judge in study.judges)
+    return scored("self_preference_warning", OVERALL, float(warned), (len(study.judges), 0))

@@ -1,0 +1,153 @@
+"""The items that are asked: the shipped samples or published files, of each a fixed choice. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
+from typing import Any
+
+from tasks.evaluations.cure.benchmarks import casa, culturebank, normad, specnorm
+from tasks.evaluations.cure.benchmarks.common import BenchmarkItem, Loaded, Row
+from tasks.evaluations.cure.params import BENCHMARKS, CureParams
+from tasks.identity import digest
+
+Published = Mapping[str, Mapping[str, Sequence[Row]]]
+"""Benchmark -> file's name -> its rows as published."""
+
+LABELS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "normad": normad.LABELS,
+        "casa": casa.LABELS,
+        "culturebank": culturebank.LABELS,
+        "specnorm": specnorm.LABELS,
+    }
+)
+_LOAD: Mapping[str, Callable[[Mapping[str, Sequence[Row]], Mapping[str, str]], Loaded]] = MappingProxyType(
+    {"normad": normad.load, "casa": casa.load, "culturebank": culturebank.load, "specnorm": specnorm.load}
+)
+
+NOT_CHOSEN, UNKNOWN_COUNTRY = "not_chosen", "unknown_country"
+
+
+@dataclass(frozen=True)
+class Materials:
+    """All that is asked, independent of the model.
+
+    Attributes:
+        items: benchmark -> its items by identifier, benchmarks in the order of ``BENCHMARKS``.
+        dropped: benchmark -> how many rows were left out, by reason; ``not_chosen`` are those beyond
+            ``items_per_benchmark``. ``unknown_country`` are items that are asked, but in no country's row.
+    """
+
+    items: Mapping[str, tuple[BenchmarkItem, ...]]
+    dropped: Mapping[str, Mapping[str, int]]
+
+    def hash(self) -> str:
+        """Identifies the content."""
+        return digest({name: [asdict(item) for item in items] for name, items in self.items.items()})
+
+
+def build_materials(params: CureParams, rows: Mapping[str, Sequence[Row]], published: Published) -> Materials:
+    """Load and choose the items.
+
+    Args:
+        rows: by table: cure_item, country (country, name), and country_name (country, name) for further
+            names of countries if there is one.
+        published: the rows of ``params.files``; the other benchmarks are their shipped samples.
+
+    Raises:
+        BenchmarkError: published rows do not fit.
+        ValueError: a benchmark has no items.
+    """
+    items: dict[str, tuple[BenchmarkItem, ...]] = {}
+    dropped: dict[str, Mapping[str, int]] = {}
+    for benchmark in (name for name in BENCHMARKS if name in params.benchmarks):
+        files = published.get(benchmark)
+        loaded = _LOAD[benchmark](files, _codes(rows)) if files else _sample(benchmark, rows)
+        if not loaded.items:
+            raise ValueError(
+                f"benchmark {benchmark} has no items: its shipped sample is table cure_item; run "
+                f"`culturescope init`, or name files of it"
+            )
+        chosen = choose(loaded.items, params.items_per_benchmark)
+        counts = {
+            NOT_CHOSEN: len(loaded.items) - len(chosen),
+            UNKNOWN_COUNTRY: sum(item.country is None for item in chosen),
+        }
+        items[benchmark] = chosen
+        dropped[benchmark] = {name: n for name, n in {**loaded.dropped, **counts}.items() if n}
+    return Materials(items, dropped)
+
+
+def choose(items: Sequence[BenchmarkItem], n: int | None) -> tuple[BenchmarkItem, ...]:
+    """At most n items, by identifier: of each country the one with the smallest hash, then its second …
+
+    Does not depend on the items' order, and a larger n gives the same items and some more. Countries weigh
+    as equally as their items allow, so that a few with many items do not make up the result.
+    """
+    seats: Counter[str] = Counter()
+    ranked = []
+    for item in shuffled_order(items):
+        ranked.append((seats[country_of(item)], item))
+        seats[country_of(item)] += 1
+    ranked.sort(key=lambda entry: entry[0])  # stable: within a round by hash
+    return tuple(sorted((item for _, item in ranked[:n]), key=lambda item: item.item))
+
+
+def shuffled_order(items: Sequence[BenchmarkItem]) -> list[BenchmarkItem]:
+    """The items by their identifiers' hashes: a fixed random order."""
+    return sorted(items, key=lambda item: digest([item.benchmark, item.item]))
+
+
+def country_of(item: BenchmarkItem) -> str:
+    """The country's code, or its name as published where it has none."""
+    return item.country or item.extra.get("country_name", "")
+
+
+def kinship(item: BenchmarkItem) -> frozenset[tuple[str, str]]:
+    """What two items share if an explanation could be right for both: the country, the cultural group,
+    the pair or family, the rule or the gold explanation. Items are kin if they have any of it in common.
+
+    SpecNorm's rules are classes, and groups of NormAd and CASA topics: neither makes kin.
+    """
+    texts = {"country": country_of(item), "gold": item.gold}
+    texts |= {name: item.extra.get(name, "") for name in ("pair", "family")}
+    if item.benchmark in ("normad", "casa"):
+        texts["rule"] = item.extra.get("rule", "")
+    else:
+        texts["group"] = item.group
+    return frozenset((name, text) for name, text in texts.items() if text)
+
+
+def _codes(rows: Mapping[str, Sequence[Row]]) -> dict[str, str]:
+    """What a country is called -> its code; its own name wins over further ones."""
+    named = [*rows.get("country_name", ()), *rows["country"]]
+    return {str(row["name"]): str(row["country"]) for row in named}
+
+
+def _sample(benchmark: str, rows: Mapping[str, Sequence[Row]]) -> Loaded:
+    names = {str(row["country"]): str(row["name"]) for row in rows["country"]}
+    found = (row for row in rows["cure_item"] if row["benchmark"] == benchmark)
+    return Loaded(tuple(_item(row, names) for row in found), {})
+
+
+def _item(row: Row, names: Mapping[str, str]) -> BenchmarkItem:
+    """A row of table cure_item. Its identifier names its family: normad-<family>-<country>, and
+    casa-<pair>-<side>."""
+    texts: dict[str, Any] = {name: row[name] for name in ("persona", "situation", "question", "rule")}
+    texts["country_name"] = names[row["country"]]
+    if row["benchmark"] in ("normad", "casa"):
+        texts["pair" if row["benchmark"] == "casa" else "family"] = str(row["item"]).rsplit("-", 1)[0]
+    return BenchmarkItem(
+        benchmark=str(row["benchmark"]),
+        item=str(row["item"]),
+        country=str(row["country"]),
+        group=str(row["group_name"] or ""),
+        question=f"{row['situation']} {row['question']}",
+        label=str(row["label"]),
+        gold=str(row["gold"]),
+        cues=tuple(str(row["cues"]).split("|")) if row["cues"] else (),
+        extra={name: str(text) for name, text in texts.items() if text},
+    )

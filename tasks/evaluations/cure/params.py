@@ -1,0 +1,70 @@
+"""The typed knobs of the cure evaluation: the form in the Prefect UI and the options of the CLI."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+SCORES_VERSION = 1
+"""Raised whenever the arithmetic in ``scores`` or ``tasks.metrics``, or a constant of ``judged``, changes a
+number: part of config_hash."""
+
+Benchmark = Literal["normad", "casa", "culturebank", "specnorm"]
+Mode = Literal["thin", "thick"]
+
+BENCHMARKS: tuple[Benchmark, ...] = ("normad", "casa", "culturebank", "specnorm")
+"""In the order of every table."""
+
+MODES: tuple[Mode, ...] = ("thin", "thick")
+
+Paths = Annotated[list[str], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)]
+"""One path, or a list of them: CASA is published as pairs of files."""
+
+
+class CureParams(BaseModel):
+    """What to ask of which models, and who judges. All but models, batch, budgets, refresh and profile is in
+    config_hash: files by their content, judges by their engines."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    models: list[str] = Field(min_length=1, description="catalogue names, Hugging Face ids or local folders")
+    benchmarks: list[Benchmark] = Field(
+        list(BENCHMARKS), min_length=1, description="normad, casa, culturebank, specnorm"
+    )
+    modes: list[Mode] = Field(
+        list(MODES), min_length=1, description="thin: the label alone; thick: with an explanation, judged"
+    )
+    judges: list[str] = Field(
+        [], description="models that judge explanations; empty: none is judged. Several: their mean"
+    )
+    items_per_benchmark: int | None = Field(
+        None, ge=1, description="items of each benchmark, a fixed choice spread over countries; empty: all"
+    )
+    files: dict[Benchmark, Paths] = Field(
+        {},
+        description="published files (or Hugging Face dataset ids) of a benchmark, instead of its shipped "
+        "sample; casa needs its adhere and violate files",
+    )
+    judge_samples: int = Field(
+        3,
+        ge=1,
+        le=30,
+        description="votes of each judge on an explanation's specificity, in turn its phrasings",
+    )
+    temperature: float = Field(0.0, ge=0, le=2, description="of the candidates' sampling")
+    max_tokens: int = Field(
+        256, ge=32, description="of an answer; an explanation that is cut off is not judged"
+    )
+    judge_max_tokens: int = Field(256, ge=32, description="of a judge's answer")
+    bootstrap: int = Field(200, ge=20, le=10_000, description="resamples of the items for intervals")
+    seed: int = Field(0, ge=0, description="of the candidates' sampling and of the resamples")
+    batch: int = Field(32, ge=1, description="answers asked and stored together, so lost at most by a kill")
+    max_total_tokens: int | None = Field(
+        None, ge=1, description="ask no more once the run has used this many tokens; empty: no limit"
+    )
+    max_usd: float | None = Field(
+        None, gt=0, description="ask no more once the run has cost this much; needs prices; empty: no limit"
+    )
+    refresh: bool = Field(False, description="ask again what has been answered before")
+    profile: str = Field("custom", description="a label for the leaderboard; changes nothing")

@@ -1,0 +1,31 @@
+"""The rubrics by which explanations are judged: one metric a benchmark (seed 001, appendix B)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from tasks.judging.rubric import Rubric, load_rubric
+
+METRICS: Mapping[str, str] = MappingProxyType(
+    {"normad": "coverage", "casa": "connotation", "culturebank": "coherence", "specnorm": "specificity"}
+)
+"""Benchmark -> the metric of its explanations."""
+
+_FOLDER = Path(__file__).parent
+
+
+def load_rubrics(benchmarks: Iterable[str]) -> dict[str, tuple[Rubric, ...]]:
+    """Benchmark -> its metric's rubric: ``<metric>.toml`` and further phrasings ``<metric>_<number>.toml``.
+
+    Raises:
+        RubricError: a file is broken.
+    """
+    return {
+        benchmark: (
+            load_rubric(_FOLDER / f"{METRICS[benchmark]}.toml"),
+            *(load_rubric(path) for path in sorted(_FOLDER.glob(f"{METRICS[benchmark]}_*.toml"))),
+        )
+        for benchmark in benchmarks
+    }

@@ -1,0 +1,112 @@
+"""How probable each option was where an answer chooses one, from the tokens that might stand there. Pure."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import string
+from collections.abc import Sequence
+
+import numpy as np
+
+from tasks.engines.protocols import TokenAlternatives
+
+# What may stand between a key, or the beginning of the answer, and the option.
+_OUTER = string.whitespace + '":'
+
+
+def option_logprobs(
+    tokens: Sequence[TokenAlternatives], text: str, options: Sequence[str], field: str
+) -> dict[str, float] | None:
+    """Natural-log probability that the value goes on to be each option, given what was written before it.
+
+    Read at the token in which the value begins: each alternative there counts for the option that it begins
+    or is ("y", " Yes" and '"yes' for "yes"), so several ways to write one are added up. An alternative that
+    begins two options ("n" for "no" and "neutral") is followed to the next token only if it was written.
+    Otherwise it is undecided between them; an option of which more is undecided than known is left out.
+
+    Args:
+        tokens, text: of the answer; tokens up to the value make up the text.
+        options: plain texts that differ by more than case.
+        field: key of the JSON string that is the value, the last one of that name; "" takes the first word
+            of the answer.
+
+    Returns:
+        option to log p in (-inf, 0], without those that are not among the alternatives or are left out. The
+        probabilities add up to at most 1: the rest goes to other texts, to alternatives that end before the
+        value begins, and to those that the engine does not list. None if there is no such value or no token.
+    """
+    begin = _begin(text, field)
+    place = None if begin is None else _place(tokens, text, begin)
+    if begin is None or place is None:
+        return None
+    first, start = place
+    return _read(tokens[first:], text[start:begin], options)
+
+
+def _read(tokens: Sequence[TokenAlternatives], lead: str, options: Sequence[str]) -> dict[str, float]:
+    """tokens: from the one on in which the value begins; lead: what that one holds before the value."""
+    known = dict.fromkeys(options, -math.inf)
+    undecided = dict.fromkeys(options, -math.inf)
+    written, path = "", 0.0
+    for token in tokens:
+        follow = False
+        for alternative, logprob in token.logprobs.items():
+            begun = _begun(_extended(written, alternative, lead), options)
+            if len(begun) > 1 and alternative == token.text:
+                follow = True
+                continue
+            found = known if len(begun) == 1 else undecided
+            for option in begun:
+                found[option] = float(np.logaddexp(found[option], path + logprob))
+        if not follow:
+            break
+        written = _extended(written, token.text, lead)
+        path += token.logprobs[token.text]
+    else:  # the answer ended first
+        for option in _begun(written, options):
+            undecided[option] = float(np.logaddexp(undecided[option], path))
+    return {o: min(p, 0.0) for o, p in known.items() if p > -math.inf and p >= undecided[o]}
+
+
+def _begin(text: str, field: str) -> int | None:
+    """Where the value's first character stands, or would."""
+    if not field:
+        found = re.search(r'[^\s"]', text)
+        return found.start() if found else None
+    keys = list(re.finditer(re.escape(json.dumps(field, ensure_ascii=False)) + r'\s*:\s*"\s*', text))
+    return keys[-1].end() if keys else None
+
+
+def _place(tokens: Sequence[TokenAlternatives], text: str, position: int) -> tuple[int, int] | None:
+    """The token that holds a character of the text, and where that token begins."""
+    start = 0
+    for index, token in enumerate(tokens):
+        piece = token.text
+        if not text.startswith(piece, start):  # decoded alone, some tokenizers' tokens lose or keep a space
+            piece = piece.lstrip()
+            start = len(text) - len(text[start:].lstrip())
+            if not text.startswith(piece, start):
+                return None
+        if start <= position < start + len(piece):
+            return index, start
+        start += len(piece)
+    return None
+
+
+def _extended(written: str, alternative: str, lead: str) -> str:
+    """The value as written so far with one more token; the first also holds what stands before the value."""
+    return written + alternative if written else alternative.removeprefix(lead).lstrip(_OUTER)
+
+
+def _begun(value: str, options: Sequence[str]) -> list[str]:
+    """The options that a value may still become; else the longest one that it is, if other text follows."""
+    value = value.casefold()
+    if not value:
+        return []
+    begun = [option for option in options if option.casefold().startswith(value)]
+    if begun:
+        return begun
+    whole = [o for o in options if re.match(re.escape(o.casefold()) + r"\W", value)]
+    return [max(whole, key=len)] if whole else []

@@ -1,0 +1,140 @@
+"""A study by hand: six countries, the four benchmarks, answers and judges that say what a test tells them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from tasks.evaluations.cure.answers import Readings, Response, read_responses
+from tasks.evaluations.cure.judged import JudgeCall, judge_calls, opinions
+from tasks.evaluations.cure.params import CureParams
+from tasks.evaluations.cure.requests import Judge, Key, Study, build_study
+from tasks.evaluations.cure.scores import Scored, score_model
+
+Row = dict[str, Any]
+Tables = dict[str, list[Row]]
+MakeStudy = Callable[..., Study]
+Said = Callable[[JudgeCall], "float | str"]
+"""The probability of YES, or the judge's text."""
+
+COUNTRIES = {
+    "BR": "Brazil",
+    "FR": "France",
+    "IN": "India",
+    "JP": "Japan",
+    "KE": "Kenya",
+    "MX": "Mexico",
+}
+LABELS = {"IN": "yes", "JP": "no", "MX": "neutral", "KE": "yes", "BR": "yes", "FR": "no"}
+"""NormAd's gold labels."""
+
+
+def row(benchmark: str, item: str, country: str, label: str, **cells: Any) -> Row:
+    """A row of table cure_item whose texts name the item."""
+    texts = {"situation": f"What happens in {item}.", "question": f"Is it right in {item}?", "persona": None}
+    return (
+        {"benchmark": benchmark, "item": item, "country": country, "group_name": None, "label": label}
+        | texts
+        | {"gold": f"The norm of {item}.", "cues": None, "rule": None}
+        | cells
+    )
+
+
+def tables() -> Tables:
+    """Rows of the warehouse's tables: NormAd 6, CASA 4 (two pairs), CultureBank 6, SpecNorm 3."""
+    items = [
+        row("normad", f"normad-f{i}-{country.lower()}", country, label, rule=f"Rule {i}.", group_name="home")
+        for i, (country, label) in enumerate(LABELS.items())
+    ]
+    for pair, country in (("x", "IN"), ("y", "JP")):
+        shared = {"gold": f"What {pair} means.", "rule": f"Rule of {pair}.", "cues": f"{pair} cloth|{pair}"}
+        items += [
+            row("casa", f"casa-{pair}-{country.lower()}-{side}", country, label, group_name="gifts", **shared)
+            for side, label in (("adhere", "yes"), ("violate", "no"))
+        ]
+    items += [
+        row(
+            "culturebank",
+            f"culturebank-{country.lower()}-1",
+            country,
+            "yes",
+            persona=f"Ana, a guest in {country}",
+            group_name=f"people of {name}",
+        )
+        for country, name in COUNTRIES.items()
+    ]
+    items += [
+        row(
+            "specnorm",
+            f"specnorm-{country.lower()}-1",
+            country,
+            label,
+            persona=f"Someone of group {country}",
+            group_name=f"group {country}",
+            cues=f"ethnicity: group {country}|age: old",
+            rule="medium",
+        )
+        for country, label in (("IN", "yes"), ("JP", "no"), ("KE", "yes"))
+    ]
+    return {"cure_item": items, "country": [{"country": c, "name": name} for c, name in COUNTRIES.items()]}
+
+
+def judge(name: str = "j", model: str = "maker/Judge-1B") -> Judge:
+    return Judge(name, model, f"hash of {name}")
+
+
+@pytest.fixture(scope="session")
+def make_study() -> MakeStudy:
+    """A study of the rows and params given; one judge and 20 resamples unless told."""
+
+    def make(rows: Tables | None = None, judges: Sequence[Judge] = (judge(),), **params: Any) -> Study:
+        chosen = {"models": ["m"], "bootstrap": 20} | params
+        return build_study(CureParams(**chosen), rows or tables(), {}, judges)
+
+    return make
+
+
+def response(label: str, explanation: str | None = None, **about: Any) -> Response:
+    """A JSON answer that used 100 and 20 tokens."""
+    fields = {"label": label} | ({"explanation": explanation} if explanation is not None else {})
+    return Response(json.dumps(fields), "stop", 100, 20, **about)
+
+
+def right_answers(study: Study) -> dict[Key, Response]:
+    """The gold label of every cell, and in thick mode an explanation that names the item."""
+    return {
+        cell.key: response(cell.item.label, f"Because of {cell.item.item}." if cell.mode == "thick" else None)
+        for cell in study.all_cells()
+    }
+
+
+def verdict(said: float | str) -> Response:
+    """A judge's answer with this probability of YES, or this text without probabilities."""
+    if isinstance(said, str):
+        return Response(said, "stop", 200, 20)
+    name, reason = ("YES", "any") if said >= 0.5 else ("NO", "off topic")
+    text = json.dumps({"explanation": {"verdict": name, "reason": reason}})
+    logprobs = {"YES": math.log(said) if said else -math.inf, "NO": math.log1p(-said) if said < 1 else -99.0}
+    return Response(text, "stop", 200, 20, logprobs)
+
+
+def scored(study: Study, responses: Mapping[Key, Response], said: Said) -> Scored:
+    """What the steps do between answers and rows."""
+    readings = read_responses(study, responses)
+    return score_model(study, readings, judged_by(study, readings, said))
+
+
+def judged_by(study: Study, readings: Readings, said: Said) -> list[Any]:
+    """All judges say the same."""
+    calls = judge_calls(study, readings)
+    answers = {call.key: verdict(said(call)) for call in calls}
+    return [opinion for judge in study.judges for opinion in opinions(judge.name, calls, answers)]
+
+
+def real_only(call: JudgeCall) -> float:
+    """A judge that tells: real explanations 0.9, all nulls 0.1."""
+    return 0.9 if call.source == "real" else 0.1

@@ -1,0 +1,97 @@
+"""How answers are read: labels and explanations, each on its own."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.evaluations.cure import answers
+from tasks.evaluations.cure.answers import Answer, Response, read, read_responses
+from tasks.evaluations.cure.benchmarks.common import BenchmarkItem
+from tasks.evaluations.cure.requests import Cell
+from tests.evaluations.cure.conftest import MakeStudy, response, right_answers
+
+ITEM = BenchmarkItem("normad", "i", "JP", "", "q", "no", "g")
+THIN, THICK = Cell(ITEM, "thin"), Cell(ITEM, "thick")
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ('{"label": "neutral"}', "neutral"),
+        ('{"label": " Yes "}', "yes"),
+        ('```json\n{"label": "no"}\n```', "no"),
+        ('{"label": "yes", "label": "no"}', "no"),
+    ],
+)
+def test_labels(text: str, label: str) -> None:
+    assert read(THIN, Response(text, "stop", 1, 1)) == Answer(label, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "finish", "reason"),
+    [
+        ('{"label": "maybe"}', "stop", answers.OFF_MENU),
+        ('{"label": 1}', "stop", answers.OFF_MENU),
+        ('{"answer": "yes"}', "stop", answers.OFF_MENU),
+        ("yes", "stop", answers.UNPARSABLE),
+        ('["yes"]', "stop", answers.UNPARSABLE),
+        ('{"label": ', "length", answers.CUT_OFF),
+        ("  ", "stop", answers.EMPTY),
+        ('{"label": "yes"}', "content_filter", answers.REFUSED),
+    ],
+)
+def test_no_label(text: str, finish: str, reason: str) -> None:
+    assert read(THIN, Response(text, finish, 1, 1)) == Answer(None, reason)
+
+
+def test_the_likeliest_label_is_taken_where_probabilities_are_known() -> None:
+    likely = {"yes": -2.0, "no": -0.5, "neutral": -3.0}
+    assert read(THIN, response("yes", option_logprobs=likely)).label == "no"
+    # A tie goes to the first on the menu, an option that is not on it counts for nothing.
+    assert read(THIN, response("no", option_logprobs={"neutral": -1.0, "yes": -1.0, "x": 0.0})).label == "yes"
+    assert read(THIN, response("no", option_logprobs={})).label == "no"
+
+
+def test_explanations() -> None:
+    assert read(THICK, response("no", "One\n waits. ")) == Answer("no", None, "One waits.")
+    assert read(THICK, response("no", " ")) == Answer("no", None, None, answers.NO_EXPLANATION)
+    assert read(THICK, response("no")) == Answer("no", None, None, answers.NO_EXPLANATION)
+    assert read(THICK, response("?", "One waits.")) == Answer(None, answers.OFF_MENU, "One waits.")
+    assert read(THICK, None) == Answer(None, answers.NO_ANSWER, None, answers.NO_ANSWER)
+
+
+def test_a_label_outlives_an_explanation_that_was_cut_off() -> None:
+    cut = Response('{"label": "no", "explanation": "In Japan one', "length", 1, 1)
+    assert read(THICK, cut) == Answer("no", None, None, answers.CUT_OFF)
+    assert read(THICK, Response('{"label": "n', "length", 1, 1)).label_reason == answers.CUT_OFF
+
+
+def test_half_a_surrogate_pair_is_no_text() -> None:
+    found = read(THICK, Response('{"label": "no", "explanation": "a \\ud83d b"}', "stop", 1, 1))
+    assert found.explanation == "a ? b"
+
+
+@given(st.text(), st.sampled_from(["stop", "length"]), st.sampled_from([THIN, THICK]))
+def test_any_text_is_read(text: str, finish: str, cell: Cell) -> None:
+    found = read(cell, Response(text, finish, 1, 1))
+    assert (found.label is None) == (found.label_reason is not None)
+
+
+@given(st.recursive(st.none() | st.integers() | st.text(), st.lists) | st.just({"a": 1}))
+def test_any_value_is_read(value: object) -> None:
+    found = read(THICK, Response(json.dumps({"label": value, "explanation": value}), "stop", 1, 1))
+    assert (found.explanation is None) == (found.explanation_reason is not None)
+
+
+def test_every_cell_is_read(make_study: MakeStudy) -> None:
+    study = make_study()
+    responses = right_answers(study)
+    del responses["casa", "thin", "casa-x-in-adhere"]
+    readings = read_responses(study, responses)
+    assert len(readings) == 2 * (6 + 4 + 6 + 3)
+    assert readings["casa", "thin", "casa-x-in-adhere"].label_reason == answers.NO_ANSWER
+    assert readings["casa", "thick", "casa-x-in-adhere"].explanation == "Because of casa-x-in-adhere."

@@ -1,0 +1,94 @@
+"""Which items are asked: the same whatever the rows' order, spread over countries."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tasks.evaluations.cure.benchmarks.common import BenchmarkError, BenchmarkItem, read_rows
+from tasks.evaluations.cure.materials import build_materials, choose, country_of, kinship
+from tasks.evaluations.cure.params import BENCHMARKS, CureParams
+from tests.evaluations.cure.conftest import MakeStudy, tables
+
+SHARED = Path(__file__).parents[4] / "shared" / "data"
+NORMAD_ROW = {"country": "japan", "story": "S", "explanation": "E", "gold_label": "no", "rule_of_thumb": "R"}
+
+
+def item(name: str, country: str) -> BenchmarkItem:
+    return BenchmarkItem("normad", name, country, "", "q", "yes", "g")
+
+
+def test_of_each_country_one_before_any_has_two() -> None:
+    items = [item(f"i{i}", "IN") for i in range(20)] + [item("a", "JP"), item("b", "KE"), item("c", "KE")]
+    assert Counter(i.country for i in choose(items, 3)) == {"IN": 1, "JP": 1, "KE": 1}
+    assert Counter(i.country for i in choose(items, 5)) == {"IN": 2, "JP": 1, "KE": 2}
+    assert Counter(i.country for i in choose(items, 9)) == {"IN": 6, "JP": 1, "KE": 2}
+
+
+def test_the_choice_does_not_depend_on_order_and_grows() -> None:
+    items = [item(f"i{i}", ["IN", "JP", "KE"][i % 3]) for i in range(30)]
+    mixed = random.Random(1).sample(items, len(items))
+    assert choose(items, 10) == choose(mixed, 10)
+    assert {i.item for i in choose(items, 10)} < {i.item for i in choose(items, 17)}
+    assert choose(mixed, None) == tuple(sorted(items, key=lambda i: i.item))
+
+
+def test_items_carry_what_prompts_and_judges_need(make_study: MakeStudy) -> None:
+    materials = make_study().materials
+    assert list(materials.items) == list(BENCHMARKS)
+    (casa, *_) = materials.items["casa"]
+    assert casa.extra["pair"] == "casa-x-in"
+    assert casa.cues == ("x cloth", "x")
+    assert "persona" not in casa.extra
+    (specnorm, *_) = materials.items["specnorm"]
+    assert specnorm.cues == ("ethnicity: group IN", "age: old")
+    assert specnorm.extra["country_name"] == "India"
+    assert specnorm.question == "What happens in specnorm-in-1. Is it right in specnorm-in-1?"
+
+
+def test_what_is_left_out_is_counted(make_study: MakeStudy) -> None:
+    study = make_study(items_per_benchmark=2, benchmarks=["specnorm", "normad"])
+    assert study.materials.dropped == {"normad": {"not_chosen": 4}, "specnorm": {"not_chosen": 1}}
+
+
+def test_published_files_take_the_place_of_the_sample() -> None:
+    params = CureParams(models=["m"], benchmarks=["normad"], files={"normad": "n.csv"})
+    assert params.files == {"normad": ["n.csv"]}
+    rows = [NORMAD_ROW, NORMAD_ROW | {"country": "atlantis"}, NORMAD_ROW | {"gold_label": "maybe"}]
+    found = build_materials(params, tables(), {"normad": {"n.csv": rows}})
+    assert {country_of(i) for i in found.items["normad"]} == {"JP", "atlantis"}
+    assert found.dropped == {"normad": {"invalid_gold_label": 1, "unknown_country": 1}}
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="the published CASA files are not here")
+def test_published_casa() -> None:
+    paths = sorted(str(p) for p in SHARED.glob("casa_s1_*.json"))
+    params = CureParams(models=["m"], benchmarks=["casa"], files={"casa": paths}, items_per_benchmark=34)
+    found = build_materials(params, tables(), {"casa": {path: read_rows(path) for path in paths}})
+    assert len(found.items["casa"]) == 34
+    assert len({country_of(i) for i in found.items["casa"]}) >= 15
+
+
+def test_rows_of_another_table_are_refused() -> None:
+    params = CureParams(models=["m"], benchmarks=["normad"], files={"normad": ["n.csv"]})
+    with pytest.raises(BenchmarkError, match="none of 1 rows fits"):
+        build_materials(params, tables(), {"normad": {"n.csv": [{"a": 1}]}})
+
+
+def test_an_empty_sample_is_refused() -> None:
+    with pytest.raises(ValueError, match="benchmark casa has no items"):
+        build_materials(CureParams(models=["m"], benchmarks=["casa"]), tables() | {"cure_item": []}, {})
+
+
+def test_kin_share_country_family_rule_or_gold(make_study: MakeStudy) -> None:
+    by_name = {i.item: i for items in make_study().materials.items.values() for i in items}
+    assert kinship(by_name["casa-x-in-adhere"]) & kinship(by_name["casa-x-in-violate"])
+    assert not kinship(by_name["casa-x-in-adhere"]) & kinship(by_name["casa-y-jp-adhere"])
+    # The same topic, and the same specificity, make no kin.
+    assert not kinship(by_name["normad-f0-in"]) & kinship(by_name["normad-f1-jp"])
+    assert not kinship(by_name["specnorm-in-1"]) & kinship(by_name["specnorm-jp-1"])
+    a, b = (BenchmarkItem("normad", n, c, "", "q", "yes", n, extra={"rule": "R"}) for n, c in ("aI", "bJ"))
+    assert kinship(a) & kinship(b) == {("rule", "R")}

@@ -1,0 +1,214 @@
+"""Golden numbers of every kind of row, with their arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from tasks.evaluations.cure.answers import OFF_MENU, Response
+from tasks.evaluations.cure.judged import JudgeCall
+from tasks.evaluations.cure.requests import Key, Study
+from tasks.evaluations.cure.rows import MAJORITY, PRIOR, model_rows, null_rows
+from tasks.metric_rows import Metric
+from tests.evaluations.cure.conftest import (
+    COUNTRIES,
+    MakeStudy,
+    Said,
+    judge,
+    real_only,
+    response,
+    right_answers,
+    scored,
+)
+from tests.evaluations.cure.row_checks import check, one
+
+# Gold: IN yes, JP no, MX neutral, KE yes, BR yes, FR no.
+THIN = {"IN": "yes", "JP": "yes", "MX": "neutral", "KE": "no", "BR": "yes", "FR": "maybe"}
+THICK = {"IN": "yes", "JP": "no", "MX": "yes", "KE": "yes", "BR": "maybe", "FR": "no"}
+REAL = {"IN": 0.8, "JP": 0.6, "MX": 0.2, "KE": 0.4, "BR": 0.9, "FR": 0.7}
+
+
+@pytest.fixture(scope="module")
+def study(make_study: MakeStudy) -> Study:
+    return make_study()
+
+
+def answered(study: Study) -> dict[Key, Response]:
+    """NormAd as above, the other benchmarks all right."""
+    responses = right_answers(study)
+    for mode, labels in (("thin", THIN), ("thick", THICK)):
+        for cell in study.cells("normad", mode):
+            label = labels[str(cell.item.country)]
+            responses[cell.key] = response(label, f"Because of {cell.item.item}.")
+    return responses
+
+
+def judged(call: JudgeCall) -> float:
+    """Real explanations of NormAd as above, its nulls 0.1, 0.3 and 0.05; the others as in ``real_only``."""
+    if call.item.benchmark != "normad":
+        return real_only(call)
+    nulls = {"shuffled": 0.1, "generic": 0.3, "empty": 0.05}
+    return nulls[call.source] if call.source in nulls else REAL[str(call.item.country)]
+
+
+def rows_of(
+    study: Study, responses: Mapping[Key, Response], said: Said, candidate: str = "other/Model"
+) -> list[Metric]:
+    return model_rows(study, {"m": scored(study, responses, said)}, {"m": candidate})["m"]
+
+
+@pytest.fixture(scope="module")
+def rows(study: Study) -> list[Metric]:
+    found = rows_of(study, answered(study), judged)
+    check(found)
+    return found
+
+
+def test_labels(rows: list[Metric]) -> None:
+    # Thin: FR cannot be read. Of IN JP MX KE BR three are right: 3 / 5. Always yes: IN, KE, BR, so 3 / 5.
+    em = one(rows, "exact_match", "normad:thin")
+    assert (em.value, em.null_value, em.n_scored, em.n_unscored) == (0.6, 0.6, 5, 1)
+    assert one(rows, "f1_micro", "normad:thin").value == pytest.approx(0.6)
+    # F1: yes 2 * 2 / (2 * 2 + 1 + 1) = 2/3 (JP wrongly, KE missed), no 0, neutral 1; mean 5/9.
+    # Always yes: 2 * 0.6 / 1.6 = 0.75 for yes, 0 for the two others; mean 0.25.
+    f1 = one(rows, "f1_macro", "normad:thin")
+    assert (f1.value, f1.null_value) == (pytest.approx(5 / 9), pytest.approx(0.25))
+    # Thick: BR cannot be read; IN JP KE FR are right, MX is not.
+    assert one(rows, "exact_match", "normad:thick").value == pytest.approx(0.8)
+
+
+def test_labels_of_a_country(rows: list[Metric]) -> None:
+    kenya = one(rows, "exact_match", "normad:thin:KE")
+    assert (kenya.slice_kind, kenya.value, kenya.null_value) == ("benchmark_mode_country", 0.0, 1.0)
+    france = one(rows, "exact_match", "normad:thin:FR")
+    assert (france.value, france.unscored_reason, france.null_value) == (None, OFF_MENU, 0.0)
+
+
+def test_prior(rows: list[Metric]) -> None:
+    # Three yes, two no, one neutral of six: (9 + 4 + 1) / 36.
+    assert one(rows, "exact_match_prior", "normad:thin").value == pytest.approx(14 / 36)
+
+
+def test_counts(rows: list[Metric]) -> None:
+    assert one(rows, "answered", "normad:thin").value == pytest.approx(5 / 6)
+    reason = one(rows, "unscored_answers", f"normad:thin:{OFF_MENU}")
+    assert (reason.value, reason.slice_kind) == (1.0, "benchmark_reason")
+
+
+def test_thin_against_thick(rows: list[Metric]) -> None:
+    # Both labels have IN JP MX KE. Thin 1 0 1 0, thick 1 1 0 1: differences 0 1 -1 1, mean 1/4.
+    difference = one(rows, "thin_thick_difference", "normad")
+    assert (difference.value, difference.n_scored, difference.n_unscored) == (0.25, 4, 2)
+    # One right in thin alone, two in thick alone: two-sided binomial of 1 in 3 at 1/2 is 1.
+    assert one(rows, "thin_thick_p", "normad").value == pytest.approx(1.0)
+    assert one(rows, "thin_thick_difference", "casa").value == 0.0
+
+
+def test_spread_over_countries(rows: list[Metric]) -> None:
+    # Thin, by country: 1 0 1 0 1, FR has none. Quartiles 0 and 1, variance (3 * 0.16 + 2 * 0.36) / 4.
+    iqr, variance = (one(rows, f"exact_match_{name}", "normad:thin") for name in ("iqr", "variance"))
+    assert (iqr.value, variance.value) == (pytest.approx(1.0), pytest.approx(0.3))
+    assert (iqr.n_scored, iqr.n_unscored) == (5, 1)
+
+
+def test_explanations(rows: list[Metric]) -> None:
+    # (0.8 + 0.6 + 0.2 + 0.4 + 0.9 + 0.7) / 6 = 0.6; the generic one is the best null.
+    coverage = one(rows, "coverage", "normad")
+    assert (coverage.value, coverage.null_value) == (pytest.approx(0.6), pytest.approx(0.3))
+    assert one(rows, "coverage", "normad:MX").value == pytest.approx(0.2)
+    assert one(rows, "coverage", "normad:MX").slice_kind == "benchmark_country"
+    nulls = [one(rows, "coverage", f"normad:{name}").value for name in ("shuffled", "generic", "empty")]
+    assert nulls == pytest.approx([0.1, 0.3, 0.05])
+    assert one(rows, "coverage", "normad:empty").slice_kind == "null"
+
+
+def test_a_metric_that_tells_real_from_shuffled(rows: list[Metric]) -> None:
+    # Gains 0.7 0.5 0.1 0.3 0.8 0.6: mean 0.5, none below 0.1, so no resample's mean is.
+    gain = one(rows, "explanation_gain", "normad")
+    assert (gain.value, gain.null_value) == (pytest.approx(0.5), 0.0)
+    assert gain.ci_low is not None
+    assert gain.ci_low >= 0.1
+    assert one(rows, "tells_real_from_shuffled", "normad").value == 1.0
+
+
+def test_a_metric_that_does_not(study: Study) -> None:
+    found = rows_of(study, right_answers(study), lambda call: REAL[str(call.item.country)])
+    gain = one(found, "explanation_gain", "normad")
+    # The judge looks at the item alone: every gain is 0, and 0 is in the interval.
+    assert (gain.value, gain.ci_low, gain.ci_high) == (0.0, 0.0, 0.0)
+    assert one(found, "tells_real_from_shuffled", "normad").value == 0.0
+    assert one(found, "coverage", "normad").value == one(found, "coverage", "normad").null_value
+
+
+def test_disagreement(study: Study) -> None:
+    votes = {0: 0.9, 1: 0.6, 2: 0.3}
+    found = rows_of(study, right_answers(study), lambda call: votes[call.sample])
+    # Deviations 0.3, 0, -0.3 from 0.6: sqrt(0.18 / 2).
+    assert one(found, "judge_disagreement", "specnorm").value == pytest.approx(0.3)
+    lone = one(found, "judge_disagreement", "normad")
+    assert (lone.value, lone.unscored_reason) == (None, "one vote an explanation: nobody could disagree")
+
+
+def test_coherence_keeps_raw_and_slope_beside_it(study: Study) -> None:
+    # One word: 0.2, three words: 0.6; log(1 + words) is log 2 and 2 log 2: the slope is 0.4 / log 2.
+    responses = right_answers(study)
+    marks = {}
+    for place, cell in enumerate(study.cells("culturebank", "thick")):
+        n = 1 if place < 3 else 3
+        responses[cell.key] = response("yes", " ".join(["word"] * n))
+        marks[cell.item.item] = 0.2 if place < 3 else 0.6
+    found = rows_of(study, responses, lambda call: marks.get(call.item.item, 0.5))
+    assert one(found, "coherence_length_slope", "culturebank").value == pytest.approx(
+        0.4 / 0.6931471805599453
+    )
+    raw, adjusted = (one(found, name, "culturebank") for name in ("coherence_raw", "coherence"))
+    assert (raw.value, adjusted.value) == (pytest.approx(0.4), pytest.approx(0.4))
+    assert (adjusted.ci_low, adjusted.ci_high) == (pytest.approx(0.4), pytest.approx(0.4))
+    assert one(found, "coherence", "culturebank:JP").value == pytest.approx(0.4)
+
+
+def test_correlation_over_countries(study: Study) -> None:
+    # Both metrics have six countries, coherence is 1 less the coverage: r = -1.
+    def said(call: JudgeCall) -> float:
+        mark = REAL[str(call.item.country)]
+        return 1 - mark if call.item.benchmark == "culturebank" else mark
+
+    found = rows_of(study, right_answers(study), said)
+    r = one(found, "metric_correlation", "coverage:coherence")
+    assert (r.value, r.null_value, r.n_scored) == (pytest.approx(-1.0), 0.0, 6)
+    few = one(found, "metric_correlation", "coverage:specificity")
+    assert (few.value, few.unscored_reason) == (None, "fewer than 5 countries have both metrics")
+    assert few.n_unscored == 3
+
+
+def test_a_constant_metric_has_no_correlation(study: Study) -> None:
+    found = rows_of(study, right_answers(study), real_only)
+    reason = one(found, "metric_correlation", "coverage:coherence").unscored_reason
+    assert reason == "a metric is the same in all countries"
+
+
+def test_judge_and_candidate_of_one_family(make_study: MakeStudy) -> None:
+    study = make_study(judges=[judge("j"), judge("k", "Qwen/Qwen3-8B")])
+    values = [
+        one(rows_of(study, right_answers(study), real_only, name), "self_preference_warning").value
+        for name in ("Qwen/Qwen2.5-7B-Instruct", "HuggingFaceTB/SmolLM2-135M-Instruct")
+    ]
+    assert values == [1.0, 0.0]
+
+
+def test_null_models(study: Study) -> None:
+    found = null_rows(study)
+    for rows in found.values():
+        check(rows)
+    majority, prior = found[MAJORITY], found[PRIOR]
+    assert one(majority, "exact_match", "normad:thick").value == pytest.approx(3 / 6)
+    # F1 of yes 2 * 3 / (6 + 3) = 2/3, of the two others 0.
+    assert one(majority, "f1_macro", "normad:thick").value == pytest.approx(2 / 9)
+    assert one(majority, "exact_match", "normad:thick:JP").value == 0.0
+    assert one(prior, "exact_match", "normad:thin").value == pytest.approx(14 / 36)
+    assert one(prior, "exact_match", "normad:thin").null_value == pytest.approx(3 / 6)
+    assert one(prior, "f1_macro", "normad:thin").value == pytest.approx(1 / 3)
+    # A Japanese item is a no: two of six labels are.
+    assert one(prior, "exact_match", "normad:thin:JP").value == pytest.approx(2 / 6)
+    assert len(COUNTRIES) == sum(r.slice.startswith("normad:thin:") for r in prior)

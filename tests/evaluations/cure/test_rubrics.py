@@ -1,0 +1,63 @@
+"""The rubric files: the same verdicts everywhere, examples on the menu and from elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tasks.evaluations.cure.benchmarks.common import read_rows
+from tasks.evaluations.cure.params import BENCHMARKS
+from tasks.evaluations.cure.rubrics import METRICS, load_rubrics
+from tasks.judging.rubric import Rubric
+
+REFERENCE = Path(__file__).parents[3] / "warehouse" / "reference"
+LOADED = load_rubrics(BENCHMARKS)
+RUBRICS = [rubric for rubrics in LOADED.values() for rubric in rubrics]
+each = pytest.mark.parametrize("rubric", RUBRICS, ids=lambda rubric: rubric.name)
+
+
+def test_every_benchmark_has_its_metric() -> None:
+    assert {benchmark: rubrics[0].name for benchmark, rubrics in LOADED.items()} == METRICS
+    assert [len(rubrics) for rubrics in LOADED.values()] == [1, 1, 1, 3]
+
+
+@each
+def test_yes_and_no(rubric: Rubric) -> None:
+    assert {name: choice.value for name, choice in rubric.verdicts.items()} == {"YES": 1.0, "NO": 0.0}
+    assert "explanation" in rubric.inputs
+
+
+@each
+def test_every_reason_is_explained_to_the_judge(rubric: Rubric) -> None:
+    system = " ".join(rubric.system.split())
+    assert all(f'"{reason}"' in system for choice in rubric.verdicts.values() for reason in choice.reasons)
+
+
+@each
+def test_examples_show_both_verdicts_under_the_one_key(rubric: Rubric) -> None:
+    # That verdict and reason are on the menu is checked where the file is loaded.
+    assert 2 <= len(rubric.examples) <= 3
+    assert all(list(example.answer) == ["explanation"] for example in rubric.examples)
+    assert {example.answer["explanation"].verdict for example in rubric.examples} == {"YES", "NO"}
+
+
+@each
+def test_examples_are_of_no_country_in_the_samples(rubric: Rubric) -> None:
+    names = {row["country"]: row["name"] for row in read_rows(REFERENCE / "countries.csv")}
+    sampled = {
+        names[row["country"]].removeprefix("the ")
+        for benchmark in BENCHMARKS
+        for row in read_rows(REFERENCE / f"cure_{benchmark}.csv")
+    }
+    shown = " ".join(str(text) for example in rubric.examples for text in example.inputs.values())
+    assert len(sampled) > 60
+    assert not [name for name in sampled if name in shown]
+
+
+def test_phrasings_differ_in_words_alone() -> None:
+    phrasings = LOADED["specnorm"]
+    assert len({p.system for p in phrasings}) == len({p.hash() for p in phrasings}) == 3
+    assert len({p.name for p in phrasings}) == 3
+    first = phrasings[0].verdicts
+    assert all(p.verdicts == first and p.inputs == phrasings[0].inputs for p in phrasings)

@@ -1,0 +1,334 @@
+"""The worldwise flow through the command line, a real Prefect server, a real warehouse and served models."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from typer.testing import CliRunner, Result
+
+from deployments.cli import app
+from tests.conftest import command, environment
+from tests.engines.test_openai import Reply, Scripted, completion
+from tests.flows.worldwise_material import (
+    AXES,
+    SCENARIOS,
+    TARGETS,
+    json_answer,
+    knows,
+    mine,
+    persona,
+    text_answer,
+)
+from warehouse import Warehouse, run_checks
+
+pytestmark = pytest.mark.slow
+
+Cli = Callable[..., "subprocess.CompletedProcess[str]"]
+Invoke = Callable[..., Result]
+Serve = Callable[[Reply], Scripted]
+TEXTS = """
+SELECT text FROM exemplar UNION ALL SELECT concat_ws(' ', text, option_a, option_b) FROM scenario
+UNION ALL SELECT label || ', ' || label || '. Neither.' FROM guiding_value
+"""
+# Smoke: three cultures and none, a scenario of each of six dimensions, one answer.
+N_CELLS = 4 * 6
+KEY = "sk-never-to-be-seen-5d1f"
+
+
+@pytest.fixture
+def invoke(home: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
+    """Run a command that starts no flow, in this process: quicker."""
+    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    return lambda *arguments: CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+@pytest.fixture
+def serve(home: Path) -> Iterator[Serve]:
+    """A server of the OpenAI chat API, known as the models knower, neutral and moody."""
+    servers: list[Scripted] = []
+
+    def start(reply: Reply) -> Scripted:
+        servers.append(Scripted(reply))
+        for name in ("knower", "neutral", "moody"):
+            (home / "engines" / f"{name}.toml").write_text(
+                f'kind = "openai"\nmodel = "{name}"\nbase_url = "{servers[-1].url}"\n'
+                'api_key_env = "TEST_KEY"\nusd_per_million_input_tokens = 1e6\n'
+                "usd_per_million_output_tokens = 1e6\n"
+            )
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+def said(result: Result) -> str:
+    return " ".join(result.stderr.split())
+
+
+def asked(server: Scripted) -> Counter[tuple[str, int]]:
+    return Counter((json.dumps(r["messages"]), r["seed"]) for r in server.requests)
+
+
+def test_from_scenarios_to_a_leaderboard(culturescope: Cli, invoke: Invoke, home: Path) -> None:
+    words = sorted({word for text in Warehouse.open(home).query(TEXTS)["text"] for word in text.split()})
+    vectors = [f"{word} {1 + n % 7} {n % 5} {n % 3}" for n, word in enumerate(words)]
+    (home / "words.vec").write_text("\n".join([f"{len(words)} 3", *vectors]) + "\n")
+    both = ("run", "worldwise", "--profile", "smoke", "-m", "fake-a", "-m", "fake-b",
+            "--embedder", str(home / "words.vec"))  # fmt: skip
+    planned = invoke(*both, "--dry-run")
+    assert f"│ {N_CELLS} │ {N_CELLS} │ none (runs here)" in said(planned)
+    warehouse = Warehouse.open(home)
+    assert warehouse.query("SELECT count(*) FROM run").item() == 0
+
+    culturescope(*both)
+    board = warehouse.query("SELECT * FROM leaderboard_worldwise")
+    models = board.filter(~board["is_null"])
+    assert set(models["model"]) == {"fake-a", "fake-b"}
+    assert set(board["model"]) - set(models["model"]) == {
+        "null:zero",
+        "null:global-mean",
+        "null:scenario-text",
+    }
+    whole = models.drop("decline_share")
+    assert whole.null_count().sum_horizontal().item() == 0
+    assert (models["gain_low"] <= models["alignment_gain"]).all()
+    assert (models["alignment_gain"] <= models["gain_high"]).all()
+    assert set(models["answered"]) == {1.0}
+    cells = warehouse.query("SELECT model, count(*) AS n FROM worldwise_answer GROUP BY model")
+    assert dict(cells.rows()) == {"fake-a": N_CELLS, "fake-b": N_CELLS}
+    assert run_checks(warehouse)["n_violations"].sum() == 0
+
+    again = invoke(*both)
+    assert again.exit_code == 0
+    assert said(again).count("nothing to do") == 2
+    # Data alone goes to standard output.
+    lines = list(csv.DictReader(io.StringIO(invoke("leaderboard", "worldwise", "-f", "csv").stdout)))
+    rows = json.loads(invoke("leaderboard", "worldwise", "-f", "json").stdout)
+    stored = {r["model"]: r["alignment_gain"] for r in board.to_dicts()}
+    assert {r["model"]: r["alignment_gain"] for r in rows} == stored
+    assert {r["model"]: r["alignment_gain"] and float(r["alignment_gain"]) for r in lines} == {
+        model: "" if gain is None else pytest.approx(gain) for model, gain in stored.items()
+    }
+    table = invoke("leaderboard", "worldwise").stdout
+    assert "gain over null [95 %]" in table
+    assert "null:scenario-text" in table
+    page = Path(invoke("report", "worldwise").stdout.strip())
+    assert page == home / "report-worldwise.html"
+    assert {"fake-a", "null:zero"} <= set(re.findall(r"[\w:-]+", page.read_text()))
+
+
+def test_the_users_files_and_a_model_that_knows_the_targets(
+    culturescope: Cli, serve: Serve, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad = {
+        "AE": completion(None, "content_filter"),
+        "IN": completion(None, refusal="I cannot speak for others."),
+        "JP": completion("I would let the chief speak."),
+        "MX": completion(text_answer("middle"), "length"),
+    }
+
+    def reply(_: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        if request["model"] == "moody" and (code := persona(request)) in bad:
+            return 200, bad[code]
+        word = knows(request) if request["model"] == "knower" else "middle"
+        return 200, completion(text_answer(f"I lean to {word} here."))
+
+    monkeypatch.setenv("TEST_KEY", KEY)
+    server = serve(reply)
+    models = ("-m", "knower", "-m", "neutral", "-m", "moody")
+    culturescope(*mine(home, *models, "--answer-format", "text"))
+    assert len(server.requests) == 3 * 6 * 2
+    assert all("response_format" not in r for r in server.requests)
+    warehouse = Warehouse.open(home)
+    board = {r["model"]: r for r in warehouse.query("SELECT * FROM leaderboard_worldwise").to_dicts()}
+    # |target| is 2 1.5 0 2 1, 1.5 0 0 1.5 2 in the order of TARGETS: 11.5 / 10, and 10 - 2.5 * 1.15.
+    assert board["null:zero"]["alignment"] == pytest.approx(7.125)
+    # The means are 4.5 / 5 and -1 / 5, from which targets are 1.1 0.6 0.9 1.1 1.9, 1.3 0.2 0.2 1.3 2.2 away.
+    assert board["null:global-mean"]["alignment"] == pytest.approx(10 - 2.5 * 1.08)
+    # 0.5 off three times, where the target is 2.
+    knower, neutral = board["knower"], board["neutral"]
+    assert knower["hofstede_mae"] == pytest.approx(0.15, abs=1e-6)
+    assert knower["alignment"] == pytest.approx(10 - 2.5 * 0.15, abs=1e-6)
+    assert knower["alignment_gain"] == pytest.approx(9.625 - 7.3, abs=1e-6)
+    assert knower["gain_low"] > 0
+    # Whoever is neutral does as the zero profile does, and worse than the mean of the targets.
+    assert neutral["alignment"] == pytest.approx(7.125, abs=1e-6)
+    assert neutral["alignment_gain"] == pytest.approx(7.125 - 7.3, abs=1e-6)
+    assert {knower["best_null"], neutral["best_null"]} == {"global_mean"}
+    assert (neutral["closest_culture"], neutral["closest_distance"]) == ("JP", pytest.approx(0, abs=1e-6))
+    reasons = "SELECT slice, value FROM metric_value WHERE metric = 'unscored_answers' AND model = 'moody'"
+    wanted = {"refused": 4, "unparsable answer": 2, "cut off at max_tokens": 2}
+    assert dict(warehouse.query(reasons).rows()) == wanted
+    assert board["moody"]["answered"] == pytest.approx(4 / 12)
+    assert run_checks(warehouse)["n_violations"].sum() == 0
+
+
+def test_a_hosted_model_its_budget_and_its_key(
+    culturescope: Cli,
+    invoke: Invoke,
+    serve: Serve,
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    prefect_api: str,
+) -> None:
+    """Two rounds of asking: the first ends at the budget, the second also meets a model that is not there."""
+    bad = [
+        completion(None, "content_filter"), completion(""), completion('{"decision": "A", "value_'),
+        completion('{"decision": "B", "val', "length"), completion(json_answer("so").replace('"B"', '"C"')),
+        completion(json_answer("so").replace("Family Harmony", "Fun").replace("Group Loyalty", "Luck")
+                   .replace("Honesty & Integrity", "Sun")),
+    ]  # fmt: skip
+
+    def reply(n: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        if n == 3:
+            return 503, {"error": {"message": "busy"}}  # asked again
+        # Asked first are 12 answers of the first repetition, then the same for the second.
+        answer = bad.pop() if bad and len(request["messages"]) > 1 else completion(json_answer("middle"))
+        return 200, answer | {"usage": {"prompt_tokens": 900, "completion_tokens": 100, "total_tokens": 1000}}
+
+    monkeypatch.setenv("TEST_KEY", KEY)
+    server = serve(reply)
+    (home / "engines" / "gone.toml").write_text(f'model = "{home / "nowhere"}"\n')
+    profiles = home / "profiles.csv"
+    rows = [f"mine,{c},{a},{t},hofstede" for c, of in TARGETS.items() for a, t in zip(AXES, of, strict=True)]
+    profiles.write_text("\n".join(["profile,country,dimension,score,framework", *rows]) + "\n")
+    own = (
+        "--profiles",
+        str(profiles),
+        "--targets",
+        "mine",
+        "--persona-language",
+        "own",
+        "--repetitions",
+        "2",
+    )
+    arguments = mine(home, "-m", "moody", *own)
+    stopped = culturescope(*arguments, "--max-total-tokens", "20000", check=False)
+    assert stopped.returncode == 1
+    told = " ".join(stopped.stderr.split())
+    assert "model 'moody': the budget is reached: 12,000 of 20,000 tokens are used" in told
+    assert "raise the limit" in told
+    assert "Traceback" not in told
+    warehouse = Warehouse.open(home)
+    assert warehouse.query("SELECT count(*) FROM response").item() == 12
+    planned = invoke(*arguments, "--dry-run")
+    left = re.search(r"│ 24 │ 12 │ ≤ ([\d,]+) tokens, ≤ \$([\d.]+) │", said(planned))
+    assert left, planned.stderr
+    tokens, usd = int(left[1].replace(",", "")), float(left[2])
+    assert usd == tokens > 12 * 320  # a dollar a token
+
+    done = culturescope(*arguments, "-m", "gone", check=False)
+    assert done.returncode == 1
+    assert "error: gone:" in done.stderr
+    assert asked(server).total() == 24 + 1  # the one that met a busy server
+    assert len(asked(server)) == 24
+    board = warehouse.query("SELECT model, answered FROM leaderboard_worldwise WHERE NOT is_null")
+    assert board.rows() == [("moody", pytest.approx(18 / 24))]
+    reasons = "SELECT slice, value FROM metric_value WHERE metric = 'unscored_answers'"
+    wanted = ("refused", "empty answer", "unparsable answer", "cut off at max_tokens")
+    more = ("no decision of the menu", "no value of the list")
+    assert dict(warehouse.query(reasons).rows()) == dict.fromkeys((*wanted, *more), 1)
+    assert run_checks(warehouse)["n_violations"].sum() == 0
+
+    sent = server.requests[0]["response_format"]["json_schema"]
+    assert sent["strict"]
+    assert sent["schema"]["additionalProperties"] is False
+    assert any("日本で育ち" in r["messages"][0]["content"] for r in server.requests)
+    assert set(server.keys) == {f"Bearer {KEY}"}
+    told_prefect = httpx.post(f"{prefect_api}/flow_runs/filter", json={}).text
+    for where in (stopped.stderr, done.stderr, done.stdout, planned.output, told_prefect):
+        assert KEY not in where
+    assert "moody" in told_prefect
+    assert not [p for p in home.rglob("*") if p.is_file() and KEY.encode() in p.read_bytes()]
+
+
+def test_killed_runs_lose_and_repeat_nothing(
+    culturescope: Cli, serve: Serve, home: Path, prefect_api: str
+) -> None:
+    running: list[subprocess.Popen[bytes]] = []
+
+    def start() -> subprocess.Popen[bytes]:
+        nowhere = subprocess.DEVNULL
+        running.append(
+            subprocess.Popen(
+                command(*arguments), env=environment(home, prefect_api), stdout=nowhere, stderr=nowhere
+            )
+        )
+        return running[-1]
+
+    def reply(n: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        if n == 12 + 5:  # in the middle of the second repetition
+            running[0].kill()
+        return 200, completion(json_answer(f"I lean to {knows(request)} here."))
+
+    server = serve(reply)
+    arguments = mine(home, "-m", "knower", "--repetitions", "3")
+    assert start().wait() == -9
+    warehouse = Warehouse.open(home)
+    stored = warehouse.query("SELECT item, seed FROM response")
+    assert set(stored["seed"]) == {0}
+    assert stored["item"].n_unique() == 12
+
+    # Killed again once a part of vectors is there, registered or not.
+    vectors = home / "parts" / "embedding"
+    embedding, deadline = start(), time.monotonic() + 300
+    while not list(vectors.glob("[!_]*.parquet")) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    embedding.kill()
+    embedding.wait()
+    n_asked = asked(server)
+    assert len(n_asked) == 36
+    again = {seed for (_, seed), n in n_asked.items() if n > 1}
+    assert again <= {1}  # only what was under way when the run was killed
+    assert max(n_asked.values()) <= 2
+
+    culturescope(*arguments)
+    assert asked(server) == n_asked
+    assert warehouse.query("SELECT count(*) FROM worldwise_answer").item() == 36
+    twice = "SELECT text_hash FROM embedding GROUP BY ALL HAVING count(*) > 1"
+    assert warehouse.query(twice).is_empty()
+    kept = warehouse.query("SELECT DISTINCT part FROM embedding")["part"]
+    assert set(kept) == {p.stem for p in vectors.glob("[!_]*.parquet")}
+    board = warehouse.query("SELECT answered, alignment FROM leaderboard_worldwise WHERE NOT is_null")
+    assert board.rows() == [(1.0, pytest.approx(9.625, abs=1e-6))]
+    assert run_checks(warehouse)["n_violations"].sum() == 0
+
+
+def test_what_is_wrong_is_one_clear_error_and_changes_nothing(invoke: Invoke, home: Path) -> None:
+    arguments = mine(home, "-m", "fake-a")
+    profiles = home / "profiles.csv"
+    profiles.write_text("profile,country,dimension,score,framework\nmine,JP,power_distance,high,hofstede\n")
+    scenarios = home / "bad.csv"
+    scenarios.write_text(SCENARIOS.replace("At home,Away", "At home"))
+    tables = "SELECT table_name, estimated_size FROM duckdb_tables() ORDER BY ALL"
+    before = Warehouse.open(home).query(tables)
+    for wrong, message in (
+        (("-m", "no-such-model"), "there is no model 'no-such-model'"),
+        (("--profile", "huge"), "smoke, demo, full"),
+        (("--cultures", "Jpan"), "near: Japan"),
+        (("--targets", "seed_bucketd"), "seed_bucketed"),
+        (("--persona-language", "ja"), "persona_language: Input should be 'en' or 'own'"),
+        (("--embedder", "MiniLM"), "there is no embedder 'MiniLM'"),
+        (("--scenarios", str(scenarios)), f"{scenarios}, line 3: 6 cells under 7 columns"),
+        (("--profiles", str(profiles)), f"{profiles}, line 2, column score: 'high' is not a number"),
+        (("--exemplars", str(home / "none.csv")), f"{home / 'none.csv'} cannot be read (No such file"),
+        (("--exemplars", str(home / "scenarios.csv")), "scenarios.csv, line 1: columns are scenario"),
+    ):
+        failed = invoke(*arguments, *wrong)
+        assert failed.exit_code == 1, wrong
+        assert message in said(failed), wrong
+        assert "Traceback" not in failed.output
+    assert Warehouse.open(home).query(tables).equals(before)
+    assert not list(home.glob("parts/*/[!_]*"))

@@ -1,0 +1,78 @@
+"""What people say of judges: a second validation replaces the first, and what is wrong changes nothing."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import duckdb
+import polars as pl
+import pytest
+
+from warehouse import Warehouse, WarehouseError
+from warehouse.judge_validation import save_validation
+
+SHOWN = "SELECT judge, rubric, metric, value FROM judge_validation ORDER BY ALL"
+
+
+def rows(*metrics: str, **cells: Any) -> pl.DataFrame:
+    """A row a metric, scored."""
+    row = {"judge": "j", "judge_hash": "h", "rubric": "coverage 1", "dimension": "coverage", "value": 0.5}
+    row |= {"unscored_reason": None, "ci_low": 0.1, "ci_high": 0.9, "n": 12, "source": "ana.csv sha256:00"}
+    return pl.DataFrame([row | cells | {"metric": metric} for metric in metrics])
+
+
+def test_stored_as_given_and_dated(warehouse: Warehouse) -> None:
+    given = rows("cohen_kappa", "brier")
+    save_validation(warehouse, given.select(sorted(given.columns)))
+    stored = warehouse.query("SELECT * FROM judge_validation ORDER BY metric DESC")
+    assert stored.drop("created_at").to_dicts() == given.select(stored.drop("created_at").columns).to_dicts()
+    age = datetime.now(UTC).replace(tzinfo=None) - stored["created_at"][0]
+    assert timedelta() <= age < timedelta(minutes=5)
+
+
+def test_a_second_validation_replaces_the_first_and_no_other(warehouse: Warehouse) -> None:
+    save_validation(warehouse, rows("cohen_kappa", "pearson"))
+    others = [{"judge": "k"}, {"judge_hash": "i"}, {"rubric": "coverage 2"}, {"dimension": "beauty"}]
+    for cells in others:
+        save_validation(warehouse, rows("cohen_kappa", **cells))
+    # Pearson is not among the new ones: it goes too.
+    save_validation(warehouse, rows("cohen_kappa", "brier", value=0.25))
+    stored = warehouse.query("SELECT * FROM judge_validation")
+    assert stored.height == 2 + len(others)
+    mine = stored.filter(judge="j", judge_hash="h", rubric="coverage 1", dimension="coverage")
+    assert sorted(mine.select("metric", "value").rows()) == [("brier", 0.25), ("cohen_kappa", 0.25)]
+    assert set(stored.join(mine, on=stored.columns[:5], how="anti")["value"]) == {0.5}
+
+
+def test_an_unscored_number_has_a_reason(warehouse: Warehouse) -> None:
+    cells = {"value": None, "unscored_reason": "2 items, 3 are needed", "ci_low": None, "ci_high": None}
+    save_validation(warehouse, rows("brier", **cells))
+    assert warehouse.query(SHOWN).rows() == [("j", "coverage 1", "brier", None)]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (rows("brier").drop("source"), "columns are .*, expected"),
+        (rows("brier").with_columns(more=pl.lit(1)), "columns are .*, expected"),
+        (rows("brier", value=float("nan")), "1 rows, first .*NaN is neither"),
+        (rows("brier", ci_low=float("nan")), "1 rows, first"),
+        (rows("brier", value=None), "1 rows, first"),
+        (rows("brier", unscored_reason="why"), "1 rows, first"),
+    ],
+)
+def test_wrong_rows_change_nothing(warehouse: Warehouse, wrong: pl.DataFrame, message: str) -> None:
+    save_validation(warehouse, rows("cohen_kappa"))
+    with pytest.raises(WarehouseError, match=message):
+        save_validation(warehouse, wrong)
+    assert warehouse.query(SHOWN).rows() == [("j", "coverage 1", "cohen_kappa", 0.5)]
+
+
+@pytest.mark.parametrize("cells", [{"metric": "kapa"}, {"ci_low": None}, {"n": -1}])
+def test_what_the_table_refuses_leaves_the_old_rows(warehouse: Warehouse, cells: dict[str, Any]) -> None:
+    save_validation(warehouse, rows("cohen_kappa"))
+    wrong = rows("brier").with_columns(**{name: pl.lit(cell) for name, cell in cells.items()})
+    with pytest.raises(duckdb.ConstraintException):
+        save_validation(warehouse, wrong)
+    assert warehouse.query(SHOWN).rows() == [("j", "coverage 1", "cohen_kappa", 0.5)]

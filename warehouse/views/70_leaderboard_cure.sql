@@ -1,0 +1,118 @@
+CREATE OR REPLACE VIEW leaderboard_cure AS
+WITH part AS (
+    SELECT r.config_hash, r.profile, r.model, r.is_null, split_part(v.slice, ':', 1) AS benchmark,
+        split_part(v.slice, ':', 2) AS detail, v.slice_kind, v.metric, v.value, v.ci_low, v.ci_high,
+        v.null_value, v.n_scored, v.n_unscored, r.run_id, r.finished_at,
+        v.slice_kind = 'benchmark' AND v.metric IN ('coverage', 'specificity', 'connotation', 'coherence')
+            AS is_explanation
+    FROM latest_run AS r
+    JOIN metric_value AS v USING (run_id)
+    WHERE r.evaluation = 'cure' AND v.slice_kind IN ('benchmark', 'benchmark_mode', 'null')
+), wide AS (
+    SELECT config_hash, profile, model, is_null, benchmark,
+        any_value(value) FILTER (metric = 'exact_match' AND detail = 'thin') AS thin_em,
+        any_value(ci_low) FILTER (metric = 'exact_match' AND detail = 'thin') AS thin_em_low,
+        any_value(ci_high) FILTER (metric = 'exact_match' AND detail = 'thin') AS thin_em_high,
+        any_value(value) FILTER (metric = 'f1_micro' AND detail = 'thin') AS thin_f1_micro,
+        any_value(value) FILTER (metric = 'f1_macro' AND detail = 'thin') AS thin_f1_macro,
+        any_value(value) FILTER (metric = 'exact_match' AND detail = 'thick') AS thick_em,
+        any_value(ci_low) FILTER (metric = 'exact_match' AND detail = 'thick') AS thick_em_low,
+        any_value(ci_high) FILTER (metric = 'exact_match' AND detail = 'thick') AS thick_em_high,
+        any_value(value) FILTER (metric = 'f1_micro' AND detail = 'thick') AS thick_f1_micro,
+        any_value(value) FILTER (metric = 'f1_macro' AND detail = 'thick') AS thick_f1_macro,
+        max(null_value) FILTER (metric = 'exact_match') AS majority_em,
+        max(value) FILTER (metric = 'exact_match_prior') AS prior_em,
+        any_value(metric) FILTER (is_explanation) AS metric,
+        any_value(value) FILTER (is_explanation) AS value,
+        any_value(ci_low) FILTER (is_explanation) AS ci_low,
+        any_value(ci_high) FILTER (is_explanation) AS ci_high,
+        any_value(null_value) FILTER (is_explanation) AS null_value,
+        any_value(value) FILTER (slice_kind = 'null' AND detail = 'shuffled') AS null_shuffled,
+        any_value(value) FILTER (slice_kind = 'null' AND detail = 'generic') AS null_generic,
+        any_value(value) FILTER (slice_kind = 'null' AND detail = 'empty') AS null_empty,
+        any_value(value) FILTER (metric = 'explanation_gain') AS explanation_gain,
+        any_value(ci_low) FILTER (metric = 'explanation_gain') AS gain_low,
+        any_value(ci_high) FILTER (metric = 'explanation_gain') AS gain_high,
+        max(n_scored + n_unscored) FILTER (metric = 'exact_match') AS n_items,
+        any_value(n_scored) FILTER (metric = 'exact_match' AND detail = 'thin') AS thin_scored,
+        any_value(n_scored) FILTER (metric = 'exact_match' AND detail = 'thick') AS thick_scored,
+        any_value(n_scored) FILTER (is_explanation) AS n_judged,
+        run_id, finished_at
+    FROM part
+    GROUP BY ALL
+), confirmed AS (
+    SELECT DISTINCT judge, judge_hash, rubric
+    FROM judge_validation
+    WHERE value IS NOT NULL AND NOT starts_with(metric, 'krippendorff_alpha')
+), used AS (
+    -- A part belongs to the run that wrote it; runs of the same configuration have its judges and rubrics.
+    SELECT DISTINCT r.config_hash, v.judge, v.judge_hash, v.rubric
+    FROM verdict AS v
+    JOIN run AS r USING (run_id)
+    WHERE r.evaluation = 'cure'
+), judging AS (
+    SELECT used.config_hash, split_part(used.rubric, ' ', 1) AS metric,
+        string_agg(used.judge, ', ' ORDER BY used.judge) AS judge,
+        string_agg(DISTINCT used.rubric, ', ' ORDER BY used.rubric) AS rubric,
+        bool_and(confirmed.judge IS NOT NULL) AS validated
+    FROM used
+    LEFT JOIN confirmed USING (judge, judge_hash, rubric)
+    GROUP BY ALL
+), preference AS (
+    SELECT run_id, any_value(value) = 1 AS self_preference
+    FROM metric_value
+    WHERE metric = 'self_preference_warning'
+    GROUP BY run_id
+)
+SELECT wide.* EXCLUDE (n_items, thin_scored, thick_scored, n_judged, run_id, finished_at, is_null),
+    wide.gain_low > 0 AS tells_real_from_shuffled, judging.judge, judging.rubric,
+    judging.validated, preference.self_preference, wide.n_items, wide.thin_scored, wide.thick_scored, wide.n_judged,
+    wide.run_id, wide.finished_at, wide.is_null
+FROM wide
+LEFT JOIN judging USING (config_hash, metric)
+LEFT JOIN preference USING (run_id)
+ORDER BY max(wide.finished_at) OVER (PARTITION BY wide.config_hash) DESC, wide.config_hash,
+    list_position(['normad', 'casa', 'culturebank', 'specnorm'], wide.benchmark), wide.is_null,
+    tells_real_from_shuffled DESC NULLS LAST, wide.value DESC NULLS LAST, wide.thick_em DESC NULLS LAST,
+    wide.thin_em DESC NULLS LAST, wide.model;
+
+COMMENT ON VIEW leaderboard_cure IS 'One row a configuration, benchmark and model: newest configuration first, in a benchmark models whose explanations the metric tells from shuffled ones, by value, then the others, then null models. Compare within one config_hash and benchmark only.';
+COMMENT ON COLUMN leaderboard_cure.config_hash IS 'Models may be compared if this is equal.';
+COMMENT ON COLUMN leaderboard_cure.profile IS 'Run profile that set the parameters.';
+COMMENT ON COLUMN leaderboard_cure.model IS 'Model; null:majority always gives the commonest label, null:prior draws labels as often as they are right.';
+COMMENT ON COLUMN leaderboard_cure.benchmark IS 'normad, casa, culturebank or specnorm.';
+COMMENT ON COLUMN leaderboard_cure.thin_em IS 'Exact match of labels that were asked for alone, 0 to 1; NULL if not asked or unscored.';
+COMMENT ON COLUMN leaderboard_cure.thin_em_low IS 'Lower end of the 95 % bootstrap interval of thin_em, over items.';
+COMMENT ON COLUMN leaderboard_cure.thin_em_high IS 'Upper end of the 95 % bootstrap interval of thin_em, over items.';
+COMMENT ON COLUMN leaderboard_cure.thin_f1_micro IS 'F1 of all classes'' hits and misses together, labels alone.';
+COMMENT ON COLUMN leaderboard_cure.thin_f1_macro IS 'Mean F1 of the classes, labels alone.';
+COMMENT ON COLUMN leaderboard_cure.thick_em IS 'Exact match of labels that were asked for with an explanation, 0 to 1; NULL if not asked or unscored.';
+COMMENT ON COLUMN leaderboard_cure.thick_em_low IS 'Lower end of the 95 % bootstrap interval of thick_em, over items.';
+COMMENT ON COLUMN leaderboard_cure.thick_em_high IS 'Upper end of the 95 % bootstrap interval of thick_em, over items.';
+COMMENT ON COLUMN leaderboard_cure.thick_f1_micro IS 'F1 of all classes'' hits and misses together, with an explanation.';
+COMMENT ON COLUMN leaderboard_cure.thick_f1_macro IS 'Mean F1 of the classes, with an explanation.';
+COMMENT ON COLUMN leaderboard_cure.majority_em IS 'Exact match of the commonest label on the items that the model answered, the higher of thin and thick: what thin_em and thick_em must pass.';
+COMMENT ON COLUMN leaderboard_cure.prior_em IS 'Exact match expected of random labels, drawn as often as they are right.';
+COMMENT ON COLUMN leaderboard_cure.metric IS 'What explanations are judged on: coverage (normad), connotation (casa), coherence (culturebank) or specificity (specnorm); NULL if none were asked for.';
+COMMENT ON COLUMN leaderboard_cure.value IS 'Mean of that metric; NULL if unscored.';
+COMMENT ON COLUMN leaderboard_cure.ci_low IS 'Lower end of the 95 % bootstrap interval of value, over items.';
+COMMENT ON COLUMN leaderboard_cure.ci_high IS 'Upper end of the 95 % bootstrap interval of value, over items.';
+COMMENT ON COLUMN leaderboard_cure.null_value IS 'The best of the three null explanations by the same judge, on the items that the model is scored on.';
+COMMENT ON COLUMN leaderboard_cure.null_shuffled IS 'What the model''s explanations of other items get.';
+COMMENT ON COLUMN leaderboard_cure.null_generic IS 'What an explanation gets that fits everything.';
+COMMENT ON COLUMN leaderboard_cure.null_empty IS 'What an empty explanation gets.';
+COMMENT ON COLUMN leaderboard_cure.explanation_gain IS 'Mean of an item''s explanation less another item''s in its place; NULL if unscored.';
+COMMENT ON COLUMN leaderboard_cure.gain_low IS 'Lower end of the 95 % bootstrap interval of explanation_gain, over items.';
+COMMENT ON COLUMN leaderboard_cure.gain_high IS 'Upper end of the 95 % bootstrap interval of explanation_gain, over items.';
+COMMENT ON COLUMN leaderboard_cure.tells_real_from_shuffled IS 'Whether gain_low is above 0. If false, value is no finding: another item''s explanation may do as well. NULL without an interval.';
+COMMENT ON COLUMN leaderboard_cure.judge IS 'Who judged the explanations, several separated by commas; NULL if nobody did.';
+COMMENT ON COLUMN leaderboard_cure.rubric IS 'What they were judged by: the metric and the hash of its rubric.';
+COMMENT ON COLUMN leaderboard_cure.validated IS 'Whether each of those judges was held against people with this rubric (judge_validation); NULL if nobody judged. How well they agree is to be read there.';
+COMMENT ON COLUMN leaderboard_cure.self_preference IS 'Whether a judge is of the model''s own family, so that it may favour it; NULL if there is no judge.';
+COMMENT ON COLUMN leaderboard_cure.n_items IS 'Items that were asked, answered or not.';
+COMMENT ON COLUMN leaderboard_cure.thin_scored IS 'Items whose label could be read, asked for alone.';
+COMMENT ON COLUMN leaderboard_cure.thick_scored IS 'Items whose label could be read, asked for with an explanation.';
+COMMENT ON COLUMN leaderboard_cure.n_judged IS 'Explanations that have a score.';
+COMMENT ON COLUMN leaderboard_cure.run_id IS 'Run: run.run_id.';
+COMMENT ON COLUMN leaderboard_cure.finished_at IS 'When the run ended (UTC).';
+COMMENT ON COLUMN leaderboard_cure.is_null IS 'Whether it is a null model that knows nothing.';

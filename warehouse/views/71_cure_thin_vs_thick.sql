@@ -1,0 +1,54 @@
+CREATE OR REPLACE VIEW cure_thin_vs_thick AS
+WITH part AS (
+    SELECT r.config_hash, r.profile, r.model, r.is_null, split_part(v.slice, ':', 1) AS benchmark,
+        split_part(v.slice, ':', 2) AS mode, v.metric, v.value, v.unscored_reason, v.ci_low, v.ci_high,
+        v.n_scored, v.n_unscored, r.run_id, r.finished_at
+    FROM latest_run AS r
+    JOIN metric_value AS v USING (run_id)
+    WHERE r.evaluation = 'cure' AND v.slice_kind IN ('benchmark', 'benchmark_mode')
+)
+SELECT config_hash, profile, model, is_null, benchmark,
+    any_value(value) FILTER (metric = 'exact_match' AND mode = 'thin') AS thin_em,
+    any_value(value) FILTER (metric = 'exact_match' AND mode = 'thick') AS thick_em,
+    any_value(value) FILTER (metric = 'thin_thick_difference') AS difference,
+    any_value(ci_low) FILTER (metric = 'thin_thick_difference') AS ci_low,
+    any_value(ci_high) FILTER (metric = 'thin_thick_difference') AS ci_high,
+    any_value(value) FILTER (metric = 'thin_thick_p') AS p,
+    any_value(value) FILTER (metric = 'f1_macro' AND mode = 'thick')
+        - any_value(value) FILTER (metric = 'f1_macro' AND mode = 'thin') AS f1_macro_difference,
+    any_value(value) FILTER (metric = 'exact_match_iqr' AND mode = 'thin') AS thin_iqr,
+    any_value(value) FILTER (metric = 'exact_match_iqr' AND mode = 'thick') AS thick_iqr,
+    any_value(value) FILTER (metric = 'exact_match_variance' AND mode = 'thin') AS thin_variance,
+    any_value(value) FILTER (metric = 'exact_match_variance' AND mode = 'thick') AS thick_variance,
+    any_value(n_scored) FILTER (metric = 'exact_match_iqr') AS n_countries,
+    any_value(n_scored) FILTER (metric = 'thin_thick_difference') AS n_scored,
+    any_value(n_unscored) FILTER (metric = 'thin_thick_difference') AS n_unscored,
+    any_value(unscored_reason) FILTER (metric = 'thin_thick_difference') AS unscored_reason,
+    run_id, finished_at
+FROM part
+GROUP BY ALL
+HAVING count(*) FILTER (metric = 'thin_thick_difference') > 0;
+
+COMMENT ON VIEW cure_thin_vs_thick IS 'Labels asked for alone against labels with an explanation, benchmark by benchmark and model by model, where both were asked.';
+COMMENT ON COLUMN cure_thin_vs_thick.config_hash IS 'Models may be compared if this is equal.';
+COMMENT ON COLUMN cure_thin_vs_thick.profile IS 'Run profile that set the parameters.';
+COMMENT ON COLUMN cure_thin_vs_thick.model IS 'Model.';
+COMMENT ON COLUMN cure_thin_vs_thick.is_null IS 'Whether it is a null model that knows nothing.';
+COMMENT ON COLUMN cure_thin_vs_thick.benchmark IS 'normad, casa, culturebank or specnorm.';
+COMMENT ON COLUMN cure_thin_vs_thick.thin_em IS 'Exact match of labels that were asked for alone, on all items that have one.';
+COMMENT ON COLUMN cure_thin_vs_thick.thick_em IS 'Exact match of labels that were asked for with an explanation, on all items that have one.';
+COMMENT ON COLUMN cure_thin_vs_thick.difference IS 'Thick less thin exact match on the items that have both labels; above 0: right more often when asked to explain. NULL if unscored.';
+COMMENT ON COLUMN cure_thin_vs_thick.ci_low IS 'Lower end of the 95 % bootstrap interval of difference, over items.';
+COMMENT ON COLUMN cure_thin_vs_thick.ci_high IS 'Upper end of the 95 % bootstrap interval of difference, over items.';
+COMMENT ON COLUMN cure_thin_vs_thick.p IS 'McNemar''s exact test of difference, two-sided, not corrected for the number of tests.';
+COMMENT ON COLUMN cure_thin_vs_thick.f1_macro_difference IS 'Thick less thin F1 macro, each on the items that it has a label for.';
+COMMENT ON COLUMN cure_thin_vs_thick.thin_iqr IS 'Interquartile range of thin exact match over countries.';
+COMMENT ON COLUMN cure_thin_vs_thick.thick_iqr IS 'Interquartile range of thick exact match over countries.';
+COMMENT ON COLUMN cure_thin_vs_thick.thin_variance IS 'Variance of thin exact match over countries (ddof 1).';
+COMMENT ON COLUMN cure_thin_vs_thick.thick_variance IS 'Variance of thick exact match over countries (ddof 1).';
+COMMENT ON COLUMN cure_thin_vs_thick.n_countries IS 'Countries that the spreads are over.';
+COMMENT ON COLUMN cure_thin_vs_thick.n_scored IS 'Items that have both labels.';
+COMMENT ON COLUMN cure_thin_vs_thick.n_unscored IS 'Items that lack one.';
+COMMENT ON COLUMN cure_thin_vs_thick.unscored_reason IS 'Why there is no difference; NULL if there is one.';
+COMMENT ON COLUMN cure_thin_vs_thick.run_id IS 'Run: run.run_id.';
+COMMENT ON COLUMN cure_thin_vs_thick.finished_at IS 'When the run ended (UTC).';

@@ -1,0 +1,62 @@
+CREATE OR REPLACE VIEW cure_by_country AS
+WITH part AS (
+    SELECT r.config_hash, r.profile, r.model, r.is_null, split_part(v.slice, ':', 1) AS benchmark,
+        CASE v.slice_kind WHEN 'benchmark_mode_country' THEN split_part(v.slice, ':', 2) END AS mode,
+        split_part(v.slice, ':', CASE v.slice_kind WHEN 'benchmark_country' THEN 2 ELSE 3 END) AS country,
+        v.metric, v.value, v.ci_low, v.ci_high, v.null_value, v.n_scored, v.n_unscored, r.run_id, r.finished_at
+    FROM latest_run AS r
+    JOIN metric_value AS v USING (run_id)
+    WHERE r.evaluation = 'cure' AND v.slice_kind IN ('benchmark_country', 'benchmark_mode_country')
+), wide AS (
+    SELECT config_hash, profile, model, is_null, benchmark, country,
+        any_value(value) FILTER (metric = 'exact_match' AND mode = 'thin') AS thin_em,
+        any_value(ci_low) FILTER (metric = 'exact_match' AND mode = 'thin') AS thin_em_low,
+        any_value(ci_high) FILTER (metric = 'exact_match' AND mode = 'thin') AS thin_em_high,
+        any_value(value) FILTER (metric = 'exact_match' AND mode = 'thick') AS thick_em,
+        any_value(ci_low) FILTER (metric = 'exact_match' AND mode = 'thick') AS thick_em_low,
+        any_value(ci_high) FILTER (metric = 'exact_match' AND mode = 'thick') AS thick_em_high,
+        max(null_value) FILTER (metric = 'exact_match') AS majority_em,
+        any_value(metric) FILTER (mode IS NULL) AS metric,
+        any_value(value) FILTER (mode IS NULL) AS value,
+        any_value(ci_low) FILTER (mode IS NULL) AS ci_low,
+        any_value(ci_high) FILTER (mode IS NULL) AS ci_high,
+        any_value(null_value) FILTER (mode IS NULL) AS null_value,
+        max(n_scored + n_unscored) AS n_items,
+        any_value(n_scored) FILTER (metric = 'exact_match' AND mode = 'thin') AS thin_scored,
+        any_value(n_scored) FILTER (metric = 'exact_match' AND mode = 'thick') AS thick_scored,
+        any_value(n_scored) FILTER (mode IS NULL) AS n_judged,
+        run_id, finished_at
+    FROM part
+    GROUP BY ALL
+)
+SELECT wide.* EXCLUDE (run_id, finished_at), coalesce(c.name, wide.country) AS country_name, wide.run_id,
+    wide.finished_at
+FROM wide
+LEFT JOIN country AS c ON c.country = wide.country;
+
+COMMENT ON VIEW cure_by_country IS 'The leaderboard''s numbers country by country. Few items each: read the intervals.';
+COMMENT ON COLUMN cure_by_country.config_hash IS 'Models may be compared if this is equal.';
+COMMENT ON COLUMN cure_by_country.profile IS 'Run profile that set the parameters.';
+COMMENT ON COLUMN cure_by_country.model IS 'Model.';
+COMMENT ON COLUMN cure_by_country.is_null IS 'Whether it is a null model that knows nothing.';
+COMMENT ON COLUMN cure_by_country.benchmark IS 'normad, casa, culturebank or specnorm.';
+COMMENT ON COLUMN cure_by_country.country IS 'Country: country.country. Items whose country is not known are in none.';
+COMMENT ON COLUMN cure_by_country.thin_em IS 'Exact match of labels that were asked for alone, 0 to 1; NULL if not asked or unscored.';
+COMMENT ON COLUMN cure_by_country.thin_em_low IS 'Lower end of the 95 % bootstrap interval of thin_em, over items.';
+COMMENT ON COLUMN cure_by_country.thin_em_high IS 'Upper end of the 95 % bootstrap interval of thin_em, over items.';
+COMMENT ON COLUMN cure_by_country.thick_em IS 'Exact match of labels that were asked for with an explanation, 0 to 1; NULL if not asked or unscored.';
+COMMENT ON COLUMN cure_by_country.thick_em_low IS 'Lower end of the 95 % bootstrap interval of thick_em, over items.';
+COMMENT ON COLUMN cure_by_country.thick_em_high IS 'Upper end of the 95 % bootstrap interval of thick_em, over items.';
+COMMENT ON COLUMN cure_by_country.majority_em IS 'Exact match of the benchmark''s commonest label on the country''s items, the higher of thin and thick.';
+COMMENT ON COLUMN cure_by_country.metric IS 'What explanations are judged on: coverage, connotation, coherence or specificity; NULL if none were asked for.';
+COMMENT ON COLUMN cure_by_country.value IS 'Mean of that metric; NULL if unscored.';
+COMMENT ON COLUMN cure_by_country.ci_low IS 'Lower end of the 95 % bootstrap interval of value, over items.';
+COMMENT ON COLUMN cure_by_country.ci_high IS 'Upper end of the 95 % bootstrap interval of value, over items.';
+COMMENT ON COLUMN cure_by_country.null_value IS 'The best of the three null explanations on the same items.';
+COMMENT ON COLUMN cure_by_country.n_items IS 'Items of the country that were asked.';
+COMMENT ON COLUMN cure_by_country.thin_scored IS 'Items whose label could be read, asked for alone.';
+COMMENT ON COLUMN cure_by_country.thick_scored IS 'Items whose label could be read, asked for with an explanation.';
+COMMENT ON COLUMN cure_by_country.n_judged IS 'Explanations that have a score.';
+COMMENT ON COLUMN cure_by_country.country_name IS 'Name of the country: country.name.';
+COMMENT ON COLUMN cure_by_country.run_id IS 'Run: run.run_id.';
+COMMENT ON COLUMN cure_by_country.finished_at IS 'When the run ended (UTC).';
