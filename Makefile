@@ -34,11 +34,12 @@ demo: setup  ## two embedded models through the spectral evaluation, leaderboard
 	$(BIN)/culturescope leaderboard spectral
 	$(BIN)/culturescope report
 
+# Two processes, a file in one of them: tests wait for servers and processes more than they compute.
 test: setup  ## all tests, real models and servers included
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-fast: setup  ## the tests that start no model and no server
-	$(BIN)/python -m pytest -m 'not slow'
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow'
 
 lint: setup  ## ruff and mypy --strict
 	$(BIN)/ruff check .

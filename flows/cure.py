@@ -26,7 +26,16 @@ def cure(params: CureParams) -> str:
     Raises:
         EngineError: one or more models or judges gave no answers, or a budget was reached; the others'
             results are stored.
+        CorruptPart: stored answers cannot be read; they are set aside, to be asked again.
     """
+    try:
+        return evaluate(params)
+    except CorruptPart as error:
+        shared.set_corrupt_aside(error)
+
+
+def evaluate(params: CureParams) -> str:
+    """The order of work; see the flow."""
     log = get_run_logger()
     study = steps.build(params)
     shared.adopt(steps.PARTS)
@@ -44,16 +53,18 @@ def cure(params: CureParams) -> str:
         else:
             answered.append((run, meters[name]))
             todo += n_asked
-    # After all candidates, so that a model is loaded once.
+    # After all candidates, so that a model is loaded once. What a judge fails on is not scored.
     for judge in map(shared.spec_of, params.judges):
-        for run, meter in answered:
-            todo += judge_model(study, run, judge, meter)
+        for run, meter in list(answered):
+            try:
+                todo += judge_model(study, run, judge, meter)
+            except EngineError as error:
+                log.error("%s, judged by %s: %s", run[1], judge.name, error)
+                failures.append(f"{run[1]}, judged by {judge.name}: {error}")
+                answered.remove((run, meter))
     runs = [run for run, _ in answered]
     if todo or not all(shared.is_finished(run) for run in runs):
-        try:
-            steps.score_metrics(study, runs)
-        except CorruptPart as error:
-            shared.set_corrupt_aside(error)
+        steps.score_metrics(study, runs)
         steps.show_leaderboard(study.config_hash())
     if failures:
         raise EngineError("\n".join(failures))

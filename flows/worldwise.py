@@ -24,7 +24,16 @@ def worldwise(params: WorldwiseParams) -> str:
     Raises:
         EngineError: one or more models gave no answers, or their budget was reached; the others' results
             are stored.
+        CorruptPart: stored answers cannot be read; they are set aside, to be asked again.
     """
+    try:
+        return evaluate(params)
+    except CorruptPart as error:
+        shared.set_corrupt_aside(error)
+
+
+def evaluate(params: WorldwiseParams) -> str:
+    """The order of work; see the flow."""
     log = get_run_logger()
     study = steps.build(params)
     shared.adopt(steps.PARTS)
@@ -41,10 +50,7 @@ def worldwise(params: WorldwiseParams) -> str:
             answered.append(run)
             todo += n_asked
     if todo or not all(shared.is_finished(run) for run in answered):
-        try:
-            steps.score_metrics(study, answered)
-        except CorruptPart as error:
-            shared.set_corrupt_aside(error)
+        steps.score_metrics(study, answered)
         steps.show_leaderboard(study.config_hash())
     if failures:
         raise EngineError("\n".join(failures))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 import polars as pl
 from filelock import FileLock
@@ -82,7 +82,7 @@ def store_part(kind: str, part: str, frame: pl.DataFrame, replace: bool) -> None
         register_parts(connection, [registration(kind, part, frame)], replace=replace)
 
 
-def set_corrupt_aside(error: CorruptPart) -> None:
+def set_corrupt_aside(error: CorruptPart) -> NoReturn:
     """Unregister every unreadable part, so that the next run scores it again.
 
     Raises:

@@ -163,7 +163,8 @@ def judge(
     """Four verdicts of a judge on each benchmark of a run, one of them unscored."""
     for benchmark in benchmarks:
         made = {
-            "request_hash": f"{run_id} {benchmark} {name}", "run_id": run_id, "model": model, "judge": name, "judge_hash": "h",
+            "request_hash": f"{run_id} {benchmark} {name}", "run_id": run_id, "model": model,
+            "judge": name, "judge_hash": "h",
             "rubric": rubric(benchmark), "item": ["i1", "i2", "i3", "i4"], "item_name": "a question",
             "origin": "IN", "judged": "real:0", "verdict": ["YES", "NO", "NO", None], "reason": None,
             "value": [1.0, 0.0, 0.0, None], "graded": [0.8, 0.4, 0.1, None], "disagreement": None,

@@ -96,7 +96,13 @@ def store(warehouse: Warehouse, model: str) -> None:
         judged | {"judged": "salt", "verdict": "Correct", "reason": None, "value": 1.0},
         judged | {"judged": "tofu", "verdict": None, "reason": None, "value": None},
     ]
-    frame = pl.DataFrame(verdicts).with_columns(unscored_reason=pl.lit(None, pl.String))
+    none = {
+        "unscored_reason": pl.String,
+        "judge_hash": pl.String,
+        "graded": pl.Float64,
+        "disagreement": pl.Float64,
+    }
+    frame = pl.DataFrame(verdicts).with_columns(**{name: pl.lit(None, kind) for name, kind in none.items()})
     store_part(warehouse, "verdict", name, frame, ids)
 
 
@@ -355,8 +361,8 @@ def test_pages_of_the_two_evaluations_do_not_mix(warehouse: Warehouse, tmp_path:
     assert CONFIG in path.read_text(encoding="utf-8")
     with pytest.raises(WarehouseError, match="culturescope run spectral --profile smoke"):
         write_report(warehouse, tmp_path / "none.html")
-    with pytest.raises(WarehouseError, match="no report of 'cure'; there are: fmlama, spectral"):
-        usual_file("cure")
+    with pytest.raises(WarehouseError, match="no report of 'none'; there are: .*fmlama.*spectral"):
+        usual_file("none")
     with pytest.raises(WarehouseError, match="FROM latest_run"):
         newest_evaluation(warehouse, "unknown")
     with pytest.raises(WarehouseError, match="culturescope run fmlama --profile smoke"):

@@ -30,8 +30,9 @@ def show_plan(params: CureParams) -> bool:
     every = [ask for part in study.parts() for ask in steps.asks(study, *part)]
     for spec in map(shared.spec_of, params.models):
         left = every if params.refresh else missing(every, spec, study.sampling())
-        is_finished = shared.is_finished((steps.run_id(study, spec), spec.name))
-        work_left |= bool(left) or not is_finished
+        run = (steps.run_id(study, spec), spec.name)
+        is_finished = shared.is_finished(run)
+        work_left |= bool(left) or not is_finished or _judging_left(study, run)
         counts = (str(n_items), f"{len(every):,}", f"{len(left):,}")
         time = plan.time_left(len(left), speed.get(spec.name))
         price = _cost(spec, left, study.sampling())
@@ -43,6 +44,13 @@ def show_plan(params: CureParams) -> bool:
     title = f"cure, profile {params.profile}, config {study.config_hash()}"
     plan.show(title, COLUMNS, lines)
     return work_left
+
+
+def _judging_left(study: Study, run: shared.Run) -> bool:
+    """Whether a finished run has lost verdicts, as when a part of them could not be read."""
+    judges = [shared.spec_of(name) for name in study.params.judges]
+    asked = steps.judge_asks(study, run) if judges else {}
+    return any(missing(asks, judge, s) for judge in judges for s, asks in asked.items())
 
 
 def _n_judged(study: Study) -> int:

@@ -51,7 +51,16 @@ REQUEST = "SELECT request_hash FROM run_request WHERE run_id = ?"
 
 
 def build(params: CureParams) -> Study:
-    """Items from the warehouse, or from published files in their place; judges by their engines."""
+    """Items from the warehouse, or from published files in their place; judges by their engines.
+
+    Raises:
+        ValueError: files are given of a benchmark that is not asked, or see ``build_study``.
+    """
+    unused = ", ".join(benchmark for benchmark in params.files if benchmark not in params.benchmarks)
+    if unused:
+        raise ValueError(
+            f"files of {unused}, which is not among the benchmarks: add it there, or leave them out"
+        )
     warehouse = Warehouse.open()
     found = {name: warehouse.query(sql).to_dicts() for name, sql in TABLES.items()}
     published: dict[str, dict[str, Sequence[Row]]] = {

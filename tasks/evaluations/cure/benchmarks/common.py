@@ -135,7 +135,7 @@ def keep_first(items: Iterable[BenchmarkItem], dropped: Mapping[str, int]) -> Lo
 
 def column(name: str) -> str:
     """A column as the schemas spell it: "Rule-of-Thumb" and "rule of thumb" are ``rule_of_thumb``."""
-    return _NOT_A_LETTER.sub("_", name.strip()).strip("_").casefold()
+    return _NOT_A_LETTER.sub("_", name.strip().casefold()).strip("_")
 
 
 def country_key(name: str) -> str:

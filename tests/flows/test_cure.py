@@ -1,0 +1,247 @@
+"""The cure flow through the command line, a real Prefect server, a real warehouse and served models."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from deployments.cli import app
+from tests.conftest import command, environment
+from tests.engines.test_openai import Reply, Scripted, completion
+from warehouse import Warehouse, run_checks
+
+pytestmark = pytest.mark.slow
+
+Cli = Callable[..., "subprocess.CompletedProcess[str]"]
+Invoke = Callable[..., Result]
+Serve = Callable[[Reply], Scripted]
+METRICS = {"normad": "coverage", "casa": "connotation", "culturebank": "coherence", "specnorm": "specificity"}
+# Three items of four benchmarks, the fewest on which a judge is compared with people; thin and thick.
+N_ITEMS, N_CELLS = 4 * 3, 4 * 3 * 2
+STORY = re.compile(r"Story (\d+) ends (yes|no|neutral)\.")
+VALIDATED = "SELECT metric, validated FROM leaderboard_cure WHERE NOT is_null"
+
+
+@pytest.fixture
+def invoke(home: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
+    """Run a command that starts no flow, in this process: quicker."""
+    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    return lambda *arguments: CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+@pytest.fixture
+def serve(home: Path) -> Iterator[Serve]:
+    """A server of the OpenAI chat API, known as the models knower and marker."""
+    servers: list[Scripted] = []
+
+    def start(reply: Reply) -> Scripted:
+        servers.append(Scripted(reply))
+        for name in ("knower", "marker"):
+            (home / "engines" / f"{name}.toml").write_text(
+                f'kind = "openai"\nmodel = "{name}"\nbase_url = "{servers[-1].url}"\n'
+            )
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+def said(result: Result) -> str:
+    return " ".join(result.stderr.split())
+
+
+def published(folder: Path) -> tuple[str, ...]:
+    """Arguments: a NormAd file of 12 stories and a pair of CASA files with one query each, as published."""
+    countries, labels = ("india", "japan", "mexico", "kenya"), ("yes", "no", "neutral")
+    stories = [f"{n},{countries[n % 4]},Story {n} ends {labels[n % 3]}.,It is norm-{n}.,{labels[n % 3]}"
+               for n in range(12)]  # fmt: skip
+    normad = folder / "normad.csv"
+    normad.write_text("\n".join(["ID,Country,Story,Explanation,Gold Label", *stories]) + "\n")
+    row = {"index": "Japan_4", "user_query": "Story 99 ends no.", "violated_norm": "It is norm-99."}
+    adhere, violate = folder / "casa_s1_adhere_forum.json", folder / "casa_s1_violate_forum.json"
+    adhere.write_text(json.dumps([row | {"refined_user_query": "Story 99 ends yes."}]))
+    violate.write_text(json.dumps([row]))
+    files = (f"normad={normad}", f"casa={adhere}", f"casa={violate}")
+    return ("--benchmark", "normad,casa", *(part for file in files for part in ("--file", file)))
+
+
+def knows(request: dict[str, Any]) -> str:
+    """A candidate that knows how every story ends, and why."""
+    found = STORY.search(request["messages"][-1]["content"])
+    assert found
+    label = {"label": found[2]}
+    thick = "explanation" in request["response_format"]["json_schema"]["schema"]["properties"]
+    return json.dumps(label | ({"explanation": f"Reason: norm-{found[1]}."} if thick else {}))
+
+
+def marks(request: dict[str, Any]) -> str:
+    """A judge that wants the item's own norm in the explanation."""
+    shown = request["messages"][-1]["content"]
+    reason = re.search(r"Reason: norm-(\d+)", shown)
+    is_right = reason and set(re.findall(r"norm-(\d+)", shown)) == {reason[1]}
+    verdict = ("YES", "all elements") if is_right else ("NO", "off topic")
+    return json.dumps({"explanation": dict(zip(("verdict", "reason"), verdict, strict=True))})
+
+
+def rate(path: Path, dimension: str) -> None:
+    """Fill in one dimension of the annotators' file, as Ana would: the rows in turn yes and no."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for n, row in enumerate(row for row in rows if row["dimension"] == dimension):
+        row |= {"annotator": "Ana", "rating": ("yes", "no")[n % 2]}
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def test_from_items_to_a_leaderboard_with_a_validated_judge(
+    culturescope: Cli, invoke: Invoke, home: Path
+) -> None:
+    smoke = ("run", "cure", "--profile", "smoke", "-m", "fake-a", "-j", "fake-b",
+             "--items-per-benchmark", "3")  # fmt: skip
+    planned = invoke(*smoke, "--dry-run")
+    assert f"│ {N_ITEMS} │ {N_CELLS} │ {N_CELLS} │ none (runs here)" in said(planned)
+    warehouse = Warehouse.open(home)
+    assert warehouse.query("SELECT count(*) FROM run").item() == 0
+
+    culturescope(*smoke)
+    board = warehouse.query("SELECT * FROM leaderboard_cure")
+    assert set(board["model"]) == {"fake-a", "null:majority", "null:prior"}
+    models = board.filter(~board["is_null"])
+    assert dict(models.select("benchmark", "metric").rows()) == METRICS
+    assert models.drop("finished_at").null_count().sum_horizontal().item() == 0
+    assert set(models["judge"]) == {"fake-b"}
+    nulls = board.filter(model="null:majority")
+    assert nulls["thin_em"].to_list() == nulls["majority_em"].to_list()
+    modes = warehouse.query("SELECT mode, count(*) AS n FROM cure_answer GROUP BY mode")
+    assert dict(modes.rows()) == {"thin": N_ITEMS, "thick": N_ITEMS}
+    assert run_checks(warehouse)["n_violations"].sum() == 0
+
+    again = invoke(*smoke)
+    assert again.exit_code == 0
+    assert "nothing to do" in said(again)
+    # Data alone goes to standard output.
+    lines = list(csv.DictReader(io.StringIO(invoke("leaderboard", "cure", "-f", "csv").stdout)))
+    rows = json.loads(invoke("leaderboard", "cure", "-f", "json").stdout)
+    stored = {(r["model"], r["benchmark"]): r["thin_em"] for r in board.to_dicts()}
+    assert {(r["model"], r["benchmark"]): r["thin_em"] for r in rows} == stored
+    assert {(r["model"], r["benchmark"]): float(r["thin_em"]) for r in lines} == pytest.approx(stored)
+    assert "null:majority" in invoke("leaderboard", "cure").stdout
+    page = Path(invoke("report", "cure").stdout.strip())
+    assert page == home / "report-cure.html"
+    assert {"fake-a", "fake-b", "coverage"} <= set(re.findall(r"[\w-]+", page.read_text()))
+
+    assert dict(warehouse.query(VALIDATED).rows()) == dict.fromkeys(METRICS.values(), False)
+    audit = home / "audit.csv"
+    drawn = invoke("judge", "audit", "--sample", N_ITEMS, "--out", audit)
+    assert drawn.exit_code == 0, drawn.output
+    rate(audit, "coverage")
+    validated = invoke("judge", "validate", audit)
+    assert validated.exit_code == 0, validated.output
+    assert "now show fake-b as validated on coverage" in said(validated)
+    wanted = dict.fromkeys(METRICS.values(), False) | {"coverage": True}
+    assert dict(warehouse.query(VALIDATED).rows()) == wanted
+    rows = json.loads(invoke("leaderboard", "cure", "-f", "json").stdout)
+    assert {r["metric"]: r["validated"] for r in rows if not r["is_null"]} == wanted
+    assert run_checks(warehouse)["n_violations"].sum() == 0
+
+
+def test_published_files_and_a_run_that_is_killed_while_judging(
+    culturescope: Cli, serve: Serve, home: Path, prefect_api: str
+) -> None:
+    """14 items in two modes, and of the judge 12 stories with three nulls each; of CASA's two queries one
+    explains the other, so that they have no shuffled explanation. Judge's answers are stored 32 at a time."""
+    n_answers, n_calls, batch = 14 * 2, 12 * 4 + 2 * 3, 32
+    running: list[subprocess.Popen[bytes]] = []
+
+    def reply(n: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        if n == n_answers + batch + 3:
+            running[0].kill()
+        return 200, completion(knows(request) if request["model"] == "knower" else marks(request))
+
+    server = serve(reply)
+    arguments = ("run", "cure", "-m", "knower", "-j", "marker", "--items-per-benchmark", "99",
+                 *published(home))  # fmt: skip
+    nowhere = subprocess.DEVNULL
+    running.append(
+        subprocess.Popen(
+            command(*arguments), env=environment(home, prefect_api), stdout=nowhere, stderr=nowhere
+        )
+    )
+    assert running[0].wait() == -9
+    warehouse = Warehouse.open(home)
+    n_stored = dict(warehouse.query("SELECT model, count(*) FROM response GROUP BY model").rows())
+    assert n_stored == {"knower": n_answers, "marker": batch}
+    assert warehouse.query("SELECT * FROM leaderboard_cure").is_empty()
+
+    stored = warehouse.query("SELECT model, conversation FROM response").rows()
+
+    culturescope(*arguments)
+    asked = Counter((r["model"], json.dumps(r["messages"], ensure_ascii=False)) for r in server.requests)
+    assert len(asked) == n_answers + n_calls
+    assert {asked[request] for request in stored} == {1}
+    assert max(asked.values()) == 2  # only what was under way when the run was killed
+    board = {r["benchmark"]: r for r in warehouse.query(
+        "SELECT * FROM leaderboard_cure WHERE NOT is_null").to_dicts()}  # fmt: skip
+    normad, casa = board["normad"], board["casa"]
+    assert (normad["n_items"], casa["n_items"]) == (12, 2)
+    for row in (normad, casa):
+        assert (row["thin_em"], row["thick_em"], row["value"], row["null_value"]) == (1, 1, 1, 0)
+    # Four stories end each way; of the two queries one is right.
+    assert (normad["majority_em"], casa["majority_em"]) == (pytest.approx(1 / 3), 0.5)
+    assert (normad["explanation_gain"], normad["gain_low"]) == (1, 1)
+    assert normad["tells_real_from_shuffled"] is True
+    assert (casa["explanation_gain"], casa["tells_real_from_shuffled"]) == (None, None)
+    gain = "SELECT unscored_reason FROM metric_value WHERE metric = 'explanation_gain' AND slice = 'casa'"
+    assert warehouse.query(gain).item() == "no other item to take an explanation from"
+    countries = warehouse.query("SELECT DISTINCT country FROM cure_answer ORDER BY country")["country"]
+    assert countries.to_list() == ["IN", "JP", "KE", "MX"]
+    assert run_checks(warehouse)["n_violations"].sum() == 0
+
+
+def test_what_is_wrong_is_one_clear_error_and_changes_nothing(invoke: Invoke, home: Path) -> None:
+    published(home)
+    other = home / "other.csv"
+    other.write_text("land,tale\nindia,A story.\n")
+    broken = home / "broken.csv"
+    broken.write_text("Country,Story\nindia,A story, unquoted.\n")
+    smoke = ("run", "cure", "--profile", "smoke", "-m", "fake-a", "-j", "fake-b")
+    tables = "SELECT table_name, estimated_size FROM duckdb_tables() ORDER BY ALL"
+    before = Warehouse.open(home).query(tables)
+    for wrong, message in (
+        (("-m", "no-such-model"), "there is no model 'no-such-model'"),
+        (("-j", "no-such-judge"), "there is no model 'no-such-judge'"),
+        (("-j", "fake-b"), "fake-b is named twice"),
+        (("--profile", "huge"), "smoke, demo, full"),
+        (("--benchmark", "normad,culturbank"), "'normad', 'casa', 'culturebank' or 'specnorm'"),
+        (("--mode", "thikc"), "'thin' or 'thick'"),
+        (("--file", str(other)), f"--file {other}: say whose file it is, such as normad={other}"),
+        (("--file", f"normda={other}"), "'normad', 'casa', 'culturebank' or 'specnorm'"),
+        (("--file", f"normad={home / 'none.csv'}"), f"{home / 'none.csv'}: cannot be read (No such file"),
+        (
+            ("--file", f"normad={other}"),
+            "expected the columns country, story, explanation, gold_label, found",
+        ),
+        (("--file", f"normad={broken}"), f"{broken}, line 2: 3 cells under 2 columns"),
+        (("--benchmark", "casa", "--file", f"normad={other}"), "files of normad, which is not among the"),
+        (("--file", f"casa={home / 'casa_s1_adhere_forum.json'}"), "there is no violate file among"),
+    ):
+        failed = invoke(*smoke, *wrong)
+        assert failed.exit_code == 1, wrong
+        assert said(failed).count("error:") == 1, wrong
+        assert message in said(failed), (wrong, failed.stderr)
+        assert "Traceback" not in failed.output
+    assert Warehouse.open(home).query(tables).equals(before)
+    assert not list(home.glob("parts/*/[!_]*"))
