@@ -361,7 +361,7 @@ def test_pages_of_the_two_evaluations_do_not_mix(warehouse: Warehouse, tmp_path:
     assert CONFIG in path.read_text(encoding="utf-8")
     with pytest.raises(WarehouseError, match="culturescope run spectral --profile smoke"):
         write_report(warehouse, tmp_path / "none.html")
-    with pytest.raises(WarehouseError, match="no report of 'none'; there are: .*fmlama.*spectral"):
+    with pytest.raises(WarehouseError, match=r"no report of 'none'; there are: .*fmlama.*spectral"):
         usual_file("none")
     with pytest.raises(WarehouseError, match="FROM latest_run"):
         newest_evaluation(warehouse, "unknown")
