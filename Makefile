@@ -9,7 +9,7 @@ ENGINE ?= cpu
 TORCH_INDEX := https://download.pytorch.org/whl/cpu
 STAMP := $(VENV)/.installed-$(ENGINE)
 
-.PHONY: help setup demo test test-fast lint bench clean
+.PHONY: help setup demo test test-all test-fast lint bench clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | expand -t 12
@@ -34,12 +34,18 @@ demo: setup  ## two embedded models through the spectral evaluation, leaderboard
 	$(BIN)/culturescope leaderboard spectral
 	$(BIN)/culturescope report
 
-# Two processes, a file in one of them: tests wait for servers and processes more than they compute.
-test: setup  ## all tests, real models and servers included
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+# Two processes, a file in one of them: tests wait for servers and processes more than they compute. One thread
+# each, or the two would get in each other's way on two cores.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+
+test: setup  ## all tests but the heaviest, real models and servers included
+	$(PYTEST) -m 'not heavy'
+
+test-all: setup  ## also those that start vLLM once more
+	$(PYTEST)
 
 test-fast: setup  ## the tests that start no model and no server
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow'
+	$(PYTEST) -m 'not slow'
 
 lint: setup  ## ruff and mypy --strict
 	$(BIN)/ruff check .

@@ -191,6 +191,7 @@ def real_tokens(
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("cloze", [SENTENCES, TEXT_FOLLOWS], ids=["blank at the end", "text after the blank"])
 @pytest.mark.parametrize("model", ["smollm2", "gemma3"])
 def test_real_models_equal_brute_force(model: str, cloze: Cloze, request: pytest.FixtureRequest) -> None:
@@ -218,6 +219,7 @@ def test_framed_questions_are_scored_alike(style: Any, smollm2_folder: Path) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_vllm_gives_what_the_packed_trie_gives(smollm2_folder: Path) -> None:
     pytest.importorskip("vllm", reason="the extra [cpu] or [gpu] is not installed")
     from tasks.engines.vllm_engine import VllmEngine

@@ -91,6 +91,7 @@ def keyed(server: str, monkeypatch: pytest.MonkeyPatch) -> EngineSpec:
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_served_generations(keyed: EngineSpec) -> None:
     engine = OpenAIGenerator(keyed)
     assert isinstance(engine, Generator)
@@ -110,6 +111,7 @@ def test_served_generations(keyed: EngineSpec) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_served_stop_and_length(keyed: EngineSpec) -> None:
     engine = OpenAIGenerator(keyed)
     cut = engine.generate(TALK, Sampling(max_tokens=3))[0]
@@ -119,6 +121,7 @@ def test_served_stop_and_length(keyed: EngineSpec) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_served_alternatives(keyed: EngineSpec) -> None:
     schema = SCHEMA | {"properties": {"label": {"enum": ["yes", "no"]}}, "required": ["label"]}
     talk = [[{"role": "user", "content": "नमस्ते! Is ceviche a dish of Peru? Answer as JSON, yes or no."}]]
@@ -132,6 +135,7 @@ def test_served_alternatives(keyed: EngineSpec) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_served_errors(keyed: EngineSpec, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(EngineError, match=r"has no model 'absent'.*compare http.*/v1/models"):
         OpenAIGenerator(keyed.model_copy(update={"model": "absent"})).generate(TALK, Sampling())

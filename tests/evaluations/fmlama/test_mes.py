@@ -126,6 +126,7 @@ def test_an_attack_changes_nothing_but_its_own_text(rubric: Rubric, attack: str)
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_a_real_judge_answers_every_key(rubric: Rubric, smollm2_folder: Path) -> None:
     pytest.importorskip("vllm", reason="the extra [cpu] or [gpu] is not installed")
     from tasks.engines.specs import EngineSpec
