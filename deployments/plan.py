@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
 from rich.table import Table
 
 from deployments.display import err
+from tasks.engines.protocols import Generation
+from tasks.engines.specs import EngineSpec, cost
 from warehouse import Warehouse
 
 SPEED = """
@@ -37,6 +39,16 @@ def show(title: str, columns: Sequence[str], lines: Sequence[Sequence[str]]) -> 
 def speed(kind: str) -> dict[str, float]:
     """model -> rows a second of its parts so far."""
     return dict(Warehouse.open().query(SPEED, [kind]).rows())
+
+
+def cost_at_most(spec: EngineSpec, most: Iterable[Generation]) -> str:
+    """What answers can cost at most, in words; most: ``budget.at_most`` of each, looked at if it costs."""
+    if spec.kind != "openai":
+        return "none (runs here)"
+    answers = list(most)
+    usd = cost(spec, answers)
+    tokens = sum(g.prompt_tokens + g.completion_tokens for g in answers)
+    return f"≤ {tokens:,} tokens" + ("" if usd is None else f", ≤ ${usd:.2f}")
 
 
 def time_left(left: int, rate: float | None) -> str:

@@ -16,12 +16,15 @@ from pydantic import BaseModel
 from threadpoolctl import threadpool_limits
 
 from tasks.engines.specs import EngineSpec, load_spec
+from tasks.metric_rows import Metric
 from warehouse import (
     CorruptPart,
     Warehouse,
     adopt_parts,
+    finish_run,
     register_parts,
     registration,
+    save_metrics,
     save_run,
     save_run_requests,
     verify_parts,
@@ -130,6 +133,20 @@ def save(
         save_run(connection, row)
         if requests is not None:
             save_run_requests(connection, run[0], requests)
+
+
+def save_numbers(tables: Mapping[str, Sequence[Metric]], runs: Mapping[str, str]) -> None:
+    """Store all rows and finish their runs in one transaction, so that no reader sees two cohorts mixed.
+
+    Args:
+        tables: model -> its rows.
+        runs: model -> run_id, of those models at least.
+    """
+    with Warehouse.open().write() as connection:
+        for model, metrics in tables.items():
+            frame = pl.DataFrame([m._asdict() for m in metrics], infer_schema_length=None)
+            save_metrics(connection, runs[model], frame.with_columns(model=pl.lit(model)))
+            finish_run(connection, runs[model])
 
 
 @contextmanager

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from deployments import plan
 from tasks import steps as shared
-from tasks.engines.protocols import Sampling
-from tasks.engines.specs import EngineSpec, cost
 from tasks.evaluations.cure import steps
 from tasks.evaluations.cure.params import CureParams
 from tasks.evaluations.cure.requests import Study
 from tasks.generation.budget import at_most
-from tasks.generation.steps import RESPONSES, Ask, missing
+from tasks.generation.steps import RESPONSES, missing
 
 COLUMNS = ("model", "engine", "items", "answers", "left to ask", "cost", "time")
 
@@ -35,8 +31,8 @@ def show_plan(params: CureParams) -> bool:
         work_left |= bool(left) or not is_finished or _judging_left(study, run)
         counts = (str(n_items), f"{len(every):,}", f"{len(left):,}")
         time = plan.time_left(len(left), speed.get(spec.name))
-        price = _cost(spec, left, study.sampling())
-        lines.append((spec.name, f"{spec.kind} {spec.dtype}", *counts, price, time))
+        most = (at_most(ask.conversation, ask.schema, study.sampling()) for ask in left)
+        lines.append((spec.name, f"{spec.kind} {spec.dtype}", *counts, plan.cost_at_most(spec, most), time))
     for spec in map(shared.spec_of, params.judges):
         calls = f"≤ {_n_judged(study) * len(params.models):,}"
         price = "none (runs here)" if spec.kind != "openai" else "at your provider's price"
@@ -59,12 +55,3 @@ def _n_judged(study: Study) -> int:
         return 0
     votes = {b: study.params.judge_samples if len(study.rubrics[b]) > 1 else 1 for b in study.benchmarks}
     return sum(4 * votes[benchmark] * len(study.items(benchmark)) for benchmark in study.benchmarks)
-
-
-def _cost(spec: EngineSpec, left: Sequence[Ask], sampling: Sampling) -> str:
-    if spec.kind != "openai":
-        return "none (runs here)"
-    most = [at_most(ask.conversation, ask.schema, sampling) for ask in left]
-    usd = cost(spec, most)
-    tokens = sum(g.prompt_tokens + g.completion_tokens for g in most)
-    return f"≤ {tokens:,} tokens" + ("" if usd is None else f", ≤ ${usd:.2f}")

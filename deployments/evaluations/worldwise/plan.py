@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from deployments import plan
 from tasks import steps as shared
-from tasks.engines.specs import EngineSpec, cost
+from tasks.engines.specs import EngineSpec
 from tasks.evaluations.worldwise import steps
 from tasks.evaluations.worldwise.params import WorldwiseParams
 from tasks.evaluations.worldwise.requests import Study
@@ -29,8 +29,14 @@ def show_plan(params: WorldwiseParams) -> bool:
         n_left = sum(map(len, left))
         work_left |= bool(n_left) or not shared.is_finished((steps.run_id(study, spec), spec.name))
         asked = (str(cultures), str(scenarios), f"{study.n_cells:,}", f"{n_left:,}")
+        most = (
+            at_most(ask.conversation, ask.schema, study.sampling(r))
+            for r, asks in enumerate(left)
+            for ask in asks
+        )
+        price = plan.cost_at_most(spec, most)
         time = plan.time_left(n_left, speed.get(spec.name))
-        lines.append((spec.name, f"{spec.kind} {spec.dtype}", *asked, _cost(study, spec, left), time))
+        lines.append((spec.name, f"{spec.kind} {spec.dtype}", *asked, price, time))
     title = f"worldwise, profile {params.profile}, config {study.config_hash()}"
     plan.show(title, COLUMNS, lines)
     return work_left
@@ -41,16 +47,3 @@ def _left(study: Study, spec: EngineSpec) -> list[list[Ask]]:
     if study.params.refresh:
         return steps.asks(study)
     return [missing(asks, spec, study.sampling(r)) for r, asks in enumerate(steps.asks(study))]
-
-
-def _cost(study: Study, spec: EngineSpec, left: list[list[Ask]]) -> str:
-    if spec.kind != "openai":
-        return "none (runs here)"
-    most = [
-        at_most(ask.conversation, ask.schema, study.sampling(r))
-        for r, asks in enumerate(left)
-        for ask in asks
-    ]
-    usd = cost(spec, most)
-    tokens = sum(g.prompt_tokens + g.completion_tokens for g in most)
-    return f"≤ {tokens:,} tokens" + ("" if usd is None else f", ≤ ${usd:.2f}")

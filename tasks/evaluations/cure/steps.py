@@ -30,9 +30,8 @@ from tasks.generation import steps as generation
 from tasks.generation.budget import Budget, Meter
 from tasks.generation.steps import RESPONSES, Answer, Ask, request_of
 from tasks.identity import digest
-from tasks.metric_rows import Metric
 from tasks.steps import Run, spec_of
-from warehouse import Warehouse, finish_run, save_metrics
+from warehouse import Warehouse
 
 ANSWERS, VERDICTS = "cure_answer", "verdict"
 PARTS = (RESPONSES, ANSWERS, VERDICTS)
@@ -121,7 +120,7 @@ def score_metrics(study: Study, answered: Sequence[Run]) -> None:
         for name in tables.keys() - runs.keys():
             runs[name] = digest([study.config_hash(), name, version("culturescope")])
             shared.save("cure", study, (runs[name], name), None)
-        _save(tables, runs)
+        shared.save_numbers(tables, runs)
 
 
 def show_leaderboard(config_hash: str) -> None:
@@ -202,12 +201,3 @@ def _engines(runs: Mapping[str, str]) -> dict[str, str]:
     """model -> what its engine runs, which tells its family."""
     query = "SELECT engine->>'model' AS engine FROM run WHERE run_id = ?"
     return {model: Warehouse.open().query(query, [run])["engine"][0] for model, run in runs.items()}
-
-
-def _save(tables: Mapping[str, Sequence[Metric]], runs: Mapping[str, str]) -> None:
-    """Store all rows in one transaction, so that no reader sees two cohorts mixed."""
-    with Warehouse.open().write() as connection:
-        for model, metrics in tables.items():
-            frame = pl.DataFrame([m._asdict() for m in metrics], infer_schema_length=None)
-            save_metrics(connection, runs[model], frame.with_columns(model=pl.lit(model)))
-            finish_run(connection, runs[model])

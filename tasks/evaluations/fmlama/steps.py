@@ -35,10 +35,8 @@ from tasks.metrics.similarity import cosine_matrix
 from tasks.steps import Run, store_part
 from warehouse import (
     Warehouse,
-    finish_run,
     missing_units,
     read_answers,
-    save_metrics,
 )
 
 SCORES, PREDICTIONS = "candidate_score", "prediction"
@@ -234,10 +232,7 @@ def _finish(
     if study.params.judge:
         marks = judge_run(study, run, found[0]) if found[0].templates else []
         metrics += mes_rows(study, found[0], marks, null)
-    table = pl.DataFrame([m._asdict() for m in metrics], infer_schema_length=None)
-    with Warehouse.open().write() as connection:
-        save_metrics(connection, run[0], table.with_columns(model=pl.lit(run[1])))
-        finish_run(connection, run[0])
+    shared.save_numbers({run[1]: metrics}, {run[1]: run[0]})
     return marks
 
 

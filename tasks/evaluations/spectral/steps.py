@@ -26,10 +26,8 @@ from tasks.identity import digest
 from tasks.steps import Run, cohort, store_part
 from warehouse import (
     Warehouse,
-    finish_run,
     missing_units,
     read_answers,
-    save_metrics,
 )
 
 LOGPROBS, SIMILARITY = "item_logprob", "country_similarity"
@@ -143,7 +141,7 @@ def score_metrics(study: Study, scored: Sequence[Run]) -> None:
         split = rows.splits(everyone, against=own)
         tables = {model: rows.model_rows(study, s, split[model]) for model, s in everyone.items()}
         tables |= {model: rows.constant_rows(study, model) for model in CONSTANT_MODELS}
-        _save(warehouse, study, tables, runs)
+        _save(study, tables, runs)
 
 
 @task(cache_policy=NO_CACHE, name="show leaderboard")
@@ -205,20 +203,14 @@ def _write_similarity(study: Study, run: Run, score: scores.ModelScore) -> None:
         store_part(SIMILARITY, part, pl.concat(frames), replace=True)
 
 
-def _save(
-    warehouse: Warehouse, study: Study, tables: dict[str, list[rows.Metric]], runs: dict[str, str]
-) -> None:
-    """Store all rows in one transaction, so that no reader sees two cohorts mixed."""
+def _save(study: Study, tables: dict[str, list[rows.Metric]], runs: dict[str, str]) -> None:
+    """Store all rows, those of the null models under runs of their own."""
     null_runs = {
         m: digest([study.config_hash(), m, version("culturescope")]) for m in tables if m not in runs
     }
     for model, run in null_runs.items():
         _save_run(study, (run, model), None)
-    with warehouse.write() as connection:
-        for model, run in (runs | null_runs).items():
-            frame = pl.DataFrame([m._asdict() for m in tables[model]], infer_schema_length=None)
-            save_metrics(connection, run, frame.with_columns(model=pl.lit(model)))
-            finish_run(connection, run)
+    shared.save_numbers(tables, runs | null_runs)
 
 
 def _save_run(study: Study, run: Run, spec: EngineSpec | None) -> None:

@@ -6,7 +6,7 @@ while a model works.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 
 import polars as pl
@@ -28,9 +28,8 @@ from tasks.generation import steps as generation
 from tasks.generation.budget import Budget, Meter
 from tasks.generation.steps import RESPONSES, Ask, request_of
 from tasks.identity import digest
-from tasks.metric_rows import Metric
 from tasks.steps import Run
-from warehouse import Warehouse, finish_run, save_metrics
+from warehouse import Warehouse
 
 ANSWERS = "worldwise_answer"
 PARTS = (RESPONSES, EMBEDDINGS, ANSWERS)
@@ -137,7 +136,7 @@ def score_metrics(study: Study, answered: Sequence[Run]) -> None:
             tables[model] += compared
         profiles = rows.null_models(study, space)
         tables |= {name: rows.null_rows(study, space, found) for name, found in profiles.items()}
-        _save(tables, runs | null_runs)
+        shared.save_numbers(tables, runs | null_runs)
 
 
 def show_leaderboard(config_hash: str) -> None:
@@ -183,15 +182,6 @@ def _responses(study: Study, run: Run) -> tuple[dict[Key, str], dict[Key, Respon
 def _vectors(texts: Sequence[str], study: Study, run: Run) -> TextVectors:
     found = embed(texts, study.params.embedder, run, f"embed {run[1]}")
     return TextVectors.of(texts, found.vectors, found.truncated)
-
-
-def _save(tables: Mapping[str, Sequence[Metric]], runs: Mapping[str, str]) -> None:
-    """Store all rows in one transaction, so that no reader sees two cohorts mixed."""
-    with Warehouse.open().write() as connection:
-        for model, metrics in tables.items():
-            frame = pl.DataFrame([m._asdict() for m in metrics], infer_schema_length=None)
-            save_metrics(connection, runs[model], frame.with_columns(model=pl.lit(model)))
-            finish_run(connection, runs[model])
 
 
 def _question(repetition: int) -> str:
