@@ -102,8 +102,9 @@ def _views_state(home: Path) -> dict[str, str]:
 
 
 def _view_files() -> list[Path]:
-    """In order of their names, which begin with a number: a view may use those before it."""
-    return sorted(_VIEWS.glob("*.sql"))
+    """In order of their names, which begin with a number: a view may use those before it. A folder per
+    evaluation, and one of what they share."""
+    return sorted(_VIEWS.glob("*/*.sql"), key=lambda file: (file.name, file.parent.name))
 
 
 def _glob_literal(path: Path) -> str:
