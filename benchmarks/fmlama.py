@@ -34,11 +34,11 @@ def study() -> Study:
     grouped = {group["origin"] for group in groups}
     chosen = chance.sample([dish for dish in dishes if dish["origin"] in grouped], DISHES)
     params = FmlamaParams.model_validate({"models": ["none"], "origins": [PAPER_GROUPS]})
-    made = build_study(params, chosen, templates, groups)
-    own = made.probes[0].candidates
+    study = build_study(params, chosen, templates, groups)
+    own = study.probes[0].candidates
     others = sorted({name for dish in dishes for name in dish["ingredients"]} - set(own))
     filling = chance.sample(others, CANDIDATES - len(own))
-    return replace(made, probes=tuple(_with_candidates(probe, filling) for probe in made.probes))
+    return replace(study, probes=tuple(_with_candidates(probe, filling) for probe in study.probes))
 
 
 def _with_candidates(probe: Probe, more: list[str]) -> Probe:

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from tasks.evaluations.spectral.params import SpectralParams
 from tasks.evaluations.spectral.requests import ItemList, Question, Study
 from tasks.evaluations.spectral.scores import score_question
-from tasks.metrics.bootstrap import country_resamples
+from tasks.metrics.bootstrap import bootstrap_indices
 from tasks.metrics.distributions import softmax
 
 N_COUNTRIES = 170
@@ -28,7 +28,7 @@ def score_questions(matrices: int, items: int, resamples: int, repeats: int) -> 
     The replicates of the first matrix come back, to be compared with the peer's.
     """
     study, question, answers = _study(items), _question(), _answers(matrices, items)
-    drawn = country_resamples(N_COUNTRIES, resamples, 0)
+    drawn = bootstrap_indices(N_COUNTRIES, resamples, 0)
     whole, plain = [], []
     with threadpool_limits(1):
         for _ in range(repeats):
@@ -50,7 +50,7 @@ def score_questions(matrices: int, items: int, resamples: int, repeats: int) -> 
 def naive_bootstrap(matrices: int, items: int, resamples: int) -> dict[str, Any]:
     """The same spectra and intervals as one would write them down, on one thread too."""
     answers = _answers(matrices, items)
-    drawn = country_resamples(N_COUNTRIES, resamples, 0)
+    drawn = bootstrap_indices(N_COUNTRIES, resamples, 0)
     with threadpool_limits(1):
         start = time.perf_counter()
         replicates = [_naive(h, drawn) for h in answers]
@@ -75,11 +75,11 @@ def _naive(h: NDArray[np.float64], drawn: NDArray[np.intp]) -> Replicates:
 def _answers(matrices: int, items: int) -> list[NDArray[np.float64]]:
     """Distributions that share a core, as models' answers do."""
     rng = np.random.Generator(np.random.PCG64(0))
-    made = []
+    distributions = []
     for _ in range(matrices):
         core = rng.normal(-20, 4, size=items)
-        made.append(softmax(core + rng.normal(0, 2, size=(N_COUNTRIES, items))))
-    return made
+        distributions.append(softmax(core + rng.normal(0, 2, size=(N_COUNTRIES, items))))
+    return distributions
 
 
 def _study(items: int) -> Study:

@@ -27,9 +27,11 @@ def flow(max_items: int) -> dict[str, Any]:
 
 def full_plan() -> int:
     """(country, item) pairs of the whole profile ``full``, over all questions."""
-    from tasks.evaluations.spectral import steps
+    from flows.session import prepare
+    from tasks.evaluations.spectral.evaluation import EVALUATION
 
-    return steps.build(SpectralParams.model_validate({"models": [ENGINE]})).n_pairs
+    session = prepare(EVALUATION, SpectralParams.model_validate({"models": [ENGINE]}))
+    return sum(line.asked for line in session.plan.lines)
 
 
 def _flow(home: Path, max_items: int) -> dict[str, Any]:

@@ -71,10 +71,10 @@ def _timed(score: Score, templates: int, sentences: int, candidates: int, warm_u
     for cloze, names in _calls(templates, sentences, candidates):
         score(Cloze(cloze.before[:1], cloze.lead, cloze.after, cloze.tail), names[:warm_up])
         start = time.perf_counter()
-        found = score(cloze, names)
+        scored = score(cloze, names)
         seconds += time.perf_counter() - start
         n_items += len(cloze.before) * len(names)
-        scores.append(found[0])
+        scores.append(scored[0])
     return {
         "rate": n_items / seconds,
         "n_items": n_items,

@@ -41,22 +41,23 @@ def probing_metrics(repeats: int) -> dict[str, Any]:
         shared = time.perf_counter() - start
         for _ in range(repeats):
             start = time.perf_counter()
-            found = scores.score_model(study, expected, answers, cosines)
-            made = rows.model_rows(study, found, baselines)
+            score = scores.score_model(study, expected, answers, cosines)
+            metrics = rows.model_rows(study, score, baselines)
             seconds.append(time.perf_counter() - start)
-    return {"seconds": median(seconds), "shared_seconds": shared, "n_pairs": study.n_pairs, "rows": len(made)}
+    figures = {"seconds": median(seconds), "shared_seconds": shared}
+    return figures | {"n_pairs": study.n_pairs, "rows": len(metrics)}
 
 
 def _answers(study: Study) -> Answers:
     """Random probabilities, in which references tend to be ahead; as they are read from parts, in float32."""
     rng = np.random.Generator(np.random.PCG64(1))
-    made: dict[str, NDArray[np.float32]] = {}
+    tables: dict[str, NDArray[np.float32]] = {}
     for probe in study.probes:
         for template in probe.templates:
             values = rng.normal(size=probe.relevant.shape) + REFERENCE_BONUS * probe.relevant
-            made[template.template] = (1 / (1 + np.exp(5 - values))).astype(np.float32)
+            tables[template.template] = (1 / (1 + np.exp(5 - values))).astype(np.float32)
 
     def answers(probe: Probe, template: Template) -> FloatArray:
-        return made[template.template].astype(np.float64)
+        return tables[template.template].astype(np.float64)
 
     return answers

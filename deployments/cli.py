@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from deployments import cli_judge, cli_leaderboard, cli_specnorm
-from deployments.cli_common import As, Config, Models, Verbose, errors, split
-from deployments.cli_ingest import CONTACT, NAMES, refresh
+from deployments import cli_ingest, cli_judge, cli_run, cli_specnorm
+from deployments.cli_common import As, Config, Models, Wide, errors
 from deployments.display import Format, err, show
-from deployments.evaluations import evaluations
+from deployments.evaluations import doors
 from deployments.server import configure
 from warehouse import Warehouse
 
@@ -22,75 +23,33 @@ app = typer.Typer(
     help="How well do language models know the world's cultures? All state lives under `CULTURESCOPE_HOME`.",
 )
 models_app = typer.Typer(no_args_is_help=True, help="List the known models, prepare the embedded ones.")
-run_app = typer.Typer(no_args_is_help=True, help="Run an evaluation; only what is missing is done.")
-for name, evaluation in evaluations().items():
-    run_app.command(name)(evaluation.command)
-app.add_typer(run_app, name="run")
+app.add_typer(cli_run.app, name="run")
+app.command("ingest")(cli_ingest.ingest)
 app.add_typer(models_app, name="models")
 app.add_typer(cli_judge.app, name="judge")
-app.add_typer(cli_leaderboard.app, name="leaderboard")
 app.add_typer(cli_specnorm.app, name="specnorm")
 
+Of = Annotated[
+    str | None,
+    typer.Argument(
+        help=f"{', '.join(doors())}; default: that of the newest run", autocompletion=lambda: list(doors())
+    ),
+]
 
-@app.command()
-def ingest(
-    source: Annotated[
-        list[str] | None, typer.Option("--source", "-s", help=f"{', '.join(NAMES)}; repeat it")
-    ] = None,
-    live: Annotated[bool, typer.Option("--live", help="ask the sources over the network")] = False,
-    file: Annotated[
-        list[str] | None, typer.Option(help="file that the source reads, or an export's address; repeat it")
-    ] = None,
-    language: Annotated[str | None, typer.Option(help="wikidata: comma-separated, default all six")] = None,
-    endpoint: Annotated[str | None, typer.Option(help="wikidata: the SPARQL endpoint")] = None,
-    contact: Annotated[
-        str | None, typer.Option(help="your e-mail or page, for the sources' operators", envvar=CONTACT)
-    ] = None,
-    minimum: Annotated[int | None, typer.Option(help="refuse fewer items")] = None,
-    max_shrinkage: Annotated[
-        float | None, typer.Option(help="refuse a list that lost more than this share (default 0.2)")
-    ] = None,
-    verbose: Verbose = False,
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(version("culturescope"))
+        raise typer.Exit()
+
+
+@app.callback()
+def main(
+    show_version: Annotated[
+        bool, typer.Option("--version", help="print the version", callback=_version, is_eager=True)
+    ] = False,
 ) -> None:
-    """Load the reference data into the warehouse and check it; with --live or --file, refresh from sources.
-
-    Without options only the shipped data is used. A source that fails or looks wrong leaves its list as it
-    was; every attempt is a row of the table `ingest`.
-
-    Examples:
-
-    - `culturescope ingest`
-
-    - `culturescope ingest --live --contact me@example.org`
-
-    - `culturescope ingest --source wikidata --live --language en,zh --endpoint http://localhost:7878/query`
-
-    - `culturescope ingest --source fmlama --file fmlama_en.jsonl --file fmlama_zh.jsonl`
-    """
-    from warehouse import run_checks
-
-    with errors():
-        warehouse = Warehouse.open()
-        if live or file or source:
-            given = {
-                "sources": source,
-                "files": file,
-                "languages": split(language),
-                "endpoint": endpoint,
-                "contact": contact,
-                "minimum": minimum,
-                "max_shrinkage": max_shrinkage,
-            }
-            refresh(warehouse, {k: v for k, v in given.items() if v is not None}, live, verbose)
-        lists = (
-            "SELECT item_list, n_items, list_hash, source FROM item_list WHERE is_current ORDER BY item_list"
-        )
-        show(warehouse.query(lists), Format.table, "Item lists")
-        sets = "SELECT dish_set, n_dishes, n_rows, source FROM dish_set ORDER BY dish_set"
-        if not (found := warehouse.query(sets)).is_empty():
-            show(found, Format.table, "Dish sets")
-        _report_checks(run_checks(warehouse))
-        err.print(f"warehouse: {warehouse.path}", soft_wrap=True)
+    """How well do language models know the world's cultures? All state lives under `CULTURESCOPE_HOME`."""
 
 
 @app.command()
@@ -99,18 +58,17 @@ def check() -> None:
 
     Example: `culturescope check`
     """
-    from warehouse import run_checks, verify_parts
+    from warehouse import verify_parts
 
     with errors():
         warehouse = Warehouse.open()
-        lost = verify_parts(warehouse)
-        for kind, part, n, problem in lost.rows():
+        for kind, part, n, problem in verify_parts(warehouse).rows():
             err.print(f"[red]set aside[/] {kind}/{part} ({n} units to be done again): {problem}")
-        _report_checks(run_checks(warehouse))
+        cli_ingest.report_checks(warehouse)
 
 
 @models_app.command("list")
-def models_list(form: As = Format.table) -> None:
+def models_list(form: As = Format.table, wide: Wide = False) -> None:
     """List the models known by name.
 
     Example: `culturescope models list --format json`
@@ -130,10 +88,10 @@ def models_list(form: As = Format.table) -> None:
             ready = "yes" if is_ready else "on first use"
             licence = packaged.licence if packaged else ""
             rows.append(
-                {"name": spec.name, "kind": spec.kind, "model": spec.model, "dtype": spec.dtype}
-                | {"licence": licence, "prepared": ready}
+                {"name": spec.name, "kind": spec.kind, "dtype": spec.dtype, "prepared": ready}
+                | {"model": spec.model, "licence": licence}
             )
-        show(pl.DataFrame(rows), form)
+        show(pl.DataFrame(rows), form, is_wide=wide)
 
 
 @models_app.command("prepare")
@@ -159,6 +117,7 @@ def models_prepare(
 def sql(
     query: Annotated[str, typer.Argument(help="a query; - reads it from standard input")],
     form: As = Format.table,
+    wide: Wide = False,
 ) -> None:
     """Query the warehouse, also while flows run.
 
@@ -169,15 +128,42 @@ def sql(
     - `culturescope sql "SELECT country, neighbour FROM country_neighbour WHERE domain = 'currency' LIMIT 9"`
     """
     with errors():
-        show(Warehouse.open().query(sys.stdin.read() if query == "-" else query), form)
+        text = sys.stdin.read() if query == "-" else query
+        if not re.sub(r"--.*|/\*.*?\*/|[;\s]", "", text):
+            raise ValueError('there is no query: write one, such as "FROM leaderboard"')
+        show(Warehouse.open().query(text), form, is_wide=wide)
+
+
+@app.command()
+def leaderboard(
+    evaluation: Of = None, form: As = Format.table, config: Config = None, wide: Wide = False
+) -> None:
+    """Print a leaderboard: for people the main columns, as csv or json the whole view.
+
+    Examples:
+
+    - `culturescope leaderboard spectral`
+
+    - `culturescope leaderboard fmlama --format csv`
+    """
+    import polars as pl
+
+    from deployments.leaderboard import configuration, rows
+
+    with errors():
+        warehouse = Warehouse.open()
+        name, chosen = configuration(warehouse, evaluation, config)
+        board = rows(warehouse, name, chosen)
+        title = f"{name}, profile {board['profile'][0]}, config {chosen}"
+        caption = doors()[name].caption
+        if form is Format.table:
+            board = pl.DataFrame([doors()[name].columns(row) for row in board.to_dicts()])
+        show(board, form, title, caption, is_wide=wide)
 
 
 @app.command()
 def report(
-    evaluation: Annotated[
-        str | None,
-        typer.Argument(help=f"{', '.join(evaluations())}; default: that of the newest run"),
-    ] = None,
+    evaluation: Of = None,
     out: Annotated[Path | None, typer.Option(help="default: report-….html at home")] = None,
     config: Config = None,
 ) -> None:
@@ -213,18 +199,6 @@ def serve(
         warehouse = Warehouse.open()
         configure(warehouse.home)
         serve_until_interrupted(warehouse.home, model, profile, cron, port)
-
-
-def _report_checks(found: object) -> None:
-    import polars as pl
-
-    assert isinstance(found, pl.DataFrame)
-    bad = found.filter(pl.col("n_violations") > 0)
-    for name, n, example in bad.rows():
-        err.print(f"[red]check failed[/] {name}: {n} rows, such as {example}")
-    if bad.height:
-        raise typer.Exit(1)
-    err.print(f"[green]ok[/] {found.height} integrity checks")
 
 
 if __name__ == "__main__":

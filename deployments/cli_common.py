@@ -1,62 +1,79 @@
-"""What the commands share: options, the embedded models' names, and how errors are shown."""
+"""What the commands share: options, and how errors and interruptions are shown."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import signal
+import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from types import FrameType
+from typing import Annotated
 
 import typer
+from pydantic import ValidationError
 from rich.markup import escape
 
-from deployments import profiles
 from deployments.display import Format, err
+from deployments.options import validated as validated
 from deployments.server import ServerError
 from scrapers.model import ScrapeError
 from tasks.engines.protocols import EngineError
 from warehouse import WarehouseError
 
-Models = Annotated[
-    list[str] | None,
-    typer.Option("--model", "-m", help="catalogue name, Hugging Face id or folder; repeat it"),
-]
-Profile = Annotated[str, typer.Option(help=f"how much: {', '.join(profiles.names())}")]
-Refresh = Annotated[bool, typer.Option(help="score again what is stored")]
-DryRun = Annotated[bool, typer.Option(help="show what would be done, and stop")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="show Prefect's log")]
+EXPECTED = (WarehouseError, EngineError, ScrapeError, ServerError, ValueError, OSError)
+"""What a user can put right."""
+INTERRUPTED = 130
+"""Exit code after Ctrl-C."""
+
+MODEL = "catalogue name, Hugging Face id or folder; repeat it"
+NO_SERVER = "without Prefect: nothing of this run shows in its UI"
+WITHOUT_SERVER = "Run again with --no-server to do without Prefect."
+
+Models = Annotated[list[str] | None, typer.Option("--model", "-m", metavar="NAME", help=MODEL)]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="show what would be done, and stop")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="show the log")]
+NoServer = Annotated[bool, typer.Option("--no-server", help=NO_SERVER)]
 As = Annotated[Format, typer.Option("--format", "-f", help="table for people, csv or json for programs")]
+Wide = Annotated[bool, typer.Option("--wide", help="all columns of the table, also those that do not fit")]
 Config = Annotated[str | None, typer.Option(help="config_hash; default: the newest")]
 
 
 @contextmanager
-def errors() -> Iterator[None]:
-    """Expected errors are one clear message and exit code 1; anything else keeps its traceback."""
-    from pydantic import ValidationError
+def errors(resume: str = "run again to resume") -> Iterator[None]:
+    """Expected errors are one clear message and exit code 1, Ctrl-C one line and 130; anything else keeps its
+    traceback.
 
+    Args:
+        resume: what to do after Ctrl-C.
+    """
+    with _interruptions() as interruptions:
+        try:
+            yield
+        except (Exception, KeyboardInterrupt) as error:
+            if interruptions or isinstance(error, KeyboardInterrupt):
+                err.print(f"interrupted: {escape(resume)}", highlight=False, soft_wrap=True)
+                raise typer.Exit(INTERRUPTED) from error
+            # A model of pydantic's that is not made here is ours to correct: ``validated`` words the user's.
+            if not isinstance(error, EXPECTED) or isinstance(error, ValidationError):
+                raise
+            err.print(f"[bold red]error:[/] {escape(str(error).strip())}", highlight=False, soft_wrap=True)
+            raise typer.Exit(1) from error
+
+
+@contextmanager
+def _interruptions() -> Iterator[list[int]]:
+    """Ctrl-C within the block, noted: libraries turn it into errors of their own, as DuckDB does."""
+    seen: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield seen
+        return
+
+    def note(number: int, frame: FrameType | None) -> None:
+        seen.append(number)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, note)
     try:
-        yield
-    except (WarehouseError, EngineError, ScrapeError, ServerError, ValueError) as error:
-        if isinstance(error, ValidationError):
-            raise
-        err.print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
-        raise typer.Exit(1) from error
-    except OSError as error:
-        err.print("[bold red]error:[/]", escape(str(error)), highlight=False)
-        raise typer.Exit(1) from error
-
-
-def split(text: str | None) -> list[str] | None:
-    """The parts of a comma-separated option."""
-    return [part.strip() for part in text.split(",") if part.strip()] if text else None
-
-
-def validated(model: Callable[..., Any], values: Mapping[str, Any]) -> Any:
-    """The parameters; a ValueError that names the fields if they are wrong."""
-    from pydantic import ValidationError
-
-    try:
-        return model(**values)
-    except ValidationError as error:
-        raise ValueError(
-            "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-        ) from error
+        yield seen
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -9,8 +9,9 @@ import typer
 from rich.markup import escape
 
 from deployments import plan
+from deployments.bars import bars
 from deployments.cli_common import As, DryRun, Verbose, errors, validated
-from deployments.display import Format, bars, err, show
+from deployments.display import Format, err, show
 from deployments.server import configure, connect
 from warehouse import Warehouse
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Build SpecNorm: norms of subgroups, drafted and reviewed.")
 
-PLAN = ("model", "engine", "seeds", "chosen", "countries", "left to ask", "cost", "time")
 COUNTS = """
 SELECT d.status, d.country_name AS country, d.specificity, count(*) AS n_drafts,
     avg((coalesce(i.label, d.label) = 'yes')::INTEGER) AS share_yes
@@ -85,8 +85,8 @@ def build(
         from flows.build_specnorm import build_specnorm
 
         with bars():
-            made = build_specnorm(params)
-        show(made, Format.table, "Drafts of this build (one may have several faults)")
+            drafts = build_specnorm(params)
+        show(drafts, Format.table, "Drafts of this build (one may have several faults)")
         if queue.exists():
             path = escape(str(queue))
             err.print(
@@ -114,14 +114,14 @@ def review(
         configure(Warehouse.open().home)
         from tasks.evaluations.cure.specnorm import steps
 
-        found = steps.review(queue, out)
-        rows = [{"decision": name, "n_rows": count} for name, count in found.counts.items()]
+        reviewed = steps.review(queue, out)
+        rows = [{"decision": name, "n_rows": count} for name, count in reviewed.counts.items()]
         show(pl.DataFrame(rows), Format.table, "Decisions")
         _show_published()
         if out:
             err.print(f"[green]published[/] {escape(str(out))}", soft_wrap=True)
-        if found.faulty:
-            _show_faulty(found)
+        if reviewed.faulty:
+            _show_faulty(reviewed)
             raise typer.Exit(1)
 
 
@@ -137,27 +137,14 @@ def status(form: As = Format.table) -> None:
 
 
 def _show_plan(build: Build) -> None:
-    from tasks.engines.specs import cost
     from tasks.evaluations.cure.specnorm import steps
-    from tasks.generation.budget import at_most
-    from tasks.generation.steps import RESPONSES, missing
 
-    asks = [build.ask(job.seed, job.stance) for job in steps.open_jobs(build)]
-    left = missing(asks, build.spec, build.sampling)
-    most = [at_most(ask.conversation, ask.schema, build.sampling) for ask in left]
-    usd, tokens = cost(build.spec, most), sum(g.prompt_tokens + g.completion_tokens for g in most)
-    price = f"≤ {tokens:,} tokens" + ("" if usd is None else f", ≤ ${usd:.2f}")
-    line = (
-        build.spec.name,
-        f"{build.spec.kind} {build.spec.dtype}",
-        f"{len(build.seeds.seeds):,}",
-        f"{len(build.chosen):,}",
-        f"{len({seed.country_name for seed, _ in build.chosen}):,}",
-        f"{len(left):,}",
-        price if build.spec.kind == "openai" else "none (runs here)",
-        plan.time_left(len(left), plan.speed(RESPONSES).get(build.spec.name)),
+    countries = {seed.country_name for seed, _ in build.chosen}
+    title = (
+        f"build_specnorm\n{len(build.seeds.seeds):,} seeds, {len(build.chosen):,} chosen of "
+        f"{len(countries):,} countries"
     )
-    plan.show("build_specnorm", PLAN, [line])
+    plan.show(title, plan.Estimate.of(steps.work_left(build)))
     if build.seeds.dropped:
         reasons = ", ".join(f"{reason} {n}" for reason, n in build.seeds.dropped.items())
         err.print(f"seed rows left out: {reasons}", style="dim")
@@ -174,8 +161,8 @@ def _show_published() -> None:
     )
 
 
-def _show_faulty(found: Reviewed) -> None:
-    for row, reasons in found.faulty:
+def _show_faulty(reviewed: Reviewed) -> None:
+    for row, reasons in reviewed.faulty:
         for fault in reasons:
             text = escape(f"seed {row.draft.seed}: {fault.reason}: {fault.detail}")
             err.print(f"[yellow]revised, not published[/] {text}", highlight=False, soft_wrap=True)

@@ -1,60 +1,163 @@
-"""What a run would do, before it does it: work left, and time at the speed measured here before."""
+"""What a run would do, before it does it: work left, what it costs at most, and how long it takes here."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from datetime import timedelta
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
+from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
+from deployments.bars import duration
 from deployments.display import err
 from tasks.engines.protocols import Generation
-from tasks.engines.specs import EngineSpec, cost
+from tasks.engines.specs import EngineSpec, cost, has_dtype
+from tasks.plan import Line, Plan
+from tasks.requests import Engine
 from warehouse import Warehouse
 
 SPEED = """
-SELECT model, sum(n_items) / nullif(sum(seconds), 0) AS items_per_s
-FROM (
-    SELECT r.model, sum(p.n_rows) AS n_items,
-           date_diff('millisecond', lag(p.written_at) OVER (PARTITION BY p.run_id ORDER BY p.written_at),
-                     p.written_at) / 1000 AS seconds
+WITH done AS (
+    SELECT p.kind, p.request_hash, r.engine_hash, sum(p.n_rows) AS n,
+        date_diff('millisecond', lag(p.written_at) OVER (PARTITION BY p.run_id, p.kind ORDER BY p.written_at),
+            p.written_at) / 1000 AS seconds
     FROM part_unit AS p JOIN run AS r USING (run_id)
-    WHERE p.kind = ?
-    GROUP BY r.model, p.run_id, p.part, p.written_at
+    GROUP BY p.kind, p.request_hash, r.engine_hash, p.run_id, p.part, p.written_at
 )
-WHERE seconds < 600
-GROUP BY model
+SELECT kind, coalesce(request_hash, engine_hash) AS name, median(n / seconds) AS per_second
+FROM done
+WHERE seconds > 0 AND seconds < 600
+GROUP BY GROUPING SETS ((kind, request_hash), (kind, engine_hash))
 """
-"""Speed of past parts: time between one part and the next of the same run; longer gaps are pauses."""
+"""Rows per second of past parts: time between a part and the one before it in the same run. The median,
+because some gaps are pauses. A judge's parts belong to the candidate's run, so its request comes first."""
+
+UNITS = {
+    "item_logprob": "log-probabilities",
+    "candidate_score": "log-probabilities",
+    "response": "completions",
+    "embedding": "vectors",
+}
+"""Part kind -> what is counted."""
+
+FREE = "none: runs here"
+
+Speeds = Mapping[tuple[str, str], float]
+"""(part kind, request or engine hash) -> rows per second."""
 
 
-def show(title: str, columns: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
-    """Print a line per model."""
-    table = Table(*columns, title=title)
-    for line in lines:
-        table.add_row(*line)
-    err.print(table)
+@dataclass(frozen=True)
+class Estimate:
+    """A plan beside what is known of how fast it goes."""
+
+    plan: Plan
+    speeds: Speeds
+
+    @classmethod
+    def of(cls, plan: Plan) -> Estimate:
+        """At the speed measured here before."""
+        rows = Warehouse.open().query(SPEED).rows()
+        return cls(plan, {(kind, name): float(rate) for kind, name, rate in rows})
+
+    def rate(self, line: Line) -> float | None:
+        """Per second, of the same request or else of the same engine; None: not measured yet."""
+        requests = dict.fromkeys(work.wanted.request_hash for work in line.work)
+        names = [*requests, line.engine.hash]
+        rates = (self.speeds.get((line.kind, name)) for name in names)
+        return next((rate for rate in rates if rate), None)
 
 
-def speed(kind: str) -> dict[str, float]:
-    """model -> rows a second of its parts so far."""
-    return dict(Warehouse.open().query(SPEED, [kind]).rows())
+def show(title: str, estimate: Estimate, n_models: int = 1, engines: Mapping[str, Engine] = {}) -> None:
+    """Print a line per model and engine, and what later rounds may add; nothing is hidden, cells fold.
+
+    Args:
+        n_models: about how many models later rounds ask. engines: name -> engine of those rounds.
+    """
+    plan = estimate.plan
+    table = Table()
+    for name in ("who", "engine", "left", "time", "cost at most"):
+        table.add_column(name, overflow="fold")
+    for line in plan.lines:
+        left = f"{line.left:,} of {line.asked:,} {UNITS.get(line.kind, line.kind)}"
+        _add(table, _who(line), line.engine, left, _time(line.left, estimate.rate(line)), _cost(line))
+    for later in plan.later if plan.left else ():
+        engine = engines.get(later.engine)
+        who, n = f"{later.role} {later.engine}".strip(), later.n * n_models
+        _add(
+            table, f"{who}, later", engine, f"≤ {n:,} completions", "", _later_cost(engine, n * later.tokens)
+        )
+    err.print(title, style="bold", highlight=False, markup=False, soft_wrap=True)
+    Console(stderr=True).print(table)
 
 
-def cost_at_most(spec: EngineSpec, most: Iterable[Generation]) -> str:
-    """What answers can cost at most, in words; most: ``budget.at_most`` of each, looked at if it costs."""
-    if spec.kind != "openai":
-        return "none (runs here)"
-    answers = list(most)
-    usd = cost(spec, answers)
-    tokens = sum(g.prompt_tokens + g.completion_tokens for g in answers)
-    return f"≤ {tokens:,} tokens" + ("" if usd is None else f", ≤ ${usd:.2f}")
+def probed(estimate: Estimate, speed: Callable[[Line], float | None]) -> Estimate:
+    """The estimate with speeds tried out where none was measured: of engines that run here and score."""
+    speeds = dict(estimate.speeds)
+    for line in estimate.plan.lines:
+        if estimate.rate(line) is not None or not _is_tried(line):
+            continue
+        with err.status(f"trying out {line.engine.name}"):
+            rate = speed(line)
+        if rate:
+            speeds[line.kind, line.engine.hash] = rate
+            text = f"probe: {line.engine.name} {rate:,.0f} {UNITS[line.kind]}/s, {_time(line.left, rate)}"
+            err.print(text, highlight=False, markup=False, soft_wrap=True)
+    return Estimate(estimate.plan, speeds)
 
 
-def time_left(left: int, rate: float | None) -> str:
-    """In words, for the plan."""
+def _is_tried(line: Line) -> bool:
+    """Whether something is left that a model which runs here scores."""
+    spec = line.engine.spec
+    return (
+        bool(line.work and spec and spec.kind != "openai") and UNITS.get(line.kind) == UNITS["item_logprob"]
+    )
+
+
+def _add(table: Table, who: str, engine: Engine | None, *cells: str) -> None:
+    spec = engine.spec if engine else None
+    dtype = f" {spec.dtype}" if spec and has_dtype(spec) else ""
+    table.add_row(*map(escape, (who, f"{engine.kind}{dtype}" if engine else "", *cells)))
+
+
+def _who(line: Line) -> str:
+    if line.role == "candidate":
+        return line.model
+    return f"{line.role} {line.engine.name}" + (f" for {line.model}" if line.model else "")
+
+
+def _time(left: int, rate: float | None) -> str:
+    """How long it takes, in words."""
     if not left:
-        return "nothing to do"
-    if not rate:
-        return "not measured yet here"
-    return f"about {timedelta(seconds=round(left / rate))} at {rate:,.0f}/s"
+        return "–"
+    return f"about {duration(left / rate)}" if rate else "not measured yet"
+
+
+def _cost(line: Line) -> str:
+    """What is left can cost at most."""
+    spec = line.engine.spec
+    if spec is None or _is_free(spec):
+        return FREE
+    most = [g for work in line.work for g in work.wanted.request.at_most(work.units)]
+    return _price(sum(g.prompt_tokens + g.completion_tokens for g in most), cost(spec, most))
+
+
+def _later_cost(engine: Engine | None, tokens: int) -> str:
+    """The same of later rounds, every token at the higher of both prices."""
+    spec = engine.spec if engine else None
+    if spec is None:
+        return f"≤ {tokens:,} tokens"
+    if _is_free(spec):
+        return FREE
+    dearest = max(cost(spec, [Generation("", "", *split, 0)]) or 0 for split in ((tokens, 0), (0, tokens)))
+    return _price(tokens, dearest if spec.usd_per_million_input_tokens is not None else None)
+
+
+def _is_free(spec: EngineSpec) -> bool:
+    return spec.kind != "openai" and spec.usd_per_million_input_tokens is None
+
+
+def _price(tokens: int, usd: float | None) -> str:
+    if not tokens:
+        return "–"
+    return f"≤ {tokens:,} tokens" + ("" if usd is None else f", ≤ ${usd:.2f}")

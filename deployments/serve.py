@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deployments import profiles
 from deployments.cli_ingest import CONTACT
 from deployments.display import err
-from deployments.evaluations import evaluations
+from deployments.evaluations import doors, flow, profile, profiles
 from deployments.server import HOST, pointed_at, started
 
 if TYPE_CHECKING:
@@ -18,55 +18,61 @@ if TYPE_CHECKING:
 WRITERS = ["smollm2-135m-vllm"]
 
 
-def serve_until_interrupted(home: Path, models: list[str] | None, profile: str, cron: str, port: int) -> None:
-    """Serve until Ctrl-C or SIGTERM. Flow runs under way stop, and go on from there when restarted."""
+def serve_until_interrupted(home: Path, models: list[str] | None, weekly: str, cron: str, port: int) -> None:
+    """Serve until Ctrl-C or SIGTERM. Flow runs under way stop, and go on from there when restarted.
+
+    Args:
+        weekly: profile of the re-evaluation.
+    """
     with started(home, port, announce=True) as url, pointed_at(url):
         from prefect import serve
 
         err.print(
-            f"Prefect UI   http://{HOST}:{port}\nwarehouse    {home}\nre-evaluate  {cron} (UTC), {profile}"
+            f"Prefect UI   http://{HOST}:{port}\nwarehouse    {home}\nre-evaluate  {cron} (UTC), {weekly}"
         )
         err.print("Ctrl-C stops", style="dim")
+        signal.signal(
+            signal.SIGINT, signal.default_int_handler
+        )  # Prefect puts its own in this one's place only
         serve(
-            *deployments(models, profile, cron),
-            print_starting_message=False,
-            pause_on_shutdown=False,
-            limit=1,
+            *deployments(models, weekly, cron), print_starting_message=False, pause_on_shutdown=False, limit=1
         )
     err.print("stopped")
 
 
-def deployments(models: list[str] | None, profile: str, cron: str) -> list[RunnerDeployment]:
-    """Of every evaluation one a profile, for the UI, and one that refreshes weekly; and the ingest flow.
+def deployments(models: list[str] | None, weekly: str, cron: str) -> list[RunnerDeployment]:
+    """Of every evaluation one per profile, for the UI, and one that re-evaluates weekly; and two more flows.
 
-    models: None: each evaluation's own.
+    Args:
+        models: None: each evaluation's own.
+        weekly: profile of the re-evaluation, whose occasion is the week: its answers stand beside the others.
     """
-    made = []
-    for evaluation, chosen in evaluations().items():
-        flow, asked = chosen.flow(), {"models": models or list(chosen.models)}
-        for name in profiles.names():
-            text = f"{chosen.title}, profile {name}. Any parameter can be edited."
-            made.append(_deployment(flow, name, profiles.load(name, evaluation) | asked, text))
-        text = f"Scheduled re-evaluation, profile {profile}: everything is scored again."
-        parameters = profiles.load(profile, evaluation) | asked | {"refresh": True}
-        made.append(_deployment(flow, "weekly", parameters, text, cron))
+    of_evaluations = []
+    for name, door in doors().items():
+        asked = {"models": models or list(door.models)}
+        for label, params in profiles(name).items():
+            text = f"{door.title} Profile {label}. Any parameter can be edited."
+            of_evaluations.append(_deployment(flow(name), label, params | asked, text))
+        params = profile(name, weekly) | asked | {"occasion": "{week}"}
+        text = f"Scheduled re-evaluation, profile {weekly}: everything is asked anew; what is there stays."
+        of_evaluations.append(_deployment(flow(name), "weekly", params, text, cron))
     from flows.build_specnorm import build_specnorm
     from flows.ingest import ingest
 
-    text = "Draft SpecNorm items with a model that can, for people to review."
-    made.append(_deployment(build_specnorm, "build", {"model": (models or WRITERS)[0]}, text))
-    text = f"Refresh item lists and dishes from live sources; set a contact, here or in {CONTACT}."
-    return [*made, _deployment(ingest, "live", {}, text)]
+    drafts = "Draft SpecNorm items with a model that can, for people to review."
+    live = f"Refresh item lists and dishes from live sources; set a contact, here or in {CONTACT}."
+    build = _deployment(build_specnorm, "build", {"model": (models or WRITERS)[0]}, drafts)
+    return [*of_evaluations, build, _deployment(ingest, "live", {}, live)]
 
 
 def _deployment(
     flow: Any, name: str, parameters: Mapping[str, Any], text: str, cron: str | None = None
 ) -> RunnerDeployment:
-    """A flow with parameters, found by module path in the runs' own processes."""
+    """A flow with parameters, imported by module path in the runs' own processes."""
     from prefect.deployments.runner import RunnerDeployment
     from prefect.types.entrypoint import EntrypointType
 
-    made = flow.to_deployment(
+    deployment = flow.to_deployment(
         name,
         parameters={"params": dict(parameters)},
         description=text,
@@ -74,5 +80,5 @@ def _deployment(
         tags=["culturescope"],
         entrypoint_type=EntrypointType.MODULE_PATH,
     )
-    assert isinstance(made, RunnerDeployment)  # a coroutine only where an event loop runs
-    return made
+    assert isinstance(deployment, RunnerDeployment)  # a coroutine only where an event loop runs
+    return deployment

@@ -10,6 +10,7 @@ import atexit
 import ctypes
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -20,14 +21,21 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx
+import psutil
+
+from deployments.display import err
 
 HOST = "127.0.0.1"
-START_TIMEOUT_S = 120
+QUIET_S, LONGEST_S = 120.0, 600.0
+"""How long a server may take to answer: without a sign of life, and in all."""
+SPEAK_AFTER_S = 10.0
 PR_SET_PDEATHSIG = 1
+
+_ERROR = re.compile(r"^(\[?Errno|ERROR|[\w.]*(Error|Exception|Exit|Interrupt)\b)")
 
 
 class ServerError(RuntimeError):
-    """The Prefect server did not start; the message holds its last lines."""
+    """There is no Prefect server; the message says what its log says, and what to do."""
 
 
 def configure(home: Path, verbose: bool = False) -> None:
@@ -41,17 +49,28 @@ def configure(home: Path, verbose: bool = False) -> None:
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 
 
-def connect(home: Path) -> str:
+def connect(home: Path, otherwise: str = "") -> str:
     """Point this process at a Prefect API, started for it if there is none, until the process ends.
+
+    Args:
+        otherwise: what to do without one, for the error.
 
     Returns:
         the API's address: PREFECT_API_URL if set, else that of a running ``culturescope serve`` of this
         home, else of a server of our own. That one is stopped at exit, after Prefect has sent its last logs.
+
+    Raises:
+        ServerError: nobody answers at PREFECT_API_URL, or the server did not start.
     """
-    url = os.environ.get("PREFECT_API_URL") or _served(home)
+    given = os.environ.get("PREFECT_API_URL")
     exit_stack = ExitStack()
     atexit.register(exit_stack.close)
-    url = url or exit_stack.enter_context(started(home, free_port()))
+    try:
+        if given and not _answers(given):
+            raise ServerError(f"nobody answers at {given} (the environment variable PREFECT_API_URL).")
+        url = given or _served(home) or exit_stack.enter_context(started(home, free_port()))
+    except ServerError as error:
+        raise ServerError(f"{error} {otherwise}".strip()) from error
     exit_stack.enter_context(pointed_at(url))
     return url
 
@@ -64,7 +83,7 @@ def started(home: Path, port: int, announce: bool = False) -> Iterator[str]:
         announce: write the address where other commands of this home find it.
 
     Raises:
-        ServerError: the port is taken, or the server does not answer in time.
+        ServerError: the port is taken, or the server ends or does not answer in time.
     """
     if not _is_free(port):
         raise ServerError(
@@ -131,16 +150,55 @@ def is_healthy(url: str) -> bool:
         return False
 
 
+def _answers(url: str) -> bool:
+    """Whether anybody does: a remote API may ask for a key first."""
+    try:
+        httpx.get(f"{url}/health", timeout=10)
+    except (httpx.HTTPError, httpx.InvalidURL):
+        return False
+    return True
+
+
 def _wait_until_healthy(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + START_TIMEOUT_S
-    while time.monotonic() < deadline:
-        if is_healthy(url):
-            return
+    """Wait while there are signs of life: the log grows, or the process works.
+
+    Raises:
+        ServerError: it ended, was quiet for ``QUIET_S``, or took ``LONGEST_S``; with what its log says.
+    """
+    start = alive = time.monotonic()
+    life, spoken = _life(process, log), False
+    while not is_healthy(url):
+        now = time.monotonic()
         if process.poll() is not None:
-            break
+            raise ServerError(
+                f"the Prefect server ended with code {process.returncode}: {_says(log)} ({log})."
+            )
+        if (latest := _life(process, log)) != life:
+            life, alive = latest, now
+        if now - alive > QUIET_S or now - start > LONGEST_S:
+            raise ServerError(
+                f"the Prefect server did not answer within {now - start:.0f} s: {_says(log)} ({log})."
+            )
+        if not spoken and now - start > SPEAK_AFTER_S:
+            err.print(f"waiting for the Prefect server: {_says(log)}", markup=False, soft_wrap=True)
+            spoken = True
         time.sleep(0.1)
-    tail = log.read_text(errors="replace")[-2000:]
-    raise ServerError(f"the Prefect server did not start (see {log}):\n{tail}")
+
+
+def _life(process: subprocess.Popen[bytes], log: Path) -> tuple[int, int]:
+    """What grows as long as a server works: bytes of its log, and tenths of a second of processor time."""
+    try:
+        used = psutil.Process(process.pid).cpu_times()
+    except psutil.Error:
+        return log.stat().st_size, 0
+    return log.stat().st_size, int(10 * (used.user + used.system))
+
+
+def _says(log: Path) -> str:
+    """The last line of a log that says something: the last error, or else the last line."""
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    errors = [line for line in lines if _ERROR.match(line) and "Application startup failed" not in line]
+    return (errors or lines or ["it has written nothing"])[-1][:500]
 
 
 def _served(home: Path) -> str | None:

@@ -8,7 +8,6 @@ from prefect import flow, get_run_logger
 from tasks import steps as shared
 from tasks.evaluations.cure.specnorm import steps
 from tasks.evaluations.cure.specnorm.params import SpecnormParams
-from tasks.generation import steps as generation
 from warehouse import CorruptPart
 
 
@@ -23,19 +22,16 @@ def build_specnorm(params: SpecnormParams) -> pl.DataFrame:
     Raises:
         EngineError: the model gave no answers, or the budget was reached; answers so far are stored.
         ReviewError: the queue file exists, or cannot be written. BenchmarkError: seeds cannot be read.
+        CorruptPart: stored answers cannot be read; they are set aside, to be answered again.
     """
     build = steps.plan(params)
-    shared.adopt((generation.RESPONSES,))
+    shared.take_over_orphans()
     steps.start(build)
-    jobs = steps.open_jobs(build)
-    asks = [build.ask(job.seed, job.stance) for job in jobs]
-    label, batch, meter = f"draft {build.spec.name}", params.batch, build.meter()
     try:
-        made = generation.answers(asks, build.spec, build.sampling, build.run, label, batch, meter)
+        completions = steps.draft(build)
     except CorruptPart as error:
-        shared.set_corrupt_aside(error)
-    answers = {job.draft: (answer.text, answer.finish_reason) for job, answer in zip(jobs, made, strict=True)}
-    steps.check(build, answers)
+        raise shared.set_corrupt_aside(error) from error
+    steps.check(build, completions)
     n_queued = steps.queue(build)
     get_run_logger().info("%d drafts wait for a review in %s", n_queued, params.queue)
     return steps.finish(build)

@@ -2,35 +2,45 @@
 
 from __future__ import annotations
 
-from prefect import flow, get_run_logger
+from prefect import flow
+from prefect.context import FlowRunContext
 
 from scrapers.model import ScrapeError
 from tasks.ingest import steps
 from tasks.ingest.params import IngestParams
-from tasks.ingest.sources import without_queries
+from tasks.ingest.sources import SOURCES, without_queries
+from tasks.steps import logger
 from warehouse import WarehouseError
 
 
 @flow(name="ingest", flow_run_name="ingest", validate_parameters=True)
 def ingest(params: IngestParams) -> dict[str, str]:
-    """Refresh the chosen sources; every attempt is a row of the table ``ingest``.
+    """Refresh the chosen sources; see ``refresh_all``. Prefect tries again what may pass."""
+    for source in params.sources:
+        if notice := SOURCES[source].notice:
+            logger().warning("%s: %s", source, notice)
+    return refresh_all(params)
+
+
+def refresh_all(params: IngestParams) -> dict[str, str]:
+    """Refresh the chosen sources, outside of a flow each once; every attempt is a row of table ``ingest``.
 
     Returns the status of each source: replaced or unchanged.
 
     Raises:
         ScrapeError: one or more sources were refused or failed; their lists are as before, the others' new.
     """
-    log = get_run_logger()
+    refresh = steps.refresh if FlowRunContext.get() else steps.refresh.fn
     done: dict[str, str] = {}
     failures: list[str] = []
     for source in params.sources:
         started_at = steps.now()
         try:
-            done[source] = steps.refresh(source, params, started_at)
+            done[source] = refresh(source, params, started_at)
         except (ScrapeError, WarehouseError, ValueError) as error:  # ValueError: a language or endpoint
-            said = without_queries(str(error)).removeprefix(f"{source}: ")
-            log.error("%s: %s", source, said)
-            failures.append(f"{source}: {said}")
+            reason = without_queries(str(error)).removeprefix(f"{source}: ")
+            logger().error("%s: %s", source, reason)
+            failures.append(f"{source}: {reason}")
             if not isinstance(error, steps.Refused):
                 steps.record_failure(source, started_at, error)
     if failures:

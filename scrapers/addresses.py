@@ -110,10 +110,10 @@ class CheckedBackend(httpcore.NetworkBackend):
     def _addresses(self, host: str, port: int) -> list[str]:
         """The host's IP addresses, each once, in the resolver's order; all of them checked."""
         try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            resolved = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except OSError as error:
             raise httpcore.ConnectError(f"the name {host} cannot be resolved ({error})") from error
-        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in resolved))
         for address in addresses:
             if not (self._allow_private or is_public(address)):
                 raise ScrapeError(f"{host} has the address {address}, which is not public: refused")

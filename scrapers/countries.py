@@ -35,10 +35,10 @@ class CountryCodes:
     def code(self, name: str) -> str | None:
         """The country's alpha-2 code; None for a territory, a country outside the warehouse, or no name."""
         without_marks = _FOOTNOTE.sub("", clean(name)).strip()
-        found = self._codes.get(_key(without_marks))
+        code = self._codes.get(_key(without_marks))
         parts = _TWO_PARTS.fullmatch(without_marks)
-        if found or not parts:
-            return found
+        if code or not parts:
+            return code
         head, tail = parts[1], parts[2] or parts[3]
         turned = self._codes.get(_key(f"{tail} {head}"))
         first, second = self._codes.get(_key(head)), self._codes.get(_key(tail))
@@ -50,8 +50,8 @@ class CountryCodes:
 
     def codes(self, names: Iterable[str]) -> tuple[tuple[str, ...], int]:
         """Sorted distinct codes of ``names``, and how many of the names are none of our countries."""
-        found = [self.code(name) for name in names]
-        return tuple(sorted({code for code in found if code})), found.count(None)
+        codes = [self.code(name) for name in names]
+        return tuple(sorted({code for code in codes if code})), codes.count(None)
 
 
 def _key(name: str) -> str:

@@ -76,8 +76,8 @@ def tables(html: bytes | str, charset: str | None = None) -> list[Table]:
     table of more than ``MAX_SLOTS`` slots.
     """
     soup = BeautifulSoup(html if isinstance(html, str) else decode(html, charset), "lxml")
-    found = (_table(element) for element in soup.find_all("table"))
-    return [table for table in found if table]
+    tables = (_table(element) for element in soup.find_all("table"))
+    return [table for table in tables if table]
 
 
 def tables_of(page: Page) -> list[Table]:
@@ -90,14 +90,14 @@ def tables_of(page: Page) -> list[Table]:
     return tables(page.content, page.charset)
 
 
-def find(found: Sequence[Table], headers: Sequence[Header]) -> list[Table]:
+def find(tables: Sequence[Table], headers: Sequence[Header]) -> list[Table]:
     """The tables that have all the headers, in any order and among others.
 
-    A tuple in ``headers`` holds spellings of one header. Raises ScrapeError that lists the headers found.
+    A tuple in ``headers`` holds spellings of one header. Raises ScrapeError that lists the headers there are.
     """
-    matching = [table for table in found if all(table.column(header) is not None for header in headers)]
+    matching = [table for table in tables if all(table.column(header) is not None for header in headers)]
     if not matching:
-        raise _layout_changed(found, headers)
+        raise _layout_changed(tables, headers)
     return matching
 
 
@@ -106,10 +106,10 @@ def is_repeated_header(table: Table, row: Sequence[str]) -> bool:
     return any([_plain(text) for text in row] == [_plain(text) for text in header] for header in table.header)
 
 
-def _layout_changed(found: Sequence[Table], headers: Sequence[Header]) -> ScrapeError:
+def _layout_changed(tables: Sequence[Table], headers: Sequence[Header]) -> ScrapeError:
     """The error for headers that are not there."""
     wanted = ", ".join(header if isinstance(header, str) else " or ".join(header) for header in headers)
-    there = "; ".join(", ".join(filter(None, table.titles))[:300] for table in found) or "no table at all"
+    there = "; ".join(", ".join(filter(None, table.titles))[:300] for table in tables) or "no table at all"
     return ScrapeError(
         f"no table has the headers {wanted}. The page's layout has probably changed; it has: {there}. "
         "Adapt the parser to the new page; the last good list stays in use."

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
+from pathlib import Path
+from typing import Protocol
 
 
 class ScrapeError(RuntimeError):
@@ -42,6 +44,22 @@ class Page:
     def sha256(self) -> str:
         """Hex digits that identify the content."""
         return sha256(self.content).hexdigest()
+
+
+class Session(Protocol):
+    """Fetches pages, politely, as ``scrapers.http.PoliteSession`` does; tests stand in for the network."""
+
+    def get(self, url: str) -> Page:
+        """The page at an address. Raises ScrapeError, or TransientError if trying again may help."""
+        ...
+
+
+def read(path: Path) -> Page:
+    """A file that the user downloaded, as a page whose url is its path. Raises ScrapeError."""
+    try:
+        return Page(url=str(path), content=path.read_bytes())
+    except OSError as error:
+        raise ScrapeError(f"{path}: cannot be read ({error.strerror}); check the configured path") from error
 
 
 @dataclass(frozen=True)

@@ -1,174 +1,204 @@
-"""What the steps of all evaluations share: parts, models and runs, between Prefect and the warehouse."""
+"""What the loop does at the warehouse's border: build, register, answer one part, save. Prefect tasks.
+
+What crosses the border: rows of tables and of parts in, Parquet parts and metric rows out. No connection is
+held while a model works. Outside of a flow run every step is a plain call, so that the same loop runs without
+a Prefect server.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib.metadata import version
-from typing import NoReturn, Protocol
+from functools import cache
+from typing import Any, TypeVar
 
 import polars as pl
 from filelock import FileLock
 from prefect import get_run_logger, task
 from prefect.artifacts import create_table_artifact
 from prefect.cache_policies import NO_CACHE
-from pydantic import BaseModel
+from prefect.context import FlowRunContext
 from threadpoolctl import threadpool_limits
 
-from tasks.engines.specs import EngineSpec, load_spec
-from tasks.metric_rows import Metric
+from tasks import progress
+from tasks.engines import load
+from tasks.engines.embedders import embedder_name
+from tasks.engines.specs import Dtype, EngineSpec, load_spec
+from tasks.generation.budget import Meter
+from tasks.plan import Wanted, Work, units_wanted
+from tasks.requests import Ability, Engine, Role
 from warehouse import (
+    KINDS,
     CorruptPart,
     Warehouse,
-    adopt_parts,
-    finish_run,
+    missing_units,
+    read_answers,
+    register_orphans,
     register_parts,
     registration,
-    save_metrics,
-    save_run,
-    save_run_requests,
     verify_parts,
     write_part,
 )
-from warehouse import Run as RunRow
+
+T = TypeVar("T")
 
 Run = tuple[str, str]
 """(run_id, model)"""
 
-COHORT = """
-SELECT model, run_id FROM run WHERE config_hash = ? AND status = 'finished' AND NOT is_null
-QUALIFY row_number() OVER (PARTITION BY model ORDER BY finished_at DESC) = 1
-"""
+
+class _Call:
+    """A call that Prefect does not look into: it would walk through every argument of a task."""
+
+    def __init__(self, title: str, function: Callable[[], Any]) -> None:
+        self.title, self.function = title, function
 
 
-class Study(Protocol):
-    """What is asked, independent of the model."""
+def step(name: str, function: Callable[[], T], title: str | None = None) -> T:
+    """Call a function as a task of the flow run under way, or plainly where there is none.
 
-    @property
-    def params(self) -> BaseModel:
-        """The typed knobs; they have a ``profile``."""
-        ...
+    Args:
+        name: of the task. title: of this run of it.
+    """
+    if FlowRunContext.get() is None:
+        return function()
+    result: T = _task(name)(_Call(title or name, function))
+    return result
 
-    def config_hash(self) -> str:
-        """Identifies what may be compared across models."""
-        ...
+
+@cache
+def _task(name: str) -> Any:
+    @task(cache_policy=NO_CACHE, persist_result=False, name=name, task_run_name="{call.title}")
+    def run(call: _Call) -> Any:
+        return call.function()
+
+    return run
 
 
-@task(cache_policy=NO_CACHE, name="adopt parts of interrupted runs")
-def adopt(kinds: Sequence[str]) -> None:
+def logger() -> Any:
+    """Of the flow run under way, or Python's own."""
+    return logging.getLogger("culturescope") if FlowRunContext.get() is None else get_run_logger()
+
+
+def spec_of(name: str, dtype: Dtype | None = None) -> EngineSpec:
+    """The engine spec of a model by name, the user's own specs first; dtype: in place of the spec's."""
+    return load_spec(name, Warehouse.open().home / "engines", dtype)
+
+
+def engine_of(name: str, role: Role, dtype: Dtype | None = None) -> Engine:
+    """The engine of that name in a role.
+
+    Raises:
+        EngineError: there is none; said before anything is asked and paid for.
+    """
+    if role == "embedder":
+        return Engine(name, "embedder", name, embedder_name(name))
+    return Engine.of(spec_of(name, dtype))
+
+
+def take_over_orphans() -> None:
     """Register what a killed run stored but did not come to register."""
-    warehouse, log = Warehouse.open(), get_run_logger()
-    for kind in kinds:
-        found = adopt_parts(warehouse, kind)
-        if found.adopted:
-            log.info("took over %d parts of an interrupted run", len(found.adopted))
-        for part in found.quarantined:
-            log.warning("part %s cannot be read: moved to quarantine/, and scored again", part)
+    warehouse = Warehouse.open()
+    for kind in KINDS:
+        orphans = register_orphans(warehouse, kind)
+        if orphans.registered:
+            logger().info("took over %d parts of an interrupted run", len(orphans.registered))
+        for part in orphans.quarantined:
+            logger().warning("part %s cannot be read: moved to quarantine/, and answered again", part)
 
 
-def spec_of(name: str) -> EngineSpec:
-    """The engine spec of a model by name, the user's own specs first."""
-    return load_spec(name, Warehouse.open().home / "engines")
+def unanswered(wanted: Sequence[Wanted]) -> dict[str, pl.DataFrame]:
+    """Part kind -> request_hash and unit of what has no stored answer."""
+    with Warehouse.open().read() as connection:
+        frames = units_wanted(wanted)
+        return {kind: missing_units(connection, kind, frame) for kind, frame in frames.items()}
 
 
-def is_finished(run: Run) -> bool:
-    """Whether the run's metrics are stored already."""
-    finished = "SELECT 1 FROM run WHERE run_id = ? AND status = 'finished'"
-    return not Warehouse.open().query(finished, [run[0]]).is_empty()
+def stored(kind: str, request_hash: str, units: Sequence[str], columns: Sequence[str]) -> pl.DataFrame:
+    """The stored rows of some units.
+
+    Raises:
+        CorruptPart: they cannot be read.
+    """
+    return read_answers(Warehouse.open(), kind, request_hash, units, columns)
 
 
-def store_part(kind: str, part: str, frame: pl.DataFrame, replace: bool) -> None:
-    """Write a part, then register it: killed in between, the next run adopts it."""
+def answer(work: Work, run: Run, meter: Meter, label: str, total: int) -> None:
+    """Have one part's units answered, and store them.
+
+    Args:
+        run: who asks; a stored answer names whose it was.
+        meter: stops before a budget is used up.
+        label, total: of the progress.
+
+    Raises:
+        BudgetReached: the units may use more than is left.
+        EngineError: the engine cannot be loaded, or failed.
+    """
+    wanted, request = work.wanted, work.wanted.request
+    spec, most = wanted.engine.spec, request.at_most(work.units)
+    if spec and most:
+        meter.check(spec, most)
+    engine = load_engine(wanted.engine, request.ability)
+    frame = request.answer(engine, work.units, lambda n: progress.report(label, n, total))
+    if spec and most:
+        meter.add(spec, most, request.used(frame))
+    name = wanted.engine.name if spec else wanted.engine.hash  # an embedder's name is where it lies
+    ids = {"request_hash": wanted.request_hash, "run_id": run[0], "model": name}
+    store_part(request.kind, work.part, frame.with_columns(**{k: pl.lit(v) for k, v in ids.items()}))
+
+
+def store_part(kind: str, part: str, frame: pl.DataFrame, replace: bool = False) -> None:
+    """Write a part, then register it: killed in between, the next run takes it over."""
     warehouse = Warehouse.open()
     write_part(warehouse.home, kind, part, frame)
     with warehouse.write() as connection:
         register_parts(connection, [registration(kind, part, frame)], replace=replace)
 
 
-def set_corrupt_aside(error: CorruptPart) -> NoReturn:
-    """Unregister every unreadable part, so that the next run scores it again.
+def load_engine(engine: Engine, ability: Ability) -> Any:
+    """The loaded engine; the last ones used are kept (``engines.load``)."""
+    cache_folder = Warehouse.open().home / "models"
+    if engine.spec is None:
+        return load.embedder(engine.name, cache_folder)
+    loader = {
+        "score": load.scorer,
+        "candidates": load.candidate_scorer,
+        "generate": load.generator,
+    }[ability]
+    return loader(engine.spec, cache_folder)
 
-    Raises:
-        CorruptPart: always; says what to do.
-    """
+
+def set_corrupt_aside(error: CorruptPart) -> CorruptPart:
+    """Unregister every unreadable part, so that the next run has it answered again; says what to do."""
     lost = verify_parts(Warehouse.open())
     parts = ", ".join(f"{kind}/{part}" for kind, part, *_ in lost.rows())
-    raise CorruptPart(
-        f"{error}\nSet aside: {parts}. Run the same command again: only these are scored anew."
-    ) from error
-
-
-def save(
-    evaluation: str,
-    study: Study,
-    run: Run,
-    spec: EngineSpec | None,
-    requests: pl.DataFrame | None = None,
-    rule: str = "none",
-    item_lists: Mapping[str, str] | None = None,
-) -> None:
-    """Write down what a run is going to measure, before it does.
-
-    Args:
-        spec: the engine; None for a null model.
-        requests: request_hash, domain and question of what it will ask.
-        rule: how prompt and answer meet (boundary rule).
-        item_lists: name -> hash of what is asked about.
-    """
-    row = RunRow(
-        run_id=run[0],
-        evaluation=evaluation,
-        model=run[1],
-        is_null=spec is None,
-        profile=str(study.params.model_dump()["profile"]),
-        config_hash=study.config_hash(),
-        engine_hash=spec.hash() if spec else "null",
-        params=study.params.model_dump(exclude={"models", "refresh"}),
-        engine=spec.model_dump(exclude={"base_url", "api_key_env"}) if spec else {},
-        item_lists=item_lists or {},
-        boundary_rule=rule,
-        code_version=version("culturescope"),
+    return CorruptPart(
+        f"{error}\nSet aside: {parts or 'nothing more'}. Run the same command again: only these are answered "
+        "anew."
     )
-    with Warehouse.open().write() as connection:
-        save_run(connection, row)
-        if requests is not None:
-            save_run_requests(connection, run[0], requests)
-
-
-def save_numbers(tables: Mapping[str, Sequence[Metric]], runs: Mapping[str, str]) -> None:
-    """Store all rows and finish their runs in one transaction, so that no reader sees two cohorts mixed.
-
-    Args:
-        tables: model -> its rows.
-        runs: model -> run_id, of those models at least.
-    """
-    with Warehouse.open().write() as connection:
-        for model, metrics in tables.items():
-            frame = pl.DataFrame([m._asdict() for m in metrics], infer_schema_length=None)
-            save_metrics(connection, runs[model], frame.with_columns(model=pl.lit(model)))
-            finish_run(connection, runs[model])
 
 
 @contextmanager
-def cohort(config_hash: str, scored: Sequence[Run]) -> Iterator[dict[str, str]]:
-    """model -> run_id of all models with answers under a configuration: just scored, or finished before.
-
-    Holds a lock, because numbers that compare models must not be made by two flows that leave each other
-    out, and keeps numpy to one thread.
-    """
-    warehouse = Warehouse.open()
-    with FileLock(warehouse.home / "locks" / f"metrics-{config_hash}.lock"), threadpool_limits(1):
-        finished = dict(warehouse.query(COHORT, [config_hash]).rows())
-        yield dict(sorted((finished | {model: run for run, model in scored}).items()))
+def locked_cohort(config_hash: str) -> Iterator[None]:
+    """Hold a lock, because numbers that compare models must not be made by two flows that leave each other
+    out, and keep numpy to one thread."""
+    lock = Warehouse.open().home / "locks" / f"metrics-{config_hash}.lock"
+    with FileLock(lock), threadpool_limits(1):
+        yield
 
 
-def show_leaderboard(evaluation: str, config_hash: str, table: pl.DataFrame) -> None:
-    """Attach the leaderboard to the flow run, for the Prefect UI."""
+def show_leaderboard(evaluation: str, config_hash: str) -> None:
+    """Attach the leaderboard to the flow run, for the Prefect UI; nothing outside of one."""
+    if FlowRunContext.get() is None:
+        return
+    board = f"leaderboard_{evaluation}"
+    table = Warehouse.open().query(
+        f"SELECT * FROM {board} WHERE config_hash = ? ORDER BY place", [config_hash]
+    )
+    rows = table.drop("config_hash", "run_id", "profile", "finished_at", strict=False).to_dicts()
     create_table_artifact(
         key=f"leaderboard-{evaluation}",
-        table=[
-            {k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()}
-            for row in table.to_dicts()
-        ],
-        description=f"leaderboard_{evaluation}, configuration {config_hash}",
+        table=[{k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()} for row in rows],
+        description=f"{board}, configuration {config_hash}",
     )

@@ -7,10 +7,10 @@
 Nothing outside this package imports duckdb.
 """
 
-from warehouse.checks import run_checks
 from warehouse.connection import Warehouse
-from warehouse.dishes import SHIPPED_DISHES, Ingest, replace_dish_set, save_ingest
 from warehouse.home import WarehouseError, home
+from warehouse.ingest import SHIPPED_DISHES, Ingest, replace_dish_set, replace_item_list, save_ingest
+from warehouse.item_lists import list_hash
 from warehouse.part_kinds import KINDS, PartKind
 from warehouse.parts import (
     CorruptPart,
@@ -21,12 +21,12 @@ from warehouse.parts import (
     registration,
     write_part,
 )
-from warehouse.recovery import Adoption, adopt_parts, verify_parts
-from warehouse.reference import list_hash, replace_item_list
+from warehouse.recovery import Orphans, register_orphans, run_checks, verify_parts
 from warehouse.reference_csv import Item
 from warehouse.runs import (
     Run,
     finish_run,
+    freeze_cohort,
     missing_units,
     read_answers,
     save_metrics,
@@ -37,23 +37,24 @@ from warehouse.runs import (
 __all__ = [
     "KINDS",
     "SHIPPED_DISHES",
-    "Adoption",
     "CorruptPart",
     "Ingest",
     "Item",
+    "Orphans",
     "PartKind",
     "Registration",
     "Run",
     "Warehouse",
     "WarehouseError",
-    "adopt_parts",
     "finish_run",
+    "freeze_cohort",
     "home",
     "list_hash",
     "missing_units",
     "part_path",
     "read_answers",
     "read_part",
+    "register_orphans",
     "register_parts",
     "registration",
     "replace_dish_set",

@@ -5,15 +5,12 @@ writer changes a private copy and renames it over the published one; a reader ke
 opened.
 """
 
-import fcntl
 import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import BinaryIO
 from uuid import uuid4
 
 import duckdb
@@ -22,8 +19,11 @@ from filelock import FileLock, Timeout
 
 from warehouse.home import WarehouseError
 from warehouse.home import home as default_home
-from warehouse.migrate import bring_up_to_date, is_up_to_date
-from warehouse.part_kinds import create_empty_parts
+from warehouse.kind_views import create_empty_parts, empty_parts
+from warehouse.migrate import bring_up_to_date, is_up_to_date, source_signs
+from warehouse.part_kinds import KINDS
+from warehouse.published import HeldOutside, lock_shared, reader
+from warehouse.state import FileSign, sign_of
 from warehouse.storage import disk_full_error, is_disk_full, publish
 
 __all__ = ["Warehouse"]
@@ -33,7 +33,13 @@ _OUTSIDE_WRITER_PATIENCE_S = 30.0
 _WRITE_LOCK_PATIENCE_S = 600.0
 _FIRST_RETRY_S, _LONGEST_RETRY_S = 0.02, 1.0
 
+# Small blocks: most tables have few rows, and every write copies the file. Older files keep larger ones.
+_WRITER_CONFIG: Mapping[str, int] = {"threads": 1, "default_block_size": 16384}
+
 _writing = threading.local()  # .paths: the files that this thread is writing
+
+_current: dict[Path, tuple[FileSign | None, object]] = {}
+"""Home -> sign of the published file, and signs of what it was seen to be current with."""
 
 
 class Warehouse:
@@ -49,7 +55,8 @@ class Warehouse:
         """The warehouse in `home` (default: `warehouse.home()`), its schema, data and views made current.
 
         Writes only if something differs from what the file has: the migrations, a reference CSV file, a view
-        or the folder that it is in. Raises WarehouseError if it cannot be made current.
+        or the folder that it is in. Looks into the file only if a file has changed since this process last
+        did, so that it may be called again and again. Raises WarehouseError if it cannot be made current.
         """
         folder = default_home() if home is None else home.expanduser().resolve()
         if "?" in str(folder):
@@ -57,26 +64,29 @@ class Warehouse:
                 f"{folder} has a question mark, which DuckDB takes for the start of options. Set "
                 f"CULTURESCOPE_HOME to a folder without one."
             )
-        folder.mkdir(parents=True, exist_ok=True)
-        create_empty_parts(folder)
         warehouse = cls(folder)
-        if not warehouse._is_up_to_date():
-            with warehouse.write() as connection:
-                bring_up_to_date(connection, folder)
+        if _current.get(folder) != warehouse._signs():
+            folder.mkdir(parents=True, exist_ok=True)
+            create_empty_parts(folder, KINDS.values())
+            signs = warehouse._signs()  # before looking: what changes meanwhile is looked at the next time
+            if warehouse._is_up_to_date():
+                _current[folder] = signs
+            else:
+                with warehouse.write() as connection:
+                    bring_up_to_date(connection, folder)
         return warehouse
 
     @contextmanager
     def read(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A read-only connection to the newest published version, which it keeps until it is closed.
+        """A read-only connection to the newest published version, which it keeps until the block ends.
 
         Waits up to 30 s for an outside program that has the file open for writing, then raises
         WarehouseError.
         """
-        connection = self._connect_for_reading()
-        try:
-            yield connection
-        finally:
-            connection.close()
+        if not self.path.exists():
+            raise WarehouseError(f"there is no warehouse at {self.path}: create it with Warehouse.open().")
+        with ExitStack() as stack:
+            yield self._enter_reader(stack)
 
     @contextmanager
     def write(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -91,8 +101,10 @@ class Warehouse:
             temporary = self.home / f"{_FILE}.writing-{uuid4().hex}"
             try:
                 self._copy_published(temporary)
+                seen = _current.get(self.home)
+                was_current = seen is not None and seen[0] == sign_of(self.path)
                 # One thread: writes are small, and starting DuckDB's pool costs more than it saves.
-                connection = duckdb.connect(str(temporary), config={"threads": 1})
+                connection = duckdb.connect(str(temporary), config={**_WRITER_CONFIG})
                 try:
                     connection.begin()
                     yield connection
@@ -101,6 +113,8 @@ class Warehouse:
                 finally:
                     connection.close()
                 publish(temporary, self.path)
+                if seen is not None and was_current:
+                    _current[self.home] = sign_of(self.path), seen[1]
             except BaseException as error:
                 self._remove_leftovers()
                 if is_disk_full(error):
@@ -130,26 +144,21 @@ class Warehouse:
         with self.read() as connection:
             return is_up_to_date(connection, self.home)
 
-    def _connect_for_reading(self) -> duckdb.DuckDBPyConnection:
-        if not self.path.exists():
-            raise WarehouseError(f"there is no warehouse at {self.path}: create it with Warehouse.open().")
+    def _signs(self) -> tuple[FileSign | None, object]:
+        """Change whenever the published file does, or something that it should be current with."""
+        return sign_of(self.path), (source_signs(), *map(sign_of, empty_parts(self.home, KINDS.values())))
+
+    def _enter_reader(self, stack: ExitStack) -> duckdb.DuckDBPyConnection:
         for _ in self._while_held_outside():
-            # Attached to a private in-memory database, because connect(path) returns a cached instance, and
-            # so an old version, while anybody in this process still reads one. Spills go to the system's
-            # temporary folder: the default for in-memory databases is the working directory.
-            spill = Path(tempfile.gettempdir()) / f"culturescope-{uuid4().hex}"
-            connection = duckdb.connect(":memory:", config={"temp_directory": str(spill)})
             try:
-                connection.execute(_ATTACH.replace("{path}", str(self.path).replace("'", "''")))
-                connection.execute("USE culturescope")
-                return connection
+                return stack.enter_context(reader(self.path))
+            except HeldOutside:
+                continue
             except duckdb.Error as error:
-                connection.close()
-                if "Could not set lock" not in str(error):
-                    raise WarehouseError(
-                        f"{self.path} cannot be opened: {error}. If it is damaged, move it away: "
-                        f"Warehouse.open() makes a new one and adopt_parts() registers the parts again."
-                    ) from error
+                raise WarehouseError(
+                    f"{self.path} cannot be opened: {error}. If it is damaged, move it away: "
+                    f"Warehouse.open() makes a new one and register_orphans() registers the parts again."
+                ) from error
         raise self._held_outside()
 
     @contextmanager
@@ -189,7 +198,7 @@ class Warehouse:
             return
         for _ in self._while_held_outside():
             with self.path.open("rb") as source:
-                if not _lock_shared(source):
+                if not lock_shared(source):
                     continue
                 log = self.path.with_name(f"{_FILE}.wal")
                 if log.exists():
@@ -221,15 +230,3 @@ class Warehouse:
 
     def _size(self) -> int:
         return self.path.stat().st_size if self.path.exists() else 0
-
-
-_ATTACH = "ATTACH '{path}' AS culturescope (READ_ONLY)"  # ATTACH takes no parameters
-
-
-def _lock_shared(file: BinaryIO) -> bool:
-    """Take the POSIX lock of a reader, which DuckDB's own write lock excludes. False if a writer has it."""
-    try:
-        fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):
-        return False
-    return True

@@ -1,4 +1,4 @@
-"""Where a warehouse lives, and the error that everything in this package raises."""
+"""Where a warehouse lives, and the error that everything in this package raises: what all modules need."""
 
 import os
 from pathlib import Path

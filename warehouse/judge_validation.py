@@ -1,14 +1,11 @@
 """What people say of judges: the table `judge_validation`."""
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import polars as pl
 
+from warehouse.connection import Warehouse
 from warehouse.home import WarehouseError
-
-if TYPE_CHECKING:
-    from warehouse.connection import Warehouse
 
 __all__ = ["save_validation"]
 
@@ -34,7 +31,7 @@ WHERE (judge, judge_hash, rubric, dimension) IN (SELECT (judge, judge_hash, rubr
 _PUT = "INSERT INTO judge_validation BY NAME SELECT *, $created_at AS created_at FROM incoming"
 
 
-def save_validation(warehouse: "Warehouse", rows: pl.DataFrame) -> None:
+def save_validation(warehouse: Warehouse, rows: pl.DataFrame) -> None:
     """Make `rows` all that is known of their judges on their dimensions, in one transaction.
 
     rows: the columns of judge_validation without created_at, which is now. Earlier rows of the same judge,

@@ -1,6 +1,7 @@
 """Make a database current: migrations once and in order, changed reference files, the views.
 
-A view that is no longer wanted is dropped by a migration.
+The views of the part kinds come first, then those of views/. A view that is no longer wanted is dropped by a
+migration.
 """
 
 import hashlib
@@ -10,10 +11,12 @@ from pathlib import Path
 import duckdb
 
 from warehouse.home import WarehouseError
-from warehouse.reference import load_reference, reference_state
-from warehouse.state import content_hash, read_state, write_state
+from warehouse.kind_views import kind_view, unit_rows_view
+from warehouse.part_kinds import KINDS
+from warehouse.reference import load_reference, reference_folder, reference_state
+from warehouse.state import FileSign, folder_signs, read_state, write_state
 
-__all__ = ["apply_migrations", "bring_up_to_date", "is_up_to_date"]
+__all__ = ["apply_migrations", "bring_up_to_date", "is_up_to_date", "source_signs"]
 
 _FOLDER = Path(__file__).resolve().parent
 _SCHEMA, _VIEWS = _FOLDER / "schema", _FOLDER / "views"
@@ -26,6 +29,11 @@ def is_up_to_date(connection: duckdb.DuckDBPyConnection, home: Path) -> bool:
     stored = read_state(connection)
     wanted = _views_state(home) | reference_state()
     return all(stored.get(name) == value for name, value in wanted.items())
+
+
+def source_signs() -> frozenset[tuple[str, FileSign]]:
+    """Changes whenever a file changes that a database is made current with."""
+    return folder_signs([_SCHEMA, _VIEWS, reference_folder()])
 
 
 def bring_up_to_date(connection: duckdb.DuckDBPyConnection, home: Path) -> None:
@@ -89,22 +97,29 @@ def _create_views(connection: duckdb.DuckDBPyConnection, home: Path) -> None:
     if all(stored.get(name) == value for name, value in wanted.items()):
         return
     parts = _glob_literal(home / "parts")
-    for file in _view_files():
+    for source, sql in _views():
         try:
-            connection.execute(file.read_text(encoding="utf-8").replace("{parts}", parts))
+            connection.execute(sql.replace("{parts}", parts))
         except duckdb.Error as error:
-            raise WarehouseError(f"view {file} cannot be created: {error}. Correct the file.") from error
+            raise WarehouseError(f"view {source} cannot be created: {error}. Correct the file.") from error
     write_state(connection, wanted)
 
 
 def _views_state(home: Path) -> dict[str, str]:
-    return {"home": str(home), "views": content_hash(_view_files())}
+    everything = "\0".join(sql for _, sql in _views())
+    return {"home": str(home), "views": hashlib.sha256(everything.encode()).hexdigest()}
 
 
-def _view_files() -> list[Path]:
-    """In order of their names, which begin with a number: a view may use those before it. A folder per
-    evaluation, and one of what they share."""
-    return sorted(_VIEWS.glob("*/*.sql"), key=lambda file: (file.name, file.parent.name))
+def _views() -> list[tuple[str, str]]:
+    """(where it is written, SQL), in order: a view may use those before it.
+
+    The names of the files begin with a number. They are in one folder per evaluation, and one of what
+    evaluations share.
+    """
+    kinds = [(f"kinds/{name}.toml", kind_view(kind)) for name, kind in KINDS.items()]
+    files = sorted(_VIEWS.glob("*/*.sql"), key=lambda file: (file.name, file.parent.name))
+    written = [(str(file), file.read_text(encoding="utf-8")) for file in files]
+    return [*kinds, ("kinds/*.toml", unit_rows_view(KINDS.values())), *written]
 
 
 def _glob_literal(path: Path) -> str:

@@ -1,225 +1,120 @@
-"""The kinds of Parquet parts: the one place that says what columns a part has and what it answers."""
+"""The kinds of Parquet parts, as the files kinds/<kind>.toml declare them. A new kind is a new file.
 
+    comment = "…"                  # of the view <kind> that shows the rows (warehouse/kind_views.py)
+    unit = "item"                  # the column whose values a part answers
+    key = ["item", "judged"]       # no two rows of a part share it
+    [provenance]                   # run_id, model or request_hash in words of the kind's own; may be left out
+    [columns]                      # name = { type, comment }, in file order, and where it applies:
+    reason = { type = "VARCHAR", comment = "…", nullable = true }
+    graded = { type = "DOUBLE", comment = "…", added = true }           # came later, and so is nullable
+    group_name = { type = "VARCHAR", comment = "…", formerly = "origin" }
+    [computed]                     # name = { sql, comment }: columns that only the view has; may be left out
+
+A part written before has no column that was added, and one that was renamed under its old name: it is read as
+if it had NULL there, and the new name. The columns part, request_hash, run_id and model are in every part.
+"""
+
+import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import polars as pl
 
 from warehouse.home import WarehouseError
-from warehouse.storage import publish, temporary_beside
 
-__all__ = ["EMPTY_PART", "KINDS", "PartKind", "create_empty_parts", "part_folder", "part_kind"]
+__all__ = ["EMPTY_PART", "KINDS", "Column", "PartKind", "part_folder", "part_kind", "read_kinds"]
 
 # Begins with an underscore, which no part name may, so that it is never taken for one.
 EMPTY_PART = "_empty"
 
+_FOLDER = Path(__file__).resolve().parent / "kinds"
+_TYPES: Mapping[str, pl.DataType] = {
+    "VARCHAR": pl.String(),
+    "BOOLEAN": pl.Boolean(),
+    "SMALLINT": pl.Int16(),
+    "INTEGER": pl.Int32(),
+    "BIGINT": pl.Int64(),
+    "FLOAT": pl.Float32(),
+    "DOUBLE": pl.Float64(),
+}
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_SECTIONS = {"comment", "unit", "key", "provenance", "columns", "computed"}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a kind's parts; without `nullable` it is never empty. formerly: its old name."""
+
+    type: pl.DataType
+    comment: str
+    nullable: bool = False
+    added: bool = False
+    formerly: str | None = None
+
 
 @dataclass(frozen=True)
 class PartKind:
-    """What the parts of one kind hold.
+    """What the parts of one kind hold; the docstring of the module says what the fields mean.
 
-    columns: name -> type, in file order, none of them empty but those of `nullable`. `part`, `request_hash`
-    and `run_id` are constant within a file: written as columns rather than as file metadata because SQL can
-    join on them, any Parquet writer keeps them, and run-length encoding makes them nearly free. They are what
-    lets a part that a killed run left behind be registered. unit: the column whose values a part answers.
-    key: no two rows of a part share it. added: those of `nullable` that came later; a part written before has
-    no such column, and is read as if it were empty there.
+    declared: all columns in file order. `part`, `request_hash` and `run_id` are constant within a file:
+    written as columns rather than as file metadata because SQL can join on them, any Parquet writer keeps
+    them, and run-length encoding makes them nearly free. They are what lets a part that a killed run left
+    behind be registered. computed: name -> (SQL, comment).
     """
 
-    columns: Mapping[str, pl.DataType]
+    name: str
+    comment: str
     unit: str
     key: tuple[str, ...]
-    nullable: frozenset[str] = frozenset()
-    added: frozenset[str] = frozenset()
+    declared: Mapping[str, Column]
+    computed: Mapping[str, tuple[str, str]]
+
+    @property
+    def columns(self) -> dict[str, pl.DataType]:
+        """Name -> type, in file order."""
+        return {name: column.type for name, column in self.declared.items()}
 
     @property
     def schema(self) -> pl.Schema:
         """The columns as a Polars schema."""
         return pl.Schema(self.columns)
 
+    @property
+    def added(self) -> frozenset[str]:
+        """The columns that parts written before lack."""
+        return frozenset(name for name, column in self.declared.items() if column.added)
 
-_PROVENANCE: Mapping[str, pl.DataType] = {
-    "part": pl.String(),
-    "request_hash": pl.String(),
-    "run_id": pl.String(),
-    "model": pl.String(),
-}
+    @property
+    def nullable(self) -> frozenset[str]:
+        """The columns that may be empty."""
+        return self.added | {name for name, column in self.declared.items() if column.nullable}
 
-KINDS: Mapping[str, PartKind] = MappingProxyType(
-    {
-        "item_logprob": PartKind(
-            columns={
-                **_PROVENANCE,
-                "domain": pl.String(),
-                "question": pl.String(),
-                "country": pl.String(),
-                "item": pl.String(),
-                "logprob": pl.Float32(),
-                "n_tokens": pl.Int16(),
-            },
-            unit="country",
-            key=("country", "item"),
-        ),
-        "country_similarity": PartKind(
-            columns={
-                **_PROVENANCE,
-                "domain": pl.String(),
-                "country_a": pl.String(),
-                "country_b": pl.String(),
-                "similarity": pl.Float64(),
-            },
-            unit="domain",
-            key=("domain", "country_a", "country_b"),
-        ),
-        "candidate_score": PartKind(
-            columns={
-                **_PROVENANCE,
-                "template": pl.String(),
-                "prompt": pl.String(),
-                "candidate": pl.String(),
-                "logprob": pl.Float32(),
-                "probability": pl.Float32(),
-                "n_tokens": pl.Int16(),
-            },
-            unit="prompt",
-            key=("prompt", "candidate"),
-        ),
-        "prediction": PartKind(
-            columns={
-                **_PROVENANCE,
-                "condition": pl.String(),
-                "template": pl.String(),
-                "dish": pl.String(),
-                "dish_name": pl.String(),
-                "origin": pl.String(),
-                "rank": pl.Int16(),
-                "candidate": pl.String(),
-                "outcome": pl.String(),
-            },
-            unit="condition",
-            key=("condition", "template", "dish", "rank"),
-        ),
-        "response": PartKind(
-            columns={
-                **_PROVENANCE,
-                "item": pl.String(),
-                "conversation": pl.String(),
-                "text": pl.String(),
-                "finish_reason": pl.String(),
-                "prompt_tokens": pl.Int32(),
-                "completion_tokens": pl.Int32(),
-                "seed": pl.Int64(),
-                "option_logprobs": pl.String(),
-            },
-            unit="item",
-            key=("item",),
-            nullable=frozenset({"option_logprobs"}),
-            added=frozenset({"option_logprobs"}),
-        ),
-        "embedding": PartKind(
-            columns={
-                **_PROVENANCE,
-                "text_hash": pl.String(),
-                "vector": pl.List(pl.Float32()),
-                "n_tokens": pl.Int32(),
-                "truncated": pl.Boolean(),
-            },
-            unit="text_hash",
-            key=("text_hash",),
-        ),
-        "worldwise_answer": PartKind(
-            columns={
-                **_PROVENANCE,
-                "condition": pl.String(),
-                "culture": pl.String(),
-                "scenario": pl.String(),
-                "repetition": pl.Int16(),
-                "framework": pl.String(),
-                "dimension": pl.String(),
-                "category": pl.String(),
-                "item": pl.String(),
-                "decision": pl.String(),
-                "value_1": pl.String(),
-                "value_2": pl.String(),
-                "value_3": pl.String(),
-                "explanation": pl.String(),
-                "score": pl.Float64(),
-                "target": pl.Float64(),
-                "alignment": pl.Float64(),
-                "words": pl.Int32(),
-                "truncated": pl.Boolean(),
-                "unscored_reason": pl.String(),
-            },
-            unit="condition",
-            key=("culture", "scenario", "repetition"),
-            nullable=frozenset(
-                {
-                    *("decision", "value_1", "value_2", "value_3", "explanation"),
-                    *("score", "target", "alignment", "words", "truncated", "unscored_reason"),
-                }
-            ),
-        ),
-        "verdict": PartKind(
-            columns={
-                **_PROVENANCE,
-                "judge": pl.String(),
-                "rubric": pl.String(),
-                "item": pl.String(),
-                "item_name": pl.String(),
-                "origin": pl.String(),
-                "judged": pl.String(),
-                "verdict": pl.String(),
-                "reason": pl.String(),
-                "value": pl.Float64(),
-                "unscored_reason": pl.String(),
-                "graded": pl.Float64(),
-                "disagreement": pl.Float64(),
-                "judge_hash": pl.String(),
-            },
-            unit="item",
-            key=("item", "judged"),
-            nullable=frozenset(
-                {"verdict", "reason", "value", "unscored_reason", "graded", "disagreement", "judge_hash"}
-            ),
-            added=frozenset({"graded", "disagreement", "judge_hash"}),
-        ),
-        "cure_answer": PartKind(
-            columns={
-                **_PROVENANCE,
-                "condition": pl.String(),
-                "benchmark": pl.String(),
-                "mode": pl.String(),
-                "item": pl.String(),
-                "country": pl.String(),
-                "label": pl.String(),
-                "gold_label": pl.String(),
-                "correct": pl.Boolean(),
-                "explanation": pl.String(),
-                "score": pl.Float64(),
-                "verdict": pl.String(),
-                "disagreement": pl.Float64(),
-                "unscored_reason": pl.String(),
-            },
-            unit="condition",
-            key=("benchmark", "mode", "item"),
-            nullable=frozenset(
-                {
-                    *("country", "label", "correct", "explanation"),
-                    *("score", "verdict", "disagreement", "unscored_reason"),
-                }
-            ),
-        ),
-    }
-)
+    @property
+    def renamed(self) -> dict[str, str]:
+        """Old name -> present name."""
+        return {column.formerly: name for name, column in self.declared.items() if column.formerly}
+
+    def under_present_names(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """`frame` with each column that has an old name, and not the present one as well, renamed."""
+        return frame.rename(
+            {old: new for old, new in self.renamed.items() if old in frame.columns and new not in frame}
+        )
+
+
+def read_kinds(folder: Path) -> Mapping[str, PartKind]:
+    """Kind -> its declaration, of every file in `folder`. Raises WarehouseError naming the wrong file."""
+    return MappingProxyType({file.stem: _read_kind(file) for file in sorted(folder.glob("*.toml"))})
 
 
 def part_kind(kind: str) -> PartKind:
     """The declaration of `kind`. Raises WarehouseError for one that is not declared."""
     if kind not in KINDS:
         raise WarehouseError(
-            f"no part kind {kind!r}: expected one of {sorted(KINDS)} (warehouse/part_kinds.py)"
+            f"no part kind {kind!r}: expected one of {sorted(KINDS)}. A new one is a file in {_FOLDER}."
         )
     return KINDS[kind]
 
@@ -230,13 +125,68 @@ def part_folder(home: Path, kind: str) -> Path:
     return home / "parts" / kind
 
 
-def create_empty_parts(home: Path) -> None:
-    """Give each kind a part without rows, so that the views' globs match a file that has every column."""
-    for kind, declared in KINDS.items():
-        target = part_folder(home, kind) / f"{EMPTY_PART}.parquet"
-        if target.exists() and pl.read_parquet(target, glob=False).schema == declared.schema:
-            continue
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = temporary_beside(target)
-        pl.DataFrame(schema=declared.schema).write_parquet(temporary)
-        publish(temporary, target)
+def _read_kind(file: Path) -> PartKind:
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+        unknown = sorted(set(content) - _SECTIONS)
+        if unknown:
+            raise ValueError(f"{unknown} is none of {sorted(_SECTIONS)}")
+        columns = {name: _column(name, cells) for name, cells in content["columns"].items()}
+        kind = PartKind(
+            name=file.stem,
+            comment=content["comment"],
+            unit=content["unit"],
+            key=tuple(content["key"]),
+            declared=_provenance(file.stem, content.get("provenance", {})) | columns,
+            computed={n: (c["sql"], c["comment"]) for n, c in content.get("computed", {}).items()},
+        )
+        _check(kind, set(columns))
+    except KeyError as error:
+        raise WarehouseError(f"{file} does not declare a part kind: it lacks {error}.") from error
+    except (ValueError, TypeError) as error:  # TOML and UTF-8 errors are ValueErrors too
+        raise WarehouseError(f"{file} does not declare a part kind: {error}.") from error
+    return kind
+
+
+def _provenance(kind: str, comments: Mapping[str, str]) -> dict[str, Column]:
+    usual = {
+        "part": f"Part that holds the row: parts/{kind}/<part>.parquet.",
+        "request_hash": "What was asked: run_request.request_hash.",
+        "run_id": "Run: run.run_id.",
+        "model": "Model.",
+    }
+    unknown = sorted(set(comments) - set(usual))
+    if unknown:
+        raise ValueError(
+            f"[provenance] has {unknown}, and none but {sorted(usual)} is a column of every part"
+        )
+    return {name: Column(pl.String(), comment) for name, comment in (usual | dict(comments)).items()}
+
+
+def _column(name: str, cells: Mapping[str, Any]) -> Column:
+    written = cells["type"]
+    inner = written.removesuffix("[]")
+    if inner not in _TYPES:
+        raise ValueError(
+            f"column {name}: no type {written!r}; expected one of {list(_TYPES)}, or a list: FLOAT[]"
+        )
+    type_ = _TYPES[inner] if inner == written else pl.List(_TYPES[inner])
+    return Column(**{**cells, "type": type_})
+
+
+def _check(kind: PartKind, own: set[str]) -> None:
+    """Raise ValueError for names that the view or a part could not have."""
+    for name in (kind.name, *own, *kind.computed):
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is no name: use small letters, digits and underscores")
+    for name in (kind.unit, *kind.key):
+        if name not in own:
+            raise ValueError(f"{name!r} is not among its columns {sorted(own)}")
+    if kind.declared[kind.unit].type != pl.String:
+        raise ValueError(f"its unit {kind.unit} is not a VARCHAR")
+    taken = sorted({*kind.computed, *kind.renamed} & set(kind.declared))
+    if taken:
+        raise ValueError(f"{taken} is a column already")
+
+
+KINDS: Mapping[str, PartKind] = read_kinds(_FOLDER)

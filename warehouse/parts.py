@@ -1,7 +1,7 @@
 """Parquet parts: written whole, registered as answers, and set aside when they cannot be read."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,9 +26,18 @@ __all__ = [
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
+_UNITS = pl.Schema(
+    {
+        "kind": pl.String(),
+        "request_hash": pl.String(),
+        "unit": pl.String(),
+        "part": pl.String(),
+        "run_id": pl.String(),
+        "n_rows": pl.Int64(),
+    }
+)
 _REGISTER = """
-INSERT INTO part_unit (kind, request_hash, unit, part, run_id, n_rows, written_at)
-SELECT $kind, $request_hash, unnest($units::VARCHAR[]), $part, $run_id, unnest($n_rows::BIGINT[]), $written_at
+INSERT INTO part_unit BY NAME SELECT *, $written_at AS written_at FROM incoming
 ON CONFLICT (kind, request_hash, unit) DO UPDATE
 SET part = excluded.part, run_id = excluded.run_id, n_rows = excluded.n_rows, written_at = excluded.written_at
 WHERE part_unit.part = excluded.part OR $replace
@@ -53,17 +62,19 @@ class Registration:
 def write_part(home: Path, kind: str, name: str, frame: pl.DataFrame) -> Path:
     """Write `frame` as the part `name` of `kind`, whole or not at all, and return its path.
 
-    frame: the kind's columns (warehouse/part_kinds.py) without `part`, in any order, at least one row; cast
-    to the declared types. name: letters, digits, dots, hyphens and underscores; a hash of what was asked and
-    of the units, since a part of the same name is replaced. Register it afterwards: until then no view shows
-    it. Raises WarehouseError for a frame that is not of the kind, or a full disk.
+    frame: the kind's columns (warehouse/kinds) without `part`, in any order, at least one row. It is brought
+    to the declared order and types, and NULL where a nullable column is not there. name: letters, digits,
+    dots, hyphens and underscores; a hash of what was asked and of the units, since a part of the same name is
+    replaced. Register it afterwards: until then no view shows it. Raises WarehouseError for a frame that is
+    not of the kind, or a full disk.
     """
     if not _NAME.fullmatch(name):
         raise WarehouseError(
             f"{name!r} is no name for a part: use letters, digits, dots, hyphens and underscores."
         )
     declared = part_kind(kind)
-    complete = _conform(frame.with_columns(pl.lit(name).alias("part")), declared, f"part {kind}/{name}")
+    frame = frame.with_columns(pl.lit(name).alias("part"))
+    complete = _conform(frame, declared, declared.nullable, f"part {kind}/{name}")
     target = part_path(home, kind, name)
     with written_whole(target, int(complete.estimated_size())) as temporary:
         # Polars writes dictionary encoding wherever values repeat.
@@ -81,9 +92,7 @@ def read_part(home: Path, kind: str, name: str) -> pl.DataFrame:
     try:
         frame = pl.read_parquet(path, glob=False, hive_partitioning=False)
         declared = part_kind(kind)
-        later = declared.added.difference(frame.columns)
-        frame = frame.with_columns(pl.lit(None, declared.columns[column]).alias(column) for column in later)
-        complete = _conform(frame, declared, f"part {kind}/{name}")
+        complete = _conform(frame, declared, declared.added, f"part {kind}/{name}")
         if complete["part"][0] != name:
             raise WarehouseError(f"part {kind}/{name}: its column part says {complete['part'][0]!r}")
         return complete
@@ -102,7 +111,8 @@ def read_part(home: Path, kind: str, name: str) -> pl.DataFrame:
 
 def registration(kind: str, name: str, frame: pl.DataFrame) -> Registration:
     """What the part `name` with these rows (as written or as read) answers."""
-    counts = frame.group_by(part_kind(kind).unit, maintain_order=True).len()
+    declared = part_kind(kind)
+    counts = declared.under_present_names(frame).group_by(declared.unit, maintain_order=True).len()
     return Registration(
         kind,
         name,
@@ -118,21 +128,21 @@ def register_parts(
     """Register parts as the answers to their units, inside the caller's transaction (`Warehouse.write`).
 
     A unit that another part already answers keeps it, unless `replace` (a refresh); one that the same part
-    answers is brought up to date.
+    answers is brought up to date. Among `registrations`, the first that answers a unit has it, or with
+    `replace` the last. All are one statement: one each would take a hundred times as long.
     """
+    rows = [
+        (each.kind, each.request_hash, unit, each.part, each.run_id, n_rows)
+        for each in registrations
+        for unit, n_rows in each.units
+    ]
+    units = pl.DataFrame(rows, schema=_UNITS, orient="row").unique(
+        ["kind", "request_hash", "unit"], keep="last" if replace else "first", maintain_order=True
+    )
     written_at = datetime.now(UTC).replace(tzinfo=None)
-    for each in registrations:
-        values = {
-            "kind": each.kind,
-            "request_hash": each.request_hash,
-            "part": each.part,
-            "run_id": each.run_id,
-            "units": [unit for unit, _ in each.units],
-            "n_rows": [n_rows for _, n_rows in each.units],
-            "written_at": written_at,
-            "replace": replace,
-        }
-        connection.execute(_REGISTER, values)
+    connection.register("incoming", units)
+    connection.execute(_REGISTER, {"written_at": written_at, "replace": replace})
+    connection.unregister("incoming")
 
 
 def part_path(home: Path, kind: str, name: str) -> Path:
@@ -147,8 +157,15 @@ def quarantine(home: Path, kind: str, name: str) -> Path:
     return part_path(home, kind, name).replace(target)
 
 
-def _conform(frame: pl.DataFrame, declared: PartKind, what: str) -> pl.DataFrame:
-    """`frame` with exactly the declared columns, types and guarantees, or a WarehouseError naming `what`."""
+def _conform(frame: pl.DataFrame, declared: PartKind, optional: Collection[str], what: str) -> pl.DataFrame:
+    """`frame` with exactly the declared columns, types and guarantees, or a WarehouseError naming `what`.
+
+    Old names become the present ones; of the `optional` columns, those that are not there become NULL.
+    """
+    frame = declared.under_present_names(frame)
+    frame = frame.with_columns(
+        pl.lit(None, declared.columns[name]).alias(name) for name in set(optional).difference(frame.columns)
+    )
     if set(frame.columns) != set(declared.columns):
         raise WarehouseError(f"{what}: columns are {frame.columns}, expected {list(declared.columns)}")
     if not frame.height:

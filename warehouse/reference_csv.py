@@ -26,7 +26,12 @@ SELECT constraint_column_names
 FROM duckdb_constraints()
 WHERE table_name = ? AND constraint_type = 'PRIMARY KEY' AND database_name = current_database()
 """
-_PARSERS: dict[str, Callable[[str], object]] = {"INTEGER": int, "BIGINT": int, "DOUBLE": float}
+_PARSERS: dict[str, Callable[[str], object]] = {
+    "INTEGER": int,
+    "BIGINT": int,
+    "DOUBLE": float,
+    "BOOLEAN": {"true": True, "false": False}.__getitem__,
+}
 
 
 @dataclass(frozen=True)
@@ -40,36 +45,23 @@ class Item:
     code: str | None = None
 
 
-def read_table(connection: duckdb.DuckDBPyConnection, file: Path, table: str) -> pl.DataFrame:
-    """The file as a frame of strings, empty cells null, for DuckDB to cast into `table`.
+def read_table(
+    connection: duckdb.DuckDBPyConnection, files: Sequence[Path], table: str
+) -> dict[Path, pl.DataFrame]:
+    """Each file as a frame of strings, empty cells null, for DuckDB to cast into `table`.
 
-    Columns, types, required cells and the key are those of the table. Raises WarehouseError naming file, line
-    and column.
+    Columns, types, required cells and the key, which no two rows of all files share, are those of the table.
+    Raises WarehouseError naming file, line and column.
     """
     columns = connection.execute(_TABLE_COLUMNS, [table]).fetchall()
-    (key,) = connection.execute(_PRIMARY_KEY, [table]).fetchall()[0]
-    header, lines = _read_csv(file)
-    expected = [name for name, _, _ in columns]
-    if header != expected:
+    if not columns:
         raise WarehouseError(
-            f"{file}, line 1: columns are {header}, expected {expected}. Correct the header."
+            f"{files[0]}: there is no table {table!r}. Correct the name, or create the table in a new file "
+            f"of warehouse/schema."
         )
-    _check_lengths(file, header, lines)
-    seen: dict[tuple[str, ...], int] = {}
-    for line, row in lines:
-        for cell, (name, kind, nullable) in zip(row, columns, strict=True):
-            if not cell and not nullable:
-                raise WarehouseError(f"{file}, line {line}, column {name}: the cell is empty. Fill it in.")
-            _check_type(cell, kind, f"{file}, line {line}, column {name}")
-        identity = tuple(row[expected.index(name)] for name in key)
-        first = seen.setdefault(identity, line)
-        if first != line:
-            raise WarehouseError(
-                f"{file}, line {line}, column {', '.join(key)}: {identity} is on line {first} already. "
-                f"Remove one."
-            )
-    cells = [[cell or None for cell in row] for _, row in lines]
-    return pl.DataFrame(cells, schema=dict.fromkeys(header, pl.String), orient="row")
+    keys = connection.execute(_PRIMARY_KEY, [table]).fetchall()
+    seen: dict[tuple[str, ...], str] = {}
+    return {file: _checked_rows(file, columns, keys[0][0] if keys else [], seen) for file in files}
 
 
 def read_items(file: Path, countries: Collection[str]) -> list[Item]:
@@ -82,8 +74,7 @@ def read_items(file: Path, countries: Collection[str]) -> list[Item]:
     if tuple(header[: len(_ITEM_COLUMNS)]) != _ITEM_COLUMNS or not set(extra) <= set(_OPTIONAL_ITEM_COLUMNS):
         raise WarehouseError(
             f"{file}, line 1: columns are {header}, expected {list(_ITEM_COLUMNS)} and perhaps "
-            f"{' or '.join(_OPTIONAL_ITEM_COLUMNS)}. Correct the header, or teach warehouse/reference.py a "
-            f"new table."
+            f"{' or '.join(_OPTIONAL_ITEM_COLUMNS)}. Correct the header."
         )
     _check_lengths(file, header, lines)
     rows = [_as_item(dict(zip(header, row, strict=True))) for _, row in lines]
@@ -111,8 +102,38 @@ def check_items(rows: Sequence[Item], countries: Collection[str], where: Callabl
         if unknown:
             raise WarehouseError(
                 f"{where(index)}, column countries: {unknown} of {row.item!r} are not in the table country. "
-                f"Correct the codes, or add the countries to countries.csv."
+                f"Correct the codes, or add the countries to country.csv."
             )
+
+
+def _checked_rows(
+    file: Path,
+    columns: Sequence[tuple[str, str, bool]],
+    key: Sequence[str],
+    seen: dict[tuple[str, ...], str],
+) -> pl.DataFrame:
+    """columns: name, type, nullable. seen: key -> where it is, of the files before; this file's are added."""
+    header, lines = _read_csv(file)
+    expected = [name for name, _, _ in columns]
+    if header != expected:
+        raise WarehouseError(
+            f"{file}, line 1: columns are {header}, expected {expected}. Correct the header."
+        )
+    _check_lengths(file, header, lines)
+    for line, row in lines:
+        for cell, (name, kind, nullable) in zip(row, columns, strict=True):
+            if not cell and not nullable:
+                raise WarehouseError(f"{file}, line {line}, column {name}: the cell is empty. Fill it in.")
+            _check_type(cell, kind, f"{file}, line {line}, column {name}")
+        if key:
+            identity, here = tuple(row[expected.index(name)] for name in key), f"{file}, line {line}"
+            first = seen.setdefault(identity, here)
+            if first != here:
+                raise WarehouseError(
+                    f"{here}, column {', '.join(key)}: {identity} is on {first} already. Remove one."
+                )
+    cells = [[cell or None for cell in row] for _, row in lines]
+    return pl.DataFrame(cells, schema=dict.fromkeys(header, pl.String), orient="row")
 
 
 def _as_item(cells: dict[str, str]) -> Item:
@@ -135,10 +156,9 @@ def _check_type(cell: str, kind: str, where: str) -> None:
         return
     try:
         parser(cell)
-    except ValueError as error:
-        raise WarehouseError(
-            f"{where}: {cell!r} is not a number of type {kind}. Correct the cell."
-        ) from error
+    except (ValueError, KeyError) as error:
+        expected = "true or false" if kind == "BOOLEAN" else f"a number of type {kind}"
+        raise WarehouseError(f"{where}: {cell!r} is not {expected}. Correct the cell.") from error
 
 
 def _read_csv(file: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:

@@ -4,17 +4,15 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import duckdb
 import polars as pl
 
+from warehouse.connection import Warehouse
 from warehouse.home import WarehouseError
 from warehouse.part_kinds import part_kind
 from warehouse.parts import read_part
-
-if TYPE_CHECKING:
-    from warehouse.connection import Warehouse
 
 __all__ = [
     "Run",
@@ -44,9 +42,9 @@ _METRIC_SCHEMA = pl.Schema(
 
 _SAVE_RUN = """
 INSERT INTO run (run_id, evaluation, model, is_null, profile, config_hash, engine_hash, params, engine,
-                 item_lists, boundary_rule, code_version, started_at, status)
+                 item_lists, boundary_rule, code_version, occasion, started_at, status)
 VALUES ($run_id, $evaluation, $model, $is_null, $profile, $config_hash, $engine_hash, $params, $engine,
-        $item_lists, $boundary_rule, $code_version, $started_at, 'running')
+        $item_lists, $boundary_rule, $code_version, $occasion, $started_at, 'running')
 ON CONFLICT (run_id) DO UPDATE SET started_at = excluded.started_at, finished_at = NULL, status = 'running'
 WHERE run.status <> 'finished'
 """
@@ -54,10 +52,15 @@ _FINISH_RUN = (
     "UPDATE run SET status = $status, finished_at = $finished_at WHERE run_id = $run_id RETURNING run_id"
 )
 _SAVE_REQUESTS = """
-INSERT OR REPLACE INTO run_request (run_id, request_hash, domain, question)
-SELECT $run_id, request_hash, domain, question FROM incoming
+INSERT OR REPLACE INTO run_request (run_id, request_hash, topic, label)
+SELECT $run_id, request_hash, topic, label FROM incoming
 """
 _SAVE_METRICS = "INSERT INTO metric_value BY NAME SELECT $run_id AS run_id, * FROM incoming"
+_FREEZE = """
+INSERT INTO cohort
+SELECT $config_hash, $cohort, unnest($runs::VARCHAR[]), $frozen_at
+WHERE NOT EXISTS (SELECT 1 FROM cohort WHERE config_hash = $config_hash AND cohort = $cohort)
+"""
 _MISSING = """
 SELECT wanted.*
 FROM wanted
@@ -82,6 +85,7 @@ class Run:
     item_lists: Mapping[str, str]
     boundary_rule: str
     code_version: str
+    occasion: str = ""
 
 
 def save_run(connection: duckdb.DuckDBPyConnection, run: Run) -> None:
@@ -96,7 +100,7 @@ def save_run(connection: duckdb.DuckDBPyConnection, run: Run) -> None:
 
 
 def save_run_requests(connection: duckdb.DuckDBPyConnection, run_id: str, requests: pl.DataFrame) -> None:
-    """Store what the run asks. requests: request_hash, domain, question; one row a request."""
+    """Store what the run asks. requests: request_hash, topic, label; one row per request."""
     connection.register("incoming", requests)
     connection.execute(_SAVE_REQUESTS, {"run_id": run_id})
     connection.unregister("incoming")
@@ -109,6 +113,14 @@ def finish_run(
     values = {"run_id": run_id, "status": status, "finished_at": _now()}
     if connection.execute(_FINISH_RUN, values).fetchone() is None:
         raise WarehouseError(f"there is no run {run_id!r} to finish: store it first with save_run().")
+
+
+def freeze_cohort(
+    connection: duckdb.DuckDBPyConnection, config_hash: str, cohort: str, runs: Sequence[str]
+) -> None:
+    """Fix which runs a cohort is made of, once: a name that is taken keeps its runs."""
+    values = {"config_hash": config_hash, "cohort": cohort, "runs": list(runs), "frozen_at": _now()}
+    connection.execute(_FREEZE, values)
 
 
 def save_metrics(connection: duckdb.DuckDBPyConnection, run_id: str, metrics: pl.DataFrame) -> None:
@@ -151,7 +163,7 @@ def missing_units(connection: duckdb.DuckDBPyConnection, kind: str, units: pl.Da
 
 
 def read_answers(
-    warehouse: "Warehouse", kind: str, request_hash: str, units: Sequence[str], columns: Sequence[str]
+    warehouse: Warehouse, kind: str, request_hash: str, units: Sequence[str], columns: Sequence[str]
 ) -> pl.DataFrame:
     """These columns of what one request answered for `units`, from its parts of `kind`.
 

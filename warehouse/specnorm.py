@@ -1,12 +1,10 @@
 """SpecNorm under construction: drafts, what reviewers decided, and the items that are published."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import polars as pl
 
-if TYPE_CHECKING:
-    from warehouse.connection import Warehouse
+from warehouse.connection import Warehouse
 
 __all__ = ["save_drafts", "save_reviews"]
 
@@ -30,7 +28,7 @@ _WITHDRAW = "DELETE FROM specnorm_item WHERE draft IN (SELECT draft FROM incomin
 _PUBLISH = "INSERT INTO specnorm_item BY NAME SELECT * FROM published"
 
 
-def save_drafts(warehouse: "Warehouse", drafts: Rows) -> None:
+def save_drafts(warehouse: Warehouse, drafts: Rows) -> None:
     """Store drafts and what the checks said of them, in one transaction.
 
     drafts: columns of specnorm_draft; those left out are NULL. A draft that the checks rejected earlier is
@@ -44,7 +42,7 @@ def save_drafts(warehouse: "Warehouse", drafts: Rows) -> None:
         connection.unregister("incoming")
 
 
-def save_reviews(warehouse: "Warehouse", decisions: Rows, items: Rows) -> None:
+def save_reviews(warehouse: Warehouse, decisions: Rows, items: Rows) -> None:
     """Store decisions, and make `items` all that is published of the drafts decided on, in one transaction.
 
     decisions: draft, status, reviewer, note, reviewed_at; items: columns of specnorm_item. An item whose

@@ -1,72 +1,88 @@
-"""The evaluations that can be started, one package each: a new one adds a package and edits nothing here.
+"""The doors of the evaluations, one file each: a new evaluation adds files here and edits none.
 
-A package defines ``EVALUATION``. Importing it is cheap: functions import what is heavy when they need it.
+``<name>.py`` defines ``DOOR`` and imports nothing heavy; ``<name>.toml`` beside it holds its profiles, the
+smallest first. The evaluation itself is ``tasks.evaluations.<name>.evaluation.EVALUATION``, the one subclass
+of ``Params`` in ``tasks.evaluations.<name>.params`` are its knobs, its flow is ``flows.<name>.<name>``.
 """
 
 from __future__ import annotations
 
 import pkgutil
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel
-
-from warehouse import Warehouse
+if TYPE_CHECKING:
+    from tasks.evaluations.contract import Evaluation, Params
 
 
 @dataclass(frozen=True)
-class Leaderboard:
-    """How a leaderboard is asked for, and how people see it.
+class Door:
+    """How an evaluation is started and shown.
 
     Attributes:
-        title: first line of the command's help.
-        newest: SQL, the config_hash to show where none is given.
-        rows: SQL with the config_hash as its parameter.
-        line: a row as people see it: fewer, combined columns.
-    """
-
-    title: str
-    newest: str
-    rows: str
-    line: Callable[[Mapping[str, Any]], dict[str, Any]]
-
-
-@dataclass(frozen=True)
-class Page:
-    """A report: the file's usual name, and how the page of a configuration (None: the newest) is made."""
-
-    file: str
-    make: Callable[[Warehouse, str | None], str]
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """What starts an evaluation and shows it.
-
-    Attributes:
-        title: one line for the Prefect UI.
-        models: those that are asked where none is named.
-        params: imports the typed knobs.
-        flow: imports the flow when asked: Prefect reads its settings at import.
-        show_plan: prints what is left to do, and returns whether anything is.
-        command: ``culturescope run <name>``.
+        title: what it asks, in one line: of the command's help and of the Prefect UI.
+        models: those that are evaluated where none is named.
+        examples: of its command, what follows ``culturescope run <name>``.
+        caption: one line under the leaderboard: how to read it.
+        columns: a row of the view ``leaderboard_<name>`` -> what people see of it, combined into fewer
+            columns, the most important first: a screen shows the first ones that fit.
     """
 
     title: str
     models: tuple[str, ...]
-    params: Callable[[], type[BaseModel]]
-    flow: Callable[[], Any]
-    show_plan: Callable[[Any], bool]
-    command: Callable[..., None]
-    leaderboard: Leaderboard
-    page: Page
+    examples: tuple[str, ...]
+    caption: str
+    columns: Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
 @cache
-def evaluations() -> Mapping[str, Evaluation]:
-    """By name, in alphabetical order."""
+def doors() -> Mapping[str, Door]:
+    """By evaluation, in alphabetical order."""
     names = sorted(module.name for module in pkgutil.iter_modules(__path__))
-    return {name: import_module(f"{__name__}.{name}").EVALUATION for name in names}
+    return {name: import_module(f"{__name__}.{name}").DOOR for name in names}
+
+
+def profiles(name: str) -> dict[str, dict[str, Any]]:
+    """The profiles of an evaluation, smallest first: name -> params, with the name as their label."""
+    file = import_module(f"{__name__}.{name}").__file__
+    assert file is not None
+    text = Path(file).with_suffix(".toml").read_text(encoding="utf-8")
+    return {profile: {**values, "profile": profile} for profile, values in tomllib.loads(text).items()}
+
+
+def profile(name: str, chosen: str) -> dict[str, Any]:
+    """The params of one profile.
+
+    Raises:
+        ValueError: no such profile; lists those that exist.
+    """
+    known = profiles(name)
+    if chosen not in known:
+        raise ValueError(f"--profile: there is no {chosen!r} of {name}; choose one of {', '.join(known)}")
+    return known[chosen]
+
+
+def params(name: str) -> type[Params]:
+    """The type of its knobs; imported when asked for, without the rest of the evaluation."""
+    from tasks.evaluations.contract import Params
+
+    module = import_module(f"tasks.evaluations.{name}.params")
+    types = [kind for kind in vars(module).values() if isinstance(kind, type) and issubclass(kind, Params)]
+    (own,) = (kind for kind in types if kind.__module__ == module.__name__)
+    return own
+
+
+def evaluation(name: str) -> Evaluation[Any, Any, Any]:
+    """What the loop works on; imported when asked for."""
+    chosen: Evaluation[Any, Any, Any] = import_module(f"tasks.evaluations.{name}.evaluation").EVALUATION
+    return chosen
+
+
+def flow(name: str) -> Any:
+    """The flow; Prefect reads its settings when it is imported, so ``server.configure`` comes first."""
+    return getattr(import_module(f"flows.{name}"), name)

@@ -61,12 +61,12 @@ def _lines(name: str, content: bytes) -> Iterable[tuple[int, str]]:
 
 def _object(line: str, where: str) -> Mapping[str, Any]:
     try:
-        found = json.loads(line)
+        row = json.loads(line)
     except json.JSONDecodeError as error:
         raise ScrapeError(f"{where}: not JSON: {error}") from error
-    if not isinstance(found, dict):
+    if not isinstance(row, dict):
         raise ScrapeError(f"{where}: expected an object with {', '.join(TEXTS)} and obj_label")
-    return found
+    return row
 
 
 def _row(cells: Mapping[str, Any], where: str, dropped: Counter[str]) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def _row(cells: Mapping[str, Any], where: str, dropped: Counter[str]) -> dict[st
     }
 
 
-def _labels(found: Any, where: str) -> list[str]:
-    if not isinstance(found, list) or not all(isinstance(label, str) for label in found):
-        raise ScrapeError(f"{where}: expected a list of texts, got {found!r}")
-    return [label.strip() for label in found]
+def _labels(value: Any, where: str) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(label, str) for label in value):
+        raise ScrapeError(f"{where}: expected a list of texts, got {value!r}")
+    return [label.strip() for label in value]

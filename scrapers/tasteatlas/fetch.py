@@ -1,12 +1,10 @@
-"""The configured export: a file, or an endpoint."""
+"""The configured export: a file, or an endpoint. Small: fetching stands apart from parsing everywhere."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from scrapers.local import read
-from scrapers.model import Page
-from scrapers.session import Session
+from scrapers.model import Page, Session, read
 
 
 def fetch(session: Session, source: str) -> list[Page]:

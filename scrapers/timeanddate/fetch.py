@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from scrapers.countries import CountryCodes
-from scrapers.model import Page
-from scrapers.session import Session
+from scrapers.model import Page, Session
 from scrapers.timeanddate.parse import country_links
 
 INDEX_URL = "https://www.timeanddate.com/holidays/"

@@ -83,12 +83,12 @@ def _entries(page: Page, codes: tuple[str, ...], dropped: Counter[str]) -> Itera
     """One entry per holiday of a country's page; what is left out is added to ``dropped``."""
     on_page = tables_of(page)
     try:
-        found = find(on_page, _HEADERS)
+        holidays = find(on_page, _HEADERS)
     except ScrapeError:
         # One country without a table is no reason to lose the others; if all are, `parsed` raises.
         dropped["page_without_table"] += 1
         return
-    for table in found:
+    for table in holidays:
         for row, (name, kind) in zip(table.rows, table.records(_HEADERS), strict=True):
             reason = _reason_to_drop(table, row, name, kind)
             if reason:

@@ -1,9 +1,8 @@
-"""The two Wikipedia articles."""
+"""The two Wikipedia articles. Small: fetching stands apart from parsing for every source."""
 
 from __future__ import annotations
 
-from scrapers.model import Page
-from scrapers.session import Session
+from scrapers.model import Page, Session
 
 CURRENCIES_URL = "https://en.wikipedia.org/wiki/List_of_circulating_currencies"
 RELIGIONS_URL = "https://en.wikipedia.org/wiki/Major_religious_groups"

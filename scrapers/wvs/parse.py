@@ -120,5 +120,5 @@ def _entries(
 
 def _number(cell: str) -> str | None:
     """A code without the ".0" that some programs add; None if the cell is no number."""
-    found = _CODE.fullmatch(cell)
-    return found[1] if found else None
+    match = _CODE.fullmatch(cell)
+    return match[1] if match else None

@@ -1,1 +1,1 @@
-"""Vectors of texts: each is embedded once ever by an embedder, stored, and read back."""
+"""Vectors of texts: an embedder reads each text once; its vector is stored and read back."""

@@ -1,12 +1,94 @@
-"""Where a model runs."""
+"""Where a model runs, and in which precision it runs faster there. torch is imported only when asked."""
 
 from __future__ import annotations
 
-import torch
+import time
+from functools import cache
+from threading import Lock
+from typing import TYPE_CHECKING, Literal
+
+from tasks.engines.protocols import EngineError
+
+if TYPE_CHECKING:
+    import torch
+
+SHAPE = (128, 576, 1536)
+"""Rows, inputs and outputs of the product that is timed: a batch through a wide layer of a small model."""
+SECONDS = 0.1
+CLEARLY_FASTER = 1.2
+"""How many times as fast bfloat16 has to be: below that float32, so that noise does not decide."""
+
+_timing = Lock()
 
 
 def device(name: str) -> torch.device:
-    """The device of a spec: "auto" is the GPU where there is one, else the CPU."""
+    """The device of a spec: "auto" is the GPU where there is one, else the CPU.
+
+    Raises:
+        EngineError: torch knows no such device, or this machine has none.
+    """
+    import torch
+
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(name)
+    try:
+        chosen = torch.device(name)
+    except RuntimeError as error:
+        raise EngineError(f"there is no device {name!r}: {str(error).splitlines()[0]}") from error
+    if chosen.type == "cuda" and (chosen.index or 0) >= torch.cuda.device_count():
+        raise EngineError(
+            f"this machine has no device {name!r} that torch can use ({torch.cuda.device_count()} GPUs): set "
+            'device = "auto" or "cpu"'
+        )
+    return chosen
+
+
+def fastest_dtype(name: str) -> Literal["float32", "bfloat16"]:
+    """float32 or bfloat16, whichever the device multiplies faster; timed once per process and device.
+
+    Most CPUs have no bfloat16 of their own and emulate it at a twentieth of float32's speed; with AMX it is
+    several times as fast. Flags do not say what the libraries make of them, a product does.
+
+    Raises:
+        EngineError: see ``device``.
+    """
+    with _timing:
+        return _fastest_dtype(str(device(name)))
+
+
+@cache
+def _fastest_dtype(name: str) -> Literal["float32", "bfloat16"]:
+    import torch
+
+    if name.startswith("cuda"):
+        with torch.cuda.device(name):
+            native = torch.cuda.is_bf16_supported(including_emulation=False)
+        return "bfloat16" if native else "float32"
+    if name != "cpu":
+        return "float32"
+    seconds = _seconds_of_products()
+    return "bfloat16" if seconds["float32"] >= CLEARLY_FASTER * seconds["bfloat16"] else "float32"
+
+
+def _seconds_of_products() -> dict[str, float]:
+    """dtype -> seconds of its fastest product; by turns, so that a busy moment meets both."""
+    import torch
+
+    rows, inputs, outputs = SHAPE
+    pairs = {
+        str(dtype).removeprefix("torch."): (
+            torch.ones(rows, inputs, dtype=dtype),
+            torch.ones(outputs, inputs, dtype=dtype),
+        )
+        for dtype in (torch.float32, torch.bfloat16)
+    }
+    best = dict.fromkeys(pairs, float("inf"))
+    for pair in pairs.values():
+        torch.nn.functional.linear(*pair)  # the first call sets kernels up
+    end = time.perf_counter() + SECONDS
+    while time.perf_counter() < end:
+        for dtype, pair in pairs.items():
+            start = time.perf_counter()
+            torch.nn.functional.linear(*pair)
+            best[dtype] = min(best[dtype], time.perf_counter() - start)
+    return best

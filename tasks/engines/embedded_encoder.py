@@ -22,6 +22,8 @@ from tasks.engines import wheels
 from tasks.engines.protocols import EngineError
 
 PREFIX = "embedded:"
+DEFAULT = "embedded:all-minilm-l6-v2"
+"""The embedder where nobody names one."""
 RECORD = "culturescope.json"
 
 

@@ -1,4 +1,4 @@
-"""Texts to vectors: the protocol, and from a source to the embedder's name and to a loaded embedder.
+"""Texts to vectors: from a source to the embedder's name, and to a loaded embedder.
 
 ``sentence_embedder`` runs sentence-transformers models, ``fasttext_vectors`` reads word-vector files.
 """
@@ -6,64 +6,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
-
-import numpy as np
-from numpy.typing import NDArray
 
 from tasks.engines import embedded_encoder
-from tasks.engines.embedded_encoder import PREFIX
-from tasks.engines.protocols import EngineError
+from tasks.engines.embedded_encoder import DEFAULT, PREFIX
+from tasks.engines.fasttext_vectors import BinVectors, VecVectors, file_name
+from tasks.engines.protocols import Embedded, Embedder, EngineError, Progress
 
-DEFAULT = "embedded:all-minilm-l6-v2"
+__all__ = ["DEFAULT", "Embedded", "Embedder", "Progress", "embedder_name", "load_embedder"]
 
 WORD_VECTORS = (".vec", ".bin")
 MARKER = "modules.json"
 """The file that every sentence-transformers model has."""
-
-Progress = Callable[[int], None]
-"""Called with the number of texts just embedded."""
-
-
-@dataclass(frozen=True)
-class Embedded:
-    """The vectors of n texts, in their order.
-
-    Attributes:
-        vectors: float32 [n, d]. A row of zeros means that the text has no vector; no value is NaN.
-        n_tokens: int64 [n] tokens of each whole text, special ones included; words for word vectors.
-        truncated: bool [n]. The text is longer than the model reads, so its end was left out.
-    """
-
-    vectors: NDArray[np.float32]
-    n_tokens: NDArray[np.int64]
-    truncated: NDArray[np.bool_]
-
-    @property
-    def n_truncated(self) -> int:
-        """How many texts were cut off."""
-        return int(self.truncated.sum())
-
-    @property
-    def n_missing(self) -> int:
-        """How many texts have no vector."""
-        return int((~self.vectors.any(axis=1)).sum())
-
-
-class Embedder(Protocol):
-    """Gives texts vectors whose cosines measure likeness. Lengths are the model's own, not always 1."""
-
-    @property
-    def name(self) -> str:
-        """Identifies the vectors in hashes: the model and its commit, or a name and a SHA-256 of content."""
-        ...
-
-    def embed(self, texts: Sequence[str], progress: Progress | None = None) -> Embedded:
-        """Embed all texts; a row depends on its own text only, within 1e-5."""
-        ...
 
 
 def embedder_name(source: str, revision: str | None = None) -> str:
@@ -76,8 +31,6 @@ def embedder_name(source: str, revision: str | None = None) -> str:
     """
     path = Path(source).expanduser()
     if path.suffix in WORD_VECTORS:
-        from tasks.engines.fasttext_vectors import file_name
-
         return file_name(path)
     if source.startswith(PREFIX):
         name = source.removeprefix(PREFIX)
@@ -107,22 +60,24 @@ def load_embedder(
     Raises:
         EngineError: nothing to load there; the message says what to do.
     """
-    # Imported where needed: torch takes seconds, and a .vec file needs none of it.
-    path = Path(source).expanduser()
+    where = resolve(source, cache, stage)
+    path = Path(where)
     if path.suffix in WORD_VECTORS:
-        from tasks.engines.fasttext_vectors import BinVectors, VecVectors
-
         return VecVectors(path) if path.suffix == ".vec" else BinVectors(path)
 
-    from tasks.engines.sentence_embedder import SentenceEmbedder
+    from tasks.engines.sentence_embedder import SentenceEmbedder  # torch takes seconds
 
     name = embedder_name(source, revision)
+    commit = None if path.is_dir() else name.rpartition("@")[2]
+    return SentenceEmbedder(name, where, commit)
+
+
+def resolve(source: str, cache: Path, stage: Callable[[str], None] | None = None) -> str:
+    """The file, folder or Hugging Face id that an embedder is loaded from; an embedded model is prepared."""
     if source.startswith(PREFIX):
-        folder = embedded_encoder.prepare(source.removeprefix(PREFIX), cache, stage)
-        return SentenceEmbedder(name, str(folder))
-    if _is_folder(source):
-        return SentenceEmbedder(name, str(path))
-    return SentenceEmbedder(name, source, name.rpartition("@")[2])
+        return str(embedded_encoder.prepare(source.removeprefix(PREFIX), cache, stage))
+    path = Path(source).expanduser()
+    return str(path) if path.suffix in WORD_VECTORS or _is_folder(source) else source
 
 
 def _is_folder(source: str) -> bool:

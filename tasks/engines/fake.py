@@ -41,6 +41,7 @@ class FakeOptions(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     delay: float = Field(default=0.0, ge=0, description="seconds that every call of score and generate takes")
+    memory_gib: float = Field(default=0.0, ge=0, description="what it counts for where engines share memory")
 
 
 class FakeEngine:

@@ -16,8 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.engines.embedders import Embedded, Progress
-from tasks.engines.protocols import EngineError
+from tasks.engines.protocols import Embedded, EngineError, Progress
 
 Vector = NDArray[np.float32]
 

@@ -1,47 +1,81 @@
-"""From a spec to a loaded engine; at most one model is in memory at a time.
+"""From a spec to a loaded engine. As many stay in memory as fit (``memory``); the least recently used go.
 
-Flows work model by model, so the last engine is kept and handed out again until another is asked for.
+So a candidate, a simulator and a judge that talk by turns are each loaded once.
 """
 
 from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
-from typing import Protocol
+from typing import Any, Literal
 
-from tasks.engines import embedded
-from tasks.engines.protocols import CandidateScorer, EngineError, Generator, Scorer
-from tasks.engines.specs import EngineSpec
-
-
-class Closable(Protocol):
-    """What every engine with a model in memory can do besides."""
-
-    def close(self) -> None:
-        """Give the model's memory back."""
-        ...
-
+from tasks.engines import embedded, embedders, memory
+from tasks.engines.protocols import CandidateScorer, Embedder, EngineError, Generator, Scorer
+from tasks.engines.specs import EngineSpec, resolved
 
 Engine = Scorer | CandidateScorer | Generator
 
+Ability = Literal["score", "candidates", "generate"]
+
+NO_LOGPROBS = "a server gives no log-probabilities of given texts"
 WHOLE_TEXTS = {
-    "openai": "a server gives no log-probabilities of given texts",
+    "openai": NO_LOGPROBS,
     "masked": "an encoder-only model gives no probability of a whole answer",
     "seq2seq": "an encoder-decoder model does not continue a prompt",
 }
 """Kinds that cannot be a ``Scorer``, and why."""
 
+
+@dataclass(frozen=True)
+class _Loaded:
+    engine: Any
+    claim: memory.Claim
+
+
 _lock = RLock()
-_loaded: tuple[str, Engine] | None = None
+_loaded: dict[str, _Loaded] = {}
+"""What is in memory, the least recently used first."""
+
+
+def check_ability(spec: EngineSpec, ability: Ability) -> None:
+    """Say whether an engine can do what is wanted of it; nothing is loaded.
+
+    Args:
+        ability: "score" texts after a prompt (``scorer``), score "candidates" in a blank
+            (``candidate_scorer``), or "generate" (``generator``).
+
+    Raises:
+        EngineError: it cannot; says which kinds can.
+    """
+    kind = spec.kind
+    match ability:
+        case "score" if kind in WHOLE_TEXTS:
+            raise EngineError(
+                f'model {spec.name!r} (kind "{kind}"): {WHOLE_TEXTS[kind]}; use kind "packed_trie" or "vllm" '
+                "with the weights of a decoder-only model"
+            )
+        case "candidates" if kind == "openai":
+            raise EngineError(
+                f'model {spec.name!r} (kind "openai"): {NO_LOGPROBS}; use kind "packed_trie", "masked", '
+                '"seq2seq" or "vllm" with the model\'s weights'
+            )
+        case "generate" if kind in ("packed_trie", "masked", "seq2seq"):
+            raise EngineError(
+                f'model {spec.name!r}: kind "{kind}" only scores; set kind = "vllm" to generate, or "openai" '
+                "with the base_url of a server that has the model"
+            )
 
 
 def load(spec: EngineSpec, cache: Path) -> Engine:
-    """The engine of a spec, loaded now or kept from the last call.
+    """The engine of a spec, loaded now or kept from an earlier call.
 
-    An engine that was handed out before is closed when another model is loaded, so let calls on it end
-    first. Servers (kind "openai") hold no memory here and leave the loaded engine alone.
+    Where memory is short, engines that were handed out before are closed, the least recently used first: let
+    calls on them end, and ask for an engine again at every turn rather than hold it. A single engine is
+    loaded however large it is. Servers (kind "openai") hold no memory here and are not kept.
 
     Args:
         cache: folder of the embedded models, ``$CULTURESCOPE_HOME/models``.
@@ -49,44 +83,29 @@ def load(spec: EngineSpec, cache: Path) -> Engine:
     Raises:
         EngineError: the model or what it needs is missing; the message says what to do.
     """
-    global _loaded
     if spec.kind == "openai":
-        return _build(spec, cache)
-    key = f"{cache.resolve()} {spec.model_dump_json()}"
+        return _build(spec, "")
+    spec = resolved(spec)
     with _lock:
-        if _loaded is None or _loaded[0] != key:
-            unload()
-            _loaded = (key, _build(spec, cache))
-        return _loaded[1]
+        key = f"{cache.resolve()} {spec.model_dump_json()}"
+        source = "" if key in _loaded or spec.kind == "fake" else embedded.resolve(spec, cache)
+        engine: Engine = _kept(key, lambda: memory.of_engine(spec, source), lambda: _build(spec, source))
+        return engine
 
 
 def unload() -> None:
-    """Close the loaded engine, if any, and give its memory back."""
-    global _loaded
+    """Close all loaded engines and give their memory back."""
     with _lock:
-        if _loaded is None:
-            return
-        engine, _loaded = _loaded[1], None
-        if hasattr(engine, "close"):
-            engine.close()
-        del engine
-        gc.collect()
-        torch = sys.modules.get("torch")  # loaded by whoever used it, never for this
-        if torch is not None and torch.cuda.is_initialized():
-            torch.cuda.empty_cache()
+        _close(list(_loaded))
 
 
 def scorer(spec: EngineSpec, cache: Path) -> Scorer:
     """Load an engine that gives log-probabilities.
 
     Raises:
-        EngineError: this kind of engine cannot, or see ``load``.
+        EngineError: see ``check_ability`` and ``load``.
     """
-    if spec.kind in WHOLE_TEXTS:
-        raise EngineError(
-            f'model {spec.name!r} (kind "{spec.kind}"): {WHOLE_TEXTS[spec.kind]}; use kind "packed_trie" or '
-            '"vllm" with the weights of a decoder-only model'
-        )
+    check_ability(spec, "score")
     engine = load(spec, cache)
     assert isinstance(engine, Scorer)
     return engine
@@ -96,13 +115,9 @@ def candidate_scorer(spec: EngineSpec, cache: Path) -> CandidateScorer:
     """Load an engine that scores candidates in a blank.
 
     Raises:
-        EngineError: this kind of engine cannot, or see ``load``.
+        EngineError: see ``check_ability`` and ``load``.
     """
-    if spec.kind == "openai":
-        raise EngineError(
-            f'model {spec.name!r} (kind "openai"): {WHOLE_TEXTS["openai"]}; use kind "packed_trie", '
-            '"masked", "seq2seq" or "vllm" with the model\'s weights'
-        )
+    check_ability(spec, "candidates")
     engine = load(spec, cache)
     assert isinstance(engine, CandidateScorer)
     return engine
@@ -112,19 +127,73 @@ def generator(spec: EngineSpec, cache: Path) -> Generator:
     """Load an engine that writes text.
 
     Raises:
-        EngineError: this kind of engine cannot, or see ``load``.
+        EngineError: see ``check_ability`` and ``load``.
     """
-    if spec.kind in ("packed_trie", "masked", "seq2seq"):
-        raise EngineError(
-            f'model {spec.name!r}: kind "{spec.kind}" only scores; set kind = "vllm" to generate, or '
-            '"openai" with the base_url of a server that has the model'
-        )
+    check_ability(spec, "generate")
     engine = load(spec, cache)
     assert isinstance(engine, Generator)
     return engine
 
 
-def _build(spec: EngineSpec, cache: Path) -> Engine:
+def embedder(
+    source: str, cache: Path, revision: str | None = None, stage: Callable[[str], None] | None = None
+) -> Embedder:
+    """An embedder, loaded now or kept from an earlier call; shares the memory with the engines.
+
+    Files and folders are read for their hash on every call, so that changed ones are loaded anew.
+
+    Raises:
+        EngineError: see ``embedders.load_embedder``, whose arguments these are.
+    """
+    with _lock:
+        name = embedders.embedder_name(source, revision)
+        key = f"{cache.resolve()} {source} {name}"
+        where = source if key in _loaded else embedders.resolve(source, cache, stage)
+        loaded: Embedder = _kept(
+            key,
+            lambda: memory.of_embedder(where, revision),
+            lambda: embedders.load_embedder(source, cache, revision, stage),
+        )
+        return loaded
+
+
+def _kept(key: str, claim: Callable[[], memory.Claim], build: Callable[[], Any]) -> Any:
+    """What is loaded under a key, as the most recently used."""
+    if key in _loaded:
+        _loaded[key] = _loaded.pop(key)
+    else:
+        _make_room(claim())
+        engine = build()
+        _loaded[key] = _Loaded(engine, claim())  # a model's size is known once it is downloaded
+    return _loaded[key].engine
+
+
+def _make_room(claim: memory.Claim) -> None:
+    """Close engines on the claim's device until it fits, or none is left."""
+    limit = memory.budget(claim.device)
+    there = {key: one.claim.bytes for key, one in _loaded.items() if one.claim.device == claim.device}
+    leaving = []
+    while there and sum(there.values()) + claim.bytes > limit:
+        leaving.append(next(iter(there)))
+        del there[leaving[-1]]
+    _close(leaving)
+
+
+def _close(keys: list[str]) -> None:
+    if not keys:
+        return
+    for key in keys:
+        engine = _loaded.pop(key).engine
+        if hasattr(engine, "close"):
+            engine.close()
+        del engine
+    gc.collect()
+    torch = sys.modules.get("torch")  # loaded by whoever used it, never for this
+    if torch is not None and torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+
+
+def _build(spec: EngineSpec, source: str) -> Engine:
     """Import only what the kind needs: torch and vLLM take seconds."""
     match spec.kind:
         case "openai":
@@ -138,16 +207,16 @@ def _build(spec: EngineSpec, cache: Path) -> Engine:
         case "vllm":
             from tasks.engines.vllm_engine import VllmEngine
 
-            return VllmEngine(spec, embedded.resolve(spec, cache))
+            return VllmEngine(spec, source)
         case "packed_trie":
             from tasks.engines.packed_trie import PackedTrieScorer
 
-            return PackedTrieScorer(spec, embedded.resolve(spec, cache))
+            return PackedTrieScorer(spec, source)
         case "masked":
             from tasks.engines.masked import MaskedScorer
 
-            return MaskedScorer(spec, embedded.resolve(spec, cache))
+            return MaskedScorer(spec, source)
         case "seq2seq":
             from tasks.engines.seq2seq import Seq2SeqScorer
 
-            return Seq2SeqScorer(spec, embedded.resolve(spec, cache))
+            return Seq2SeqScorer(spec, source)

@@ -35,12 +35,11 @@ from tasks.engines.protocols import (
     Sampling,
     TokenAlternatives,
 )
-from tasks.engines.specs import EngineSpec
+from tasks.engines.specs import OPENAI, EngineSpec
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion, ChatCompletionTokenLogprob
 
-OPENAI = "https://api.openai.com/v1"
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 
 

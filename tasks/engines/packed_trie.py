@@ -2,7 +2,8 @@
 
 For every prefix the model runs ``[prefix | internal trie nodes]`` once (see ``trie`` and
 ``tree_attention``); each child's log-probability is read from its parent's logits, and leaves are never
-run. Log-softmax is always in float32 on float32 logits: bfloat16 logits are quantised at about 0.1 nat.
+run. What all prefixes of a call begin with (chat header, instruction) is run once for all of them.
+Log-softmax is always in float32 on float32 logits: bfloat16 logits are quantised at about 0.1 nat.
 
 Memory is bounded by ``spec.batch_tokens`` token positions a pass: large tries are cut into chunks of
 subtrees, small ones share a pass among many prefixes. Of the logits only a slice of the vocabulary exists
@@ -16,6 +17,7 @@ import platform
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -26,7 +28,7 @@ from transformers import AttentionInterface, AutoModelForCausalLM, AutoTokenizer
 from tasks.engines import prompting, tree_attention
 from tasks.engines.devices import device
 from tasks.engines.protocols import CandidateScores, Cloze, EngineError, Framed, Progress
-from tasks.engines.specs import EngineSpec
+from tasks.engines.specs import EngineSpec, resolved
 from tasks.engines.trie import IntArray, TokenTrie, build_trie
 
 VOCABULARY_SLICE = {"cpu": 4096, "cuda": 32768}
@@ -52,7 +54,7 @@ class PackedTrieScorer:
         Raises:
             EngineError: not loadable, or its architecture cannot take a tree mask (use kind "vllm").
         """
-        self.spec = spec
+        self.spec = spec = resolved(spec)
         self.device = device(spec.device)
         if self.device.type == "cpu":
             _keep_freed_memory()
@@ -114,12 +116,13 @@ class PackedTrieScorer:
         """Score all pairs; the continuations' tokens are those that they have after ``tail``."""
         trie = self._trie(tail, continuations)
         encoded = [prompting.prefix_tokens(self.tokenizer, p) for p in prefixes]
+        beginning = self._run_beginning(encoded)
         order = sorted(range(len(encoded)), key=lambda i: len(encoded[i]))
         logprob = np.empty((len(prefixes), len(continuations)), dtype=np.float32)
         probability = np.empty_like(logprob)
         for batch in self._batches([len(encoded[i]) for i in order], trie):
             rows = [order[i] for i in batch]
-            edges = self._score_edges([encoded[i] for i in rows], trie)
+            edges = self._score_edges([encoded[i] for i in rows], trie, beginning)
             logprob[rows] = trie.sum_over_items(edges)
             probability[rows] = trie.sum_over_items(np.exp(edges)) / trie.item_lengths
             if progress:
@@ -149,14 +152,28 @@ class PackedTrieScorer:
             start = stop
 
     @torch.inference_mode()
-    def _score_edges(self, prefixes: list[list[int]], trie: TokenTrie) -> NDArray[np.float32]:
+    def _run_beginning(self, prefixes: list[list[int]]) -> tree_attention.Beginning:
+        """Keys and values of what all prefixes begin with, but for the last token, whose logits are read."""
+        columns = zip(*(prefix[:-1] for prefix in prefixes), strict=False)
+        shared = [tokens[0] for tokens in takewhile(lambda tokens: len(set(tokens)) == 1, columns)]
+        if len(prefixes) == 1 or not shared:
+            return {}
+        kept: tree_attention.Beginning = {}
+        layout = tree_attention.TreeLayout(len(shared), kept=kept)
+        self._hidden(np.array([shared]), np.arange(len(shared))[None], layout)
+        return kept
+
+    @torch.inference_mode()
+    def _score_edges(
+        self, prefixes: list[list[int]], trie: TokenTrie, beginning: tree_attention.Beginning
+    ) -> NDArray[np.float32]:
         """[b, n_edges] log-probability of every single trie step after each prefix."""
         edges = np.zeros((len(prefixes), len(trie.edge_token)), dtype=np.float32)
         by_parent = np.argsort(trie.edge_parent, kind="stable")
         first_edge = np.searchsorted(trie.edge_parent[by_parent], np.arange(-1, trie.n_internal + 1))
         chunks = list(trie.chunks(self.spec.batch_tokens)) or [(np.empty(0, dtype=np.int64), 0)]
         for number, (nodes, n_context) in enumerate(chunks):
-            hidden = self._run(prefixes, trie, nodes)
+            hidden = self._run(prefixes, trie, nodes, beginning)
             skip = 0 if number == 0 else 1 + n_context  # the root and the context were read before
             parents = np.concatenate([[-1], nodes])[skip:]
             todo = by_parent[first_edge[parents[0] + 1] : first_edge[parents[-1] + 2]]
@@ -168,32 +185,39 @@ class PackedTrieScorer:
             edges[:, todo] = values.reshape(len(prefixes), -1)
         return edges
 
-    def _run(self, prefixes: list[list[int]], trie: TokenTrie, nodes: IntArray) -> torch.Tensor:
+    def _run(
+        self,
+        prefixes: list[list[int]],
+        trie: TokenTrie,
+        nodes: IntArray,
+        beginning: tree_attention.Beginning,
+    ) -> torch.Tensor:
         """[b, 1 + n, d] final hidden states: each prefix's last token, then the nodes."""
         b, lengths = len(prefixes), torch.tensor([len(p) for p in prefixes], device=self.device)
         width = int(lengths.max())
-        layout = None
-        n_nodes = 0
-        if len(nodes):
-            layout = tree_attention.tree_layout(trie, nodes, lengths, width, self._windows, self.dtype)
-            n_nodes = layout.n_nodes
-        else:
-            layout = tree_attention.prefix_layout(width)
-        ids = np.zeros((b, width + n_nodes), dtype=np.int64)
+        layout = tree_attention.tree_layout(trie, nodes, lengths, width, self._windows, self.dtype, beginning)
+        c = layout.n_shared
+        own = width - c
+        ids = np.zeros((b, own + len(nodes)), dtype=np.int64)
         positions = np.zeros_like(ids)
-        positions[:, :width] = np.arange(width)
+        positions[:, :own] = np.arange(c, width)
         for i, prefix in enumerate(prefixes):
-            ids[i, : len(prefix)] = prefix
-            positions[i, width : width + len(nodes)] = trie.depth[nodes] + len(prefix)
-        ids[:, width : width + len(nodes)] = trie.token[nodes]
-        hidden = self.model.base_model(
+            ids[i, : len(prefix) - c] = prefix[c:]
+            positions[i, own:] = trie.depth[nodes] + len(prefix)
+        ids[:, own:] = trie.token[nodes]
+        hidden = self._hidden(ids, positions, layout)
+        last = hidden[torch.arange(b, device=self.device), lengths - c - 1]
+        return torch.cat([last[:, None], hidden[:, own:]], dim=1)
+
+    def _hidden(self, ids: IntArray, positions: IntArray, layout: tree_attention.TreeLayout) -> torch.Tensor:
+        """[b, n, d] final hidden states of [b, n] tokens at [b, n] positions."""
+        states: torch.Tensor = self.model.base_model(
             input_ids=torch.from_numpy(ids).to(self.device),
             position_ids=torch.from_numpy(positions).to(self.device),
             use_cache=False,
             tree=layout,
         ).last_hidden_state
-        last = hidden[torch.arange(b, device=self.device), lengths - 1]
-        return torch.cat([last[:, None], hidden[:, width : width + len(nodes)]], dim=1)
+        return states
 
     def _read_logprobs(self, hidden: torch.Tensor, rows: IntArray, tokens: IntArray) -> NDArray[np.float32]:
         """log p(tokens[i] | hidden[rows[i]]): the vocabulary in slices, never all logits at once."""

@@ -9,7 +9,7 @@ from transformers import AutoTokenizer
 
 from tasks.engines.devices import device
 from tasks.engines.protocols import EngineError
-from tasks.engines.specs import EngineSpec
+from tasks.engines.specs import EngineSpec, resolved
 
 
 def load(auto_class: Any, spec: EngineSpec, folder: str) -> tuple[Any, Any]:
@@ -27,7 +27,7 @@ def load(auto_class: Any, spec: EngineSpec, folder: str) -> tuple[Any, Any]:
         model, info = auto_class.from_pretrained(
             folder,
             revision=spec.revision,
-            dtype=getattr(torch, spec.dtype),
+            dtype=getattr(torch, resolved(spec).dtype),
             output_loading_info=True,
             **spec.options,
         )

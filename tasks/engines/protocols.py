@@ -1,7 +1,7 @@
 """What the rest of the project may ask of a model, and what can go wrong.
 
-A ``Scorer`` reads probabilities, a ``Generator`` writes text. Engines (``packed_trie``, ``vllm``,
-``openai``) implement one or both; evaluations know only these protocols.
+A ``Scorer`` reads probabilities, a ``Generator`` writes text, an ``Embedder`` gives vectors. Engines
+(``packed_trie``, ``vllm``, ``openai`` …) implement one or more; evaluations know only these protocols.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Message = Mapping[str, str]
 """``{"role": "system" | "user" | "assistant", "content": "..."}``"""
 
 Progress = Callable[[int], None]
-"""Called with the number of (prefix, continuation) pairs just scored."""
+"""Called with the number of (prefix, continuation) pairs just scored, or of texts just embedded."""
 
 
 class EngineError(RuntimeError):
@@ -182,4 +182,42 @@ class Generator(Protocol):
             alternatives: how many of the most probable tokens to give at each position, up to
                 MAX_ALTERNATIVES; 0: none, and no ``tokens``. The texts do not depend on it.
         """
+        ...
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """The vectors of n texts, in their order.
+
+    Attributes:
+        vectors: float32 [n, d]. A row of zeros means that the text has no vector; no value is NaN.
+        n_tokens: int64 [n] tokens of each whole text, special ones included; words for word vectors.
+        truncated: bool [n]. The text is longer than the model reads, so its end was left out.
+    """
+
+    vectors: NDArray[np.float32]
+    n_tokens: NDArray[np.int64]
+    truncated: NDArray[np.bool_]
+
+    @property
+    def n_truncated(self) -> int:
+        """How many texts were cut off."""
+        return int(self.truncated.sum())
+
+    @property
+    def n_missing(self) -> int:
+        """How many texts have no vector."""
+        return int((~self.vectors.any(axis=1)).sum())
+
+
+class Embedder(Protocol):
+    """Gives texts vectors whose cosines measure likeness. Lengths are the model's own, not always 1."""
+
+    @property
+    def name(self) -> str:
+        """Identifies the vectors in hashes: the model and its commit, or a name and a SHA-256 of content."""
+        ...
+
+    def embed(self, texts: Sequence[str], progress: Progress | None = None) -> Embedded:
+        """Embed all texts; a row depends on its own text only, within 1e-5."""
         ...

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from transformers import PreTrainedTokenizerBase
 
-from tasks.engines.embedders import DEFAULT, Embedded, Progress
-from tasks.engines.protocols import EngineError
+from tasks.engines.embedded_encoder import DEFAULT
+from tasks.engines.protocols import Embedded, EngineError, Progress
 
 BATCH_TOKENS = 8192
 """Token positions per forward pass, which bounds the memory; padding counts."""
@@ -74,6 +74,10 @@ class SentenceEmbedder:
             if progress:
                 progress(len(batch))
         return Embedded(vectors, lengths, lengths > self.limit)
+
+    def close(self) -> None:
+        """Give the model's memory back."""
+        del self._model
 
     def _count_tokens(self, texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """[n] tokens that the model would read without a limit; [n] whether it knows any of the text's."""

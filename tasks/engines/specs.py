@@ -12,9 +12,11 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from tasks.engines import devices
 from tasks.engines.protocols import EngineError, Generation
 
 CATALOGUE = Path(__file__).parent / "catalogue"
@@ -26,28 +28,42 @@ OPERATIONAL = {
     "max_concurrency",
     "max_num_seqs",
     "max_retries",
+    "memory_gib",
     "requests_per_minute",
     "timeout",
 }
 """Options of any engine that change how fast an answer comes, never the answer."""
 
+OPENAI = "https://api.openai.com/v1"
+"""The server of kind "openai" where a spec names none."""
+
+Dtype = Literal["auto", "float32", "bfloat16", "float16"]
+
 
 class EngineSpec(BaseModel):
     """One model as it will be run. Everything that can change a result is in ``identity``."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # A base_url may hold a password: errors do not quote what they refuse.
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     name: str = Field(description="what leaderboards call the model")
     kind: Literal["packed_trie", "masked", "seq2seq", "vllm", "openai", "fake"] = "packed_trie"
     model: str = Field(description="Hugging Face id, local folder, embedded:<name>, or a served model's id")
     revision: str | None = Field(default=None, description="commit, tag or branch of a Hugging Face model")
-    dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"
+    dtype: Dtype = Field(
+        default="auto", description="auto: float32 or bfloat16, whichever the device multiplies faster"
+    )
     device: str = Field(default="auto", description="auto, cpu, cuda, cuda:1 …")
     prompt_style: Literal["auto", "chat", "base"] = Field(
         default="auto", description="auto: chat if the tokenizer has a chat template, else base"
     )
     base_url: str | None = Field(
         default=None, description="openai: the server's address, e.g. http://host:8000/v1"
+    )
+    served_as: str | None = Field(
+        default=None,
+        min_length=1,
+        description="openai: names the server in the engine hash in place of base_url, so that it may move",
     )
     api_key_env: str = Field(default="OPENAI_API_KEY", description="openai: the variable that holds the key")
     batch_tokens: int = Field(
@@ -67,14 +83,54 @@ class EngineSpec(BaseModel):
             )
         return self
 
+    @field_validator("base_url")
+    @classmethod
+    def _is_an_address(cls, base_url: str | None) -> str | None:
+        if base_url is not None:
+            _server(base_url)
+        return base_url
+
     def identity(self) -> dict[str, Any]:
-        """What determines a score: not address, price, device, batch size or ``OPERATIONAL`` options."""
-        fields = self.model_dump(include={"kind", "model", "revision", "dtype", "prompt_style"})
-        return fields | {"options": {k: v for k, v in self.options.items() if k not in OPERATIONAL}}
+        """What determines a result: not price, device, batch size or ``OPERATIONAL`` options.
+
+        For a served model that is its server (``served_as``, else host, port and path of ``base_url``), whose
+        precision and prompt template are not known here. The fake engine has no precision.
+
+        Raises:
+            ValueError: dtype "auto" is still to be resolved (``resolved``).
+        """
+        options = {k: v for k, v in self.options.items() if k not in OPERATIONAL}
+        if self.kind == "openai":
+            own = {"options": options, "server": self.served_as or _server(self.base_url or OPENAI)}
+            return self.model_dump(include={"kind", "model", "revision"}) | own
+        fields = {"kind", "model", "revision", "prompt_style"}
+        if has_dtype(self):
+            if self.dtype == "auto":
+                raise ValueError(f'model {self.name!r}: dtype "auto" has no identity before ``resolved``')
+            fields.add("dtype")
+        return self.model_dump(include=fields) | {"options": options}
 
     def hash(self) -> str:
-        """16 hex digits that name this engine in request hashes."""
+        """16 hex digits that name this engine in request hashes; see ``identity`` for what they stand for."""
         return hashlib.sha256(json.dumps(self.identity(), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def has_dtype(spec: EngineSpec) -> bool:
+    """Whether the spec's dtype bears on results: that of a served model is the server's own."""
+    return spec.kind not in ("openai", "fake")
+
+
+def resolved(spec: EngineSpec) -> EngineSpec:
+    """The spec with dtype "auto" replaced by what its device is faster in (``devices.fastest_dtype``).
+
+    Specs with another dtype, and kinds without one, come back as they are, without a look at the device.
+
+    Raises:
+        EngineError: the device is not there.
+    """
+    if spec.dtype != "auto" or not has_dtype(spec):
+        return spec
+    return spec.model_copy(update={"dtype": devices.fastest_dtype(spec.device)})
 
 
 def cost(spec: EngineSpec, generations: Sequence[Generation]) -> float | None:
@@ -89,12 +145,20 @@ def cost(spec: EngineSpec, generations: Sequence[Generation]) -> float | None:
     return (sent + written) / 1e6
 
 
-def load_spec(name: str, user_folder: Path | None = None) -> EngineSpec:
-    """Find a model by catalogue name, TOML path, local folder or Hugging Face id.
+def load_spec(name: str, user_folder: Path | None = None, dtype: Dtype | None = None) -> EngineSpec:
+    """Find a model by catalogue name, TOML path, local folder or Hugging Face id; its dtype is resolved.
+
+    Args:
+        dtype: stands in place of the spec's own.
 
     Raises:
-        EngineError: nothing by that name; the message lists the names that exist.
+        EngineError: nothing by that name, the message lists the names that exist; or its device is not there.
     """
+    spec = _find_spec(name, user_folder)
+    return resolved(spec if dtype is None else spec.model_copy(update={"dtype": dtype}))
+
+
+def _find_spec(name: str, user_folder: Path | None) -> EngineSpec:
     known = catalogue(user_folder)
     if name in known:
         return known[name]
@@ -112,7 +176,7 @@ def load_spec(name: str, user_folder: Path | None = None) -> EngineSpec:
 
 
 def catalogue(user_folder: Path | None = None) -> dict[str, EngineSpec]:
-    """All named specs, the user's over the shipped ones."""
+    """All named specs, the user's over the shipped ones; dtype "auto" stays, so that a list costs nothing."""
     folders = [CATALOGUE] + ([user_folder] if user_folder and user_folder.is_dir() else [])
     return {p.stem: read_spec(p) for folder in folders for p in sorted(folder.glob("*.toml"))}
 
@@ -129,3 +193,26 @@ def read_spec(path: Path) -> EngineSpec:
         raise EngineError(f"there is no readable engine spec at {path}: {error.strerror}") from error
     except ValueError as error:
         raise EngineError(f"{path}: not a valid engine spec: {error}") from error
+
+
+def _server(base_url: str) -> str:
+    """What two addresses of one server have in common: host in lower case, port unless default, path.
+
+    Raises:
+        ValueError: no http address, or it holds a user name or password, which would be stored and shown.
+    """
+    try:
+        parts = urlsplit(base_url)
+        host, port = parts.hostname, parts.port
+    except ValueError:  # its words quote the address
+        parts, host, port = urlsplit(""), None, None
+    default = {"http": 80, "https": 443}.get(parts.scheme)
+    if default is None or not host:
+        raise ValueError("base_url is no address: write it like http://host:8000/v1")
+    if parts.username is not None:
+        raise ValueError(
+            "base_url holds a user name or password: take it out, and put the key into the environment "
+            "variable that api_key_env names"
+        )
+    host = f"[{host}]" if ":" in host else host
+    return (host if port in (None, default) else f"{host}:{port}") + parts.path.rstrip("/")

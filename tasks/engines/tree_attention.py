@@ -5,21 +5,27 @@ prefix, its ancestors and itself. A dense mask over all nodes would cost n² sco
 needed, so nodes are cut into blocks of consecutive nodes: the keys of a block are the prefix, the block
 itself and the few ancestors of its first node (see ``trie``), gathered once a layer. One call then serves
 all blocks of all prefixes.
+
+What all prefixes begin with is not in the packed sequences: it is run once by itself, and its keys and
+values, kept of every layer, stand in front of those of every prefix.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
-from torch.nn.functional import scaled_dot_product_attention
+from torch.nn.functional import pad, scaled_dot_product_attention
 
 from tasks.engines.trie import IntArray, TokenTrie
 
 NAME = "packed_trie"
 BLOCK = 32
+
+Beginning = dict[torch.nn.Module, tuple[torch.Tensor, torch.Tensor]]
+"""Attention layer -> keys and values [1, kv_heads, C, d] of the tokens that all prefixes begin with."""
 
 
 @dataclass(frozen=True)
@@ -27,23 +33,26 @@ class TreeLayout:
     """Where the nodes of one chunk sit, and what each may see. Tensors live on the model's device.
 
     Attributes:
-        prefix_width: width P of the right-padded prefixes.
-        n_nodes: N nodes after the prefixes, padded up to whole blocks.
+        prefix_width: width P of the right-padded prefixes, their shared beginning included.
+        n_blocks: blocks of the nodes after the prefixes; the last may be filled in part.
         key_index: [n_blocks * k] chunk position of each block's gathered keys.
         mask: {window: [b, n_blocks, BLOCK, P + k]} additive masks in the model's dtype; window 0 means
             no sliding window.
+        beginning: of all prefixes, run before; {} if they share none.
+        kept: where every layer puts the keys and values of this pass; None: nowhere.
     """
 
     prefix_width: int
-    n_nodes: int
-    n_blocks: int
-    key_index: torch.Tensor
-    mask: dict[int, torch.Tensor]
+    n_blocks: int = 0
+    key_index: torch.Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.long))
+    mask: dict[int, torch.Tensor] = field(default_factory=dict)
+    beginning: Beginning = field(default_factory=dict)
+    kept: Beginning | None = None
 
-
-def prefix_layout(width: int) -> TreeLayout:
-    """The layout of prefixes alone, for a list whose items all have a single token."""
-    return TreeLayout(width, 0, 0, torch.empty(0, dtype=torch.long), {})
+    @property
+    def n_shared(self) -> int:
+        """Tokens C of the shared beginning."""
+        return next((key.shape[2] for key, _ in self.beginning.values()), 0)
 
 
 def block_keys(trie: TokenTrie, nodes: IntArray) -> tuple[IntArray, IntArray, IntArray]:
@@ -75,14 +84,18 @@ def tree_layout(
     prefix_width: int,
     windows: set[int],
     dtype: torch.dtype,
+    beginning: Beginning,
 ) -> TreeLayout:
     """Lay one chunk out for a batch of prefixes.
 
     Args:
-        nodes: sorted internal nodes, closed under ancestors (``TokenTrie.chunks``).
-        prefix_lengths: [b] tokens of each prefix before the right padding, on the model's device.
+        nodes: sorted internal nodes, closed under ancestors (``TokenTrie.chunks``); may be empty.
+        prefix_lengths: [b] tokens of each prefix, shared beginning included and right padding not, on the
+            model's device.
         windows: sliding windows that occur in the model's layers, 0 for full attention.
     """
+    if not len(nodes):
+        return TreeLayout(prefix_width, beginning=beginning)
     device = prefix_lengths.device
     _, key, visible = block_keys(trie, nodes)
     n_blocks = len(key)
@@ -104,7 +117,7 @@ def tree_layout(
         mask = torch.zeros(allowed.shape, dtype=dtype, device=device)
         masks[window] = mask.masked_fill_(~allowed, torch.finfo(dtype).min)
     key_index = torch.from_numpy(np.maximum(key, 0).ravel()).to(device)
-    return TreeLayout(prefix_width, n_blocks * BLOCK, n_blocks, key_index, masks)
+    return TreeLayout(prefix_width, n_blocks, key_index, masks, beginning)
 
 
 def block_attention(
@@ -152,45 +165,53 @@ def tree_attention(
     """The attention function that transformers calls in every layer (AttentionInterface).
 
     Args:
-        query: [b, heads, P + N, d]. key, value: [b, kv_heads, P + N, d].
+        query: [b, heads, P - C + n, d]: prefixes without their shared beginning, then n nodes.
+        key, value: [b, kv_heads, P - C + n, d].
 
     Returns:
-        [b, P + N, heads, d], and None for the attention weights.
+        [b, P - C + n, heads, d], and None for the attention weights.
 
     Raises:
         NotImplementedError: the layer asks for something that this function does not compute.
     """
     if tree is None or softcap is not None or extra.get("s_aux") is not None:
         raise NotImplementedError("this architecture does not pass a tree through to its attention layers")
-    p, n_blocks = tree.prefix_width, tree.n_blocks
+    p, c, n_blocks = tree.prefix_width, tree.n_shared, tree.n_blocks
     window = sliding_window or 0
     b, heads, _, d = query.shape
     kv_heads = key.shape[1]
-    grouped = heads != kv_heads
+    if tree.kept is not None:
+        tree.kept[module] = (key, value)
+    if c:
+        key, value = (
+            torch.cat([shared.expand(b, -1, -1, -1), own], dim=2)
+            for shared, own in zip(tree.beginning[module], (key, value), strict=True)
+        )
 
     prefix_mask = None
-    if window and p > window:
-        distance = torch.arange(p, device=query.device)
-        distance = distance[:, None] - distance[None, :]
-        prefix_mask = (distance >= 0) & (distance < window)
+    if c or (window and p > window):
+        distance = torch.arange(c, p, device=query.device)[:, None] - torch.arange(p, device=query.device)
+        prefix_mask = (distance >= 0) & (distance < (window or p))
     prefix_out = scaled_dot_product_attention(
-        query[:, :, :p], key[:, :, :p], value[:, :, :p],
-        attn_mask=prefix_mask, is_causal=prefix_mask is None, scale=scaling, enable_gqa=grouped,
+        query[:, :, : p - c], key[:, :, :p], value[:, :, :p],
+        attn_mask=prefix_mask, is_causal=prefix_mask is None, scale=scaling, enable_gqa=heads != kv_heads,
     )  # fmt: skip
 
     if not n_blocks:
         return prefix_out.transpose(1, 2), None
 
     def blocks(x: torch.Tensor) -> torch.Tensor:
-        """[b, kv_heads, P + N, d] -> [b * n_blocks, kv_heads, P + k, d]: each block's own keys."""
+        """[b, kv_heads, P + n, d] -> [b * n_blocks, kv_heads, P + k, d]: each block's own keys."""
         own = x[:, :, p:].index_select(2, tree.key_index).view(b, kv_heads, n_blocks, -1, d)
-        shared = x[:, :, :p].unsqueeze(2).expand(-1, -1, n_blocks, -1, -1)
-        return torch.cat([shared, own], dim=3).transpose(1, 2).reshape(b * n_blocks, kv_heads, -1, d)
+        prefix = x[:, :, :p].unsqueeze(2).expand(-1, -1, n_blocks, -1, -1)
+        return torch.cat([prefix, own], dim=3).transpose(1, 2).reshape(b * n_blocks, kv_heads, -1, d)
 
-    node_query = query[:, :, p:].view(b, heads, n_blocks, BLOCK, d).transpose(1, 2)
+    n = query.shape[2] - (p - c)
+    node_query = pad(query[:, :, p - c :], (0, 0, 0, n_blocks * BLOCK - n))
+    node_query = node_query.view(b, heads, n_blocks, BLOCK, d).transpose(1, 2)
     node_out = block_attention(
         node_query.reshape(b * n_blocks, heads, BLOCK, d), blocks(key), blocks(value),
         tree.mask[window].view(b * n_blocks, 1, BLOCK, -1), scaling,
     )  # fmt: skip
-    node_out = node_out.view(b, n_blocks, heads, BLOCK, d).transpose(2, 3).reshape(b, -1, heads, d)
+    node_out = node_out.view(b, n_blocks, heads, BLOCK, d).transpose(2, 3).reshape(b, -1, heads, d)[:, :n]
     return torch.cat([prefix_out.transpose(1, 2), node_out], dim=1), None

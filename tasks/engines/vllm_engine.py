@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.engines import process_guard, prompting
+from tasks.engines import memory, process_guard, prompting
 from tasks.engines.protocols import (
     CandidateScores,
     Cloze,
@@ -28,12 +28,11 @@ from tasks.engines.protocols import (
     Sampling,
     TokenAlternatives,
 )
-from tasks.engines.specs import EngineSpec
+from tasks.engines.specs import EngineSpec, resolved
 
 REQUESTS_PER_CALL = 512
 """Scored between two progress reports; bounds the request objects alive at once."""
 
-CPU_KV_CACHE_BYTES = 2 << 30
 FEW_CORES = 4
 
 
@@ -55,10 +54,10 @@ class VllmEngine:
         """
         from transformers import AutoTokenizer
 
-        self.spec = spec
         self._lock = Lock()
         self._llm: Any = None
         llm_class, on_cpu = _import_vllm(spec)
+        self.spec = spec = resolved(spec)
         self._guard = process_guard.start()
         try:
             self.tokenizer = AutoTokenizer.from_pretrained(folder, revision=spec.revision)
@@ -234,10 +233,13 @@ def _arguments(spec: EngineSpec, on_cpu: bool, context: int) -> dict[str, Any]:
         longest = spec.options.get("max_model_len", 0)
         defaults["max_num_batched_tokens"] = max(longest, spec.batch_tokens)
         if not os.environ.get("VLLM_CPU_KVCACHE_SPACE"):
-            defaults |= {"kv_cache_memory_bytes": CPU_KV_CACHE_BYTES}
+            defaults |= {"kv_cache_memory_bytes": memory.CPU_KV_CACHE_BYTES}
     else:
         # Logits in float32; a CPU would convert the whole head for every request (20 times slower).
         defaults |= {"hf_overrides": {"head_dtype": "float32"}}
+        # Where the cache's size is given, vLLM does no more with the share than see that it is free.
+        bounded = "kv_cache_memory_bytes" in spec.options
+        defaults |= {"gpu_memory_utilization": 0.05 if bounded else memory.GPU_SHARE}
     return defaults | spec.options
 
 

@@ -15,9 +15,7 @@ from scrapers import tasteatlas, timeanddate
 from scrapers.countries import CountryCodes
 from scrapers.fmlama.parse import parse as parse_fmlama
 from scrapers.items import merged
-from scrapers.local import read
-from scrapers.model import ListItem, Page, Parsed, ScrapeError
-from scrapers.session import Session
+from scrapers.model import ListItem, Page, Parsed, ScrapeError, Session, read
 from scrapers.tasteatlas.fetch import fetch as fetch_tasteatlas
 from scrapers.tasteatlas.parse import parse as parse_tasteatlas
 from scrapers.timeanddate.fetch import fetch as fetch_timeanddate

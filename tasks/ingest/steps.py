@@ -6,7 +6,7 @@ import os
 from datetime import UTC, datetime
 from typing import Any
 
-from prefect import get_run_logger, task
+from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from scrapers.countries import CountryCodes
@@ -57,22 +57,20 @@ def refresh(source: str, params: IngestParams, started_at: datetime) -> str:
             will not work.
     """
     warehouse, declared = Warehouse.open(), SOURCES[source]
-    if declared.notice:
-        get_run_logger().warning("%s: %s", source, declared.notice)
     if params.files and declared.needs == "network":
         raise ScrapeError("this source reads no files: leave out --file")
-    found = declared.harvest(_asked(warehouse, params, declared.deadline_s))
+    harvest = declared.harvest(_asked(warehouse, params, declared.deadline_s))
     last = warehouse.query(LAST, [source]).rows()
     n_before, last_sha256 = last[0] if last else (None, None)
     minimum = params.minimum or declared.minimum
-    refused = fault(found.n_kept, n_before, minimum, params.max_shrinkage)
-    origin = f"{source} {started_at:%Y-%m-%d} {found.url}"
+    refused = fault(harvest.n_kept, n_before, minimum, params.max_shrinkage)
+    origin = f"{source} {started_at:%Y-%m-%d} {harvest.url}"
     status = "refused"
     if not refused:
-        status = "unchanged" if _is_present(warehouse, source, found, last_sha256) else "replaced"
+        status = "unchanged" if _is_present(warehouse, source, harvest, last_sha256) else "replaced"
     if status == "replaced":
-        _replace(warehouse, declared.target, found, origin)
-    save_ingest(warehouse, _record(source, started_at, status, found, refused))
+        _replace(warehouse, declared.target, harvest, origin)
+    save_ingest(warehouse, _record(source, started_at, status, harvest, refused))
     if refused:
         raise Refused(f"{source}: {refused}")
     return status
@@ -111,33 +109,35 @@ def _user_agent(params: IngestParams) -> str:
         ) from None
 
 
-def _is_present(warehouse: Warehouse, source: str, found: Harvested, last_sha256: str | None) -> bool:
+def _is_present(warehouse: Warehouse, source: str, harvest: Harvested, last_sha256: str | None) -> bool:
     """Whether the same bytes were ingested before and nothing else has replaced them since."""
     present = warehouse.query(PRESENT_SOURCE, {"target": SOURCES[source].target})["source"].to_list()
-    return found.sha256 == last_sha256 and any(text.startswith(f"{source} ") for text in present)
+    return harvest.sha256 == last_sha256 and any(text.startswith(f"{source} ") for text in present)
 
 
-def _replace(warehouse: Warehouse, target: str, found: Harvested, origin: str) -> None:
-    if found.dishes is not None:
-        replace_dish_set(warehouse, target, found.dishes, origin, found.dropped)
+def _replace(warehouse: Warehouse, target: str, harvest: Harvested, origin: str) -> None:
+    if harvest.dishes is not None:
+        replace_dish_set(warehouse, target, harvest.dishes, origin, harvest.dropped)
         return
     present = "SELECT item, countries FROM current_item WHERE item_list = ?"
-    items = with_known_countries(found.items, dict(warehouse.query(present, [target]).rows()))
+    items = with_known_countries(harvest.items, dict(warehouse.query(present, [target]).rows()))
     rows = [Item(i.item, i.aliases, i.countries, i.ingredients, i.code) for i in items]
     replace_item_list(warehouse, target, rows, origin)
 
 
-def _record(source: str, started_at: datetime, status: Any, found: Harvested, message: str | None) -> Ingest:
+def _record(
+    source: str, started_at: datetime, status: Any, harvest: Harvested, message: str | None
+) -> Ingest:
     return Ingest(
         source=source,
         started_at=started_at,
         status=status,
-        url=found.url,
-        n_pages=found.n_pages,
-        bytes=found.n_bytes,
-        sha256=found.sha256,
-        n_kept=found.n_kept,
-        dropped=found.dropped,
+        url=harvest.url,
+        n_pages=harvest.n_pages,
+        bytes=harvest.n_bytes,
+        sha256=harvest.sha256,
+        n_kept=harvest.n_kept,
+        dropped=harvest.dropped,
         message=message,
     )
 

@@ -44,14 +44,14 @@ def disagreements(ratings: Iterable[Rating], judged: Iterable[Judged]) -> list[D
     Raises:
         ValueError: the judge scored a dimension of an item twice.
     """
-    found = []
+    far = []
     for dimension, items in by_dimension(ratings, judged).items():
         for item in items:
             score = item.value if item.graded is None else item.graded
             if score is not None and abs(score - item.mean) >= _HIGH:
                 n, pattern = len(item.ratings), _pattern(item, score)
-                found.append(Disagreement(dimension, item.item, item.mean, score, n, pattern))
-    return sorted(found, key=lambda d: (-abs(d.judge - d.people), d.dimension, d.item))
+                far.append(Disagreement(dimension, item.item, item.mean, score, n, pattern))
+    return sorted(far, key=lambda d: (-abs(d.judge - d.people), d.dimension, d.item))
 
 
 def _pattern(item: RatedItem, score: float) -> Pattern:

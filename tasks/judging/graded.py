@@ -59,11 +59,11 @@ def graded(logprobs: Mapping[str, float] | None, values: Mapping[str, float]) ->
             raise ValueError(f"{text!r} has the log-probability {logprob}; it is a number up to 0")
         if normal(text) in menu:
             pooled[menu[normal(text)]].append(logprob)
-    highest = max((lp for found in pooled.values() for lp in found), default=-math.inf)
+    highest = max((lp for ways in pooled.values() for lp in ways), default=-math.inf)
     if highest == -math.inf:
         return _unscored("none of the verdicts is among the texts with a log-probability")
     # Relative to the highest, so that verdicts that are all improbable do not become 0 / 0.
-    weights = {name: math.fsum(math.exp(lp - highest) for lp in found) for name, found in pooled.items()}
+    weights = {name: math.fsum(math.exp(lp - highest) for lp in ways) for name, ways in pooled.items()}
     total = math.fsum(weights.values())
     shares = {name: weight / total for name, weight in weights.items()}
     score = math.fsum(share * values[name] for name, share in shares.items())

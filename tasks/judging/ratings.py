@@ -64,7 +64,7 @@ class Ratings:
 
 
 def read_ratings(paths: Sequence[Path], words: Mapping[str, float] = YES_NO) -> Ratings:
-    """Read ratings from CSV files with a header, UTF-8, one rating a line; further columns are ignored.
+    """Read ratings from CSV files with a header, UTF-8, one rating per line; further columns are ignored.
 
     Args:
         paths: one file for all annotators or one each, such as ``audit.annotation_rows`` makes them.

@@ -11,7 +11,8 @@ import hashlib
 import json
 import tomllib
 import unicodedata
-from functools import lru_cache
+from collections.abc import Mapping
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated
 
@@ -19,7 +20,8 @@ from jinja2 import StrictUndefined, Template, TemplateError, meta
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
-from tasks.judging.untrusted import DATA_NOTE
+from tasks.engines.protocols import Message
+from tasks.judging.untrusted import DATA_NOTE, as_data
 
 _JINJA = ImmutableSandboxedEnvironment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
@@ -66,6 +68,22 @@ class Rubric(_Part):
     max_chars: int = Field(default=2000, ge=2, description="longer texts are cut to this, with an ellipsis")
     verdicts: dict[Text, Choice] = Field(min_length=2)
     examples: tuple[Example, ...] = ()
+
+    def question(self, inputs: Mapping[str, object]) -> str:
+        """The template filled in; inputs reach it only as delimited data (``untrusted``)."""
+        data = {name: as_data(value, self.max_chars) for name, value in inputs.items()}
+        return _template(self.user).render(data).strip()
+
+    @cached_property
+    def beginning(self) -> tuple[Message, ...]:
+        """What every judge reads before its question: the rules, and each example as a question with its
+        answer. Kept, because a run asks thousands of questions."""
+        messages = [_message("system", f"{self.system.strip()}\n\n{DATA_NOTE}")]
+        for example in self.examples:
+            answer = {key: marked.model_dump() for key, marked in example.answer.items()}
+            messages.append(_message("user", self.question(example.inputs)))
+            messages.append(_message("assistant", json.dumps(answer, ensure_ascii=False)))
+        return tuple(messages)
 
     def hash(self) -> str:
         """16 hex digits that name everything of ours that shapes a prompt or the reading of its answer."""
@@ -130,7 +148,7 @@ def load_rubric(path: Path) -> Rubric:
 
 
 @lru_cache(maxsize=64)
-def template(source: str) -> Template:
+def _template(source: str) -> Template:
     """A compiled ``Rubric.user``, in a sandbox: rubric files may come from elsewhere."""
     return _JINJA.from_string(source)
 
@@ -138,3 +156,7 @@ def template(source: str) -> Template:
 def normal(text: str) -> str:
     """The form in which keys, verdicts and reasons are compared: case folded, NFC, no outer space."""
     return unicodedata.normalize("NFC", text.casefold()).strip()
+
+
+def _message(role: str, content: str) -> Message:
+    return {"role": role, "content": content}

@@ -103,8 +103,8 @@ def _last_answer(text: str, asked: set[str]) -> dict[str, object] | None:
         except (ValueError, RecursionError):  # prose, cut off, or nested without end
             end = at + 1
         else:
-            found = {normal(key): value for key, value in pairs}
-            last = last if asked.isdisjoint(found) else found
+            answer = {normal(key): value for key, value in pairs}
+            last = last if asked.isdisjoint(answer) else answer
         at = text.find("{", end)
     return last
 

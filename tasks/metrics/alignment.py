@@ -170,12 +170,12 @@ def derangements(n: int, replicates: int, seed: int) -> IntArray:
         )
     generator = np.random.Generator(np.random.PCG64(seed))
     own = np.arange(n, dtype=np.intp)
-    found = np.empty((0, n), dtype=np.intp)
+    rotations = np.empty((0, n), dtype=np.intp)
     # One shuffle in e leaves nothing in its place, whatever n is (one in two to three for the smallest).
-    while len(found) < replicates:
+    while len(rotations) < replicates:
         drawn = generator.permuted(np.tile(own, (3 * replicates, 1)), axis=1)
-        found = np.concatenate([found, drawn[(drawn != own).all(axis=1)]])
-    return found[:replicates]
+        rotations = np.concatenate([rotations, drawn[(drawn != own).all(axis=1)]])
+    return rotations[:replicates]
 
 
 def shuffled_alignments(

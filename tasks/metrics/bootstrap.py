@@ -1,4 +1,4 @@
-"""Confidence intervals by drawing countries again, with replacement (Efron 1979)."""
+"""Confidence intervals by drawing countries or items again, with replacement (Efron 1979)."""
 
 import math
 
@@ -10,17 +10,17 @@ from tasks.metrics._arrays import as_square
 from tasks.metrics.spectral import effective_rank, spectral_gap_ratio
 from tasks.metrics.types import FloatArray, IntArray
 
-__all__ = ["bootstrap_spectrum", "country_resamples", "log_normal_interval", "percentile_interval"]
+__all__ = ["bootstrap_spectrum", "bootstrap_indices", "log_normal_interval", "percentile_interval"]
 
 
-def country_resamples(n: int, replicates: int, seed: int) -> IntArray:
-    """Row numbers of the countries in each resample.
+def bootstrap_indices(n: int, replicates: int, seed: int) -> IntArray:
+    """Which items (countries, scenarios, dishes) each resample draws.
 
     Returns replicates x n indices in 0..n-1, drawn with replacement by a generator of its own (PCG64), so
     that the same arguments give the same indices whatever else drew random numbers.
     """
     if n < 2 or replicates < 2:
-        raise ValueError(f"{n} countries and {replicates} replicates: two of each are needed for a spread")
+        raise ValueError(f"{n} items and {replicates} replicates: two of each are needed for a spread")
     generator = np.random.Generator(np.random.PCG64(seed))
     return generator.integers(0, n, size=(replicates, n), dtype=np.intp)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tasks.metrics.bootstrap import country_resamples, percentile_interval
+from tasks.metrics.bootstrap import bootstrap_indices, percentile_interval
 from tasks.metrics.types import FloatArray, IntArray
 
 __all__ = ["RESIDUAL", "VarianceSplit", "cluster_mean_interval", "variance_split"]
@@ -59,7 +59,7 @@ def cluster_mean_interval(
     if names.size < 2:
         return None
     totals, sizes = np.bincount(code, weights=table), np.bincount(code)
-    drawn = country_resamples(names.size, replicates, seed)
+    drawn = bootstrap_indices(names.size, replicates, seed)
     return percentile_interval(totals[drawn].sum(axis=1) / sizes[drawn].sum(axis=1), level)
 
 

@@ -89,7 +89,7 @@ def holm(p_values: ArrayLike) -> FloatArray:
 def mean_interval(values: ArrayLike, resamples: IntArray, level: float = 0.95) -> tuple[float, float] | None:
     """Bootstrap interval of a mean over rows, such as dishes.
 
-    values: n numbers; resamples: r x n indices of `bootstrap.country_resamples`. Returns (low, high), the
+    values: n numbers; resamples: r x n indices of `bootstrap.bootstrap_indices`. Returns (low, high), the
     central `level` share of the resampled means; None where a value is infinite. Raises ValueError for a NaN
     or resamples of another size.
     """

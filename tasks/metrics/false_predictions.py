@@ -126,15 +126,15 @@ def most_frequent(predicted: ArrayLike, groups: ArrayLike, k: int) -> dict[str, 
             f"predicted has shape {guesses.shape}, groups {labels.shape}: one label for each dish"
         )
     times = np.count_nonzero(guesses, axis=0)
-    found: dict[str, list[FrequentCandidate]] = {}
+    frequent: dict[str, list[FrequentCandidate]] = {}
     for label in np.unique(labels):
         count = times[labels == label].sum(axis=0)
         best = top_ranked(count, min(k, count.size))
         total = int(count.sum())
-        found[str(label)] = [
+        frequent[str(label)] = [
             FrequentCandidate(int(c), int(count[c]), int(count[c]) / total) for c in best if count[c]
         ]
-    return found
+    return frequent
 
 
 def _checked(predicted: ArrayLike, relevant: ArrayLike) -> tuple[BoolArray, BoolArray]:

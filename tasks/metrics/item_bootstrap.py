@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tasks.metrics.bootstrap import country_resamples, percentile_interval
+from tasks.metrics.bootstrap import bootstrap_indices, percentile_interval
 from tasks.metrics.types import IntArray
 
 __all__ = ["item_interval", "known_interval"]
@@ -21,7 +21,7 @@ def item_interval(
     """
     if n < 2:
         return None
-    return known_interval([statistic(drawn) for drawn in country_resamples(n, replicates, seed)], level)
+    return known_interval([statistic(drawn) for drawn in bootstrap_indices(n, replicates, seed)], level)
 
 
 def known_interval(replicates: list[float | None], level: float = 0.95) -> tuple[float, float] | None:

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tasks.metrics.bootstrap import country_resamples
+from tasks.metrics.bootstrap import bootstrap_indices
 from tasks.metrics.item_bootstrap import known_interval
 from tasks.metrics.types import FloatArray
 
@@ -50,7 +50,7 @@ def krippendorff_alpha_interval(
     if n < 2:
         return None
     counts = counts[np.lexsort(counts.T)]
-    times = (np.bincount(drawn, minlength=n) for drawn in country_resamples(n, replicates, seed))
+    times = (np.bincount(drawn, minlength=n) for drawn in bootstrap_indices(n, replicates, seed))
     return known_interval([_alpha(counts, values, t.astype(np.float64), level) for t in times], confidence)
 
 

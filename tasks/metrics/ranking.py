@@ -1,8 +1,8 @@
 """Rankings of candidates against the ones that are right: AP, the top of a ranking, and baselines for both.
 
-Source: FmLAMA (seed paper), equations 3 to 5. Baselines are scored by the same rule as models, and they must
-be: the seed's 'dumb' column does not follow its own equation 4. It divides by the hits found and gives a dish
-without a hit 1/874. By equation 4 the comparison with BERT reverses.
+Source: FmLAMA (Zhou et al. 2025), equations 3 to 5. Baselines are scored by the same rule as models, and
+they must be: the paper's 'dumb' column does not follow its own equation 4. It divides by the hits and gives a
+dish without a hit 1/874. By equation 4 the comparison with BERT reverses.
 
 Candidates are columns. Callers keep them in code-point order, so that where a position decides (`top_mask`,
 `top_ranked`) the result does not depend on the order in which data arrived.
@@ -70,11 +70,11 @@ def expected_average_precision(n_relevant: ArrayLike, n: ArrayLike) -> FloatArra
 
     Raises ValueError unless 1 <= n_relevant <= n.
     """
-    found, total = np.asarray(n_relevant, dtype=np.float64), np.asarray(n, dtype=np.float64)
-    if not ((found >= 1) & (found <= total)).all():
+    relevant, total = np.asarray(n_relevant, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    if not ((relevant >= 1) & (relevant <= total)).all():
         raise ValueError("n_relevant must lie between 1 and n")
     nothing = np.zeros_like(total)
-    return _expected_precision(nothing, nothing, total, found)
+    return _expected_precision(nothing, nothing, total, relevant)
 
 
 def top_mask(scores: ArrayLike, counts: ArrayLike) -> BoolArray:
@@ -138,10 +138,10 @@ def frequency_scores(
 
 
 def seed_dumb_average_precision(scores: ArrayLike, relevant: ArrayLike, k: int) -> FloatArray:
-    """What the seed's 'dumb' column holds in the place of average precision.
+    """What the 'dumb' column of Zhou et al. 2025 holds in the place of average precision.
 
     scores, relevant: as in `average_precision`; k: how many candidates are predicted. Returns the leading
-    shape: the mean of the precisions at the hits among the top k, divided by the hits *found*, and 1/(n + 1)
+    shape: the mean of the precisions at the hits among the top k, divided by the *hits*, and 1/(n + 1)
     for a row without a hit (1/874 with 873 candidates). Range (0, 1].
 
     For comparison with the seed's table alone, never beside a model: one hit at rank 1 scores 1 however many
@@ -150,9 +150,9 @@ def seed_dumb_average_precision(scores: ArrayLike, relevant: ArrayLike, k: int) 
     table, wanted = _rankings(scores, relevant)
     hits = np.take_along_axis(wanted, top_ranked(table, k), axis=-1)
     precision = np.cumsum(hits, axis=-1) / np.arange(1, k + 1)
-    found = np.count_nonzero(hits, axis=-1)
+    n_hits = np.count_nonzero(hits, axis=-1)
     values: FloatArray = np.where(
-        found > 0, (precision * hits).sum(axis=-1) / np.maximum(found, 1), 1 / (table.shape[-1] + 1)
+        n_hits > 0, (precision * hits).sum(axis=-1) / np.maximum(n_hits, 1), 1 / (table.shape[-1] + 1)
     )
     return values
 

@@ -106,7 +106,7 @@ def _by_first_word(phrases: Sequence[Sequence[str]]) -> dict[str, list[Sequence[
 
 def _count(words: Sequence[str], index: _Phrases) -> int:
     """How many phrases lie in the words, from left to right, each word used once."""
-    found = position = 0
+    count = position = 0
     while position < len(words):
         length = next(
             (
@@ -116,6 +116,6 @@ def _count(words: Sequence[str], index: _Phrases) -> int:
             ),
             0,
         )
-        found += length > 0
+        count += length > 0
         position += length or 1
-    return found
+    return count

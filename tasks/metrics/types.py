@@ -1,4 +1,4 @@
-"""Names for the arrays and labels that the metrics share."""
+"""Names for the arrays and labels that the metrics share: small, because every metric imports it."""
 
 from typing import Final, Literal, TypeAlias
 
@@ -9,7 +9,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.intp]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
-# The first letter is effective rank, the second is spectral gap ratio: H(igh) or L(ow) (seed paper, section
-# 3.1.1).
+# The first letter is effective rank, the second is spectral gap ratio: H(igh) or L(ow) (Zhou et al. 2025,
+# section 3.1.1).
 Category: TypeAlias = Literal["LH", "HL", "HH", "LL"]
 CATEGORIES: Final[tuple[Category, ...]] = ("LH", "HL", "HH", "LL")

@@ -1,78 +1,143 @@
-"""F1 of every category and their mean, model by model (seed paper, figure 2), beside what guessing scores."""
+"""Panels of bars: one bar a row, or two of two conditions, each with its interval and what its null scores."""
 
 from __future__ import annotations
 
-from typing import Final
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
-import polars as pl
 from markupsafe import Markup
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from tasks.report.svg import BLUE, GREY, INK, MUTED, VERMILION, short, styled, to_svg
+from tasks.report import panels
+from tasks.report.data import Row
+from tasks.report.svg import ACCENT, INK, MUTED, NEUTRAL, PALE, SMALL, styled, to_svg
+from tasks.report.text import short
 
-_PANELS: Final = {
-    "macro_f1": "Macro-F1\nmean of the four",
-    "f1_LH": "LH\nfew patterns, shared",
-    "f1_HL": "HL\nmany, not shared",
-    "f1_HH": "HH\nmany, shared core",
-    "f1_LL": "LL\nfew, in blocks",
-}
+_NUMBER: Final = 0.3  # of a panel's width, for the numbers at its right
+_HATCHED: Final = {"facecolor": "none", "edgecolor": NEUTRAL, "hatch": "//////", "linewidth": 0.7}
 
 
-def category_bars(overall: pl.DataFrame) -> Markup:
-    """One panel a category, one bar a model; whiskers are 95 % intervals, ticks what guessing scores.
+class Bar(NamedTuple):
+    """One bar of a panel's row.
 
-    overall: as in ``ReportData``; models in the order to show.
+    Attributes:
+        value: None is written as not scored.
+        null: what a null model scores in its place.
+        mark: text after the number.
+        series: which of two conditions.
+        other: a second null, such as the best baseline.
+        is_null: the bar is a null model's own.
     """
-    models = overall["model"].unique(maintain_order=True).to_list()
+
+    panel: str
+    row: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    null: float | None = None
+    mark: str = ""
+    series: int = 0
+    other: float | None = None
+    is_null: bool = False
+
+
+@dataclass(frozen=True)
+class Key:
+    """What bars and marks mean, and the axis.
+
+    Attributes:
+        bars: what a bar is; two texts where two stand in each row.
+        null: what the upright lines are.
+        end: where all panels end; None: at the next round number.
+        digits: of the numbers at the right; None: there are no numbers, and marks stand at the bars' ends.
+        other: what the diamonds are; empty: there are none.
+        notes: what the marks mean.
+    """
+
+    bars: tuple[str, ...]
+    null: str
+    end: float | None = None
+    digits: int | None = 2
+    other: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def bar_of(panel: str, row: str, number: Row | None, mark: str = "", times: float = 1.0, **more: Any) -> Bar:
+    """A bar with a number of ``Frames.values``, its interval and its null, all times a factor."""
+    sides = ("value", "ci_low", "ci_high", "null_value")
+    own = [None if number is None or number[side] is None else times * number[side] for side in sides]
+    return Bar(panel, row, *own, mark, **more)
+
+
+def bar_panels(
+    bars: Sequence[Bar], rows: Mapping[str, str], key: Key, name: str, description: str, per_row: int = 4
+) -> Markup | None:
+    """Bars from 0, panels in the order in which they come; None where no bar has a value.
+
+    rows: key of a row -> its label, from top to bottom. name, description: as in ``to_svg``.
+    """
+    if all(bar.value is None for bar in bars):
+        return None
+    titles = list(dict.fromkeys(bar.panel for bar in bars))
+    end = key.end or _furthest(bars)
+    height = (0.3 if len(key.bars) == 2 else 0.23) * (len(rows) + 0.4)
     with styled():
-        figure = Figure(figsize=(10.4, 0.34 * len(models) + 0.5))
-        panels = figure.subplots(1, len(_PANELS), sharey=True, squeeze=False, width_ratios=[1.5, 1, 1, 1, 1])[
-            0
-        ]
-        figure.subplots_adjust(left=0, right=1, bottom=0, top=1, wspace=0.3)
-        for axes, (metric, title) in zip(panels, _PANELS.items(), strict=True):
-            for row in overall.filter(metric=metric).iter_rows(named=True):
-                _draw_bar(axes, models.index(row["model"]), row)
-            axes.set_title(title, color=INK, linespacing=1.4)
-            axes.set_xlim(0, 1)
-            axes.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
+        size = (panels.panel_width(len(titles), per_row), height)
+        figure, drawn = panels.panel_grid([short(t) for t in titles], list(rows.values()), size, per_row)
+        for axes, title in zip(drawn, titles, strict=True):
+            for bar in (bar for bar in bars if bar.panel == title):
+                _draw_bar(axes, list(rows).index(bar.row), bar, key, end)
+            axes.set_xlim(0, end * (1.04 if key.digits is None else 1 + _NUMBER))
+            axes.set_xticks([0, end / 2, end], [f"{x:g}" for x in (0, end / 2, end)])
             axes.grid(axis="x")
-            axes.tick_params(length=0)
-            axes.spines["bottom"].set_visible(False)
-        panels[0].set_ylim(len(models) - 0.4, -0.6)
-        panels[0].set_yticks(range(len(models)), [short(m) for m in models])
-        figure.legend(
-            handles=_legend(), loc="upper left", bbox_to_anchor=(0, -0.22 / figure.get_figheight()), ncols=4
-        )
-        return to_svg(figure, "category-f1", f"F1 of each category for {len(models)} models and null models")
+        panels.legend(figure, _handles(key, bars))
+        return to_svg(figure, name, description)
 
 
-def _draw_bar(axes: Axes, y: int, row: dict[str, float | None]) -> None:
-    value, low, high, null = (row[name] for name in ("value", "ci_low", "ci_high", "null_value"))
-    if value is None:
-        axes.text(0.02, y, "not scored", va="center", fontsize=7, color=MUTED)
-        return
-    if row["is_null"]:
-        axes.barh(y, value, height=0.62, facecolor="none", edgecolor=GREY, hatch="//////", linewidth=0.7)
+def _draw_bar(axes: Axes, row: float, bar: Bar, key: Key, end: float) -> None:
+    two = len(key.bars) == 2
+    thick = 0.38 if two else 0.66
+    y = row + (bar.series - 0.5) * thick if two else row
+    if bar.value is None:
+        panels.not_scored(axes, y)
     else:
-        axes.barh(y, value, height=0.62, color=BLUE)
-    if low is not None and high is not None and high > low:
-        axes.plot([low, high], [y, y], color=INK, linewidth=1.1, solid_capstyle="butt")
-        axes.plot([low, high], [y, y], linestyle="none", marker="|", markersize=5, color=INK)
-    if null is not None and not row["is_null"]:
-        axes.plot([null, null], [y - 0.45, y + 0.45], color=VERMILION, linewidth=1.8)
-    axes.text(1.02, y, f"{value:.2f}", va="center", fontsize=7, color=MUTED, transform=axes.transData)
+        look = _HATCHED if bar.is_null else {"color": _colours(key)[bar.series]}
+        axes.barh(y, bar.value, height=0.92 * thick, **look)  # type: ignore[arg-type]
+    panels.interval(axes, bar.low, bar.high, y)
+    panels.null_mark(axes, bar.null, y, 0.5 * thick if two else 0.46)
+    panels.diamond(axes, bar.other, y)
+    if bar.value is not None and key.digits is not None:
+        text = f"{bar.value:.{key.digits}f} {bar.mark}"
+        axes.text(1.02 * end, y, text, va="center", fontsize=SMALL, color=MUTED)
+    elif bar.value is not None and bar.mark:
+        furthest = max(x for x in (bar.value, bar.high, bar.other) if x is not None)
+        axes.text(furthest, y, f" {bar.mark}", va="center_baseline", fontsize=8, color=INK)
 
 
-def _legend() -> list[Patch | Line2D]:
-    return [
-        Patch(color=BLUE, label="model"),
-        Patch(facecolor="none", edgecolor=GREY, hatch="//////", label="null model: knows nothing"),
-        Line2D([], [], color=INK, marker="|", markersize=5, linewidth=1.1, label="95 % interval"),
-        Line2D([], [], color=VERMILION, marker="|", markersize=9, markeredgewidth=1.8, linestyle="none",
-               label="what guessing scores on average"),
-    ]  # fmt: skip
+def _colours(key: Key) -> tuple[str, ...]:
+    return (PALE, ACCENT)[-len(key.bars) :]
+
+
+def _furthest(bars: Sequence[Bar]) -> float:
+    """The next round number after every mark."""
+    marks = [x for bar in bars for x in (bar.value, bar.high, bar.null, bar.other) if x is not None]
+    furthest = max(marks, default=0.0)
+    if furthest <= 0:
+        return 1.0
+    step = 10.0 ** math.floor(math.log10(furthest))
+    return float(next(step * k for k in (1, 2, 3, 4, 5, 6, 8, 10, 12) if step * k >= furthest))
+
+
+def _handles(key: Key, bars: Sequence[Bar]) -> list[panels.Handle]:
+    handles: list[panels.Handle] = [
+        Patch(color=colour, label=label) for label, colour in zip(key.bars, _colours(key), strict=True)
+    ]
+    if any(bar.is_null for bar in bars):
+        handles.append(Patch(label="null model: knows nothing", **_HATCHED))  # type: ignore[arg-type]
+    handles += [panels.interval_handle(), panels.null_handle(key.null)]
+    if key.other:
+        handles.append(panels.diamond_handle(key.other))
+    return handles + [panels.text_handle(note) for note in key.notes]

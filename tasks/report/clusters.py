@@ -1,7 +1,8 @@
-"""Which countries a model answers alike: the similarity matrix in the order of its clusters."""
+"""A matrix of similarities in the order of its clusters, beside the tree that joins them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,16 +18,17 @@ from scipy.spatial.distance import squareform
 
 from tasks.metrics.consensus import nearest
 from tasks.metrics.types import FloatArray
-from tasks.report.svg import GREY, MUTED, REGION_COLOURS, styled, to_svg
+from tasks.report.svg import GROUP_COLOURS, MUTED, SMALL, styled, to_svg
 
 MOST_LABELS: Final = 60
-_SIDE, _LABEL = 3.7, 0.125  # inches: the least side of the matrix; what a labelled row needs
+_SIDE, _LABEL = 3.7, 0.13  # inches: the least side of the matrix; what a labelled row needs
 _TREE, _STRIP = 0.55, 0.1
+_NO_GROUP: Final = "#8c8c8c"
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """Cosines of one model and domain. codes: n countries; values: n x n, symmetric, diagonal 1."""
+    """codes: what is compared, n of them; values: n x n cosines, symmetric, diagonal 1."""
 
     codes: list[str]
     values: FloatArray
@@ -42,18 +44,15 @@ class Tree:
 
 
 def matrix_of(pairs: pl.DataFrame) -> Matrix | str:
-    """The symmetric matrix of one model and domain, or why there is none.
-
-    pairs: country_a, country_b, similarity; each pair once.
-    """
+    """The symmetric matrix, or why there is none. pairs: country_a, country_b, similarity; each pair once."""
     codes = sorted(set(pairs["country_a"]) | set(pairs["country_b"]))
     wanted = len(codes) * (len(codes) - 1) // 2
     if not wanted or pairs.height != wanted:
         return f"{pairs.height} of {wanted} pairs of countries are stored"
-    place = {code: i for i, code in enumerate(codes)}
+    index = {code: i for i, code in enumerate(codes)}
     values = np.eye(len(codes))
-    a = [place[code] for code in pairs["country_a"]]
-    b = [place[code] for code in pairs["country_b"]]
+    a = [index[code] for code in pairs["country_a"]]
+    b = [index[code] for code in pairs["country_b"]]
     values[a, b] = values[b, a] = pairs["similarity"].to_numpy()
     return Matrix(codes, values)
 
@@ -74,13 +73,16 @@ def cluster(matrix: Matrix) -> Tree:
 
 
 def similarity_heatmap(
-    matrix: Matrix, tree: Tree, regions: dict[str, str], lowest: float, name: str
+    matrix: Matrix, tree: Tree, groups: Mapping[str, str], lowest: float, name: str
 ) -> Markup:
-    """The matrix with its tree on the left and the countries' regions as a strip between them.
+    """The matrix with its tree on the left and a strip of the groups' colours between them.
 
-    regions: country -> region. lowest: cosine at the dark end of the colours and at the left end of the
-    tree; the other end is 1. Beyond
-    ``MOST_LABELS`` countries the codes are left out.
+    Beyond ``MOST_LABELS`` rows the codes are left out.
+
+    Args:
+        groups: code -> the group that it is known to belong to, such as its region.
+        lowest: cosine at the dark end of the colours and at the left end of the tree; the other end is 1.
+        name: as in ``to_svg``.
     """
     n = len(matrix.codes)
     labelled = n <= MOST_LABELS
@@ -96,9 +98,9 @@ def similarity_heatmap(
         tree_axes.set_ylim(n - 0.5, -0.5)
         tree_axes.set_xlim((1.0 - lowest) * 1.03, 0)
         codes = [matrix.codes[i] for i in tree.order]
-        shown = sorted(set(regions.values()))
-        colours = {region: REGION_COLOURS[i % len(REGION_COLOURS)] for i, region in enumerate(shown)}
-        strip = [[to_rgb(colours.get(regions.get(code, ""), GREY))] for code in codes]
+        shown = sorted(set(groups.values()))
+        colours = {group: GROUP_COLOURS[i % len(GROUP_COLOURS)] for i, group in enumerate(shown)}
+        strip = [[to_rgb(colours.get(groups.get(code, ""), _NO_GROUP))] for code in codes]
         strip_axes.imshow(strip, interpolation="none", aspect="auto")
         for bare in (tree_axes, strip_axes):
             bare.set_axis_off()
@@ -108,14 +110,14 @@ def similarity_heatmap(
         )
         bar.set_label("cosine (1: the same answers)")
         bar.outline.set_visible(False)
-        handles = [Patch(color=colour, label=region) for region, colour in colours.items()]
+        handles = [Patch(color=colour, label=group) for group, colour in colours.items()]
         figure.legend(handles=handles, loc="upper left", bbox_to_anchor=(0.46, -0.36 / side), ncols=3,
-                      handlelength=0.8, handleheight=0.8, columnspacing=1.0, fontsize=7)  # fmt: skip
+                      handlelength=0.8, handleheight=0.8, columnspacing=1.0, fontsize=SMALL)  # fmt: skip
         return to_svg(figure, name, f"Similarity of {n} countries, clustered")
 
 
 def neighbours(matrix: Matrix, k: int = 3) -> list[tuple[str, list[tuple[str, float]]]]:
-    """Each country with the k it is answered most like, in the order of codes."""
+    """Each code with the k it is most like, in the order of codes."""
     index, value = nearest(matrix.values, min(k, len(matrix.codes) - 1))
     return [
         (code, [(matrix.codes[j], float(v)) for j, v in zip(row, values, strict=True)])
@@ -127,7 +129,7 @@ def _label(axes: Axes, codes: list[str]) -> None:
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0, pad=2)
     axes.yaxis.tick_right()
-    axes.set_yticks(range(len(codes)), codes, fontsize=6.5)
+    axes.set_yticks(range(len(codes)), codes, fontsize=SMALL)
     axes.set_xticks(
-        range(len(codes)), codes, fontsize=6.5, rotation=90, rotation_mode="anchor", ha="right", va="center"
+        range(len(codes)), codes, fontsize=SMALL, rotation=90, rotation_mode="anchor", ha="right", va="center"
     )

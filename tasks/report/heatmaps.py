@@ -1,156 +1,113 @@
-"""Effective rank and spectral gap ratio of every model and question (seed paper, figures 5 and 6)."""
+"""Matrices of numbers: one panel a model, all on one scale of colours."""
 
 from __future__ import annotations
 
-import math
-import re
-from dataclasses import dataclass
-from textwrap import fill
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
-import polars as pl
 from markupsafe import Markup
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import LogNorm, Normalize
-from matplotlib.figure import Figure
+from matplotlib.colors import Normalize
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import FuncFormatter
 
-from tasks.report.svg import GREY, INK, MUTED, RULE, short, styled, to_svg
+from tasks.report import panels
+from tasks.report.svg import INK, MUTED, RULE, SMALL, styled, to_svg
+from tasks.report.text import short
 
-Measure = Literal["effective_rank", "spectral_gap_ratio"]
-
-_GAP = 0.22  # between domains, in cells
-_HEIGHT, _LEAST_CELL, _LEAST_DOMAIN = 0.4, 0.37, 0.95  # inches
-_TEXT = {
-    "effective_rank": ("effective rank (number of patterns)", "viridis", "Effective rank"),
-    "spectral_gap_ratio": ("spectral gap ratio λ₁/λ₂ (log scale)", "cividis", "Spectral gap ratio"),
-}
+_CELL_WIDTH, _CELL_HEIGHT = 0.66, 0.38  # inches
+_DARK, _LIGHT = "#111111", "#ffffff"
+Rgb = tuple[float, float, float]
 
 
-@dataclass(frozen=True)
-class _Columns:
-    """Where the questions stand: those of one domain side by side, with a gap between domains."""
+class Cell(NamedTuple):
+    """One cell. note: a second line under the number. is_null: the panel is a null model's."""
 
-    x: dict[str, float]
-    domains: list[tuple[str, str, float, float]]  # heading, people's category, first and last x
-    variants: dict[str, int]
+    panel: str
+    row: str
+    column: str
+    value: float | None
+    note: str = ""
+    is_framed: bool = False
+    is_null: bool = False
 
 
-def spectrum_heatmap(by_question: pl.DataFrame, measure: Measure) -> Markup:
-    """Models in rows, questions in columns, each cell with its value and whether it counts as High or Low.
+def matrix_panels(
+    cells: Sequence[Cell],
+    rows: Mapping[str, str],
+    columns: Mapping[str, str],
+    name: str,
+    description: str,
+    digits: int = 3,
+) -> Markup | None:
+    """One panel a model, colours from 0; an unscored cell is crossed out. None where no cell has a value.
 
-    by_question: as in ``ReportData``, rows in the order to show. An infinite SR is hatched and marked ∞, an
-    unscored cell is crossed out.
+    Args:
+        cells: panels in the order in which they come; what has no cell is left empty.
+        rows, columns: key -> what to write, in the order to show.
+        name, description: as in ``to_svg``.
+        digits: decimals of the values.
     """
-    models = by_question["model"].unique(maintain_order=True).to_list()
-    columns = _columns(by_question)
-    label, palette, title = _TEXT[measure]
-    norm = _norm(by_question[measure], measure)
-    letter = 0 if measure == "effective_rank" else 1
+    values = [cell.value for cell in cells if cell.value is not None]
+    if not values:
+        return None
+    titles = {cell.panel: cell.is_null for cell in cells}
+    width = _CELL_WIDTH * len(columns)
+    per_row = max(1, min(len(titles), int(panels.WIDTH / (width + panels.PANEL_GAP[0]))))
+    scale = ScalarMappable(Normalize(0.0, max(values) or 1.0), colormaps["viridis"])
+    across, down = list(columns), list(rows)
     with styled():
-        n_columns = len(columns.x)
-        cell = max(_LEAST_CELL, _LEAST_DOMAIN * len(columns.domains) / n_columns)
-        width = cell * (n_columns + _GAP * (len(columns.domains) - 1))
-        figure = Figure(figsize=(width, _HEIGHT * len(models)))
-        axes = figure.add_axes((0, 0, 1, 1))
-        scale = ScalarMappable(norm, colormaps[palette])
-        for row in by_question.iter_rows(named=True):
-            category = row["er_sr_category"]
-            mark = category[letter] if category else ""
-            at = (columns.x[row["question"]], float(models.index(row["model"])))
-            _draw_cell(axes, at, row[measure], mark, scale)
-        _draw_frame(axes, columns, by_question, models)
-        bar = figure.add_axes(
-            (0, -0.36 / (_HEIGHT * len(models)) - 0.06, 0.32, 0.1 / (_HEIGHT * len(models)))
+        size = (width, _CELL_HEIGHT * len(rows))
+        figure, drawn = panels.panel_grid(
+            [short(t) for t in titles], list(rows.values()), size, per_row, (panels.PANEL_GAP[0], 1.0)
         )
-        colorbar = figure.colorbar(scale, cax=bar, orientation="horizontal")
-        colorbar.set_label(label)
-        colorbar.formatter = FuncFormatter(lambda value, _: re.sub(r"\.0+(?=\D|$)", "", compact(value)))
-        colorbar.minorticks_off()
-        colorbar.outline.set_visible(False)
-        return to_svg(
-            figure, measure.replace("_", "-"), f"{title} of {len(models)} models and {n_columns} questions"
-        )
+        for axes, (title, is_null) in zip(drawn, titles.items(), strict=True):
+            for cell in (cell for cell in cells if cell.panel == title):
+                at = (float(across.index(cell.column)), float(down.index(cell.row)))
+                number = "" if cell.value is None else f"{cell.value:.{digits}f}"
+                draw_cell(axes, at, shade(scale, cell.value), number, cell.note, cell.is_framed)
+            axes.set_xlim(-0.5, len(columns) - 0.5)
+            axes.set_xticks(range(len(columns)), list(columns.values()), rotation=30, ha="right")
+            axes.title.set_color(MUTED if is_null else INK)
+            axes.spines[:].set_visible(False)
+        drawn[0].set_ylim(len(rows) - 0.5, -0.5)
+        return to_svg(figure, name, description)
 
 
-def compact(value: float | None) -> str:
-    """A number of at least 1 in five characters at most: 1.23, 45.6, 789, 12k, 3.4M, 5e12, ∞."""
+def shade(scale: ScalarMappable, value: float | None) -> Rgb | None:
+    """The colour of a value on a scale."""
     if value is None:
-        return ""
-    if math.isinf(value):
-        return "∞"
-    for size, unit in ((1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G")):
-        scaled = value / size
-        # What would round up to one more digit has one decimal less, or the next unit.
-        if scaled < 999.5:
-            digits = (scaled < 9.95) if unit else (scaled < 99.95) + (scaled < 9.995)
-            return f"{scaled:.{int(digits)}f}{unit}"
-    return f"{value:.0e}".replace("e+", "e")
+        return None
+    red, green, blue, _ = scale.to_rgba(np.array([value]))[0]
+    return float(red), float(green), float(blue)
 
 
-def _columns(by_question: pl.DataFrame) -> _Columns:
-    asked = by_question.select("domain", "label", "human_category", "question", "variant").unique(
-        maintain_order=True
-    )
-    x: dict[str, float] = {}
-    domains: list[tuple[str, str, float, float]] = []
-    for (_,), rows in asked.group_by("domain", maintain_order=True):
-        rows = rows.sort("variant")
-        first = len(x) + _GAP * len(domains)
-        x |= {q: first + i for i, q in enumerate(rows["question"])}
-        domains.append((rows["label"][0], rows["human_category"][0], first, first + rows.height - 1))
-    return _Columns(x, domains, dict(asked.select("question", "variant").rows()))
-
-
-def _norm(values: pl.Series, measure: Measure) -> Normalize:
-    """Both numbers begin at 1. The colour range ends with the largest finite value."""
-    finite = values.filter(values.is_not_null() & values.is_finite())
-    top = float(finite.max() or 1.0)  # type: ignore[arg-type]
-    if measure == "effective_rank":
-        return Normalize(1.0, max(top, 1.1))
-    return LogNorm(1.0, max(top, 1.1))
-
-
-def _draw_cell(
-    axes: Axes, at: tuple[float, float], value: float | None, mark: str, scale: ScalarMappable
+def draw_cell(
+    axes: Axes,
+    at: tuple[float, float],
+    fill: Rgb | None,
+    text: str,
+    note: str = "",
+    is_framed: bool = False,
+    hatch: str = "",
 ) -> None:
+    """A cell with its number and a note under it, dark or light as the fill needs; crossed out without a fill."""
     x, y = at
     corner = (x - 0.48, y - 0.46)
-    if value is None:
-        axes.add_patch(Rectangle(corner, 0.96, 0.92, facecolor="none", edgecolor=RULE, linewidth=0.6))
+    if fill is None:
+        axes.add_patch(Rectangle(corner, *_SIZE, facecolor="none", edgecolor=RULE, linewidth=0.6))
         axes.text(x, y, "×", ha="center", va="center", color=MUTED)
         return
-    if math.isinf(value):
-        axes.add_patch(
-            Rectangle(corner, 0.96, 0.92, facecolor="#fff6d6", edgecolor=GREY, hatch="////", linewidth=0)
-        )
-        colour = "#111111"
-    else:
-        red, green, blue, _ = fill_colour = scale.to_rgba(np.array([value]))[0]
-        axes.add_patch(Rectangle(corner, 0.96, 0.92, facecolor=fill_colour, linewidth=0))
-        colour = "#111111" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "#ffffff"
-    axes.text(x, y - 0.1, compact(value), ha="center", va="center", fontsize=7.5, color=colour)
-    axes.text(x, y + 0.28, mark, ha="center", va="center", fontsize=5.5, color=colour)
+    edge = {"edgecolor": INK, "linewidth": 1.4} if is_framed else {"edgecolor": "#8c8c8c", "linewidth": 0}
+    axes.add_patch(Rectangle(corner, *_SIZE, facecolor=fill, hatch=hatch, **edge))  # type: ignore[arg-type]
+    red, green, blue = fill
+    colour = _DARK if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else _LIGHT
+    up = 0.16 if note else 0.0
+    axes.text(x, y - up, text, ha="center", va="center", fontsize=7.5, color=colour)
+    if note:
+        axes.text(x, y + 0.24, note, ha="center", va="center", fontsize=SMALL, color=colour)
 
 
-def _draw_frame(axes: Axes, columns: _Columns, by_question: pl.DataFrame, models: list[str]) -> None:
-    """Names around the cells: models left, wordings below, domains with people's category above."""
-    nulls = set(by_question.filter("is_null")["model"])
-    right = max(columns.x.values()) + 0.5
-    axes.set_xlim(-0.5, right)
-    axes.set_ylim(len(models) - 0.5, -0.5)
-    axes.set_yticks(range(len(models)), [short(m) for m in models])
-    for tick, model in zip(axes.get_yticklabels(), models, strict=True):
-        tick.set_color(MUTED if model in nulls else INK)
-    axes.set_xticks(list(columns.x.values()), [f"Q{columns.variants[q]}" for q in columns.x])
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
-    for heading, category, first, last in columns.domains:
-        middle = (first + last) / 2
-        axes.plot([first - 0.45, last + 0.45], [-0.6, -0.6], color=MUTED, linewidth=0.8, clip_on=False)
-        axes.text(middle, -0.7, f"people: {category}", ha="center", va="bottom", fontsize=7, color=MUTED)
-        axes.text(middle, -1.05, fill(heading, 14), ha="center", va="bottom", fontsize=8, weight="bold")
+_SIZE: Final = (0.96, 0.92)

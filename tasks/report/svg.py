@@ -11,23 +11,29 @@ import matplotlib as mpl
 from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
-# Stand-ins that `to_svg` replaces by the page's own colours, which differ between light and dark.
+# Stand-ins that `to_svg` replaces by the style sheet's variables, which differ between light and dark.
 INK: Final = "#010203"
 MUTED: Final = "#040506"
 RULE: Final = "#070809"
-_PAGE_COLOURS: Final = {
-    INK: "var(--ink)",
-    MUTED: "var(--muted)",
-    RULE: "var(--rule)",
-}
+SURFACE: Final = "#0a0b0c"
+ACCENT: Final = "#0d0e0f"
+"""Models."""
+PALE: Final = "#101112"
+"""The other of two conditions."""
+NULL: Final = "#131415"
+"""What knows nothing: null models, chance."""
+NEUTRAL: Final = "#161718"
+"""Null models' own bars, baselines, a third kind."""
+_VARIABLES: Final = {
+    INK: "ink", MUTED: "muted", RULE: "rule", SURFACE: "surface", ACCENT: "accent", PALE: "pale", NULL: "null",
+    NEUTRAL: "neutral",
+}  # fmt: skip
 
-# Okabe and Ito's palette, which is told apart with every common colour vision.
-BLUE: Final = "#0072B2"
-VERMILION: Final = "#D55E00"
-GREY: Final = "#8c8c8c"
-REGION_COLOURS: Final = ("#E69F00", "#56B4E9", "#009E73", "#CC79A7", "#0072B2", "#D55E00", "#F0E442")
+GROUP_COLOURS: Final = ("#E69F00", "#56B4E9", "#009E73", "#CC79A7", "#0072B2", "#D55E00", "#F0E442")
+"""Okabe and Ito's palette, which is told apart with every common colour vision."""
 
-LONGEST_NAME: Final = 30
+SMALL: Final = 7.0
+"""The least size of letters, in points: 9.3 pixels, for figures are never scaled down."""
 
 _STYLE: Final[Any] = {
     "svg.fonttype": "none",
@@ -42,6 +48,7 @@ _STYLE: Final[Any] = {
     "axes.labelsize": 8.0,
     "axes.titlesize": 8.5,
     "axes.titlelocation": "left",
+    "axes.titlecolor": INK,
     "axes.facecolor": "none",
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -69,6 +76,8 @@ def styled() -> AbstractContextManager[None]:
 def to_svg(figure: Figure, name: str, description: str) -> Markup:
     """The figure as an ``<svg>`` element without prolog, dates or namespaces; the same bytes every time.
 
+    Its width is fixed, so that letters stay legible; where it does not fit, the box around it scrolls.
+
     Args:
         name: letters, digits and hyphens; goes before every id, so that figures of one page do not clash.
         description: what it shows, for those who cannot see it.
@@ -80,21 +89,12 @@ def to_svg(figure: Figure, name: str, description: str) -> Markup:
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r"<!--.*?-->\s*", "", text, flags=re.DOTALL)
     text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", text).replace("xlink:href=", "href=")
-    for stand_in, colour in _PAGE_COLOURS.items():
-        text = text.replace(stand_in, colour)
+    for stand_in, variable in _VARIABLES.items():
+        text = text.replace(stand_in, f"var(--{variable})")
     size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', text)
     assert size is not None  # matplotlib always writes it
-    width = float(size[1]) * 96 / 72
     head = (
-        f'<svg viewBox="{size[0][9:-1]}" style="width:100%;max-width:{width:.0f}px" role="img" '
+        f'<svg viewBox="{size[0][9:-1]}" width="{float(size[1]) * 96 / 72:.0f}" role="img" '
         f'aria-label="{escape(description)}">'
     )
     return Markup(head + text[text.index(">") + 1 :])
-
-
-def short(name: str) -> str:
-    """A model's name, cut in the middle where it would not fit beside a figure."""
-    if len(name) <= LONGEST_NAME:
-        return name
-    half = LONGEST_NAME // 2
-    return f"{name[:half]}…{name[-half + 1 :]}"

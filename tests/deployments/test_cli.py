@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import time
+from importlib.metadata import version
 from pathlib import Path
 
+import psutil
 import pytest
 from typer.testing import CliRunner
 
-from deployments import profiles
 from deployments.cli import app
-from tasks.evaluations.spectral.params import SpectralParams
+from deployments.evaluations import doors
+from tests.conftest import command, environment
+from warehouse import Warehouse
 
 runner = CliRunner()
 
@@ -22,12 +28,24 @@ def own_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(
-    "command", ["", "ingest", "check", "sql", "report", "serve", "run spectral", "models prepare"]
+    "line",
+    ["ingest", "check", "sql", "leaderboard", "report", "serve", "models prepare"]
+    + [f"run {name}" for name in doors()],
 )
-def test_every_command_explains_itself_with_an_example(command: str) -> None:
-    result = runner.invoke(app, [*command.split(), "--help"])
+def test_every_command_explains_itself_with_an_example(line: str) -> None:
+    result = runner.invoke(app, [*line.split(), "--help"])
     assert result.exit_code == 0
-    assert not command or "culturescope " + command in " ".join(result.output.split())
+    assert "culturescope " + line in " ".join(result.output.split())
+
+
+def test_the_evaluations_are_listed_with_what_they_ask() -> None:
+    said = " ".join(runner.invoke(app, ["run", "--help"]).output.replace("│", " ").split())
+    for name, door in doors().items():
+        assert f"{name} {door.title}" in said
+
+
+def test_version() -> None:
+    assert runner.invoke(app, ["--version"]).stdout == f"{version('culturescope')}\n"
 
 
 def test_ingest_loads_the_shipped_reference_data() -> None:
@@ -50,19 +68,44 @@ def test_sql_writes_csv_and_json() -> None:
     assert json.loads(infinite.stdout) == [{"sr": "inf"}]
 
 
-@pytest.mark.parametrize("query", ["SELEC 1", "SELECT * FROM nowhere", "DROP TABLE country"])
-def test_a_wrong_query_is_one_clear_error(query: str) -> None:
-    result = runner.invoke(app, ["sql", query])
+def test_sql_writes_nested_values_and_the_last_of_several_statements() -> None:
+    nested = runner.invoke(app, ["sql", "SELECT [1, 2] AS a, {'b': 'x'} AS c", "-f", "csv"])
+    assert nested.stdout == 'a,c\n"[1, 2]","{""b"": ""x""}"\n'
+    two = runner.invoke(app, ["sql", "SELECT 1 AS a; SELECT 2 AS a", "-f", "csv"])
+    assert two.stdout == "a\n2\n"
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("SELEC 1", "syntax error"),
+        ("SELECT * FROM nowhere", "nowhere does not exist"),
+        ("DROP TABLE country", "read-only"),
+        ("", "there is no query"),
+        (" ; -- SELECT 1", "there is no query"),
+    ],
+)
+def test_a_wrong_query_is_one_clear_error(query: str, message: str) -> None:
+    result = runner.invoke(app, ["sql", "--", query])
     assert result.exit_code == 1
-    assert "error" in result.stderr
-    assert "Traceback" not in result.output
+    assert result.stderr.startswith("error: ")
+    assert message in " ".join(result.stderr.split())
+    assert isinstance(result.exception, SystemExit)
 
 
-def test_commands_before_any_run_say_which_one_to_start() -> None:
-    for command in (["leaderboard", "spectral"], ["report"]):
-        result = runner.invoke(app, command)
-        assert result.exit_code == 1
-        assert "culturescope run spectral" in " ".join(result.stderr.split())
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("leaderboard", "culturescope run cure --profile smoke or culturescope run"),
+        ("leaderboard spectral", "start one with: culturescope run spectral --profile smoke"),
+        ("leaderboard zebra", "there is no evaluation 'zebra'; there are: "),
+        ("report", "culturescope run spectral"),
+    ],
+)
+def test_commands_before_any_run_say_which_one_to_start(arguments: str, message: str) -> None:
+    result = runner.invoke(app, arguments.split())
+    assert result.exit_code == 1
+    assert message in " ".join(result.stderr.split())
 
 
 def test_models_list_names_the_embedded_ones() -> None:
@@ -71,7 +114,16 @@ def test_models_list_names_the_embedded_ones() -> None:
     assert {"smollm2-135m", "gemma3-270m", "fake-a"} <= names
 
 
-@pytest.mark.parametrize("name", profiles.names())
-def test_profiles_are_valid(name: str) -> None:
-    params = SpectralParams(models=["m"], **profiles.load(name, "spectral"))
-    assert params.profile == name
+def test_ctrl_c_within_a_query_is_one_line(own_home: Path) -> None:
+    Warehouse.open(own_home)
+    endless = "SELECT count(*) FROM range(100000000) AS a, range(100000000) AS b"
+    process = subprocess.Popen(
+        command("sql", endless), env=environment(own_home, None), stderr=subprocess.PIPE, text=True
+    )
+    # It works once it has used more of the processor than starting takes.
+    deadline = time.monotonic() + 60
+    while sum(psutil.Process(process.pid).cpu_times()[:2]) < 6 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert (process.returncode, said) == (130, "interrupted: run again to resume\n")

@@ -1,4 +1,4 @@
-"""Every evaluation can be started, planned and shown, and finding them costs no heavy import."""
+"""Every evaluation can be started and shown through its door, and finding doors costs no heavy import."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pydantic import BaseModel
 
 import deployments.evaluations
-from deployments import profiles
-from deployments.evaluations import Evaluation, evaluations
+from deployments.evaluations import Door, doors, evaluation, flow, params, profile, profiles
 from tasks.engines.specs import catalogue
+from tasks.evaluations.contract import Evaluation, Params
 from tests.conftest import REPOSITORY
 from warehouse import Warehouse
 
 FOLDER = REPOSITORY / "deployments" / "evaluations"
-NAMES = sorted(path.parent.name for path in FOLDER.glob("*/__init__.py"))
-HEAVY = ("torch", "vllm", "prefect", "matplotlib", "transformers", "openai", "sentence_transformers")
+NAMES = sorted(path.stem for path in FOLDER.glob("[!_]*.py"))
+HEAVY = (
+    "torch", "vllm", "prefect", "matplotlib", "transformers", "openai", "sentence_transformers", "scipy",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -31,62 +32,55 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 
 @pytest.fixture
 def fresh() -> Iterator[None]:
-    """Evaluations are looked for anew, before and after."""
-    evaluations.cache_clear()
+    """Doors are looked for anew, before and after."""
+    doors.cache_clear()
     yield
-    evaluations.cache_clear()
+    doors.cache_clear()
 
 
-def test_every_package_is_found() -> None:
-    assert {"fmlama", "spectral", "worldwise"} <= set(NAMES)
-    assert list(evaluations()) == NAMES
-    files = [e.page.file for e in evaluations().values()]
-    assert len(set(files)) == len(files)
+def test_every_evaluation_has_a_door() -> None:
+    packages = {path.parent.name for path in (REPOSITORY / "tasks" / "evaluations").glob("*/__init__.py")}
+    assert list(doors()) == NAMES == sorted(packages)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_it_can_be_started(name: str) -> None:
-    chosen = evaluations()[name]
+    chosen, door = evaluation(name), doors()[name]
+    assert isinstance(door, Door)
     assert isinstance(chosen, Evaluation)
-    assert chosen.title
-    params = chosen.params()
-    assert issubclass(params, BaseModel)
-    assert {"models", "profile", "refresh"} <= params.model_fields.keys()
-    flow = chosen.flow()
-    assert flow.name == name
-    assert list(inspect.signature(flow.fn).parameters) == ["params"]
-    assert chosen.models
-    assert set(chosen.models) <= catalogue().keys()
+    assert chosen.name == name
+    assert issubclass(params(name), Params)
+    assert chosen.params is params(name)
+    assert flow(name).name == name
+    assert list(inspect.signature(flow(name).fn).parameters) == ["params"]
+    assert door.models
+    assert set(door.models) <= catalogue().keys()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_its_command_has_the_common_options_and_an_example(name: str) -> None:
-    command = evaluations()[name].command
-    options = inspect.signature(command).parameters
-    assert {"model", "profile", "refresh", "dry_run", "verbose"} <= options.keys()
-    assert f"`culturescope run {name}" in (inspect.getdoc(command) or "")
-    # What a command asks for has a place among the params, perhaps under a longer name.
-    fields = evaluations()[name].params().model_fields.keys()
-    for option in options.keys() - {"dry_run", "verbose"}:
-        assert any(field.startswith(option) for field in fields), option
+def test_every_knob_says_what_it_is(name: str) -> None:
+    assert [field for field, info in params(name).model_fields.items() if not info.description] == []
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("profile", ["smoke", "demo", "full"])
-def test_its_profiles_are_valid(name: str, profile: str) -> None:
-    params = evaluations()[name].params()(models=["m"], **profiles.load(profile, name))
-    assert params.model_dump()["profile"] == profile
+def test_its_profiles_are_valid_and_labelled(name: str) -> None:
+    assert list(profiles(name))[:3] == ["smoke", "demo", "full"]
+    for label, values in profiles(name).items():
+        assert params(name).model_validate({"models": ["m"], **values}).profile == label
+
+
+def test_a_profile_that_is_not_there_names_those_that_are() -> None:
+    with pytest.raises(ValueError, match="'huge' of spectral; choose one of smoke, demo, full"):
+        profile("spectral", "huge")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_its_leaderboard_can_be_asked_of_an_empty_warehouse(name: str, warehouse: Warehouse) -> None:
-    board = evaluations()[name].leaderboard
-    assert warehouse.query(board.newest).columns == ["config_hash"]
-    rows = warehouse.query(board.rows, ["no-such-config"])
-    assert rows.is_empty()
-    empty = dict.fromkeys(rows.columns)  # a model of which nothing could be scored
-    line = board.line(empty | {"model": "m", "is_null": False})
-    assert line["model"] == "m"
+def test_its_leaderboard_can_be_shown_of_a_model_without_any_score(name: str, warehouse: Warehouse) -> None:
+    view = f"leaderboard_{name}"
+    known = warehouse.query(f"SELECT * FROM {view} WHERE config_hash = ? ORDER BY place", ["none"]).columns
+    row = doors()[name].columns(dict.fromkeys(known) | {"model": "m", "is_null": False})
+    assert row["model"] == "m"
+    assert "None" not in row.values()
 
 
 def test_the_command_line_imports_nothing_heavy() -> None:
@@ -99,17 +93,20 @@ def test_the_command_line_imports_nothing_heavy() -> None:
     assert loaded.isdisjoint(HEAVY)
 
 
-def test_a_new_package_is_found_without_editing_anything(
+def test_a_new_file_is_found_without_editing_anything(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh: None
 ) -> None:
-    package = tmp_path / "zebra"
-    package.mkdir()
-    (package / "__init__.py").write_text(
-        "from deployments.evaluations.spectral import EVALUATION as other\n"
+    (tmp_path / "zebra.py").write_text(
         "from dataclasses import replace\n"
-        "EVALUATION = replace(other, title='Stripes')\n"
+        "from deployments.evaluations.spectral import DOOR as other\n"
+        "DOOR = replace(other, title='How many stripes?')\n"
     )
+    (tmp_path / "zebra.toml").write_text("[smoke]\nmax_items = 4\n[mine]\n")
     monkeypatch.setattr(deployments.evaluations, "__path__", [str(FOLDER), str(tmp_path)])
     monkeypatch.delitem(sys.modules, "deployments.evaluations.zebra", raising=False)
-    assert list(evaluations()) == [*NAMES, "zebra"]
-    assert evaluations()["zebra"].title == "Stripes"
+    assert list(doors()) == [*NAMES, "zebra"]
+    assert doors()["zebra"].title == "How many stripes?"
+    assert profiles("zebra") == {
+        "smoke": {"max_items": 4, "profile": "smoke"},
+        "mine": {"profile": "mine"},
+    }

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.engines.embedders import Embedded, Progress
 from tasks.engines.fasttext_vectors import VecVectors
+from tasks.engines.protocols import Embedded, Progress
 from warehouse import Warehouse
 
 WORDS = "soy 1 0 2\nsauce 3 4 0\nturkey 0 0 1\n豆腐 7 0 0\n"

@@ -12,7 +12,7 @@ KIND = "worldwise_answer"
 
 def answer(culture: str, repetition: int, **more: object) -> dict[str, object]:
     cells = {
-        "request_hash": "r1", "run_id": "r1", "model": "m", "condition": "c1", "culture": culture,
+        "request_hash": "r1", "run_id": "r1", "model": "m", "config_hash": "c1", "culture": culture,
         "scenario": "s1", "repetition": repetition, "framework": "hofstede", "dimension": "power_distance",
         "category": "work", "item": f"item-{culture}-{repetition}", "decision": "A", "value_1": "harmony",
         "value_2": "duty", "value_3": None, "explanation": "So.", "score": 0.5, "target": 1.5,
@@ -40,7 +40,7 @@ def test_answers_and_what_could_not_be_read(warehouse: Warehouse) -> None:
     assert shown["unscored_reason"].to_list() == [None, None, None, "refused"]
     last = shown.row(3, named=True)
     assert all(last[name] is None for name in UNREAD)
-    assert set(shown.columns) == set(KINDS[KIND].columns) - {"condition", "request_hash"} | {"config_hash"}
+    assert set(shown.columns) == set(KINDS[KIND].columns)
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 

@@ -1,4 +1,4 @@
-"""One model in memory at a time, and the fake engine that other tests stand on."""
+"""Engines stay in memory while they fit, and the fake engine that other tests stand on."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import jsonschema
 import numpy as np
 import pytest
 
-from tasks.engines import load
+from tasks.engines import load, memory
 from tasks.engines.fake import FakeEngine
 from tasks.engines.protocols import EngineError, Generator, Sampling, Scorer
 from tasks.engines.specs import EngineSpec
@@ -25,11 +26,27 @@ def fake(name: str = "m", **fields: Any) -> EngineSpec:
     return EngineSpec(**{"name": name, "kind": "fake", "model": name, **fields})
 
 
+def large(name: str, gib: float) -> EngineSpec:
+    return fake(name, options={"memory_gib": gib})
+
+
 @pytest.fixture(autouse=True)
 def nothing_loaded() -> Iterator[None]:
     load.unload()
     yield
     load.unload()
+
+
+@pytest.fixture
+def two_gib(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(memory.VARIABLE, "2")
+
+
+@pytest.fixture
+def closed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    names: list[str] = []
+    monkeypatch.setattr(FakeEngine, "close", lambda self: names.append(self.spec.name))
+    return names
 
 
 def test_the_same_spec_is_loaded_once(tmp_path: Path) -> None:
@@ -39,14 +56,127 @@ def test_the_same_spec_is_loaded_once(tmp_path: Path) -> None:
     assert load.load(fake(dtype="float32"), tmp_path) is not engine
 
 
-def test_another_model_closes_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    closed: list[str] = []
-    monkeypatch.setattr(FakeEngine, "close", lambda self: closed.append(self.spec.name))
-    load.load(fake("a"), tmp_path)
-    load.load(fake("b"), tmp_path)
+@pytest.mark.usefixtures("two_gib")
+def test_engines_that_talk_by_turns_are_loaded_once_if_they_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: list[str]
+) -> None:
+    built: Counter[str] = Counter()
+    build = load._build
+
+    def counted(spec: EngineSpec, source: str) -> load.Engine:
+        built[spec.name] += 1
+        return build(spec, source)
+
+    monkeypatch.setattr(load, "_build", counted)
+    roles = [large("candidate", 1), large("simulator", 0.5), large("judge", 0.5)]
+    for _ in range(5):
+        for spec in roles:
+            load.generator(spec, tmp_path)
+    assert built == {"candidate": 1, "simulator": 1, "judge": 1}
+    assert closed == []
+    load.unload()
+    load.unload()
+    assert closed == ["candidate", "simulator", "judge"]
+
+
+@pytest.mark.usefixtures("two_gib")
+def test_the_least_recently_used_goes_first(tmp_path: Path, closed: list[str]) -> None:
+    for name in ("a", "b", "a", "c"):
+        load.load(large(name, 1), tmp_path)
+    assert closed == ["b"]
+    load.load(large("d", 0.1), tmp_path)
+    assert closed == ["b", "a"]
+
+
+@pytest.mark.usefixtures("two_gib")
+def test_only_as_many_go_as_must(tmp_path: Path, closed: list[str]) -> None:
+    for name in ("a", "b", "c", "d"):
+        load.load(large(name, 0.5), tmp_path)
+    load.load(large("e", 1), tmp_path)
+    assert closed == ["a", "b"]
+
+
+@pytest.mark.usefixtures("two_gib")
+def test_an_engine_larger_than_the_budget_is_loaded_alone(tmp_path: Path, closed: list[str]) -> None:
+    for spec in (large("a", 1), large("b", 1), large("huge", 50)):
+        engine = load.load(spec, tmp_path)
+    assert closed == ["a", "b"]
+    assert load.load(large("huge", 50), tmp_path) is engine
+
+
+@pytest.mark.usefixtures("two_gib")
+def test_devices_do_not_share_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: list[str]
+) -> None:
+    own = memory.of_engine
+    monkeypatch.setattr(
+        memory,
+        "of_engine",
+        lambda spec, source: memory.Claim(spec.device, own(spec, source).bytes),
+    )
+    for device in ("cpu", "cuda:0", "cuda:1"):
+        load.load(large(device, 2).model_copy(update={"device": device}), tmp_path)
+    assert closed == []
+    load.load(large("more", 2).model_copy(update={"device": "cuda:0"}), tmp_path)
+    assert closed == ["cuda:0"]
+
+
+@pytest.mark.usefixtures("two_gib")
+def test_a_model_whose_size_shows_after_its_download_counts_for_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: list[str]
+) -> None:
+    sizes = iter([memory.budget("cpu"), memory.GIB])
+    own = memory.of_engine
+    monkeypatch.setattr(
+        memory,
+        "of_engine",
+        lambda spec, source: memory.Claim("cpu", next(sizes)) if spec.name == "new" else own(spec, source),
+    )
+    load.load(large("a", 1), tmp_path)
+    load.load(fake("new"), tmp_path)
     assert closed == ["a"]
-    load.unload()
-    load.unload()
+    load.load(large("b", 1), tmp_path)
+    assert closed == ["a"]
+
+
+def test_a_model_that_is_not_there_closes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: list[str]
+) -> None:
+    monkeypatch.setenv(memory.VARIABLE, "0.001")
+    load.load(fake(), tmp_path)
+    with pytest.raises(EngineError, match=r"no config\.json"):
+        load.load(EngineSpec(name="gone", model=str(tmp_path / "gone"), dtype="float32"), tmp_path)
+    assert closed == []
+
+
+def words(path: Path, text: str) -> str:
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def test_an_embedder_is_kept_until_its_file_changes(tmp_path: Path) -> None:
+    source = words(tmp_path / "words.vec", "soy 1 0\nrice 0 1\n")
+    embedder = load.embedder(source, tmp_path)
+    assert load.embedder(source, tmp_path) is embedder
+    words(tmp_path / "words.vec", "soy 1 0\nrice 0 2\n")
+    again = load.embedder(source, tmp_path)
+    assert again.name != embedder.name
+    np.testing.assert_array_equal(again.embed(["rice"]).vectors, [[0, 2]])
+
+
+@pytest.mark.usefixtures("two_gib")
+def test_embedders_and_engines_share_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: list[str]
+) -> None:
+    source = words(tmp_path / "words.vec", "soy 1 0\n")
+    monkeypatch.setattr(memory, "of_embedder", lambda source, revision: memory.Claim("cpu", memory.GIB))
+    load.load(large("a", 1), tmp_path)
+    embedder = load.embedder(source, tmp_path)
+    assert closed == []
+    load.load(large("b", 1), tmp_path)
+    assert closed == ["a"]
+    load.load(large("c", 1), tmp_path)
+    assert load.embedder(source, tmp_path) is not embedder
     assert closed == ["a", "b"]
 
 
@@ -57,29 +187,94 @@ def test_a_served_model_leaves_the_loaded_one_alone(tmp_path: Path) -> None:
     assert load.load(fake(), tmp_path) is engine
 
 
-def test_threads_load_one_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    build, built = load._build, []
+def in_threads(n: int, call: Any) -> None:
+    errors: list[Exception] = []
 
-    def slow_build(spec: EngineSpec, cache: Path) -> load.Engine:
-        built.append(spec.name)
-        time.sleep(0.05)
-        return build(spec, cache)
+    def guarded(number: int) -> None:
+        try:
+            call(number)
+        except Exception as error:
+            errors.append(error)
 
-    monkeypatch.setattr(load, "_build", slow_build)
-    threads = [threading.Thread(target=load.load, args=(fake(), tmp_path)) for _ in range(8)]
+    threads = [threading.Thread(target=guarded, args=(number,)) for number in range(n)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    assert not errors
+
+
+def test_threads_load_one_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build, built = load._build, []
+
+    def slow_build(spec: EngineSpec, source: str) -> load.Engine:
+        built.append(spec.name)
+        time.sleep(0.05)
+        return build(spec, source)
+
+    monkeypatch.setattr(load, "_build", slow_build)
+    in_threads(8, lambda _: load.load(fake(), tmp_path))
     assert built == ["m"]
 
 
-def test_kinds_that_cannot_say_which_can(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("two_gib")
+def test_threads_never_load_more_than_fits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alive: Counter[str] = Counter()
+    most = []
+    build = load._build
+
+    def counted(spec: EngineSpec, source: str) -> load.Engine:
+        alive[spec.name] += 1
+        most.append(sum(alive.values()))
+        return build(spec, source)
+
+    monkeypatch.setattr(load, "_build", counted)
+    monkeypatch.setattr(FakeEngine, "close", lambda self: alive.subtract([self.spec.name]))
+
+    def turns(number: int) -> None:
+        for turn in range(5):
+            load.load(large(f"m{(number + turn) % 4}", 1), tmp_path)
+
+    in_threads(6, turns)
+    assert max(most) == 2
+    assert max(alive.values()) == 1
+    assert sum(alive.values()) == 2
+
+
+KINDS = ("packed_trie", "masked", "seq2seq", "vllm", "openai", "fake")
+ABLE = {
+    "score": {"packed_trie", "vllm", "fake"},
+    "candidates": {"packed_trie", "masked", "seq2seq", "vllm", "fake"},
+    "generate": {"vllm", "openai", "fake"},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("ability", ABLE)
+def test_abilities_are_known_without_loading(
+    ability: Any, kind: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = EngineSpec(name="m", kind=kind, model="no/such", base_url="http://localhost:1/v1")
+    monkeypatch.setattr(load, "_build", lambda *_: pytest.fail("loaded"))
+    if kind in ABLE[ability]:
+        load.check_ability(spec, ability)
+        return
+    with pytest.raises(EngineError, match=f"'m'.*\"{kind}\"") as said:
+        load.check_ability(spec, ability)
+    door: Any = {"score": load.scorer, "candidates": load.candidate_scorer, "generate": load.generator}
+    with pytest.raises(EngineError) as caught:
+        door[ability](spec, tmp_path)
+    assert str(caught.value) == str(said.value)
+
+
+def test_kinds_that_cannot_say_which_can() -> None:
     served = EngineSpec(name="gpt", kind="openai", model="x")
     with pytest.raises(EngineError, match=r'gpt.*use kind "packed_trie" or "vllm"'):
-        load.scorer(served, tmp_path)
+        load.check_ability(served, "score")
+    with pytest.raises(EngineError, match=r'gpt.*"packed_trie", "masked", "seq2seq" or "vllm"'):
+        load.check_ability(served, "candidates")
     with pytest.raises(EngineError, match=r'only scores; set kind = "vllm" to generate'):
-        load.generator(EngineSpec(name="m", model="a/b"), tmp_path)
+        load.check_ability(EngineSpec(name="m", model="a/b"), "generate")
 
 
 def test_fake_scores_are_stable_and_independent_of_order() -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tasks.engines import devices
 from tasks.engines.protocols import EngineError, Generation
-from tasks.engines.specs import CATALOGUE, EngineSpec, catalogue, cost, load_spec, read_spec
+from tasks.engines.specs import CATALOGUE, EngineSpec, catalogue, cost, load_spec, read_spec, resolved
 
 
 def write(folder: Path, name: str, text: str) -> Path:
@@ -31,7 +35,7 @@ def test_hugging_face_id_and_local_folder(tmp_path: Path) -> None:
     assert load_spec("Qwen/Qwen3-0.6B").name == "qwen3-0.6b"
     folder = tmp_path / "tuned"
     write(folder, "config.json", "{}")
-    assert load_spec(str(folder)) == EngineSpec(name="tuned", model=str(folder))
+    assert load_spec(str(folder)) == resolved(EngineSpec(name="tuned", model=str(folder)))
 
 
 def test_missing_spec_file_is_not_taken_for_a_hugging_face_id() -> None:
@@ -81,13 +85,14 @@ def test_user_folder_overrides_and_adds(tmp_path: Path) -> None:
         {"device": "cuda:1"},
         {"batch_tokens": 128},
         {"base_url": "http://elsewhere/v1"},
+        {"served_as": "here"},
         {"api_key_env": "OTHER"},
         {"options": {"max_concurrency": 2, "timeout": 5, "requests_per_minute": 60}},
         {"usd_per_million_input_tokens": 1.0, "usd_per_million_output_tokens": 2.0},
     ],
 )
 def test_hash_ignores_what_cannot_change_a_score(change: dict[str, object]) -> None:
-    spec = EngineSpec(name="m", model="a/b")
+    spec = EngineSpec(name="m", model="a/b", dtype="bfloat16")
     assert spec.model_copy(update=change).hash() == spec.hash()
 
 
@@ -103,8 +108,104 @@ def test_hash_ignores_what_cannot_change_a_score(change: dict[str, object]) -> N
     ],
 )
 def test_hash_tells_apart_what_can(change: dict[str, object]) -> None:
-    spec = EngineSpec(name="m", model="a/b")
+    spec = EngineSpec(name="m", model="a/b", dtype="bfloat16")
     assert spec.model_copy(update=change).hash() != spec.hash()
+
+
+def test_shipped_specs_leave_the_precision_to_the_device() -> None:
+    assert {spec.dtype for spec in catalogue().values()} == {"auto"}
+    assert load_spec("smollm2-135m").dtype == devices.fastest_dtype("cpu")
+    assert load_spec("smollm2-135m", dtype="float16").dtype == "float16"
+
+
+def test_auto_has_no_hash_before_it_is_resolved() -> None:
+    spec = EngineSpec(name="m", model="a/b")
+    with pytest.raises(ValueError, match=r"'m'.*before ``resolved``"):
+        spec.hash()
+    assert resolved(spec).hash() == spec.model_copy(update={"dtype": devices.fastest_dtype("cpu")}).hash()
+    assert resolved(resolved(spec)) == resolved(spec)
+
+
+def test_a_stated_precision_is_kept() -> None:
+    spec = EngineSpec(name="m", model="a/b", dtype="float16", device="cuda:7")  # a device that is not here
+    assert resolved(spec) is spec
+
+
+@pytest.mark.parametrize("kind", ["openai", "fake"])
+def test_kinds_without_a_precision_need_none(kind: Any) -> None:
+    spec = EngineSpec(name="m", kind=kind, model="x", device="cuda:7")
+    assert resolved(spec) is spec
+    assert spec.hash() == spec.model_copy(update={"dtype": "float32"}).hash()
+
+
+def test_listing_the_catalogue_imports_no_torch(tmp_path: Path) -> None:
+    write(tmp_path, "served.toml", 'kind = "openai"\nmodel = "x"')
+    code = (
+        "import sys; from pathlib import Path; from tasks.engines import specs;"
+        f"specs.catalogue(); specs.load_spec('served', Path({str(tmp_path)!r})).hash();"
+        "print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def served(**fields: Any) -> EngineSpec:
+    return EngineSpec(**{"name": "judge", "kind": "openai", "model": "default", **fields})
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("http://host:8000/v1", "http://HOST:8000/v1/"),
+        ("http://host:80/v1", "http://host/v1"),
+        ("https://host:443/v1", "https://host/v1"),
+        ("http://host/v1", "https://host/v1"),
+        ("http://[::1]:8000/v1", "http://[::1]:8000/v1/"),
+        (None, "https://api.openai.com/v1"),
+    ],
+)
+def test_one_server_written_in_two_ways_is_one_engine(one: str | None, other: str) -> None:
+    assert served(base_url=one).hash() == served(base_url=other).hash()
+
+
+@pytest.mark.parametrize(
+    "other",
+    ["http://b:8000/v1", "http://a:8001/v1", "http://a:8000/v2", "http://a:8000", "http://a/v1", None],
+)
+def test_two_servers_of_one_model_name_are_two_engines(other: str | None) -> None:
+    assert served(base_url=other).hash() != served(base_url="http://a:8000/v1").hash()
+
+
+def test_a_server_that_moves_keeps_its_name() -> None:
+    before = served(base_url="http://a:8000/v1", served_as="our llama")
+    assert before.hash() == served(base_url="http://b/v1", served_as="our llama").hash()
+    assert before.hash() != served(base_url="http://a:8000/v1", served_as="our other").hash()
+    assert before.hash() != served(base_url="http://a:8000/v1").hash()
+
+
+@pytest.mark.parametrize("change", [{"model": "other"}, {"options": {"extra_body": {"top_k": 1}}}])
+def test_model_and_options_of_a_server_tell_apart(change: dict[str, object]) -> None:
+    assert served(**change).hash() != served().hash()
+
+
+@pytest.mark.parametrize(
+    ("base_url", "said"),
+    [
+        ("https://me:hunter2@host/v1", "user name or password.*api_key_env"),
+        ("https://hunter2@host/v1", "user name or password"),
+        ("host:8000/v1", "write it like http://host:8000/v1"),
+        ("ftp://host/v1", "write it like"),
+        ("http:///v1", "write it like"),
+        ("http://host:hunter2/v1", "write it like"),
+    ],
+)
+def test_an_address_that_is_none_or_holds_a_password_is_refused(
+    tmp_path: Path, base_url: str, said: str
+) -> None:
+    path = write(tmp_path, "mine.toml", f'kind = "openai"\nmodel = "x"\nbase_url = "{base_url}"')
+    with pytest.raises(EngineError, match=rf"(?s)mine\.toml.*base_url.*{said}") as caught:
+        read_spec(path)
+    assert "hunter2" not in str(caught.value)
 
 
 def test_cost() -> None:
@@ -120,9 +221,21 @@ def test_cost() -> None:
 
 
 def test_hash_does_not_depend_on_the_order_of_options() -> None:
-    one = EngineSpec(name="m", model="a/b", options={"a": 1, "b": 2})
-    other = EngineSpec(name="m", model="a/b", options={"b": 2, "a": 1})
+    one = EngineSpec(name="m", model="a/b", dtype="bfloat16", options={"a": 1, "b": 2})
+    other = EngineSpec(name="m", model="a/b", dtype="bfloat16", options={"b": 2, "a": 1})
     assert one.hash() == other.hash()
-    assert (
-        one.hash() == "b3a1d3a2bd45085e"
-    )  # pinned: stored with every run, so it must never change by accident
+
+
+@pytest.mark.parametrize(
+    ("spec", "pinned"),
+    [
+        (
+            EngineSpec(name="m", model="a/b", dtype="bfloat16", options={"a": 1, "b": 2}),
+            "b3a1d3a2bd45085e",
+        ),
+        (EngineSpec(name="m", kind="fake", model="m"), "de43302ae66e72a4"),
+        (served(base_url="http://host:8000/v1"), "3f78305e7f3d6f72"),
+    ],
+)
+def test_hashes_are_stored_with_every_run_and_never_change_by_accident(spec: EngineSpec, pinned: str) -> None:
+    assert spec.hash() == pinned

@@ -15,7 +15,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerBase
 
-from tasks.engines import prompting
+from tasks.engines import load, memory, prompting
 from tasks.engines.protocols import EngineError, Generator, Sampling, Scorer
 from tasks.engines.specs import EngineSpec
 from tasks.generation.options import option_logprobs
@@ -239,3 +239,29 @@ def test_closed_engine_says_so(engine: VllmEngine) -> None:
     engine.close()
     with pytest.raises(EngineError, match="was closed because another was loaded"):
         engine.score(["What?"], [" rice"])
+
+
+@pytest.mark.heavy
+def test_two_engines_talk_by_turns_in_one_process(
+    models_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(memory.VARIABLE, "16")
+    options = {"max_model_len": 256, "kv_cache_memory_bytes": 1 << 27}
+    specs = [
+        EngineSpec(name=dtype, kind="vllm", model="embedded:smollm2-135m", dtype=dtype, options=options)  # type: ignore[arg-type]
+        for dtype in ("float32", "bfloat16")
+    ]
+    talk = [[{"role": "user", "content": "Name a dish of Peru."}]]
+    try:
+        engines = [load.generator(spec, models_cache) for spec in specs]
+        for _ in range(2):
+            for spec, engine in zip(specs, engines, strict=True):
+                assert load.generator(spec, models_cache) is engine
+                assert engine.generate(talk, Sampling(max_tokens=8))[0].completion_tokens == 8
+        monkeypatch.setenv(memory.VARIABLE, "0.5")
+        load.load(EngineSpec(name="m", kind="fake", model="m", options={"memory_gib": 0.5}), models_cache)
+        for engine in engines:
+            with pytest.raises(EngineError, match="was closed because another was loaded"):
+                engine.generate(talk, Sampling(max_tokens=8))
+    finally:
+        load.unload()

@@ -27,7 +27,7 @@ Invoke = Callable[..., Result]
 Serve = Callable[[Reply], Scripted]
 METRICS = {"normad": "coverage", "casa": "connotation", "culturebank": "coherence", "specnorm": "specificity"}
 # Three items of four benchmarks, the fewest on which a judge is compared with people; thin and thick.
-N_ITEMS, N_CELLS = 4 * 3, 4 * 3 * 2
+N_ITEMS, N_SAMPLES = 4 * 3, 4 * 3 * 2
 STORY = re.compile(r"Story (\d+) ends (yes|no|neutral)\.")
 VALIDATED = "SELECT metric, validated FROM leaderboard_cure WHERE NOT is_null"
 
@@ -73,16 +73,16 @@ def published(folder: Path) -> tuple[str, ...]:
     adhere.write_text(json.dumps([row | {"refined_user_query": "Story 99 ends yes."}]))
     violate.write_text(json.dumps([row]))
     files = (f"normad={normad}", f"casa={adhere}", f"casa={violate}")
-    return ("--benchmark", "normad,casa", *(part for file in files for part in ("--file", file)))
+    return ("--benchmarks", "normad,casa", *(part for file in files for part in ("--files", file)))
 
 
 def knows(request: dict[str, Any]) -> str:
     """A candidate that knows how every story ends, and why."""
-    found = STORY.search(request["messages"][-1]["content"])
-    assert found
-    label = {"label": found[2]}
+    story = STORY.search(request["messages"][-1]["content"])
+    assert story
+    label = {"label": story[2]}
     thick = "explanation" in request["response_format"]["json_schema"]["schema"]["properties"]
-    return json.dumps(label | ({"explanation": f"Reason: norm-{found[1]}."} if thick else {}))
+    return json.dumps(label | ({"explanation": f"Reason: norm-{story[1]}."} if thick else {}))
 
 
 def marks(request: dict[str, Any]) -> str:
@@ -109,10 +109,14 @@ def rate(path: Path, dimension: str) -> None:
 def test_from_items_to_a_leaderboard_with_a_validated_judge(
     culturescope: Cli, invoke: Invoke, home: Path
 ) -> None:
-    smoke = ("run", "cure", "--profile", "smoke", "-m", "fake-a", "-j", "fake-b",
+    smoke = ("run", "cure", "--profile", "smoke", "-m", "fake-a", "--judges", "fake-b",
              "--items-per-benchmark", "3")  # fmt: skip
     planned = invoke(*smoke, "--dry-run")
-    assert f"│ {N_ITEMS} │ {N_CELLS} │ {N_CELLS} │ none (runs here)" in said(planned)
+    assert planned.exit_code == 0, planned.output
+    assert "normad 3, casa 3, culturebank 3, specnorm 3" in said(planned)
+    assert f"{N_SAMPLES} of {N_SAMPLES}" in said(planned)
+    # The judge's: four sources, SpecNorm's in three votes.
+    assert f"{3 * 4 * (1 + 1 + 1 + 3)}" in said(planned)
     warehouse = Warehouse.open(home)
     assert warehouse.query("SELECT count(*) FROM run").item() == 0
 
@@ -172,7 +176,7 @@ def test_published_files_and_a_run_that_is_killed_while_judging(
         return 200, completion(knows(request) if request["model"] == "knower" else marks(request))
 
     server = serve(reply)
-    arguments = ("run", "cure", "-m", "knower", "-j", "marker", "--items-per-benchmark", "99",
+    arguments = ("run", "cure", "-m", "knower", "--judges", "marker", "--items-per-benchmark", "99",
                  *published(home))  # fmt: skip
     nowhere = subprocess.DEVNULL
     running.append(
@@ -217,26 +221,26 @@ def test_what_is_wrong_is_one_clear_error_and_changes_nothing(invoke: Invoke, ho
     other.write_text("land,tale\nindia,A story.\n")
     broken = home / "broken.csv"
     broken.write_text("Country,Story\nindia,A story, unquoted.\n")
-    smoke = ("run", "cure", "--profile", "smoke", "-m", "fake-a", "-j", "fake-b")
+    smoke = ("run", "cure", "--profile", "smoke", "-m", "fake-a")
     tables = "SELECT table_name, estimated_size FROM duckdb_tables() ORDER BY ALL"
     before = Warehouse.open(home).query(tables)
     for wrong, message in (
         (("-m", "no-such-model"), "there is no model 'no-such-model'"),
-        (("-j", "no-such-judge"), "there is no model 'no-such-judge'"),
-        (("-j", "fake-b"), "fake-b is named twice"),
+        (("--judges", "no-such-judge"), "there is no model 'no-such-judge'"),
+        (("--judges", "fake-b,fake-b"), "fake-b is named twice"),
         (("--profile", "huge"), "smoke, demo, full"),
-        (("--benchmark", "normad,culturbank"), "'normad', 'casa', 'culturebank' or 'specnorm'"),
-        (("--mode", "thikc"), "'thin' or 'thick'"),
-        (("--file", str(other)), f"--file {other}: say whose file it is, such as normad={other}"),
-        (("--file", f"normda={other}"), "'normad', 'casa', 'culturebank' or 'specnorm'"),
-        (("--file", f"normad={home / 'none.csv'}"), f"{home / 'none.csv'}: cannot be read (No such file"),
+        (("--benchmarks", "normad,culturbank"), "'normad', 'casa', 'culturebank' or 'specnorm'"),
+        (("--modes", "thikc"), "'thin' or 'thick'"),
+        (("--files", str(other)), f"--files {other}: write it as"),
+        (("--files", f"normda={other}"), "'normad', 'casa', 'culturebank' or 'specnorm'"),
+        (("--files", f"normad={home / 'none.csv'}"), f"{home / 'none.csv'}: cannot be read (No such file"),
         (
-            ("--file", f"normad={other}"),
+            ("--files", f"normad={other}"),
             "expected the columns country, story, explanation, gold_label, found",
         ),
-        (("--file", f"normad={broken}"), f"{broken}, line 2: 3 cells under 2 columns"),
-        (("--benchmark", "casa", "--file", f"normad={other}"), "files of normad, which is not among the"),
-        (("--file", f"casa={home / 'casa_s1_adhere_forum.json'}"), "there is no violate file among"),
+        (("--files", f"normad={broken}"), f"{broken}, line 2: 3 cells under 2 columns"),
+        (("--benchmarks", "casa", "--files", f"normad={other}"), "files of normad, which is not among the"),
+        (("--files", f"casa={home / 'casa_s1_adhere_forum.json'}"), "there is no violate file among"),
     ):
         failed = invoke(*smoke, *wrong)
         assert failed.exit_code == 1, wrong

@@ -51,8 +51,9 @@ def test_from_dishes_to_a_leaderboard(culturescope: Cli, home: Path) -> None:
     both = run(home, "-m", "fake-a", "-m", "fake-b")
     planned = culturescope(*both, "--dry-run")
     said = " ".join(planned.stderr.split())
+    assert f"{N_DISHES} dishes, 2 conditions" in said
     assert "fake-a" in said
-    assert "left to score" in said
+    assert "not measured yet" in said
     warehouse = Warehouse.open(home)
     assert warehouse.query("SELECT count(*) AS n FROM run")["n"][0] == 0
     assert not parts(home)
@@ -89,25 +90,31 @@ def test_from_dishes_to_a_leaderboard(culturescope: Cli, home: Path) -> None:
     assert "null:common-of-origin" in table
 
 
-def test_refresh_scores_again_and_the_judge_is_asked_once(culturescope: Cli, home: Path) -> None:
+def test_a_judge_is_planned_and_another_occasion_stands_beside_the_first(
+    culturescope: Cli, home: Path
+) -> None:
     arguments = run(home, "-m", "fake-a", "--judge", "fake-b", "--origins", "Italy,Mexico")
+    said = " ".join(culturescope(*arguments, "--dry-run").stderr.split())
+    # Four dishes each, of two baselines before any answer, and of the model later.
+    assert "judge fake-b │ fake │ 16 of 16 completions" in said
+    assert "judge fake-b, later │ fake │ ≤ 8 completions" in said
     culturescope(*arguments)
     warehouse = Warehouse.open(home)
     scores, numbers = warehouse.query(SCORED), warehouse.query(NUMBERS)
-    responses = warehouse.query("SELECT part, item, text FROM response ORDER BY ALL")
+    responses = warehouse.query("SELECT item, text FROM response ORDER BY ALL")
     board = warehouse.query("SELECT model, country_mentioned, mes, null_mes FROM leaderboard_fmlama")
     judged = board.filter(~pl.col("country_mentioned"))  # the first condition
     assert judged["mes"].is_between(0, 1).all()
     assert judged.filter(model="fake-a")["null_mes"].null_count() == 0
     assert responses.height > 0
-    last = warehouse.query("SELECT max(written_at) AS t FROM part_unit")["t"][0]
+    vectors = warehouse.query("SELECT count(*) AS n FROM embedding")
 
-    culturescope(*arguments, "--refresh")
-    assert warehouse.query(SCORED).equals(scores)
-    assert warehouse.query(NUMBERS).equals(numbers)
-    assert warehouse.query("SELECT part, item, text FROM response ORDER BY ALL").equals(responses)
-    oldest = "SELECT min(written_at) AS t FROM part_unit WHERE kind = 'candidate_score'"
-    assert warehouse.query(oldest)["t"][0] > last
+    culturescope(*arguments, "--occasion", "2026-w48")
+    assert warehouse.query(SCORED).equals(pl.concat([scores, scores]).sort(pl.all()))
+    assert warehouse.query(NUMBERS).equals(pl.concat([numbers, numbers]).sort(pl.all()))
+    both = warehouse.query("SELECT item, text FROM response ORDER BY ALL")
+    assert both.equals(pl.concat([responses, responses]).sort(pl.all()))
+    assert warehouse.query("SELECT count(*) AS n FROM embedding").equals(vectors)
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 

@@ -42,7 +42,7 @@ SELECT text FROM exemplar UNION ALL SELECT concat_ws(' ', text, option_a, option
 UNION ALL SELECT label || ', ' || label || '. Neither.' FROM guiding_value
 """
 # Smoke: three cultures and none, a scenario of each of six dimensions, one answer.
-N_CELLS = 4 * 6
+N_SAMPLES = 4 * 6
 KEY = "sk-never-to-be-seen-5d1f"
 
 
@@ -50,6 +50,7 @@ KEY = "sk-never-to-be-seen-5d1f"
 def invoke(home: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
     """Run a command that starts no flow, in this process: quicker."""
     monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    monkeypatch.setenv("COLUMNS", "200")
     return lambda *arguments: CliRunner().invoke(app, [str(a) for a in arguments])
 
 
@@ -88,7 +89,8 @@ def test_from_scenarios_to_a_leaderboard(culturescope: Cli, invoke: Invoke, home
     both = ("run", "worldwise", "--profile", "smoke", "-m", "fake-a", "-m", "fake-b",
             "--embedder", str(home / "words.vec"))  # fmt: skip
     planned = invoke(*both, "--dry-run")
-    assert f"│ {N_CELLS} │ {N_CELLS} │ none (runs here)" in said(planned)
+    assert said(planned).count(f"{N_SAMPLES} of {N_SAMPLES} completions") == 2
+    assert "none: runs here" in said(planned)
     warehouse = Warehouse.open(home)
     assert warehouse.query("SELECT count(*) FROM run").item() == 0
 
@@ -106,13 +108,13 @@ def test_from_scenarios_to_a_leaderboard(culturescope: Cli, invoke: Invoke, home
     assert (models["gain_low"] <= models["alignment_gain"]).all()
     assert (models["alignment_gain"] <= models["gain_high"]).all()
     assert set(models["answered"]) == {1.0}
-    cells = warehouse.query("SELECT model, count(*) AS n FROM worldwise_answer GROUP BY model")
-    assert dict(cells.rows()) == {"fake-a": N_CELLS, "fake-b": N_CELLS}
+    answers = warehouse.query("SELECT model, count(*) AS n FROM worldwise_answer GROUP BY model")
+    assert dict(answers.rows()) == {"fake-a": N_SAMPLES, "fake-b": N_SAMPLES}
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
     again = invoke(*both)
     assert again.exit_code == 0
-    assert said(again).count("nothing to do") == 2
+    assert "nothing to do" in said(again)
     # Data alone goes to standard output.
     lines = list(csv.DictReader(io.StringIO(invoke("leaderboard", "worldwise", "-f", "csv").stdout)))
     rows = json.loads(invoke("leaderboard", "worldwise", "-f", "json").stdout)
@@ -205,7 +207,7 @@ def test_a_hosted_model_its_budget_and_its_key(
     rows = [f"mine,{c},{a},{t},hofstede" for c, of in TARGETS.items() for a, t in zip(AXES, of, strict=True)]
     profiles.write_text("\n".join(["profile,country,dimension,score,framework", *rows]) + "\n")
     own = (
-        "--profiles",
+        "--profiles-file",
         str(profiles),
         "--targets",
         "mine",
@@ -224,7 +226,7 @@ def test_a_hosted_model_its_budget_and_its_key(
     warehouse = Warehouse.open(home)
     assert warehouse.query("SELECT count(*) FROM response").item() == 12
     planned = invoke(*arguments, "--dry-run")
-    left = re.search(r"│ 24 │ 12 │ ≤ ([\d,]+) tokens, ≤ \$([\d.]+) │", said(planned))
+    left = re.search(r"12 of 24 completions │.*≤ ([\d,]+) tokens, ≤ \$([\d.]+) │", said(planned))
     assert left, planned.stderr
     tokens, usd = int(left[1].replace(",", "")), float(left[2])
     assert usd == tokens > 12 * 320  # a dollar a token
@@ -319,12 +321,12 @@ def test_what_is_wrong_is_one_clear_error_and_changes_nothing(invoke: Invoke, ho
         (("--profile", "huge"), "smoke, demo, full"),
         (("--cultures", "Jpan"), "near: Japan"),
         (("--targets", "seed_bucketd"), "seed_bucketed"),
-        (("--persona-language", "ja"), "persona_language: Input should be 'en' or 'own'"),
+        (("--persona-language", "ja"), "--persona-language: Input should be 'en' or 'own'"),
         (("--embedder", "MiniLM"), "there is no embedder 'MiniLM'"),
-        (("--scenarios", str(scenarios)), f"{scenarios}, line 3: 6 cells under 7 columns"),
-        (("--profiles", str(profiles)), f"{profiles}, line 2, column score: 'high' is not a number"),
-        (("--exemplars", str(home / "none.csv")), f"{home / 'none.csv'} cannot be read (No such file"),
-        (("--exemplars", str(home / "scenarios.csv")), "scenarios.csv, line 1: columns are scenario"),
+        (("--scenarios-file", str(scenarios)), f"{scenarios}, line 3: 6 cells under 7 columns"),
+        (("--profiles-file", str(profiles)), f"{profiles}, line 2, column score: 'high' is not a number"),
+        (("--exemplars-file", str(home / "none.csv")), f"{home / 'none.csv'} cannot be read (No such file"),
+        (("--exemplars-file", str(home / "scenarios.csv")), "scenarios.csv, line 1: columns are scenario"),
     ):
         failed = invoke(*arguments, *wrong)
         assert failed.exit_code == 1, wrong

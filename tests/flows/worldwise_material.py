@@ -18,7 +18,7 @@ hofstede,power_distance,low,1,We are all equals
 hofstede,individualism,high,1,I decide alone
 hofstede,individualism,low,1,We decide together
 """
-# What the seed holds its five countries to (section 7.4), on those two dimensions.
+# What WorldWiseAI 2024 holds its five countries to (section 7.4), on those two dimensions.
 TARGETS = {"AE": (2, -1.5), "IN": (1.5, 0), "JP": (0, 0), "MX": (2, -1.5), "US": (-1, 2)}
 NAMES = {"AE": "Emirates", "IN": "India", "JP": "Japan", "MX": "Mexico", "US": "United States"}
 AXES = ("power_distance", "individualism")
@@ -39,7 +39,7 @@ def mine(home: Path, *more: str) -> tuple[str, ...]:
         r = math.atanh(score / 2)
         lines += [f"{AXES[0]}:{score} {1 + r} {1 - r} 1 1", f"{AXES[1]}:{score} 1 1 {1 + r} {1 - r}"]
     (home / "mine.vec").write_text("\n".join([f"{len(lines)} 4", *lines]) + "\n")
-    files = ("--scenarios", home / "scenarios.csv", "--exemplars", home / "exemplars.csv")
+    files = ("--scenarios-file", home / "scenarios.csv", "--exemplars-file", home / "exemplars.csv")
     common = ("run", "worldwise", "--profile", "smoke", "--embedder", home / "mine.vec", *files)
     return tuple(map(str, (*common, "--cultures", ",".join(TARGETS), "--targets", "seed_bucketed", *more)))
 

@@ -9,7 +9,9 @@ import pytest
 from tasks.engines.protocols import EngineError, Generation, Sampling
 from tasks.engines.specs import EngineSpec
 from tasks.generation.budget import Budget, BudgetReached, Meter, at_most
-from tasks.generation.steps import Answer, Ask, answers
+from tasks.generation.prompts import Completion, Prompt
+from tasks.generation.steps import complete
+from tasks.requests import Engine
 from warehouse import Warehouse
 
 Calls = list[list[str]]
@@ -21,12 +23,12 @@ PRICED = {"usd_per_million_input_tokens": 2.0, "usd_per_million_output_tokens": 
 MOST, USED = 37, 3
 
 
-def asks(n: int) -> list[Ask]:
-    return [Ask([{"role": "user", "content": f"q{i:02d}"}]) for i in range(n)]
+def prompts(n: int) -> list[Prompt]:
+    return [Prompt([{"role": "user", "content": f"q{i:02d}"}]) for i in range(n)]
 
 
-def ask_all(n: int, spec: EngineSpec, meter: Meter, batch: int = 2) -> list[Answer]:
-    return answers.fn(asks(n), spec, SAMPLING, ("run-1", "candidate"), "label", batch, meter)
+def complete_all(n: int, spec: EngineSpec, meter: Meter, batch: int = 2) -> list[Completion]:
+    return complete(prompts(n), Engine.of(spec), SAMPLING, ("run-1", "candidate"), "label", batch, meter)
 
 
 def served(**fields: Any) -> EngineSpec:
@@ -37,7 +39,7 @@ def test_the_most_that_an_answer_takes() -> None:
     # "नम" has 6 bytes, '{"a": 1}' has 8: 14 / 3 rounded up is 5, and 16 for each of the two.
     most = at_most([{"role": "user", "content": "नम"}], {"a": 1}, SAMPLING)
     assert (most.prompt_tokens, most.completion_tokens) == (5 + 32, 20)
-    assert at_most(asks(1)[0].conversation, None, SAMPLING).prompt_tokens + 20 == MOST
+    assert at_most(prompts(1)[0].conversation, None, SAMPLING).prompt_tokens + 20 == MOST
 
 
 @pytest.mark.parametrize(
@@ -55,7 +57,7 @@ def test_no_batch_begins_that_may_not_fit(
 ) -> None:
     meter = Meter(Budget(max_tokens=limit))
     with pytest.raises(BudgetReached, match=r"budget is reached.*are stored: raise the limit.*only the rest"):
-        ask_all(8, spec, meter)
+        complete_all(8, spec, meter)
     assert len(asked) == n_batches
     assert meter.tokens == n_batches * 2 * USED
     assert warehouse.query("SELECT count(*) FROM response").item() == n_batches * 2
@@ -64,23 +66,23 @@ def test_no_batch_begins_that_may_not_fit(
 def test_the_message_says_what_was_used(warehouse: Warehouse, spec: EngineSpec, asked: Calls) -> None:
     said = r"model 'judge': .* 6 of 79 tokens are used, and the next 2 answers may take 74\. All"
     with pytest.raises(BudgetReached, match=said):
-        ask_all(4, spec, Meter(Budget(max_tokens=79)))
+        complete_all(4, spec, Meter(Budget(max_tokens=79)))
     dear = spec.model_copy(update=PRICED | {"model": "dear"})
     # Two answers cost at most 2 (17 · 2 + 20 · 10) / 1e6 = 0.000468.
     with pytest.raises(BudgetReached, match=r"0\.0000 of 0\.0004 US dollars are spent.*may cost 0\.0005"):
-        ask_all(4, dear, Meter(Budget(max_usd=0.0004)))
+        complete_all(4, dear, Meter(Budget(max_usd=0.0004)))
 
 
 def test_raising_the_limit_asks_only_the_rest(warehouse: Warehouse, spec: EngineSpec, asked: Calls) -> None:
     with pytest.raises(BudgetReached):
-        ask_all(4, spec, Meter(Budget(max_tokens=2 * MOST)))
+        complete_all(4, spec, Meter(Budget(max_tokens=2 * MOST)))
     first = [text for call in asked for text in call]
     meter = Meter(Budget(max_tokens=2 * MOST))  # the answers that are stored are free
-    assert len(ask_all(4, spec, meter)) == 4
+    assert len(complete_all(4, spec, meter)) == 4
     assert meter.tokens == 2 * USED
     assert sorted(first + asked[-1]) == ["q00", "q01", "q02", "q03"]
     spent = Meter(Budget(max_tokens=0, max_usd=0))
-    assert len(ask_all(4, spec, spent)) == 4  # nothing is missing, so a budget of nothing is enough
+    assert len(complete_all(4, spec, spent)) == 4  # nothing is missing, so a budget of nothing is enough
     assert (spent.tokens, spent.usd) == (0, 0)
 
 
@@ -88,9 +90,9 @@ def test_calls_that_share_a_meter_share_the_budget(
     warehouse: Warehouse, spec: EngineSpec, asked: Calls
 ) -> None:
     meter = Meter(Budget(max_tokens=2 * USED + 2 * MOST - 1))
-    ask_all(2, spec, meter)
+    complete_all(2, spec, meter)
     with pytest.raises(BudgetReached):
-        ask_all(2, spec.model_copy(update={"model": "other"}), meter)
+        complete_all(2, spec.model_copy(update={"model": "other"}), meter)
     assert len(asked) == 1
 
 
@@ -99,21 +101,21 @@ def test_dollars(warehouse: Warehouse, spec: EngineSpec, asked: Calls) -> None:
     # At most 0.000468 a batch; used are 2 (1 · 2 + 2 · 10) / 1e6 = 0.000044.
     meter = Meter(Budget(max_usd=0.00052))
     with pytest.raises(BudgetReached):
-        ask_all(6, dear, meter)
+        complete_all(6, dear, meter)
     assert meter.usd == pytest.approx(2 * 0.000044)
     assert len(asked) == 2
 
 
 def test_models_that_run_here_cost_nothing(warehouse: Warehouse, spec: EngineSpec) -> None:
     meter = Meter(Budget(max_usd=0))
-    ask_all(2, spec, meter)
+    complete_all(2, spec, meter)
     assert meter.usd == 0
     assert meter.tokens == 2 * USED
 
 
 def test_dollars_need_prices(warehouse: Warehouse) -> None:
     with pytest.raises(EngineError, match=r"'hosted': dollars are limited.*names no price: add usd_per_mill"):
-        ask_all(1, served(), Meter(Budget(max_usd=1)))
+        complete_all(1, served(), Meter(Budget(max_usd=1)))
     Meter(Budget(max_tokens=100)).check(served(), [Generation("", "length", 9, 9, 0)])
     free = served(usd_per_million_input_tokens=0, usd_per_million_output_tokens=0)
     Meter(Budget(max_usd=0)).check(free, [Generation("", "length", 9, 9, 0)])

@@ -1,4 +1,4 @@
-"""kill -9 in the middle: the next run asks again at most the batch that was under way."""
+"""kill -9 in the middle: the next run sends again at most the batch that was under way."""
 
 from __future__ import annotations
 
@@ -25,13 +25,15 @@ RUN = f"""
 import sys
 from tasks.engines.protocols import Sampling
 from tasks.engines.specs import EngineSpec
-from tasks.generation.steps import RESPONSES, Ask, answers
-from warehouse import Warehouse, adopt_parts
+from tasks.generation.prompts import Prompt
+from tasks.generation.steps import complete
+from tasks.requests import Engine
+from tasks.steps import take_over_orphans
 
-adopt_parts(Warehouse.open(), RESPONSES)
-spec = EngineSpec(name="served", kind="openai", model="m", base_url=sys.argv[1])
-asks = [Ask([{{"role": "user", "content": f"q{{i}}"}}]) for i in range({N})]
-print([a.text for a in answers.fn(asks, spec, Sampling(), ("run-1", "m"), "label", {BATCH})])
+take_over_orphans()
+engine = Engine.of(EngineSpec(name="served", kind="openai", model="m", base_url=sys.argv[1]))
+prompts = [Prompt([{{"role": "user", "content": f"q{{i}}"}}]) for i in range({N})]
+print([c.text for c in complete(prompts, engine, Sampling(), ("run-1", "m"), "label", {BATCH})])
 """
 
 
@@ -82,9 +84,9 @@ class Server:
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    made = Server()
-    yield made
-    made.close()
+    server = Server()
+    yield server
+    server.close()
 
 
 def start(home: Path, url: str) -> subprocess.Popen[str]:
@@ -94,7 +96,7 @@ def start(home: Path, url: str) -> subprocess.Popen[str]:
     )
 
 
-def test_no_stored_answer_is_asked_again(warehouse: Warehouse, server: Server) -> None:
+def test_no_stored_completion_is_asked_for_again(warehouse: Warehouse, server: Server) -> None:
     server.victim = start(warehouse.home, server.url)
     assert server.victim.wait(timeout=120) == -9
     server.victim = None

@@ -44,8 +44,8 @@ def rated(item: str, *ratings: float, dimension: str = "coverage") -> list[Ratin
 def test_patterns(
     ratings: tuple[float, ...], value: float | None, graded: float | None, pattern: str | None
 ) -> None:
-    found = disagreements(rated("a1", *ratings), [Judged("a1", "Coverage", value, graded)])
-    assert [d.pattern for d in found] == ([] if pattern is None else [pattern])
+    gaps = disagreements(rated("a1", *ratings), [Judged("a1", "Coverage", value, graded)])
+    assert [d.pattern for d in gaps] == ([] if pattern is None else [pattern])
 
 
 def test_the_widest_gap_first_in_any_order() -> None:
@@ -54,12 +54,12 @@ def test_the_widest_gap_first_in_any_order() -> None:
     judged = [Judged(f"a{n}", "coverage", 0.0, 0.1) for n in (1, 2, 3, 4)] + [
         Judged("a1", "beauty", 1.0, None)
     ]
-    found = disagreements(ratings, judged)
-    assert [(d.dimension, d.item, d.people, d.judge, d.n_annotators) for d in found] == [
+    gaps = disagreements(ratings, judged)
+    assert [(d.dimension, d.item, d.people, d.judge, d.n_annotators) for d in gaps] == [
         ("beauty", "a1", 0.0, 1.0, 1),
         ("coverage", "a1", 1.0, 0.1, 2),
         ("coverage", "a4", 1.0, 0.1, 2),
         ("coverage", "a2", 0.75, 0.1, 2),
     ]
     random.Random(0).shuffle(ratings)
-    assert disagreements(ratings, judged[::-1]) == found
+    assert disagreements(ratings, judged[::-1]) == gaps

@@ -60,17 +60,17 @@ def test_one_vote_and_none() -> None:
 
 
 @given(votes, st.randoms(use_true_random=False))
-def test_bounds_order_and_sd(found: list[Vote], shuffler: random.Random) -> None:
-    result = combine(found)
-    shuffled = list(found)
+def test_bounds_order_and_sd(votes: list[Vote], shuffler: random.Random) -> None:
+    result = combine(votes)
+    shuffled = list(votes)
     shuffler.shuffle(shuffled)
     assert combine(shuffled) == result
-    scores = [vote.score for vote in found if vote.score is not None]
-    assert (result.n_scored, result.n_unscored) == (len(scores), len(found) - len(scores))
+    scores = [vote.score for vote in votes if vote.score is not None]
+    assert (result.n_scored, result.n_unscored) == (len(scores), len(votes) - len(scores))
     if scores:
         assert result.mean is not None
         assert min(scores) <= result.mean <= max(scores)
-        counts = [sum(v.verdict == name for v in found) for name in ("Yes", "Maybe", "No")]
+        counts = [sum(v.verdict == name for v in votes) for name in ("Yes", "Maybe", "No")]
         assert result.off_majority == pytest.approx(1 - max(counts) / len(scores))
         assert (result.verdict is None) == (counts.count(max(counts)) > 1)
     if len(scores) > 1:

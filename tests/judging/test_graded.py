@@ -73,15 +73,15 @@ def test_unscored(given_logprobs: dict[str, float] | None, reason: str) -> None:
 
 
 @given(logprobs, st.randoms(use_true_random=False))
-def test_the_score_is_in_range_whatever_the_order(found: dict[str, float], shuffler: object) -> None:
-    result = graded(found, YES_NO)
-    shuffled = list(found.items())
+def test_the_score_is_in_range_whatever_the_order(logprobs: dict[str, float], shuffler: object) -> None:
+    result = graded(logprobs, YES_NO)
+    shuffled = list(logprobs.items())
     shuffler.shuffle(shuffled)  # type: ignore[attr-defined]
     assert graded(dict(shuffled), YES_NO) == result
     if result.score is not None:
         assert 0 <= result.score <= 1
         assert math.fsum(result.probabilities.values()) == pytest.approx(1)
-        mirrored = graded(found, {"Yes": 0.0, "No": 1.0}).score
+        mirrored = graded(logprobs, {"Yes": 0.0, "No": 1.0}).score
         assert mirrored == pytest.approx(1 - result.score)
 
 

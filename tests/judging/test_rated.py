@@ -24,14 +24,14 @@ def test_joined_by_item_and_dimension_in_order_of_names() -> None:
         rating("a1", "ana", "beauty", "1"),
     ]
     judged = [Judged("a1", " Coverage", 1.0, 0.8), Judged("a3", "coverage", 0.0, None)]
-    found = by_dimension(ratings, judged)
-    assert list(found) == ["beauty", "coverage"]
-    assert found["beauty"] == [RatedItem("a1", {"ana": 1.0}, None, None)]
-    assert found["coverage"] == [
+    dimensions = by_dimension(ratings, judged)
+    assert list(dimensions) == ["beauty", "coverage"]
+    assert dimensions["beauty"] == [RatedItem("a1", {"ana": 1.0}, None, None)]
+    assert dimensions["coverage"] == [
         RatedItem("a1", {"ana": 0.5, "ben": 0.0}, 1.0, 0.8),
         RatedItem("a2", {"ben": 1.0}, None, None),
     ]
-    assert list(found["coverage"][0].ratings) == ["ana", "ben"]
+    assert list(dimensions["coverage"][0].ratings) == ["ana", "ben"]
 
 
 def test_mean_and_commonest_rating() -> None:

@@ -48,10 +48,10 @@ def by_metric(rows: list[AgreementRow]) -> dict[str, AgreementRow]:
 
 
 def people(ratings: list[Rating]) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {}
+    by_item: dict[str, list[float]] = {}
     for r in ratings:
-        found.setdefault(r.item, []).append(r.rating)
-    return found
+        by_item.setdefault(r.item, []).append(r.rating)
+    return by_item
 
 
 # --- people

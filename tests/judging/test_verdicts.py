@@ -94,9 +94,9 @@ def test_missing_keys_are_unscored_and_extra_ones_counted(rubric: Rubric) -> Non
 def test_off_the_menu_is_unscored_with_the_reason(rubric: Rubric, entry: Any, fault: str) -> None:
     text = json.dumps({"plum": entry, "kale": UNSURE, "stone": BAD})
     assert said(rubric, text) == ([NONE[0], *FULL[1:]], 0)
-    found = parse_verdicts(text, KEYS, rubric).verdicts[0].unscored_reason
-    assert found == fault
-    found.encode("utf-8")
+    reason = parse_verdicts(text, KEYS, rubric).verdicts[0].unscored_reason
+    assert reason == fault
+    reason.encode("utf-8")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import scipy.stats
 
 from tasks.metrics.bootstrap import (
     bootstrap_spectrum,
-    country_resamples,
+    bootstrap_indices,
     log_normal_interval,
     percentile_interval,
 )
@@ -14,11 +14,11 @@ from tasks.metrics.spectral import cosine_similarity, effective_rank, eigenvalue
 
 
 def test_resamples_depend_on_the_seed_alone() -> None:
-    first = country_resamples(170, 20, seed=7)
+    first = bootstrap_indices(170, 20, seed=7)
     np.random.seed(0)  # noqa: NPY002
     np.random.random(5)  # noqa: NPY002
-    assert (country_resamples(170, 20, seed=7) == first).all()
-    assert (country_resamples(170, 20, seed=8) != first).any()
+    assert (bootstrap_indices(170, 20, seed=7) == first).all()
+    assert (bootstrap_indices(170, 20, seed=8) != first).any()
     assert first.shape == (20, 170)
     assert 0 <= first.min() <= first.max() < 170
 
@@ -26,13 +26,13 @@ def test_resamples_depend_on_the_seed_alone() -> None:
 @pytest.mark.parametrize(("n", "replicates"), [(1, 200), (170, 1)])
 def test_resamples_refuse(n: int, replicates: int) -> None:
     with pytest.raises(ValueError, match="needed for a spread"):
-        country_resamples(n, replicates, seed=0)
+        bootstrap_indices(n, replicates, seed=0)
 
 
 @pytest.mark.parametrize("t", [6, 300])
 def test_weights_give_the_spectrum_of_the_repeated_rows(t: int) -> None:
     h = np.random.default_rng(t).dirichlet(np.full(t, 0.2), size=25)
-    resamples = country_resamples(25, 15, seed=1)
+    resamples = bootstrap_indices(25, 15, seed=1)
     er, sr = bootstrap_spectrum(cosine_similarity(h), resamples)
     spectra = [eigenvalues(h[drawn]) for drawn in resamples]
     assert er == pytest.approx([effective_rank(spectrum) for spectrum in spectra], rel=1e-9)
@@ -50,7 +50,7 @@ def test_resample_without_repeats_is_the_estimate() -> None:
 def test_resamples_lower_er_which_is_why_only_their_spread_is_used() -> None:
     # The identity: a resample's eigenvalues are the multiplicities w, so ER = exp(log n - sum(w/n log w)).
     # w is nearly Poisson(1): E[w log w] = 0.5734, so ER is near n exp(-0.5734) = 0.564 n = 95.8.
-    er, _ = bootstrap_spectrum(np.eye(170), country_resamples(170, 200, seed=0))
+    er, _ = bootstrap_spectrum(np.eye(170), bootstrap_indices(170, 200, seed=0))
     w = np.arange(2, 60)
     loss = float((scipy.stats.poisson.pmf(w, 1) * w * np.log(w)).sum())
     assert er.mean() == pytest.approx(170 * math.exp(-loss), rel=0.01)
@@ -62,7 +62,7 @@ def test_resamples_lower_er_which_is_why_only_their_spread_is_used() -> None:
 
 
 def test_identical_countries_have_an_infinite_ratio_in_every_resample() -> None:
-    er, sr = bootstrap_spectrum(np.ones((12, 12)), country_resamples(12, 5, seed=0))
+    er, sr = bootstrap_spectrum(np.ones((12, 12)), bootstrap_indices(12, 5, seed=0))
     assert er.tolist() == [1.0] * 5
     assert sr.tolist() == [math.inf] * 5
 

@@ -11,7 +11,7 @@ import statsmodels.formula.api as smf  # type: ignore[import-untyped]
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.metrics.bootstrap import country_resamples
+from tasks.metrics.bootstrap import bootstrap_indices
 from tasks.metrics.clusters import RESIDUAL, cluster_mean_interval, variance_split
 
 # --- interval of a mean
@@ -24,7 +24,7 @@ def test_interval_is_that_of_a_plain_loop() -> None:
     values = rng.standard_normal(60) + (labels == "a")
     names = sorted(set(labels))
     means = []
-    for draw in country_resamples(len(names), 300, seed=4):
+    for draw in bootstrap_indices(len(names), 300, seed=4):
         drawn = np.concatenate([values[labels == names[i]] for i in draw])
         means.append(drawn.mean())
     expected = np.quantile(means, [0.05, 0.95])

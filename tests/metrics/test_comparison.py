@@ -7,7 +7,7 @@ import pytest
 import scipy.stats
 from statsmodels.stats.multitest import multipletests
 
-from tasks.metrics.bootstrap import country_resamples
+from tasks.metrics.bootstrap import bootstrap_indices
 from tasks.metrics.comparison import coefficient_of_variation, holm, mean_interval, paired_test
 
 # Seed paper, table 1a: mAP of 14 origins in percent, Italy first, Russia last.
@@ -127,7 +127,7 @@ def test_mean_interval_by_hand() -> None:
 
 def test_mean_interval_has_the_width_of_the_standard_error() -> None:
     values = np.random.default_rng(0).random(400)
-    low, high = mean_interval(values, country_resamples(400, 4000, seed=0)) or (0.0, 0.0)
+    low, high = mean_interval(values, bootstrap_indices(400, 4000, seed=0)) or (0.0, 0.0)
     standard_error = values.std() / math.sqrt(400)
     assert (high - low) / 2 == pytest.approx(1.96 * standard_error, rel=0.05)
     assert (high + low) / 2 == pytest.approx(values.mean(), abs=standard_error / 4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tasks.metrics.bootstrap import country_resamples
+from tasks.metrics.bootstrap import bootstrap_indices
 from tasks.metrics.comparison import mean_interval
 from tasks.metrics.item_bootstrap import item_interval, known_interval
 from tasks.metrics.types import IntArray
@@ -13,7 +13,7 @@ from tasks.metrics.types import IntArray
 
 def test_of_a_mean_it_is_the_interval_of_means() -> None:
     values = np.random.default_rng(0).random(50)
-    expected = mean_interval(values, country_resamples(50, 200, seed=4))
+    expected = mean_interval(values, bootstrap_indices(50, 200, seed=4))
     assert item_interval(lambda drawn: float(values[drawn].mean()), 50, 200, seed=4) == expected
 
 

@@ -1,158 +1,143 @@
-"""The page: complete, escaped, self-contained, the same bytes every time."""
+"""The frame of every page, and the least that an evaluation has to write for one."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from pathlib import Path
 
 import polars as pl
 import pytest
 from bs4 import BeautifulSoup
 
-from tasks.report import ReportData, render
-from tasks.report.page import number, pretty
+from tasks.report import Frames, Report, in_order_of, side, view
+from tasks.report.page import render_page
+from tests.report.pages import HOSTILE, check_page, parsed, section, text_of
+from tests.report.stored import around, row
 
-HOSTILE = '<script>alert("1")</script>'
-
-
-@pytest.fixture(name="page", scope="module")
-def _page(build: Any) -> BeautifulSoup:
-    return BeautifulSoup(render(build(models=["model-a", HOSTILE, "$x$ & \\frac{", "weak"])), "lxml")
-
-
-def leaderboard_cells(page: BeautifulSoup, model: str) -> list[str]:
-    """Texts of one row of the leaderboard, without the name."""
-    for row in page.select("table.leaderboard tbody tr"):
-        if model in row.th.get_text():
-            return [cell.get_text(" ", strip=True) for cell in row.select("td")]
-    raise AssertionError(f"{model} is not on the leaderboard")
-
-
-def test_hostile_model_name_is_text_everywhere(page: BeautifulSoup) -> None:
-    assert not page.select("script")
-    assert HOSTILE in page.select_one("table.leaderboard").get_text()
-    assert HOSTILE in [text.get_text() for text in page.select("svg text")]
+TEMPLATE = """
+{% extends "kit/page.html" %}
+{% from "kit/macros.html" import table, figure %}
+{% set title, heading = "short", "Does it work?" %}
+{% set resampled, differing, made_from = "items", "items", "the view leaderboard_invented." %}
+{% block lead %}<p class="lead">Yes.</p>{% endblock %}
+{% block content %}
+{% call table("Accuracy", id="board", kind="leaderboard") %}<tbody>
+{% for line in data.leaderboard.iter_rows(named=True) %}
+<tr>{{ name(line.model) }}{{ cell(find(line.model, "accuracy"), null=true) }}</tr>{% endfor %}
+</tbody>{% endcall %}
+{% call figure({}, "bars", "Bars") %}{% endcall %}
+{% endblock %}
+{% block made %}<p>By counting.</p>{% endblock %}
+"""
+FINISHED = datetime(2026, 1, 2, 3, 4)
 
 
-def test_model_name_with_dollars_is_no_formula(page: BeautifulSoup) -> None:
-    assert "$x$ & \\frac{" in [text.get_text() for text in page.select("svg text")]
+@dataclass(frozen=True, kw_only=True)
+class Data(Frames):
+    leaderboard: pl.DataFrame = field(metadata=view("leaderboard_invented"))
 
 
-def test_nothing_is_loaded_from_elsewhere(page: BeautifulSoup) -> None:
-    for element in page.find_all(True):
-        for name, value in element.attrs.items():
-            text = " ".join(value) if isinstance(value, list) else value
-            if name in ("src", "href", "xlink:href", "srcset", "data", "action", "poster"):
-                assert text.startswith(("#", "data:")), f"<{element.name} {name}={text[:60]!r}>"
-            assert not re.search(r"url\((?!#)", text), f"<{element.name} {name}={text[:60]!r}>"
-            assert "http" not in text, f"<{element.name} {name}={text[:60]!r}>"
-    assert not page.select("link, iframe, object, embed")
-    assert all(not re.search(r"@import|url\((?!#)|http", style.get_text()) for style in page.select("style"))
+@pytest.fixture(name="template")
+def _template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The template in a package that can be imported, of a name of its own: modules outlive a test."""
+    package = tmp_path / f"report_of_{tmp_path.name}"
+    (package / "templates").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    template = package / "templates" / "page.html"
+    template.write_text(TEMPLATE, encoding="utf-8")
+    return template
 
 
-def test_ids_are_unique_and_references_resolve(page: BeautifulSoup) -> None:
-    ids = [element["id"] for element in page.select("[id]")]
-    assert len(ids) == len(set(ids))
-    wanted = {link["href"][1:] for link in page.select("[href]") if link["href"].startswith("#")}
-    wanted |= {
-        name for path in page.select("[clip-path]") for name in re.findall(r"#([^)]+)", path["clip-path"])
-    }
-    assert wanted <= set(ids)
+@pytest.fixture(name="report")
+def _report(template: Path) -> Report[Data]:
+    package = template.parent.parent.name
+    return Report("report-invented.html", Data, lambda data: render_page(package, data, {}))
 
 
-def test_same_bytes_every_time_and_without_dates_of_drawing(build: Any) -> None:
-    data = build(n_countries=12)
-    first = render(data)
-    assert render(data) == first
-    assert "Matplotlib" not in first
+def frame(columns: str, *rows: tuple[object, ...]) -> pl.DataFrame:
+    return pl.DataFrame(list(rows), schema=columns.split(), orient="row")
 
 
-def test_badges_are_computed(page: BeautifulSoup) -> None:
-    badges = {
-        row.th.contents[0].strip(): [badge.get_text() for badge in row.select(".badge")]
-        for row in page.select("table.leaderboard tbody tr:not(.null)")
-    }
-    # 0.62, 0.53, 0.44, 0.35, intervals from 0.14 below; guessing 0.22, up to 0.34; look-up 0.31
-    assert badges["model-a"] == ["better than guessing"]
-    assert badges["weak"] == ["not distinguishable from guessing"]  # begins at 0.21
-    assert "weak is not distinguishable from guessing" in " ".join(
-        page.select_one(".warning").get_text().split()
-    )
+def example() -> Data:
+    cells = row("accuracy", ("overall", "all"), 0.5, **around(0.5, 0.1, null_value=0.25))
+    return Data(
+        config_hash="ff00",
+        leaderboard=frame("model is_null", (HOSTILE, False)),
+        values=pl.DataFrame([{"model": HOSTILE, "is_null": False, **cells}]),
+        metrics=frame(
+            "metric label unit direction description null_baseline unscored_when source",
+            ("accuracy", "Accuracy", "share", "higher", "Share of right answers.", "chance", "never", "ours"),
+        ),
+        runs=frame(
+            "run_id model is_null profile code_version engine params boundary_rule started_at finished_at",
+            ("r1", HOSTILE, False, "demo", "0.1", '{"kind": "fake"}', '{"bootstrap": 99}', "rule", FINISHED, FINISHED),
+        ),
+        unscored=frame(
+            "model metric slice_kind slice unscored_reason n_unscored",
+            (HOSTILE, "accuracy", "language", ", ".join(f"l{i}" for i in range(12)), "refused", 7),
+        ),
+        countries=frame("country name region", ("PH", "Philippines", "Asia")),
+        sources=frame(
+            "file source version licence retrieved build notes",
+            ("country.csv", "UN", "1", "CC0-1.0", date(2026, 1, 1), "by hand", None),
+        ),
+        configurations=frame(
+            "configuration profile n_models finished_at", ("ff00", "demo", 1, FINISHED), ("aa11", "full", 2, FINISHED)
+        ),
+    )  # fmt: skip
 
 
-def test_no_model_told_from_guessing_is_said_at_the_top(build: Any) -> None:
-    data: ReportData = build()
-    weak = data.leaderboard.with_columns(ci_low=pl.lit(0.1))
-    page = BeautifulSoup(render(replace(data, leaderboard=weak)), "lxml")
-    assert "the order of models is not a finding" in page.select_one("p.lead").get_text()
+def test_least_page_has_all_that_pages_share(report: Report[Data]) -> None:
+    page = parsed(report, example())
+    check_page(page)
+    assert text_of(page.title) == "Culturescope: short (demo, ff00)"
+    assert text_of(page.select_one("#board tbody tr")) == f"{HOSTILE} 0.50 0.40 to 0.60 null 0.25"
+    assert "95 %, 99 resamples of items" in text_of(page.select_one(".facts"))
+    assert text_of(page.select_one("p#figure-bars")) == "Bars: nothing was scored for it."
+    assert "By counting." in section(page, "made")
+    assert "language: l0, l1, l2, l3, l4, l5, l6, l7 and 4 more refused 7" in section(page, "unscored")
+    provenance = section(page, "provenance")
+    for words in ("CC0-1.0", "Share of right answers.", '"kind": "fake"', "they differ in items", "aa11"):
+        assert words in provenance
+    assert "made by culturescope from the view leaderboard_invented." in text_of(page.footer).lower()
 
 
-def test_unscored_is_a_dash_and_listed_with_its_reason(build: Any) -> None:
-    data: ReportData = build()
-    missing = [
-        pl.lit(None, pl.Float64).alias(c) for c in ("macro_f1", "ci_low", "ci_high", "coverage", "ceiling")
-    ]
-    page = BeautifulSoup(render(replace(data, leaderboard=data.leaderboard.with_columns(missing))), "lxml")
-    cells = leaderboard_cells(page, "model-a")
-    assert cells[0] == "– –"
-    assert cells[-2:] == ["–", "–"]
-    assert "No model has a macro-F1 yet" in page.select_one("p.lead").get_text()
-    assert "719 of 720 log-probabilities are stored" in page.get_text()
+def test_same_frames_give_the_same_bytes(report: Report[Data]) -> None:
+    assert report.render(example()) == report.render(example())
 
 
-def test_infinite_ratio_is_shown_as_such(page: BeautifulSoup) -> None:
-    figure = page.select_one('svg[aria-label^="Spectral gap ratio"]')
-    assert [text.get_text() for text in figure.select("text")].count("∞") == 3
-    assert figure.select("pattern")  # hatched
-    assert "∞" in [cell.get_text() for cell in page.select("td")]
+def test_page_forgets_no_word_that_it_has_to_set(report: Report[Data], template: Path) -> None:
+    template.write_text(TEMPLATE.replace("resampled, differing, made_from", "resampled, other, made_from"))
+    with pytest.raises(Exception, match="differing"):
+        report.render(example())
 
 
-@pytest.mark.parametrize(("models", "countries", "variants"), [(1, 2, 1), (2, 8, 3), (6, 10, 3), (2, 70, 1)])
-def test_all_sizes(build: Any, models: int, countries: int, variants: int) -> None:
-    names = [f"model-{i}" for i in range(models)]
-    page = BeautifulSoup(render(build(names, countries, variants)), "lxml")
-    maps = page.select('svg[aria-label^="Similarity"]')
-    assert len(maps) == 9 * models
-    labelled = "AB" in [text.get_text() for text in maps[0].select("text")]
-    assert labelled == (countries <= 60)
-    neighbours = page.select("section")[0].select("tbody tr")
-    assert len(neighbours) == countries
-
-
-def test_country_without_all_pairs_has_no_map_but_a_reason(build: Any) -> None:
-    data: ReportData = build(n_countries=5)
-    page = render(replace(data, similarity=data.similarity.slice(1)))
-    assert "No map: 9 of 10 pairs of countries are stored." in page
-
-
-def test_map_of_countries_all_alike_warns(build: Any) -> None:
-    data: ReportData = build(n_countries=5)
-    alike = data.similarity.with_columns(similarity=pl.lit(0.999999))
-    page = render(replace(data, similarity=alike))
-    assert page.count("any two countries get nearly the same answer (least cosine 0.9999990)") == 18
-
-
-def test_other_configurations_are_listed(page: BeautifulSoup) -> None:
-    assert "00ff00ff00ff00ff" in page.select_one("details[open]:last-of-type").get_text()
+def test_numbers_are_found_by_model_metric_and_slice() -> None:
+    data = example()
+    assert data.value(HOSTILE, "accuracy") == 0.5
+    assert data.find(HOSTILE, "accuracy", "language", "en") is None
+    assert data.value("other", "accuracy") is None
+    assert data.params == {"bootstrap": 99}
+    assert data.country_names == {"PH": "Philippines"}
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        (None, "–"),
-        (float("inf"), "∞"),
-        (-0.5, "−0.50"),
-        (0.125, "0.12"),
-        (3, "3.00"),
-        (1e-9, "<0.01"),
-        (0.0, "0.00"),
-    ],
+    ("low", "high", "expected"),
+    [(0.01, 0.2, 1), (0.0, 0.2, 0), (-0.1, 0.0, 0), (-0.2, -0.01, -1), (None, None, 0)],
 )
-def test_number(value: float | None, shown: str) -> None:
-    assert number(value) == shown
+def test_gain_is_certain_where_its_whole_interval_is_on_one_side(
+    low: float | None, high: float | None, expected: int
+) -> None:
+    assert side({"ci_low": low, "ci_high": high}) == expected
+    assert side(None) == 0
 
 
-def test_pretty_leaves_what_is_no_json() -> None:
-    assert pretty("not json") == "not json"
-    assert pretty('{"kind":"fake"}') == '{\n "kind": "fake"\n}'
+def test_rows_follow_the_order_of_models() -> None:
+    rows = frame("model n", ("a", 1), ("x", 2), ("b", 3), ("a", 4))
+    assert in_order_of(rows, ["b", "a"])["n"].to_list() == [3, 1, 4, 2]
+
+
+def test_hostile_name_is_text(report: Report[Data]) -> None:
+    assert HOSTILE in BeautifulSoup(report.render(example()), "lxml").get_text()

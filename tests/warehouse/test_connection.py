@@ -7,11 +7,14 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
 import polars as pl
 import pytest
 
 import warehouse.connection as connection_module
+import warehouse.published as published_module
 from warehouse import Warehouse, WarehouseError, home, register_parts, registration, write_part
+from warehouse.migrate import is_up_to_date
 
 LogprobRows = Callable[..., pl.DataFrame]
 
@@ -43,6 +46,60 @@ def test_first_open_creates_everything_and_the_second_writes_nothing(warehouse: 
     assert {
         file: (file.stat().st_ino, file.stat().st_mtime_ns) for file in warehouse.home.rglob("*")
     } == before
+
+
+def test_opening_again_does_not_look_into_the_file(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Warehouse.open(warehouse.home)
+    with warehouse.write() as connection:
+        connection.execute(ADD, ["test", "1"])
+    monkeypatch.setattr(connection_module, "is_up_to_date", lambda *_: pytest.fail("looked"))
+    assert count(Warehouse.open(warehouse.home)) == 1
+
+
+def test_opening_looks_into_a_file_that_another_process_replaced(
+    warehouse: Warehouse, template: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[Path] = []
+
+    def look(connection: duckdb.DuckDBPyConnection, home: Path) -> bool:
+        looked.append(home)
+        return is_up_to_date(connection, home)
+
+    monkeypatch.setattr(connection_module, "is_up_to_date", look)
+    shutil.copy(template / warehouse.path.name, warehouse.home / "copy")
+    (warehouse.home / "copy").replace(warehouse.path)  # its views read the parts of another folder
+    Warehouse.open(warehouse.home)
+    assert looked == [warehouse.home]
+    assert warehouse.query("SELECT value FROM state WHERE name = 'home'").item() == str(warehouse.home)
+    Warehouse.open(warehouse.home)
+    Warehouse.open(warehouse.home)
+    assert looked == [warehouse.home] * 2  # once more after its own repair
+
+
+def test_a_file_replaced_during_a_write_is_not_taken_for_current(
+    warehouse: Warehouse, template: Path
+) -> None:
+    shutil.copy(template / warehouse.path.name, warehouse.home / "copy")
+    (warehouse.home / "copy").replace(warehouse.path)
+    with warehouse.write() as connection:
+        connection.execute(ADD, ["test", "1"])
+    Warehouse.open(warehouse.home)
+    assert warehouse.query("SELECT value FROM state WHERE name = 'home'").item() == str(warehouse.home)
+
+
+def test_a_home_that_is_deleted_is_made_anew(warehouse: Warehouse, template: Path) -> None:
+    with warehouse.write() as connection:
+        connection.execute(ADD, ["test", "1"])
+    assert count(warehouse) == 1
+    shutil.rmtree(warehouse.home)
+    with pytest.raises(WarehouseError, match=r"create it with Warehouse\.open"):
+        warehouse.query("SELECT 1")
+    shutil.copytree(template, warehouse.home)
+    assert count(Warehouse.open(warehouse.home)) == 0
+    shutil.rmtree(warehouse.home / "parts")
+    assert Warehouse.open(warehouse.home).query("FROM verdict").is_empty()
 
 
 def test_write_is_published_as_a_whole(warehouse: Warehouse) -> None:
@@ -85,6 +142,32 @@ def test_a_reader_keeps_its_version_and_a_new_one_gets_the_next(warehouse: Wareh
         assert count(warehouse) == 1
 
 
+def test_readers_share_one_instance_until_the_file_is_replaced(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attached: list[Path] = []
+    attach = published_module._attached
+
+    def count_attached(path: Path) -> published_module._Version:
+        attached.append(path)
+        return attach(path)
+
+    monkeypatch.setattr(published_module, "_attached", count_attached)
+    with warehouse.write() as connection:
+        connection.execute(ADD, ["test", "1"])
+    with warehouse.read() as one, warehouse.read() as two:
+        one.execute("CREATE TEMP TABLE mine AS SELECT 1")
+        assert two.execute("SELECT count(*) FROM duckdb_tables() WHERE table_name = 'mine'").fetchone() == (
+            0,
+        )
+        assert count(warehouse) == 1
+    assert len(attached) == 1
+    with warehouse.write() as connection:
+        connection.execute(ADD, ["test-2", "1"])
+    assert count(warehouse) == 2
+    assert len(attached) == 2
+
+
 def test_readers_cannot_write(warehouse: Warehouse) -> None:
     with pytest.raises(WarehouseError, match="read-only"):
         warehouse.query("DELETE FROM country")
@@ -103,6 +186,23 @@ def test_threads_lose_no_write(warehouse: Warehouse) -> None:
     for thread in threads:
         thread.join()
     assert count(warehouse) == 12
+
+
+def test_a_forked_process_reads_and_writes_as_its_parent_does(warehouse: Warehouse) -> None:
+    assert count(Warehouse.open(warehouse.home)) == 0
+    with warehouse.read() as old:
+        child = os.fork()
+        if not child:
+            status = 1
+            try:
+                with Warehouse.open(warehouse.home).write() as connection:
+                    connection.execute(ADD, ["test", "1"])
+                status = 0 if count(warehouse) == 1 else 2
+            finally:
+                os._exit(status)
+        assert os.waitpid(child, 0) == (child, 0)
+        assert old.execute(COUNT).fetchone() == (0,)
+    assert count(Warehouse.open(warehouse.home)) == 1
 
 
 def test_handle_can_be_sent_to_a_process(warehouse: Warehouse) -> None:

@@ -1,5 +1,6 @@
 """Migrations, their guard, views and the comments that everything must have."""
 
+import shutil
 from pathlib import Path
 
 import duckdb
@@ -61,10 +62,48 @@ def test_badly_named_migration_is_refused(folder: Path) -> None:
         apply_migrations(connection, folder)
 
 
-def test_changed_view_is_created_again(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(migrate_module, "content_hash", lambda _: "other views")
+def test_changed_view_is_created_again(
+    warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    views = tmp_path / "views"
+    shutil.copytree(migrate_module._VIEWS, views)
+    file = views / "shared" / "20_current_item.sql"
+    file.write_text(file.read_text().replace("WHERE l.is_current", "WHERE l.is_current AND i.position = 0"))
+    monkeypatch.setattr(migrate_module, "_VIEWS", views)
     Warehouse.open(warehouse.home)
-    assert warehouse.query("SELECT value FROM state WHERE name = 'views'").item() == "other views"
+    assert warehouse.query("SELECT max(position) FROM current_item").item() == 0
+
+
+def test_a_view_that_cannot_be_created_names_its_file(
+    warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "views" / "shared").mkdir(parents=True)
+    (tmp_path / "views" / "shared" / "99_bad.sql").write_text("CREATE OR REPLACE VIEW bad AS SELECT nothing")
+    monkeypatch.setattr(migrate_module, "_VIEWS", tmp_path / "views")
+    with pytest.raises(WarehouseError, match=r"view .*99_bad\.sql cannot be created"):
+        Warehouse.open(warehouse.home)
+
+
+def test_plain_names_keep_rows_and_scraped_lists(folder: Path) -> None:
+    """008 renames columns of run_request, and what reference files are called in the table state."""
+    for file in sorted(migrate_module._SCHEMA.glob("00[2-7]_*.sql")):
+        shutil.copy(file, folder)
+    with duckdb.connect() as connection:
+        apply_migrations(connection, folder)
+        connection.execute("INSERT INTO run_request VALUES ('r', 'q', 'currency', 'currency-1')")
+        for name, source in (("dishes", "dishes.csv"), ("religions", "a scraper")):
+            connection.execute("INSERT INTO item_list VALUES (?, ?, 1, ?, now(), true)", [name, name, source])
+        for name in ("dishes.csv", "religions.csv", "countries.csv"):
+            connection.execute("INSERT INTO state VALUES (?, 'hash')", [f"reference/{name}"])
+        shutil.copy(migrate_module._SCHEMA / "008_plain_names.sql", folder)
+        apply_migrations(connection, folder)
+        assert connection.execute("SELECT topic, label FROM run_request").fetchall() == [
+            ("currency", "currency-1")
+        ]
+        names = connection.execute("SELECT name FROM state ORDER BY name").fetchall()
+        assert names == [("reference/item_list/dishes.csv",), ("reference/item_list/religions.csv",)]
+        sources = connection.execute("SELECT source FROM item_list ORDER BY item_list").fetchall()
+        assert sources == [("item_list/dishes.csv",), ("a scraper",)]
 
 
 def test_every_table_view_and_column_has_a_comment(warehouse: Warehouse) -> None:

@@ -5,6 +5,8 @@ import os
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from itertools import count
 from pathlib import Path
 
 import duckdb
@@ -15,9 +17,9 @@ from warehouse import (
     CorruptPart,
     Warehouse,
     WarehouseError,
-    adopt_parts,
     part_path,
     read_part,
+    register_orphans,
     register_parts,
     registration,
     verify_parts,
@@ -161,7 +163,7 @@ def test_same_part_again_is_brought_up_to_date(warehouse: Warehouse, logprobs: L
 
 def test_similarity_shows_each_pair_once_and_five_neighbours(warehouse: Warehouse) -> None:
     codes = ["DE", "ES", "FR", "GB", "IT", "JP", "US"]
-    rows = [(a, b, 1 / (1 + abs(i - j))) for i, a in enumerate(codes) for j, b in enumerate(codes)]
+    rows = [(a, b, 1 / (1 + j - i)) for i, a in enumerate(codes) for j, b in enumerate(codes) if i < j]
     frame = pl.DataFrame(rows, schema=["country_a", "country_b", "similarity"], orient="row").with_columns(
         request_hash=pl.lit("q"), run_id=pl.lit("r"), model=pl.lit("m"), domain=pl.lit("currency")
     )
@@ -197,13 +199,13 @@ def test_verify_unregisters_what_is_missing_corrupt_or_short(
     torn = part_path(warehouse.home, KIND, "torn")
     torn.write_bytes(torn.read_bytes()[:-20])
     write_part(warehouse.home, KIND, "short", logprobs("US"))
-    found = verify_parts(warehouse)
-    assert found.select("part", "n_units").rows() == [("gone", 2), ("short", 2), ("torn", 1)]
-    assert found["problem"][0] == "the file is missing"
-    assert "('q1', 'CA', 2)" in found["problem"][1]
-    assert "quarantine" in found["problem"][2]
+    problems = verify_parts(warehouse)
+    assert problems.select("part", "n_units").rows() == [("gone", 2), ("short", 2), ("torn", 1)]
+    assert problems["problem"][0] == "the file is missing"
+    assert "('q1', 'CA', 2)" in problems["problem"][1]
+    assert "quarantine" in problems["problem"][2]
     assert warehouse.query("SELECT unit FROM part_unit")["unit"].to_list() == ["FR"]
-    assert adopt_parts(warehouse, KIND).adopted == ["short"]
+    assert register_orphans(warehouse, KIND).registered == ["short"]
     assert verify_parts(warehouse).height == 0
 
 
@@ -218,28 +220,47 @@ def test_missing_part_says_what_to_do(warehouse: Warehouse) -> None:
         read_part(warehouse.home, KIND, "p9")
 
 
-def test_adopt_registers_what_a_killed_run_left(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+def test_orphans_of_a_killed_run_are_registered(warehouse: Warehouse, logprobs: LogprobRows) -> None:
     store(warehouse, "known", logprobs("FR"))
     write_part(warehouse.home, KIND, "orphan", logprobs("FR IT", run_id="r2", base=-5.0))
     write_part(warehouse.home, KIND, "superseded", logprobs("FR"))
     part_path(warehouse.home, KIND, "broken").write_bytes(b"PAR1")
-    assert adopt_parts(warehouse, KIND) == (["orphan"], ["broken"])
+    assert register_orphans(warehouse, KIND) == (["orphan"], ["broken"])
     units = warehouse.query("SELECT unit, part, run_id, n_rows FROM part_unit ORDER BY unit")
     assert units.rows() == [("FR", "known", "r1", 2), ("IT", "orphan", "r2", 2)]
 
 
-def test_adopt_writes_only_if_there_is_something(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+def test_orphans_are_registered_in_one_transaction(
+    warehouse: Warehouse, logprobs: LogprobRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(20):
+        write_part(warehouse.home, KIND, f"p{number:02}", logprobs("FR IT", request=f"q{number // 2}"))
+    n_writes = count()
+    write = Warehouse.write
+
+    def counted(self: Warehouse) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+        next(n_writes)
+        return write(self)
+
+    monkeypatch.setattr(Warehouse, "write", counted)
+    # Of two that answer the same, the first in the order of names.
+    assert register_orphans(warehouse, KIND).registered == [f"p{number:02}" for number in range(0, 20, 2)]
+    assert next(n_writes) == 1
+    assert warehouse.query("SELECT count(*) FROM part_unit").item() == 20
+
+
+def test_without_orphans_nothing_is_written(warehouse: Warehouse, logprobs: LogprobRows) -> None:
     store(warehouse, "known", logprobs("FR"))
     write_part(warehouse.home, KIND, "superseded", logprobs("FR"))
     before = warehouse.path.stat().st_ino
-    assert adopt_parts(warehouse, KIND) == ([], [])
+    assert register_orphans(warehouse, KIND) == ([], [])
     assert warehouse.path.stat().st_ino == before
 
 
-def test_adopt_removes_old_temporary_files_only(warehouse: Warehouse) -> None:
+def test_old_temporary_files_are_removed_and_new_ones_are_not(warehouse: Warehouse) -> None:
     folder = warehouse.home / "parts" / KIND
     for name, age in {".old.parquet.1.tmp": 7200, ".new.parquet.2.tmp": 0}.items():
         (folder / name).touch()
         os.utime(folder / name, (time.time() - age,) * 2)
-    adopt_parts(warehouse, KIND)
+    register_orphans(warehouse, KIND)
     assert sorted(os.listdir(folder)) == [".new.parquet.2.tmp", "_empty.parquet"]

@@ -66,10 +66,28 @@ try:
 except WarehouseError as error:
     print(error)
 """
+FORKED = """
+import os, pathlib, sys
+from warehouse import Warehouse
+warehouse = Warehouse.open(pathlib.Path(sys.argv[1]))
+warehouse.query("SELECT 1")
+child = os.fork()
+print(warehouse.query("SELECT count(*) FROM country").item(), flush=True)
+if child:
+    assert os.waitpid(child, 0)[1] == 0
+"""
 OUTSIDE = """
 import pathlib, sys, duckdb
 connection = duckdb.connect(str(pathlib.Path(sys.argv[1]) / "culturescope.duckdb"))
 print("open", flush=True)
+sys.stdin.read()
+"""
+
+OUTSIDE_WRITES = """
+import pathlib, sys, duckdb
+connection = duckdb.connect(str(pathlib.Path(sys.argv[1]) / "culturescope.duckdb"))
+connection.execute("INSERT INTO state VALUES ('outside', '')")
+print("written", flush=True)
 sys.stdin.read()
 """
 
@@ -136,6 +154,37 @@ def test_outside_program_that_holds_the_file(
     started = time.monotonic()
     assert warehouse.query("SELECT 1").item() == 1
     assert time.monotonic() - started < 5
+
+
+def test_an_idle_reader_keeps_no_outside_program_from_writing(
+    warehouse: Warehouse, start_python: StartPython, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection_module, "_OUTSIDE_WRITER_PATIENCE_S", 0.2)
+    assert warehouse.query("SELECT 1").item() == 1
+    outside = start_python(OUTSIDE_WRITES, warehouse.home)
+    assert outside.stdout is not None
+    assert outside.stdout.readline() == "written\n"
+    with pytest.raises(WarehouseError, match="open for writing"):
+        warehouse.query("SELECT 1")
+    _, errors = outside.communicate("")
+    assert outside.returncode == 0, errors
+    assert warehouse.query("SELECT count(*) FROM state WHERE name = 'outside'").item() == 1
+
+
+def test_an_outside_program_waits_for_readers(warehouse: Warehouse, start_python: StartPython) -> None:
+    with warehouse.read() as one:
+        with warehouse.read():
+            pass
+        outside = start_python(OUTSIDE_WRITES, warehouse.home)
+        _, errors = outside.communicate("")
+        assert "Could not set lock" in errors
+        assert one.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_a_forked_process_ends(warehouse: Warehouse, start_python: StartPython) -> None:
+    process = start_python(FORKED, warehouse.home)
+    output, errors = process.communicate(timeout=60)
+    assert (process.returncode, output) == (0, "170\n170\n"), errors
 
 
 def test_two_processes_open_a_fresh_home_at_once(tmp_path: Path, start_python: StartPython) -> None:

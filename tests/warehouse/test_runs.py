@@ -66,7 +66,7 @@ def test_missing_units_is_the_plan_without_what_is_done(warehouse: Warehouse, lo
 
 
 def test_requests_are_stored_once(warehouse: Warehouse) -> None:
-    requests = pl.DataFrame({"request_hash": ["q1"], "domain": ["currency"], "question": ["currency-1"]})
+    requests = pl.DataFrame({"request_hash": ["q1"], "topic": ["currency"], "label": ["currency-1"]})
     for _ in range(2):
         with warehouse.write() as connection:
             save_run_requests(connection, "r1", requests)
@@ -87,15 +87,15 @@ def test_read_answers_reads_registered_rows_only(warehouse: Warehouse, logprobs:
         columns = ("country", "item", "logprob", "n_tokens")
         return read_answers(warehouse, "item_logprob", request, countries, columns)
 
-    found = read("q1", ["FR", "IT", "ES"]).sort("country", "item")
-    assert found.rows() == [
+    answers = read("q1", ["FR", "IT", "ES"]).sort("country", "item")
+    assert answers.rows() == [
         ("FR", "euro", -1, 1),
         ("FR", "yen", -2, 2),
         ("IT", "euro", -5, 1),
         ("IT", "yen", -6, 2),
     ]
     assert read("q1", ["FR"])["country"].to_list() == ["FR", "FR"]
-    assert read("q9", ["FR"]).schema == found.schema
+    assert read("q9", ["FR"]).schema == answers.schema
 
 
 def test_metrics_of_a_run_are_replaced_in_one_go(warehouse: Warehouse, metrics: MetricRows) -> None:
@@ -191,10 +191,10 @@ def test_spectral_by_domain_spells_the_category(
         ]
         save_metrics(connection, "r1", pl.concat(questions))
         finish_run(connection, "r1")
-    found = warehouse.query(
+    shown = warehouse.query(
         "SELECT question, er_sr_category, human_category, correct FROM spectral_by_domain"
     )
-    assert found.rows() == [
+    assert shown.rows() == [
         ("currency-1", "HL", "HL", True),
         ("currency-2", "LH", "HL", False),
         ("currency-3", None, "HL", None),
@@ -215,7 +215,7 @@ def test_checks_find_what_is_wrong(
         )
         save_metrics(connection, "r1", ranges)
         save_metrics(connection, "lost", metrics())
-        requests = pl.DataFrame({"request_hash": ["q"], "domain": ["currency"], "question": ["currency-1"]})
+        requests = pl.DataFrame({"request_hash": ["q"], "topic": ["currency"], "label": ["currency-1"]})
         save_run_requests(connection, "lost", requests)
         register_parts(connection, [registration("item_logprob", "lost", logprobs("FR"))])
         connection.execute("UPDATE item_list SET is_current = false WHERE item_list = 'religions'")
@@ -223,6 +223,6 @@ def test_checks_find_what_is_wrong(
         connection.execute("UPDATE item SET item = 'THAI' WHERE item = 'Tamil'")
         connection.execute("DELETE FROM item WHERE item = '17'")
         connection.execute("UPDATE question SET domain = 'weather' WHERE question = 'currency-3'")
-    found = run_checks(warehouse)
-    assert found.filter(n_violations=0)["check"].to_list() == []
-    assert "'n_found': 0" in found.filter(check="unit_without_rows")["example"].item()
+    results = run_checks(warehouse)
+    assert results.filter(n_violations=0)["check"].to_list() == []
+    assert "'n_shown': 0" in results.filter(check="unit_without_rows")["example"].item()

@@ -78,8 +78,8 @@ def test_only_what_the_checks_rejected_is_stored_anew(warehouse: Warehouse) -> N
     save_drafts(warehouse, [draft("a"), draft("b", "norm_changed"), draft("c")])
     save_reviews(warehouse, [decision("c", "rejected", "no")], [])
     save_drafts(warehouse, [draft(name, drafted_at=LATER) for name in "abcd"])
-    found = {name: (row["status"], row["drafted_at"]) for name, row in stored(warehouse).items()}
-    assert found == {
+    statuses = {name: (row["status"], row["drafted_at"]) for name, row in stored(warehouse).items()}
+    assert statuses == {
         "a": ("queued", THEN),
         "b": ("queued", LATER),
         "c": ("rejected", THEN),

@@ -47,12 +47,12 @@ def rows(warehouse: Warehouse, table: str) -> list[Row]:
 
 
 def scores_of(warehouse: Warehouse, profile: str) -> dict[str, dict[str, float]]:
-    found: dict[str, dict[str, float]] = {}
+    scores: dict[str, dict[str, float]] = {}
     for row in rows(warehouse, "culture_profile"):
         if row["profile"] == profile:
             assert row["framework"] == "hofstede"
-            found.setdefault(row["country"], {})[row["dimension"]] = row["score"]
-    return found
+            scores.setdefault(row["country"], {})[row["dimension"]] = row["score"]
+    return scores
 
 
 def test_seed_profiles_are_those_of_the_paper(warehouse: Warehouse) -> None:
@@ -140,14 +140,6 @@ def test_personas_name_the_country_once(warehouse: Warehouse) -> None:
 
 # --- tables
 # ------------------------------------------------------------------------------------------------------
-
-
-def test_every_file_has_a_source(warehouse: Warehouse) -> None:
-    names = "dimensions exemplars values scenarios culture_profiles stereotypes personas"
-    files = {f"{name}.csv" for name in names.split()}
-    sources = {row["file"]: row for row in rows(warehouse, "source")}
-    assert files <= set(sources)
-    assert all(sources[file]["licence"] and sources[file]["notes"] for file in files)
 
 
 SCHEMA = Path(__file__).parents[2] / "warehouse" / "schema" / "003_worldwise.sql"

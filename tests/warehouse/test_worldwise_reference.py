@@ -154,11 +154,11 @@ def test_both_poles_of_every_dimension_have_eight_exemplars(warehouse: Warehouse
     assert set(numbers) == {
         (row["framework"], row["dimension"], pole) for row in dimensions for pole in ("high", "low")
     }
-    for (framework, dimension, pole), found in numbers.items():
-        assert sorted(found) == list(range(1, len(found) + 1)), (dimension, pole)
-        assert len(found) >= 8, (dimension, pole)
+    for (framework, dimension, pole), listed in numbers.items():
+        assert sorted(listed) == list(range(1, len(listed) + 1)), (dimension, pole)
+        assert len(listed) >= 8, (dimension, pole)
         other = numbers[framework, dimension, "low" if pole == "high" else "high"]
-        assert len(found) == len(other), dimension
+        assert len(listed) == len(other), dimension
     texts = [row["text"].casefold() for row in exemplars]
     assert len(set(texts)) == len(texts)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.report.worldwise_run import Row, around, model_rows, row, store
+from tests.evaluations.worldwise.report.example_run import Row, around, model_rows, row, store
 from warehouse import Warehouse
 
 OVERALL = ("overall", "all")
@@ -41,8 +41,8 @@ def test_headline_is_the_gain_and_best_null_is_named(warehouse: Warehouse) -> No
     by_null += [row("alignment_gain", ("null", "zero"), 0.5, **around(0.5, 0.1))]
     store(warehouse, "m", [*gain(0.4), *others, *by_null], "c1")
     (line,) = rows_of(warehouse, "leaderboard_worldwise")
-    assert list(line)[:7] == [
-        "config_hash", "profile", "model", "is_null", "alignment_gain", "gain_low", "gain_high"
+    assert list(line)[:8] == [
+        "config_hash", "place", "profile", "model", "is_null", "alignment_gain", "gain_low", "gain_high"
     ]  # fmt: skip
     assert (line["alignment_gain"], line["gain_low"], line["gain_high"]) == pytest.approx((0.4, 0.3, 0.5))
     assert line["best_null"] == "global_mean"  # equal to shuffled, which is later in the order
@@ -121,9 +121,9 @@ def test_by_culture_has_one_row_for_the_baseline_too(warehouse: Warehouse) -> No
         row("alignment", ("culture_dimension", "AE:indulgence"), 1.0),
     ]
     store(warehouse, "m", rows)
-    found = {r["culture"]: r for r in rows_of(warehouse, "worldwise_by_culture")}
-    assert set(found) == {"AE", "baseline"}
-    ae, baseline = found["AE"], found["baseline"]
+    by_culture = {r["culture"]: r for r in rows_of(warehouse, "worldwise_by_culture")}
+    assert set(by_culture) == {"AE", "baseline"}
+    ae, baseline = by_culture["AE"], by_culture["baseline"]
     assert (ae["alignment"], ae["null_alignment"], ae["alignment_gain"]) == (7.0, 6.6, 0.3)
     assert (ae["gain_low"], ae["gain_high"], ae["ci_low"], ae["ci_high"]) == pytest.approx(
         (0.2, 0.4, 6.8, 7.2)
@@ -151,9 +151,13 @@ def test_by_dimension_is_over_all_cultures_and_in_each(warehouse: Warehouse) -> 
         row("projection", ("culture_dimension", "baseline:schwartz_achievement"), -0.3, null_value=0.2),
     ]
     store(warehouse, "m", rows)
-    found = {(r["dimension"], r["culture"]): r for r in rows_of(warehouse, "worldwise_by_dimension")}
-    assert set(found) == {("indulgence", None), ("indulgence", "IN"), ("schwartz_achievement", "baseline")}
-    everywhere, india = found["indulgence", None], found["indulgence", "IN"]
+    by_dimension = {(r["dimension"], r["culture"]): r for r in rows_of(warehouse, "worldwise_by_dimension")}
+    assert set(by_dimension) == {
+        ("indulgence", None),
+        ("indulgence", "IN"),
+        ("schwartz_achievement", "baseline"),
+    }
+    everywhere, india = by_dimension["indulgence", None], by_dimension["indulgence", "IN"]
     assert (everywhere["alignment"], everywhere["alignment_gain"], everywhere["projection"]) == (
         7.0,
         0.4,
@@ -162,7 +166,7 @@ def test_by_dimension_is_over_all_cultures_and_in_each(warehouse: Warehouse) -> 
     assert everywhere["hofstede_bias"] == -0.2
     assert (india["alignment"], india["null_alignment"], india["alignment_gain"]) == (6.0, 6.5, None)
     assert (india["projection"], india["null_projection"]) == (0.3, 0.1)
-    other = found["schwartz_achievement", "baseline"]
+    other = by_dimension["schwartz_achievement", "baseline"]
     assert (other["alignment"], other["projection"], other["n_scored"]) == (None, -0.3, None)
 
 
@@ -175,18 +179,21 @@ def test_values_have_their_shift_and_their_count(warehouse: Warehouse) -> None:
     ]
     lost = row("value_share", ("culture_value", "JP:family_harmony"), None, null_value=0.3)
     store(warehouse, "m", [*rows, lost])
-    found = {(r["culture"], r["label"]): r for r in rows_of(warehouse, "worldwise_values")}
-    harmony = found["IN", "Family Harmony"]
+    by_value = {(r["culture"], r["label"]): r for r in rows_of(warehouse, "worldwise_values")}
+    harmony = by_value["IN", "Family Harmony"]
     assert (harmony["value"], harmony["share"], harmony["baseline_share"]) == ("family_harmony", 0.4, 0.3)
     assert (harmony["shift"], harmony["times"], harmony["rank"]) == (pytest.approx(0.1), 108, 1)
     # A label stands for its value; what the reference data lacks is its own label.
-    assert (found["IN", "Group Loyalty"]["value"], found["IN", "Group Loyalty"]["rank"]) == (
+    assert (by_value["IN", "Group Loyalty"]["value"], by_value["IN", "Group Loyalty"]["rank"]) == (
         "group_loyalty",
         1,
     )
-    assert (found["IN", "My own value"]["value"], found["IN", "My own value"]["rank"]) == ("My own value", 3)
-    assert found["baseline", "Family Harmony"]["shift"] is None
-    japan = found["JP", "Family Harmony"]
+    assert (by_value["IN", "My own value"]["value"], by_value["IN", "My own value"]["rank"]) == (
+        "My own value",
+        3,
+    )
+    assert by_value["baseline", "Family Harmony"]["shift"] is None
+    japan = by_value["JP", "Family Harmony"]
     assert (japan["share"], japan["rank"], japan["unscored_reason"]) == (None, None, "refused")
 
 
@@ -218,6 +225,6 @@ def test_views_and_columns_are_commented(warehouse: Warehouse, view: str) -> Non
 
 
 def test_every_metric_of_the_page_is_in_the_catalogue(warehouse: Warehouse) -> None:
-    made = {r["metric"] for r in model_rows(0.1, ["IN", "JP"], ["other"], seed=0)}
+    metrics = {r["metric"] for r in model_rows(0.1, ["IN", "JP"], ["other"], seed=0)}
     known = set(warehouse.query("SELECT metric FROM metric WHERE evaluation = 'worldwise'")["metric"])
-    assert made == known
+    assert metrics == known

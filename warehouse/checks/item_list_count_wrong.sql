@@ -1,6 +1,6 @@
 -- An item list that does not have as many items as it says.
-SELECT l.list_hash, l.item_list, l.n_items, count(i.item) AS n_found
+SELECT l.list_hash, l.item_list, l.n_items, count(i.item) AS n_stored
 FROM item_list AS l
 LEFT JOIN item AS i USING (list_hash)
 GROUP BY ALL
-HAVING n_found <> l.n_items;
+HAVING n_stored <> l.n_items;

@@ -1,21 +1,25 @@
-"""Single answers as rows: what SQL and the report look at. Pure."""
+"""Single answers and verdicts as rows: what SQL and the report look at. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from tasks.evaluations.contract import comparable
 from tasks.evaluations.cure.answers import Readings
-from tasks.evaluations.cure.judged import REAL
+from tasks.evaluations.cure.judged import Reply
+from tasks.evaluations.cure.materials import country_of
 from tasks.evaluations.cure.requests import Study
 from tasks.evaluations.cure.scores import Scored
+from tasks.judging.null_texts import REAL
+from tasks.judging.verdict_rows import VerdictRow, verdict_frame
 
 SCHEMA = pl.Schema(
     {
-        "condition": pl.String(),
+        "config_hash": pl.String(),
         "benchmark": pl.String(),
         "mode": pl.String(),
         "item": pl.String(),
@@ -32,23 +36,52 @@ SCHEMA = pl.Schema(
 )
 
 
-def answer_frame(study: Study, readings: Readings, found: Scored) -> pl.DataFrame:
-    """One row a cell, in the order of the study; what an unscored one lacks is null.
+def answer_frame(study: Study, readings: Readings, scored: Scored) -> pl.DataFrame:
+    """One row per sample, in the order of the study; what an unscored one lacks is null.
 
     ``score`` is the judges' mean, not yet at equal length. ``unscored_reason`` is the label's, else the
     explanation's.
     """
-    return pl.DataFrame(list(_rows(study, readings, found)), schema=SCHEMA, orient="row")
+    return pl.DataFrame(list(_rows(study, readings, scored)), schema=SCHEMA, orient="row")
 
 
-def _rows(study: Study, readings: Readings, found: Scored) -> Iterator[dict[str, Any]]:
-    condition = study.config_hash()
+def verdict_frames(study: Study, replies: Iterable[Reply]) -> dict[tuple[str, str], pl.DataFrame]:
+    """(judge, benchmark) -> a row for each of its replies about one model.
+
+    They are apart because items are the units, and two benchmarks may name theirs alike. ``judged`` is source
+    and sample: "real:0". ``group_name`` is the country, or its name where it has no code.
+    """
+    hashes = {engine.name: engine.hash for engine in study.judges.values()}
+    rubrics = {benchmark: study.rubric_id(benchmark) for benchmark in study.benchmarks}
+    rows: dict[tuple[str, str], list[VerdictRow]] = {}
+    for reply in replies:
+        item, verdict, benchmark = reply.call.item, reply.opinion.verdict, reply.call.item.benchmark
+        row = VerdictRow(
+            judge=reply.judge,
+            judge_hash=hashes[reply.judge],
+            rubric=rubrics[benchmark],
+            item=item.item,
+            item_text=item.question,
+            group_name=country_of(item),
+            judged=f"{reply.call.source}:{reply.call.sample}",
+            verdict=verdict.verdict,
+            reason=verdict.reason,
+            value=verdict.value,
+            graded=reply.opinion.graded,
+            unscored_reason=verdict.unscored_reason,
+        )
+        rows.setdefault((reply.judge, benchmark), []).append(row)
+    return {key: verdict_frame(of_key) for key, of_key in rows.items()}
+
+
+def _rows(study: Study, readings: Readings, scored: Scored) -> Iterator[dict[str, Any]]:
+    config_hash = comparable(study)
     for benchmark, mode in study.parts():
         for place, item in enumerate(study.items(benchmark)):
             answer = readings[benchmark, mode, item.item]
-            judged = _judgement(found, benchmark, place) if mode == "thick" else {}
+            judged = _judgement(scored, benchmark, place) if mode == "thick" else {}
             yield {
-                "condition": condition,
+                "config_hash": config_hash,
                 "benchmark": benchmark,
                 "mode": mode,
                 "item": item.item,
@@ -62,9 +95,9 @@ def _rows(study: Study, readings: Readings, found: Scored) -> Iterator[dict[str,
             }
 
 
-def _judgement(found: Scored, benchmark: str, place: int) -> dict[str, Any]:
+def _judgement(scored: Scored, benchmark: str, place: int) -> dict[str, Any]:
     """What the judges said of an explanation."""
-    judged = found.judged[benchmark, REAL]
+    judged = scored.judged[benchmark, REAL]
     return {
         "score": _number(judged.raw[place]),
         "verdict": judged.verdicts[place],

@@ -15,7 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tasks.evaluations.cure.materials import LABELS
-from tasks.evaluations.cure.requests import Cell, Key, Study
+from tasks.evaluations.cure.requests import Key, Sample, Study
+from tasks.generation.prompts import Completion
 from tasks.judging.rubric import normal
 
 NO_ANSWER = "not asked or not answered"
@@ -24,20 +25,6 @@ UNPARSABLE, OFF_MENU = "unparsable answer", "no label of the menu"
 NO_EXPLANATION = "no explanation"
 
 _FIRST_LABEL = re.compile(r'\{\s*"label"\s*:\s*("(?:[^"\\]|\\.)*")\s*[,}]')
-
-
-@dataclass(frozen=True)
-class Response:
-    """What an engine gave back, candidate or judge.
-
-    option_logprobs: natural-log probability of each option where it was to be written; None: not known.
-    """
-
-    text: str
-    finish_reason: str
-    prompt_tokens: int
-    completion_tokens: int
-    option_logprobs: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -52,73 +39,73 @@ class Answer:
 
 
 Readings = Mapping[Key, Answer]
-"""Every cell of the study -> its answer"""
+"""Every sample of the study -> its answer"""
 
 
-def read_responses(study: Study, responses: Mapping[Key, Response]) -> dict[Key, Answer]:
-    """Every cell's answer; cells without a response are unscored."""
-    return {cell.key: read(cell, responses.get(cell.key)) for cell in study.all_cells()}
+def read_answers(study: Study, completions: Mapping[Key, Completion]) -> dict[Key, Answer]:
+    """Every sample's answer; samples without a completion are unscored."""
+    return {sample.key: read(sample, completions.get(sample.key)) for sample in study.all_samples()}
 
 
-def read(cell: Cell, response: Response | None) -> Answer:
+def read(sample: Sample, completion: Completion | None) -> Answer:
     """One answer, whatever the text; never raises."""
-    is_thick = cell.mode == "thick"
-    reason = _no_text(response)
-    if response is None or reason:
+    is_thick = sample.mode == "thick"
+    reason = _no_text(completion)
+    if completion is None or reason:
         return Answer(None, reason, None, reason if is_thick else None)
-    labels = LABELS[cell.item.benchmark]
-    fields = _fields(response.text)
-    label, label_reason = _label(fields, response, labels)
+    labels = LABELS[sample.item.benchmark]
+    fields = _fields(completion.text)
+    label, label_reason = _label(fields, completion, labels)
     if not is_thick:
         return Answer(label, label_reason)
     explanation = fields.get("explanation") if fields else None
     if isinstance(explanation, str) and explanation.strip():
         return Answer(label, label_reason, " ".join(explanation.split()))
-    return Answer(label, label_reason, None, _no_explanation(fields, response))
+    return Answer(label, label_reason, None, _no_explanation(fields, completion))
 
 
-def _no_text(response: Response | None) -> str | None:
+def _no_text(completion: Completion | None) -> str | None:
     """Why there is nothing to read."""
-    if response is None:
+    if completion is None:
         return NO_ANSWER
-    if response.finish_reason in ("refusal", "content_filter"):
+    if completion.finish_reason in ("refusal", "content_filter"):
         return REFUSED
-    return None if response.text.strip() or response.option_logprobs else EMPTY
+    return None if completion.text.strip() or completion.option_logprobs else EMPTY
 
 
 def _label(
-    fields: Mapping[str, object] | None, response: Response, labels: Sequence[str]
+    fields: Mapping[str, object] | None, completion: Completion, labels: Sequence[str]
 ) -> tuple[str | None, str | None]:
     """The label, or why there is none."""
-    likely = response.option_logprobs or {}
+    likely = completion.option_logprobs or {}
     known = [label for label in labels if label in likely]
     if known:
         return max(known, key=lambda label: likely[label]), None  # ties: the first on the menu
-    said = fields.get("label") if fields else _first_label(response.text)
+    said = fields.get("label") if fields else _first_label(completion.text)
     if said is None:
-        return None, _unreadable(response) if fields is None else OFF_MENU
+        return None, _unreadable(completion) if fields is None else OFF_MENU
     menu = {normal(label): label for label in labels}
-    found = menu.get(normal(said)) if isinstance(said, str) else None
-    return found, None if found else OFF_MENU
+    label = menu.get(normal(said)) if isinstance(said, str) else None
+    return label, None if label else OFF_MENU
 
 
-def _no_explanation(fields: Mapping[str, object] | None, response: Response) -> str:
-    return _unreadable(response) if fields is None else NO_EXPLANATION
+def _no_explanation(fields: Mapping[str, object] | None, completion: Completion) -> str:
+    return _unreadable(completion) if fields is None else NO_EXPLANATION
 
 
-def _unreadable(response: Response) -> str:
-    return CUT_OFF if response.finish_reason == "length" else UNPARSABLE
+def _unreadable(completion: Completion) -> str:
+    return CUT_OFF if completion.finish_reason == "length" else UNPARSABLE
 
 
 def _fields(text: str) -> dict[str, object] | None:
     """The object in the text; servers without structured outputs put it between fences."""
     try:
-        found = json.loads(text[text.find("{") : text.rfind("}") + 1])
+        answer = json.loads(text[text.find("{") : text.rfind("}") + 1])
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict):
+    if not isinstance(answer, dict):
         return None
-    return {key: _clean(value) for key, value in found.items()}
+    return {key: _clean(value) for key, value in answer.items()}
 
 
 def _first_label(text: str) -> object:

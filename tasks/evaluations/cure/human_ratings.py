@@ -30,7 +30,7 @@ def audit_answers(rows: Iterable[Row], items: Mapping[str, Sequence[BenchmarkIte
     Args:
         items: benchmark -> its items, as ``Materials`` has them.
     """
-    known = {(item.benchmark, item.item): item for found in items.values() for item in found}
+    known = {(item.benchmark, item.item): item for of_benchmark in items.values() for item in of_benchmark}
     criteria = {
         benchmark: {METRICS[benchmark]: _criteria(first)}
         for benchmark, (first, *_) in load_rubrics(items).items()

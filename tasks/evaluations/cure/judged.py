@@ -1,40 +1,34 @@
 """What a judge is asked about explanations, and what it said. Pure.
 
-Beside each real explanation the same judge marks three that should score badly: another item's (shuffled),
-a sentence that fits every item of the benchmark (generic), and none at all (empty). A metric that gives these
-as much as the real ones measures nothing.
+Beside each real explanation the same judge marks three null ones (``tasks.judging.null_texts``) that should
+score badly: another item's, a sentence that fits every item of the benchmark, and none at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
-from typing import Any
 
-from tasks.engines.protocols import Message, Sampling
-from tasks.evaluations.cure.answers import NO_ANSWER, Readings, Response
+from tasks.engines.protocols import Sampling
+from tasks.evaluations.cure.answers import NO_ANSWER, Readings
 from tasks.evaluations.cure.benchmarks.common import BenchmarkItem
-from tasks.evaluations.cure.materials import kinship, shuffled_order
+from tasks.evaluations.cure.materials import family
 from tasks.evaluations.cure.prompts import situation
 from tasks.evaluations.cure.requests import Study
-from tasks.judging.conversation import conversation
-from tasks.judging.graded import graded
+from tasks.generation.prompts import Completion, Prompt, Prompts, by_sampling
+from tasks.judging.null_texts import texts_by_source
+from tasks.judging.prompts import Opinion, judge_prompt, opinions
 from tasks.judging.rubric import Rubric
-from tasks.judging.verdicts import Verdict, answer_schema, parse_verdicts
 
-JudgeKey = tuple[str, str, str, int]
+CallKey = tuple[str, str, str, int]
 """(benchmark, item, source, sample)"""
-
-REAL, SHUFFLED, GENERIC, EMPTY = "real", "shuffled", "generic", "empty"
-NULLS = (SHUFFLED, GENERIC, EMPTY)
-SOURCES = (REAL, *NULLS)
 
 ENSEMBLE_TEMPERATURE = 0.7
 """Of a judge that is asked several times; else it is greedy."""
 
 _JUDGED = "explanation"
-_FIELD = "verdict"
 
 _GENERIC = MappingProxyType(
     {
@@ -62,48 +56,23 @@ class JudgeCall:
     sampling: Sampling
 
     @property
-    def key(self) -> JudgeKey:
+    def key(self) -> CallKey:
         """What identifies the call among those about one model."""
         return self.item.benchmark, self.item.item, self.source, self.sample
 
-    @property
-    def conversation(self) -> list[Message]:
-        """What the judge reads; the explanation stands in it as data, in full."""
-        return conversation(self.rubric, _inputs(self.item, self.text))
-
-    @property
-    def schema(self) -> dict[str, Any]:
-        """What its answer is held to."""
-        return answer_schema(self.rubric, [_JUDGED])
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """Verdicts whose probabilities are wanted at ``field``."""
-        return tuple(self.rubric.verdicts)
-
-    @property
-    def field(self) -> str:
-        """Where the options stand in the answer."""
-        return _FIELD
+    @cached_property
+    def prompt(self) -> Prompt:
+        """What the judge is sent; the explanation stands in it as data, in full."""
+        return judge_prompt(self.rubric, _inputs(self.item, self.text), [_JUDGED])
 
 
 @dataclass(frozen=True)
-class Opinion:
-    """What one judge said of one call.
-
-    score: in [0, 1]: the graded score, or the verdict's value where the engine gives no probabilities; None
-    where the verdict is unscored. graded: None where it gives none.
-    """
+class Reply:
+    """What one judge, by its engine's name, said of one call."""
 
     judge: str
     call: JudgeCall
-    verdict: Verdict
-    graded: float | None
-
-    @property
-    def score(self) -> float | None:
-        """See above."""
-        return self.verdict.value if self.graded is None else self.graded
+    opinion: Opinion
 
 
 def judge_calls(study: Study, readings: Readings) -> list[JudgeCall]:
@@ -116,22 +85,43 @@ def judge_calls(study: Study, readings: Readings) -> list[JudgeCall]:
     return [call for benchmark in study.benchmarks for call in _calls(study, benchmark, readings)]
 
 
-def opinions(judge: str, calls: Iterable[JudgeCall], responses: Mapping[JudgeKey, Response]) -> list[Opinion]:
-    """One judge's opinions of all calls, in order; a call without a response is unscored."""
-    return [_opinion(judge, call, responses.get(call.key)) for call in calls]
+def is_answered(study: Study, benchmark: str, readings: Readings) -> bool:
+    """Whether all explanations of a benchmark are there: else a shuffled one could become another's."""
+    answers = (readings[sample.key] for sample in study.samples(benchmark, "thick"))
+    return all(answer.explanation_reason != NO_ANSWER for answer in answers)
+
+
+def judge_requests(study: Study, judge: str, calls: Iterable[JudgeCall]) -> list[Prompts]:
+    """What one judge, by its name in the params, is sent: one request per sampling."""
+    groups = by_sampling((call.sampling, call.prompt) for call in calls)
+    return [
+        Prompts(
+            role="judge",
+            engine=judge,
+            topic="explanations",
+            label=f"vote {vote}",
+            batch=study.params.batch,
+            prompts=prompts,
+            sampling=sampling,
+        )
+        for vote, (sampling, prompts) in enumerate(groups.items(), start=1)
+    ]
+
+
+def replies(judge: str, calls: Iterable[JudgeCall], completions: Mapping[CallKey, Completion]) -> list[Reply]:
+    """One judge's opinions of all calls, in order; a call without a completion is unscored."""
+    return [
+        Reply(judge, call, opinions(completions.get(call.key), [_JUDGED], call.rubric)[0]) for call in calls
+    ]
 
 
 def explanations(study: Study, benchmark: str, readings: Readings) -> dict[str, dict[str, str]]:
     """Source -> item -> the explanation to be judged; items that have none are left out."""
     items = study.items(benchmark)
-    found = ((item, readings[benchmark, "thick", item.item].explanation) for item in items)
-    real = {item.item: text for item, text in found if text is not None}
-    return {
-        REAL: real,
-        SHUFFLED: _shuffled(items, real),
-        GENERIC: {item.item: _GENERIC[benchmark] for item in items},
-        EMPTY: {item.item: "" for item in items},
-    }
+    answers = {item.item: readings[benchmark, "thick", item.item].explanation for item in items}
+    real = {item: text for item, text in answers.items() if text is not None}
+    families = {item.item: family(item) for item in items}
+    return texts_by_source(real, families, _GENERIC[benchmark], benchmark)
 
 
 def _calls(study: Study, benchmark: str, readings: Readings) -> Iterator[JudgeCall]:
@@ -148,21 +138,6 @@ def _calls(study: Study, benchmark: str, readings: Readings) -> Iterator[JudgeCa
                     )
                     rubric = rubrics[sample % len(rubrics)]
                     yield JudgeCall(item, source, sample, texts[item.item], rubric, sampling)
-
-
-def _shuffled(items: Sequence[BenchmarkItem], real: Mapping[str, str]) -> dict[str, str]:
-    """Every item's explanation from another one: the next that is no kin and has one, in a fixed shuffled
-    ring. Each is so used about once. An item without an explanation of its own is left out: real and shuffled
-    are compared item by item."""
-    ring = [item for item in shuffled_order(items) if item.item in real]
-    kin = [kinship(item) for item in ring]
-    found = {}
-    for place, item in enumerate(ring):
-        others = ((place + step) % len(ring) for step in range(1, len(ring)))
-        other = next((other for other in others if kin[place].isdisjoint(kin[other])), None)
-        if other is not None:
-            found[item.item] = real[ring[other].item]
-    return found
 
 
 def _inputs(item: BenchmarkItem, text: str) -> dict[str, object]:
@@ -184,12 +159,3 @@ def _inputs(item: BenchmarkItem, text: str) -> dict[str, object]:
         case "specnorm":
             given["subgroup"] = list(item.cues)
     return given
-
-
-def _opinion(judge: str, call: JudgeCall, response: Response | None) -> Opinion:
-    if response is None:
-        return Opinion(judge, call, Verdict(_JUDGED, None, None, None, NO_ANSWER), None)
-    (verdict,) = parse_verdicts(response.text, [_JUDGED], call.rubric).verdicts
-    values = {name: choice.value for name, choice in call.rubric.verdicts.items()}
-    score = graded(response.option_logprobs, values).score if verdict.value is not None else None
-    return Opinion(judge, call, verdict, score)

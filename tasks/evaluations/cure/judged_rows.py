@@ -1,4 +1,4 @@
-"""How good explanations are, and whether the metric tells them from worthless ones. Pure."""
+"""How good explanations are, and whether judge and metric tell them from worthless ones. Pure."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from itertools import combinations
 
 import numpy as np
 
-from tasks.evaluations.cure.judged import NULLS, REAL, SHUFFLED
 from tasks.evaluations.cure.label_rows import reason_rows
 from tasks.evaluations.cure.mean_rows import Knobs, by_country, knobs_of, main_reason, mean_of, mean_row
 from tasks.evaluations.cure.requests import Study
 from tasks.evaluations.cure.rubrics import METRICS
 from tasks.evaluations.cure.scores import LENGTH_NORMALISED, NO_JUDGE, Judged, Reasons, Scored
 from tasks.judging.family import self_preference_warning
+from tasks.judging.judge_check import refusals
+from tasks.judging.null_texts import NULLS, REAL, SHUFFLED
 from tasks.metric_rows import OVERALL, Interval, Metric, scored, unscored
 from tasks.metrics.correlation import pearson
 from tasks.metrics.item_bootstrap import item_interval
@@ -22,29 +23,30 @@ from tasks.metrics.types import FloatArray, IntArray
 MIN_COUNTRIES = 5
 """From how many countries on two metrics are correlated."""
 
-LONE_VOTE = "one vote an explanation: nobody could disagree"
+LONE_VOTE = "one vote per explanation: nobody could disagree"
 LONE_ITEM = "an interval needs two explanations"
 FEW_COUNTRIES = f"fewer than {MIN_COUNTRIES} countries have both metrics"
 CONSTANT = "a metric is the same in all countries"
 NO_SLOPE = "explanations do not differ in length"
 
 
-def judged_rows(study: Study, found: Scored, candidate: str) -> Iterator[Metric]:
+def judged_rows(study: Study, answers: Scored, candidate: str) -> Iterator[Metric]:
     """All rows of one model's explanations, as ``equal_lengths`` gives them.
 
     candidate: the model's name in its engine's spec, for its family.
     """
-    if not found.judged:
+    if not answers.judged:
         return
     for benchmark in study.benchmarks:
-        of_source = {source: found.judged[benchmark, source] for source in (REAL, *NULLS)}
+        of_source = {source: answers.judged[benchmark, source] for source in (REAL, *NULLS)}
         yield from _metric_rows(study, benchmark, of_source)
         yield from _gain_rows(study, benchmark, of_source)
         yield _disagreement_row(study, benchmark, of_source[REAL])
+        yield from _check_rows(benchmark, of_source)
         yield from reason_rows(f"{benchmark}:judged", of_source[REAL].reasons)
     if LENGTH_NORMALISED in study.benchmarks:
-        yield from _length_rows(study, found)
-    yield from _correlation_rows(study, found)
+        yield from _length_rows(study, answers)
+    yield from _correlation_rows(study, answers)
     yield _preference_row(study, candidate)
 
 
@@ -58,11 +60,11 @@ def _metric_rows(study: Study, benchmark: str, of_source: Mapping[str, Judged]) 
         for country, places in by_country(study, benchmark).items()
     }
     for where, places in groups.items():
-        null = _best_null(of_source, places)
-        yield mean_row(metric, where, real.scores[places], real.reasons[places], knobs, null)
+        best = _best_null(of_source, places)
+        yield mean_row(metric, where, real.scores[places], real.reasons[places], knobs, best)
     for source in NULLS:
-        found = of_source[source]
-        yield mean_row(metric, ("null", f"{benchmark}:{source}"), found.scores, found.reasons, knobs)
+        null = of_source[source]
+        yield mean_row(metric, ("null", f"{benchmark}:{source}"), null.scores, null.reasons, knobs)
 
 
 def _best_null(of_source: Mapping[str, Judged], places: IntArray) -> float | None:
@@ -99,21 +101,34 @@ def _disagreement_row(study: Study, benchmark: str, real: Judged) -> Metric:
     return mean_row("judge_disagreement", where, real.disagreement, reasons, knobs_of(study))
 
 
-def _length_rows(study: Study, found: Scored) -> Iterator[Metric]:
+def _check_rows(benchmark: str, of_source: Mapping[str, Judged]) -> Iterator[Metric]:
+    """Shares of null explanations that are refused, by all judges together and by each of them.
+
+    There are no gold explanations beside the norm that judges are shown, so nothing is to be accepted.
+    """
+    for source in NULLS:
+        null = of_source[source]
+        reason = main_reason(null.reasons)
+        yield refusals(source, ("benchmark", benchmark), null.raw, reason)
+        for judge, scores in null.by_judge.items():
+            yield refusals(source, ("benchmark_judge", f"{benchmark}:{judge}"), scores, reason)
+
+
+def _length_rows(study: Study, answers: Scored) -> Iterator[Metric]:
     """Coherence before the adjustment, and the slope that it took out."""
-    real, where = found.judged[LENGTH_NORMALISED, REAL], ("benchmark", LENGTH_NORMALISED)
+    real, where = answers.judged[LENGTH_NORMALISED, REAL], ("benchmark", LENGTH_NORMALISED)
     yield mean_row("coherence_raw", where, real.raw, real.reasons, knobs_of(study))
     n_known = int((~np.isnan(real.raw)).sum())
-    if found.slope is None or not n_known:
+    if answers.slope is None or not n_known:
         reason = NO_SLOPE if n_known else main_reason(real.reasons)
         yield unscored("coherence_length_slope", where, reason, real.raw.size)
     else:
-        yield scored("coherence_length_slope", where, found.slope, (n_known, real.raw.size - n_known))
+        yield scored("coherence_length_slope", where, answers.slope, (n_known, real.raw.size - n_known))
 
 
-def _correlation_rows(study: Study, found: Scored) -> Iterator[Metric]:
+def _correlation_rows(study: Study, answers: Scored) -> Iterator[Metric]:
     """Pearson's r of two metrics over countries; its interval draws countries."""
-    means = {benchmark: _country_means(study, benchmark, found) for benchmark in study.benchmarks}
+    means = {benchmark: _country_means(study, benchmark, answers) for benchmark in study.benchmarks}
     for first, second in combinations(study.benchmarks, 2):
         where = ("metric_pair", f"{METRICS[first]}:{METRICS[second]}")
         shared = sorted(means[first].keys() & means[second].keys())
@@ -134,9 +149,9 @@ def _correlation_interval(table: FloatArray, knobs: Knobs) -> Interval:
     return item_interval(lambda drawn: pearson(*table[:, drawn]), table.shape[1], *knobs)
 
 
-def _country_means(study: Study, benchmark: str, found: Scored) -> dict[str, float]:
+def _country_means(study: Study, benchmark: str, answers: Scored) -> dict[str, float]:
     """Code -> mean score of its items, NaN where none is scored."""
-    scores: FloatArray = found.judged[benchmark, REAL].scores
+    scores: FloatArray = answers.judged[benchmark, REAL].scores
     means = {c: mean_of(scores[places]) for c, places in by_country(study, benchmark).items()}
     return {country: np.nan if mean is None else mean for country, mean in means.items()}
 
@@ -145,5 +160,5 @@ def _preference_row(study: Study, candidate: str) -> Metric:
     """1 if a judge may favour the candidate, being of its family; else 0."""
     if not study.judges:
         return unscored("self_preference_warning", OVERALL, NO_JUDGE, 1)
-    warned = any(self_preference_warning(judge.model, candidate) for judge in study.judges)
+    warned = any(self_preference_warning(judge.model, candidate) for judge in study.judges.values())
     return scored("self_preference_warning", OVERALL, float(warned), (len(study.judges), 0))

@@ -24,9 +24,9 @@ SCORES = ("exact_match", "f1_micro", "f1_macro")
 NO_INTERVALS = LabelIntervals(None, None, None)
 
 
-def label_rows(study: Study, found: Scored) -> Iterator[Metric]:
+def label_rows(study: Study, answers: Scored) -> Iterator[Metric]:
     """exact_match, f1_micro, f1_macro, exact_match_prior, answered and unscored_answers of one model."""
-    for part, labelled in found.labelled.items():
+    for part, labelled in answers.labelled.items():
         yield from _part_rows(study, part, labelled)
         yield from _count_rows(study, part, labelled.reasons)
 
@@ -86,16 +86,16 @@ def _score_rows(
     gold = [truth for truth, _ in answered or pairs]
     null = label_scores(gold, [_majority(study, benchmark)] * len(gold))
     labels = [label for _, label in answered]
-    found = label_scores(gold, labels) if answered else None
-    intervals = (label_intervals(gold, labels, *knobs_of(study)) if found else None) or NO_INTERVALS
+    scores = label_scores(gold, labels) if answered else None
+    intervals = (label_intervals(gold, labels, *knobs_of(study)) if scores else None) or NO_INTERVALS
     for metric in metrics:
         beside = getattr(null, metric)
-        if found is None:
+        if scores is None:
             reason = main_reason(labelled.reasons[places])
             yield unscored(metric, where, reason, len(pairs), beside)
         else:
             counts = (len(answered), len(pairs) - len(answered))
-            value, interval = getattr(found, metric), getattr(intervals, metric)
+            value, interval = getattr(scores, metric), getattr(intervals, metric)
             yield scored(metric, where, value, counts, interval, beside)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any
@@ -89,16 +89,11 @@ def choose(items: Sequence[BenchmarkItem], n: int | None) -> tuple[BenchmarkItem
     """
     seats: Counter[str] = Counter()
     ranked = []
-    for item in shuffled_order(items):
+    for item in sorted(items, key=lambda item: digest([item.benchmark, item.item])):
         ranked.append((seats[country_of(item)], item))
         seats[country_of(item)] += 1
     ranked.sort(key=lambda entry: entry[0])  # stable: within a round by hash
     return tuple(sorted((item for _, item in ranked[:n]), key=lambda item: item.item))
-
-
-def shuffled_order(items: Sequence[BenchmarkItem]) -> list[BenchmarkItem]:
-    """The items by their identifiers' hashes: a fixed random order."""
-    return sorted(items, key=lambda item: digest([item.benchmark, item.item]))
 
 
 def country_of(item: BenchmarkItem) -> str:
@@ -106,11 +101,11 @@ def country_of(item: BenchmarkItem) -> str:
     return item.country or item.extra.get("country_name", "")
 
 
-def kinship(item: BenchmarkItem) -> frozenset[tuple[str, str]]:
+def family(item: BenchmarkItem) -> frozenset[Hashable]:
     """What two items share if an explanation could be right for both: the country, the cultural group,
-    the pair or family, the rule or the gold explanation. Items are kin if they have any of it in common.
+    the pair or family, the rule or the gold explanation. They are of one family if they share any of it.
 
-    SpecNorm's rules are classes, and groups of NormAd and CASA topics: neither makes kin.
+    SpecNorm's rules are classes, and groups of NormAd and CASA topics: neither makes a family.
     """
     texts = {"country": country_of(item), "gold": item.gold}
     texts |= {name: item.extra.get(name, "") for name in ("pair", "family")}
@@ -129,8 +124,8 @@ def _codes(rows: Mapping[str, Sequence[Row]]) -> dict[str, str]:
 
 def _sample(benchmark: str, rows: Mapping[str, Sequence[Row]]) -> Loaded:
     names = {str(row["country"]): str(row["name"]) for row in rows["country"]}
-    found = (row for row in rows["cure_item"] if row["benchmark"] == benchmark)
-    return Loaded(tuple(_item(row, names) for row in found), {})
+    shipped = (row for row in rows["cure_item"] if row["benchmark"] == benchmark)
+    return Loaded(tuple(_item(row, names) for row in shipped), {})
 
 
 def _item(row: Row, names: Mapping[str, str]) -> BenchmarkItem:

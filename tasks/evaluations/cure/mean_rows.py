@@ -9,7 +9,7 @@ import numpy as np
 from tasks.evaluations.cure.requests import Study
 from tasks.evaluations.cure.scores import Reasons
 from tasks.metric_rows import Interval, Metric, Slice, scored, unscored
-from tasks.metrics.bootstrap import country_resamples, percentile_interval
+from tasks.metrics.bootstrap import bootstrap_indices, percentile_interval
 from tasks.metrics.types import FloatArray, IntArray
 
 Knobs = tuple[int, int]
@@ -52,7 +52,7 @@ def mean_interval(values: FloatArray, knobs: Knobs) -> Interval:
     """95 % interval of a mean, drawing items again; None for fewer than two."""
     if values.size < 2:
         return None
-    return percentile_interval(values[country_resamples(values.size, *knobs)].mean(axis=1))
+    return percentile_interval(values[bootstrap_indices(values.size, *knobs)].mean(axis=1))
 
 
 def mean_of(values: FloatArray) -> float | None:

@@ -16,15 +16,15 @@ from tasks.metrics.types import FloatArray
 LONE = "a spread needs two countries with an answer"
 
 
-def mode_rows(study: Study, found: Scored) -> Iterator[Metric]:
+def mode_rows(study: Study, answers: Scored) -> Iterator[Metric]:
     """thin_thick_difference and _p per benchmark where both modes are asked; exact_match_iqr and _variance of
     each mode."""
-    hits = {part: right(study, part[0], labelled) for part, labelled in found.labelled.items()}
+    hits = {part: right(study, part[0], labelled) for part, labelled in answers.labelled.items()}
     for part, values in hits.items():
         yield from _spread_rows(study, part, values)
     if len(study.modes) == 2:
         for benchmark in study.benchmarks:
-            parts = [found.labelled[benchmark, mode] for mode in study.modes]
+            parts = [answers.labelled[benchmark, mode] for mode in study.modes]
             thin, thick = (hits[benchmark, mode] for mode in study.modes)
             yield from _difference_rows(study, benchmark, thin, thick, parts)
 
@@ -55,11 +55,11 @@ def _spread_rows(study: Study, part: tuple[str, str], hits: FloatArray) -> Itera
     places = by_country(study, part[0])
     shares = [values[~np.isnan(values)] for values in (hits[rows] for rows in places.values())]
     means = [float(known.mean()) for known in shares if known.size]
-    found = spread(means)
+    spreads = spread(means)
     where = ("benchmark_mode", ":".join(part))
     for name in ("iqr", "variance"):
-        if found is None:
+        if spreads is None:
             yield unscored(f"exact_match_{name}", where, LONE, max(len(places), 1))
         else:
-            counts = (found.n, len(places) - found.n)
-            yield scored(f"exact_match_{name}", where, getattr(found, name), counts)
+            counts = (spreads.n, len(places) - spreads.n)
+            yield scored(f"exact_match_{name}", where, getattr(spreads, name), counts)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
+
+from tasks.evaluations.contract import GenerationParams
 
 SCORES_VERSION = 1
 """Raised whenever the arithmetic in ``scores`` or ``tasks.metrics``, or a constant of ``judged``, changes a
@@ -22,13 +24,10 @@ Paths = Annotated[list[str], BeforeValidator(lambda given: [given] if isinstance
 """One path, or a list of them: CASA is published as pairs of files."""
 
 
-class CureParams(BaseModel):
-    """What to ask of which models, and who judges. All but models, batch, budgets, refresh and profile is in
-    config_hash: files by their content, judges by their engines."""
+class CureParams(GenerationParams):
+    """What to ask of which models, and who judges. All but models, occasion, dtype, batch, budgets and
+    profile is in config_hash: files by their content, judges by their engines."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    models: list[str] = Field(min_length=1, description="catalogue names, Hugging Face ids or local folders")
     benchmarks: list[Benchmark] = Field(
         list(BENCHMARKS), min_length=1, description="normad, casa, culturebank, specnorm"
     )
@@ -57,14 +56,4 @@ class CureParams(BaseModel):
         256, ge=32, description="of an answer; an explanation that is cut off is not judged"
     )
     judge_max_tokens: int = Field(256, ge=32, description="of a judge's answer")
-    bootstrap: int = Field(200, ge=20, le=10_000, description="resamples of the items for intervals")
     seed: int = Field(0, ge=0, description="of the candidates' sampling and of the resamples")
-    batch: int = Field(32, ge=1, description="answers asked and stored together, so lost at most by a kill")
-    max_total_tokens: int | None = Field(
-        None, ge=1, description="ask no more once the run has used this many tokens; empty: no limit"
-    )
-    max_usd: float | None = Field(
-        None, gt=0, description="ask no more once the run has cost this much; needs prices; empty: no limit"
-    )
-    refresh: bool = Field(False, description="ask again what has been answered before")
-    profile: str = Field("custom", description="a label for the leaderboard; changes nothing")

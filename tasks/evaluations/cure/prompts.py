@@ -1,7 +1,8 @@
 """How an item is asked, and what form the answer has to take. Pure.
 
-Carries what the prompts of seed 001, appendix A, carry: a role that knows the country or group, the persona,
-the situation, the question and the options; and in thick mode what each benchmark's explanation has to name.
+Carries what the prompts of Vo and Koyejo (2025, appendix A) carry: a role that knows the country or group,
+the persona, the situation, the question and the options; and in thick mode what each benchmark's explanation
+has to name.
 Nothing but the question is shown: no gold, rule, cue or label. Items stand in a prompt as they are.
 """
 
@@ -14,6 +15,7 @@ from typing import Any
 from tasks.engines.protocols import Message
 from tasks.evaluations.cure.benchmarks.common import BenchmarkItem
 from tasks.evaluations.cure.materials import LABELS
+from tasks.generation.prompts import Prompt
 
 FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"thin": ("label",), "thick": ("label", "explanation")}
@@ -62,6 +64,14 @@ _EXPLAIN = MappingProxyType(
 )
 
 
+def prompt(item: BenchmarkItem, mode: str) -> Prompt:
+    """What a candidate is sent. In thin mode the labels' probabilities are wanted where the label stands; in
+    thick mode text is read."""
+    options = LABELS[item.benchmark] if mode == "thin" else ()
+    field = "label" if options else ""
+    return Prompt(conversation(item, mode), schema(item.benchmark, mode), options, field)
+
+
 def conversation(item: BenchmarkItem, mode: str) -> list[Message]:
     """The role as system message, then the item, the options and the form of the answer."""
     where = {"country": item.extra.get("country_name", item.group), "group": item.group}
@@ -92,12 +102,12 @@ def _shown(item: BenchmarkItem, where: Mapping[str, str]) -> Sequence[str]:
     """Persona, situation and question, each under its name; a published text is the situation."""
     texts = item.extra
     question = texts.get("question") or _ASKED[item.benchmark].format(**where)
-    found = {
+    shown = {
         "Person": texts.get("persona"),
         "The user writes" if item.benchmark == "casa" else "Situation": situation(item),
         "Question": question,
     }
-    return [f"{name}: {text}" for name, text in found.items() if text]
+    return [f"{name}: {text}" for name, text in shown.items() if text]
 
 
 def situation(item: BenchmarkItem) -> str:

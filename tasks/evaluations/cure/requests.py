@@ -1,19 +1,21 @@
-"""The cells of the study: which item is asked in which mode, under which hashes. Reads the rubric files."""
+"""The samples of the study: which item is asked in which mode, under which hashes. Reads the rubric files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
-from tasks.engines.protocols import Message, Sampling
+from tasks.engines.protocols import Sampling
 from tasks.evaluations.cure import prompts
 from tasks.evaluations.cure.benchmarks.common import BenchmarkItem, Row
-from tasks.evaluations.cure.materials import LABELS, Materials, Published, build_materials
+from tasks.evaluations.cure.materials import Materials, Published, build_materials
 from tasks.evaluations.cure.params import MODES, SCORES_VERSION, CureParams
 from tasks.evaluations.cure.rubrics import load_rubrics
+from tasks.generation.prompts import Prompt, Prompts
 from tasks.identity import digest
 from tasks.judging.rubric import Rubric
+from tasks.requests import Engine
 
 Key = tuple[str, str, str]
 """(benchmark, mode, item)"""
@@ -23,45 +25,21 @@ KNOBS = {"judge_samples", "temperature", "max_tokens", "judge_max_tokens", "boot
 
 
 @dataclass(frozen=True)
-class Judge:
-    """Who judges: the engine's name, the model in it (for its family), and the hash of its spec."""
-
-    name: str
-    model: str
-    engine: str
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One answer to be had: an item in a mode."""
+class Sample:
+    """One item in one mode."""
 
     item: BenchmarkItem
     mode: str
 
     @property
     def key(self) -> Key:
-        """What identifies the cell within its study."""
+        """What identifies the sample within its study."""
         return self.item.benchmark, self.mode, self.item.item
 
-    @property
-    def conversation(self) -> list[Message]:
-        """What is asked."""
-        return prompts.conversation(self.item, self.mode)
-
-    @property
-    def schema(self) -> dict[str, Any]:
-        """What the answer is held to."""
-        return prompts.schema(self.item.benchmark, self.mode)
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """Labels whose probabilities are wanted at ``field``; none in thick mode, where text is read."""
-        return LABELS[self.item.benchmark] if self.mode == "thin" else ()
-
-    @property
-    def field(self) -> str:
-        """Where the options stand in the answer."""
-        return "label" if self.options else ""
+    @cached_property
+    def prompt(self) -> Prompt:
+        """What is sent."""
+        return prompts.prompt(self.item, self.mode)
 
 
 @dataclass(frozen=True)
@@ -69,19 +47,25 @@ class Study:
     """All that is asked, independent of the model.
 
     Attributes:
+        chosen: the items.
         rubrics: benchmark -> the rubric of its metric, in one or several phrasings.
-        judges: who judges explanations; none: nobody does.
+        judges: the name that the params give a judge -> its engine; none: nobody judges.
     """
 
     params: CureParams
-    materials: Materials
+    chosen: Materials
     rubrics: Mapping[str, tuple[Rubric, ...]]
-    judges: tuple[Judge, ...]
+    judges: Mapping[str, Engine]
+
+    @property
+    def materials(self) -> dict[str, str]:
+        """Hash of the content of all items."""
+        return {"materials": self.chosen.hash()}
 
     @property
     def benchmarks(self) -> tuple[str, ...]:
         """In the order of every table."""
-        return tuple(self.materials.items)
+        return tuple(self.chosen.items)
 
     @property
     def modes(self) -> tuple[str, ...]:
@@ -94,21 +78,32 @@ class Study:
 
     def items(self, benchmark: str) -> tuple[BenchmarkItem, ...]:
         """A benchmark's items, by identifier: the order of all arrays."""
-        return self.materials.items[benchmark]
+        return self.chosen.items[benchmark]
 
-    def cells(self, benchmark: str, mode: str) -> list[Cell]:
+    def samples(self, benchmark: str, mode: str) -> Sequence[Sample]:
         """A benchmark's items in a mode."""
-        return [Cell(item, mode) for item in self.items(benchmark)]
+        return self._samples[benchmark, mode]
 
-    def all_cells(self) -> Iterator[Cell]:
-        """Every cell of the study."""
-        for benchmark, mode in self.parts():
-            yield from self.cells(benchmark, mode)
+    def all_samples(self) -> Iterator[Sample]:
+        """Every sample of the study."""
+        for part in self.parts():
+            yield from self.samples(*part)
 
-    def sampling(self) -> Sampling:
-        """How candidates answer."""
+    @cached_property
+    def _samples(self) -> dict[tuple[str, str], list[Sample]]:
+        """Kept, and with them their prompts: they are looked at in every round."""
+        return {part: [Sample(item, part[1]) for item in self.items(part[0])] for part in self.parts()}
+
+    def request(self, benchmark: str, mode: str) -> Prompts:
+        """What candidates are asked of one benchmark in one mode."""
         p = self.params
-        return Sampling(temperature=p.temperature, max_tokens=p.max_tokens, seed=p.seed)
+        return Prompts(
+            topic=benchmark,
+            label=f"{benchmark} {mode}",
+            batch=p.batch,
+            prompts=[sample.prompt for sample in self.samples(benchmark, mode)],
+            sampling=Sampling(temperature=p.temperature, max_tokens=p.max_tokens, seed=p.seed),
+        )
 
     def rubric_id(self, benchmark: str) -> str:
         """The metric and what identifies its rubric in all its phrasings: "coverage 0123456789abcdef"."""
@@ -118,30 +113,32 @@ class Study:
 
     def config_hash(self) -> str:
         """Identifies what may be compared across models."""
-        wording = [
-            [cell.conversation, cell.schema]
-            for cell in (self.cells(benchmark, mode)[0] for benchmark, mode in self.parts())
-        ]
+        first = [self.samples(*part)[0].prompt for part in self.parts()]
+        wording = [[prompt.conversation, prompt.schema] for prompt in first]
         judged = {b: self.rubric_id(b) for b in self.benchmarks} if self.judges else None
         knobs = self.params.model_dump(include=KNOBS)
-        judges = sorted(judge.engine for judge in self.judges)
-        return digest(["cure", SCORES_VERSION, knobs, self.materials.hash(), wording, judged, judges])
+        judges = sorted(engine.hash for engine in self.judges.values())
+        return digest(["cure", SCORES_VERSION, knobs, self.chosen.hash(), wording, judged, judges])
 
 
 def build_study(
     params: CureParams,
     rows: Mapping[str, Sequence[Row]],
     published: Published,
-    judges: Sequence[Judge],
+    engines: Mapping[str, Engine],
 ) -> Study:
-    """Choose the items and read the rubrics; see ``build_materials`` for the arguments.
+    """Choose the items and read the rubrics; see ``build_materials`` for rows and published.
+
+    Args:
+        engines: those of ``params.judges``, by the names given there.
 
     Raises:
-        ValueError: a judge is given twice.
+        ValueError: a judge is named twice.
     """
-    names = [judge.name for judge in judges]
+    names = [engines[given].name for given in params.judges]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"judges: {', '.join(twice)} is named twice: name each judge once")
-    materials = build_materials(params, rows, published)
-    return Study(params, materials, load_rubrics(materials.items), tuple(judges))
+    chosen = build_materials(params, rows, published)
+    judges = {given: engines[given] for given in params.judges}
+    return Study(params, chosen, load_rubrics(chosen.items), judges)

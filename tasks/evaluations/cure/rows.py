@@ -1,9 +1,10 @@
 """From what all models of a configuration answered to their rows of ``metric_value``. Pure.
 
 Slices: ("benchmark", "normad"), ("benchmark_mode", "normad:thin"), ("benchmark_mode_country",
-"normad:thin:IN"), ("benchmark_country", "normad:IN"), ("null", "normad:shuffled"), ("metric_pair",
-"coverage:specificity"), ("benchmark_reason", "normad:thin:why", where "judged" stands for the explanation),
-("overall", "all"). Every row that a scored slice would have is made for an unscored one too, with the reason.
+"normad:thin:IN"), ("benchmark_country", "normad:IN"), ("benchmark_judge", "normad:judge"), ("null",
+"normad:shuffled"), ("metric_pair", "coverage:specificity"), ("benchmark_reason", "normad:thin:why", where
+"judged" stands for the explanation), ("overall", "all"). Every row that a scored slice would have is made for
+an unscored one too, with the reason.
 """
 
 from __future__ import annotations
@@ -21,20 +22,20 @@ MAJORITY, PRIOR = "null:majority", "null:prior"
 
 
 def model_rows(
-    study: Study, cohort: Mapping[str, Scored], candidates: Mapping[str, str]
+    study: Study, models: Mapping[str, Scored], against: Mapping[str, Scored], candidates: Mapping[str, str]
 ) -> dict[str, list[Metric]]:
-    """Model -> its rows. All models at once, because coherence is compared at the length that they share.
+    """Model -> its rows. Coherence is compared at the length that the models ``against`` share.
 
     Args:
         candidates: model -> its name in the engine's spec.
     """
     return {
         model: [
-            *label_rows(study, found),
-            *mode_rows(study, found),
-            *judged_rows(study, found, candidates[model]),
+            *label_rows(study, answers),
+            *mode_rows(study, answers),
+            *judged_rows(study, answers, candidates[model]),
         ]
-        for model, found in equal_lengths(cohort).items()
+        for model, answers in equal_lengths(models, against).items()
     }
 
 

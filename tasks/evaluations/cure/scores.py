@@ -1,4 +1,4 @@
-"""From one model's answers and the judges' opinions to numbers, one for each item. Pure.
+"""From one model's answers and the judges' replies to numbers, one for each item. Pure.
 
 All arrays are over a benchmark's items, in the order of the study. So no number can depend on the order in
 which answers came.
@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.evaluations.cure.answers import Readings
-from tasks.evaluations.cure.judged import REAL, SHUFFLED, SOURCES, Opinion, explanations
+from tasks.evaluations.cure.judged import Reply, explanations
 from tasks.evaluations.cure.requests import Study
 from tasks.judging.ensemble import Ensemble, Vote, combine
+from tasks.judging.null_texts import REAL, SHUFFLED, SOURCES
+from tasks.judging.prompts import UNANSWERED
 from tasks.metrics.length_adjustment import adjust_for_length
 from tasks.metrics.types import FloatArray
 
@@ -50,6 +52,7 @@ class Judged:
         words: [items] length of the explanation, NaN where there is none.
         verdicts: [items] the commonest verdict; None where unscored or tied.
         reasons: [items] why unscored.
+        by_judge: judge -> [items] the mean of its own votes, NaN where unscored.
     """
 
     scores: FloatArray
@@ -58,6 +61,7 @@ class Judged:
     words: FloatArray
     verdicts: tuple[str | None, ...]
     reasons: Reasons
+    by_judge: Mapping[str, FloatArray]
 
 
 @dataclass(frozen=True)
@@ -76,12 +80,12 @@ class Scored:
     slope: float | None = None
 
 
-def score_model(study: Study, readings: Readings, opinions: Iterable[Opinion]) -> Scored:
+def score_model(study: Study, readings: Readings, replies: Iterable[Reply]) -> Scored:
     """One model's labels, and its explanations' and nulls' scores by all judges together."""
-    votes: dict[tuple[str, str, str], list[Opinion]] = defaultdict(list)
-    for opinion in opinions:
-        benchmark, item, source, _ = opinion.call.key
-        votes[benchmark, item, source].append(opinion)
+    votes: dict[tuple[str, str, str], list[Reply]] = defaultdict(list)
+    for reply in replies:
+        benchmark, item, source, _ = reply.call.key
+        votes[benchmark, item, source].append(reply)
     judged = {}
     if "thick" in study.modes:
         for benchmark in study.benchmarks:
@@ -92,41 +96,38 @@ def score_model(study: Study, readings: Readings, opinions: Iterable[Opinion]) -
     return Scored(labelled, judged)
 
 
-def equal_lengths(cohort: Mapping[str, Scored]) -> dict[str, Scored]:
-    """All models with coherence as it would be at equal length: at the mean of log(1 + words) over all of
-    their explanations, by the slope within models.
+def equal_lengths(models: Mapping[str, Scored], against: Mapping[str, Scored]) -> dict[str, Scored]:
+    """Models with coherence as it would be at equal length: at the mean of log(1 + words) over all
+    explanations of the models ``against``, by the slope within each of them.
 
-    Within one model alone this moves no mean. Shuffled explanations are adjusted by the same slope, the two
-    constant nulls are not: a text of no length says nothing of what a longer one would get.
+    A model that is not among those changes neither. Within one model alone this moves no mean. Shuffled
+    explanations are adjusted by the same slope, the two constant nulls are not: a text of no length says
+    nothing of what a longer one would get.
     """
     key = (LENGTH_NORMALISED, REAL)
-    known = {
-        model: np.flatnonzero(~np.isnan(scored.judged[key].raw))
-        for model, scored in cohort.items()
-        if key in scored.judged
-    }
+    judged = {model: against[model].judged[key] for model in sorted(against) if key in against[model].judged}
+    known = {model: np.flatnonzero(~np.isnan(real.raw)) for model, real in judged.items()}
     if not any(rows.size for rows in known.values()):
-        return dict(cohort)
-    models = sorted(known)
-    lengths = np.concatenate([cohort[model].judged[key].words[known[model]] for model in models])
-    marks = np.concatenate([cohort[model].judged[key].raw[known[model]] for model in models])
-    of_model = np.concatenate([np.full(known[model].size, model) for model in models])
+        return dict(models)
+    lengths = np.concatenate([real.words[known[model]] for model, real in judged.items()])
+    marks = np.concatenate([real.raw[known[model]] for model, real in judged.items()])
+    of_model = np.concatenate([np.full(rows.size, model) for model, rows in known.items()])
     slope = adjust_for_length(marks, lengths, groups=of_model).slope
     reference = float(np.log1p(lengths).mean())
-    return {model: _at_length(scored, slope, reference) for model, scored in cohort.items()}
+    return {model: _at_length(scored, slope, reference) for model, scored in models.items()}
 
 
 def _at_length(scored: Scored, slope: float | None, reference: float) -> Scored:
     judged = dict(scored.judged)
     for source in (REAL, SHUFFLED):
-        found = judged[LENGTH_NORMALISED, source]
-        moved = found.raw - (slope or 0.0) * (np.log1p(found.words) - reference)
-        judged[LENGTH_NORMALISED, source] = replace(found, scores=moved)
+        before = judged[LENGTH_NORMALISED, source]
+        moved = before.raw - (slope or 0.0) * (np.log1p(before.words) - reference)
+        judged[LENGTH_NORMALISED, source] = replace(before, scores=moved)
     return replace(scored, judged=judged, slope=slope)
 
 
 def _labelled(study: Study, part: tuple[str, str], readings: Readings) -> Labelled:
-    answers = [readings[cell.key] for cell in study.cells(*part)]
+    answers = [readings[sample.key] for sample in study.samples(*part)]
     reasons = np.array([answer.label_reason or "" for answer in answers], dtype=object)
     return Labelled(tuple(answer.label for answer in answers), reasons)
 
@@ -137,39 +138,58 @@ def _judged(
     source: str,
     texts: Mapping[str, Mapping[str, str]],
     readings: Readings,
-    votes: Mapping[tuple[str, str, str], Sequence[Opinion]],
+    votes: Mapping[tuple[str, str, str], Sequence[Reply]],
 ) -> Judged:
     items = [item.item for item in study.items(benchmark)]
-    found: list[Ensemble | None] = []
+    of_item = [votes.get((benchmark, item, source), ()) for item in items]
+    ensembles = [_combined(replies) for replies in of_item]
     reasons: list[str] = []
-    for item in items:
-        opinions = votes.get((benchmark, item, source), ())
-        ensemble = combine([_vote(opinion) for opinion in opinions]) if opinions else None
-        found.append(ensemble)
+    for item, replies, ensemble in zip(items, of_item, ensembles, strict=True):
         scored = ensemble is not None and ensemble.mean is not None
         missing = readings[benchmark, "thick", item].explanation_reason or NO_PARTNER
-        reasons.append("" if scored else _reason(study, opinions, missing, item in texts[source]))
+        reasons.append("" if scored else _reason(study, replies, missing, item in texts[source]))
     words = [len(texts[source][item].split()) if item in texts[source] else np.nan for item in items]
-    scores = np.array([np.nan if e is None or e.mean is None else e.mean for e in found])
+    scores = _means(ensembles)
     return Judged(
         scores=scores,
         raw=scores,
-        disagreement=np.array([np.nan if e is None or e.sd is None else e.sd for e in found]),
+        disagreement=np.array([np.nan if e is None or e.sd is None else e.sd for e in ensembles]),
         words=np.array(words, dtype=np.float64),
-        verdicts=tuple(None if e is None else e.verdict for e in found),
+        verdicts=tuple(None if e is None else e.verdict for e in ensembles),
         reasons=np.array(reasons, dtype=object),
+        by_judge={
+            engine.name: _means(
+                [_combined([r for r in replies if r.judge == engine.name]) for replies in of_item]
+            )
+            for engine in study.judges.values()
+        },
     )
 
 
-def _reason(study: Study, opinions: Sequence[Opinion], missing: str, has_text: bool) -> str:
+def _combined(replies: Sequence[Reply]) -> Ensemble | None:
+    """The votes together; None where there are none, or a judge failed before it gave all of its own: the
+    mean of the others would not be comparable."""
+    if not replies or not all(reply.opinion.is_answered for reply in replies):
+        return None
+    return combine([_vote(reply) for reply in replies])
+
+
+def _means(ensembles: Sequence[Ensemble | None]) -> FloatArray:
+    return np.array([np.nan if e is None or e.mean is None else e.mean for e in ensembles])
+
+
+def _reason(study: Study, replies: Sequence[Reply], missing: str, has_text: bool) -> str:
     """Why an explanation has no score: there is none, nobody judges, or no vote could be read."""
     if not has_text:
         return missing
     if not study.judges:
         return NO_JUDGE
-    faults = sorted({opinion.verdict.unscored_reason or NOT_JUDGED for opinion in opinions})
+    if not all(reply.opinion.is_answered for reply in replies):
+        return UNANSWERED
+    faults = sorted({reply.opinion.verdict.unscored_reason or NOT_JUDGED for reply in replies})
     return faults[0] if faults else NOT_JUDGED
 
 
-def _vote(opinion: Opinion) -> Vote:
-    return Vote(opinion.judge, opinion.call.rubric.name, opinion.verdict.verdict, opinion.score)
+def _vote(reply: Reply) -> Vote:
+    opinion = reply.opinion
+    return Vote(reply.judge, reply.call.rubric.name, opinion.verdict.verdict, opinion.score)

@@ -58,7 +58,7 @@ def interval(values: FloatArray, knobs: tuple[int, int]) -> Interval:
     known = values[~np.isnan(values)]
     if len(known) < 2:
         return None
-    return comparison.mean_interval(known, bootstrap.country_resamples(len(known), *knobs))
+    return comparison.mean_interval(known, bootstrap.bootstrap_indices(len(known), *knobs))
 
 
 def _mean_rows(
@@ -78,16 +78,16 @@ def _mean_rows(
 
 def _error_rows(score: ProbeScore, where: Slice, members: Rows, knobs: tuple[int, int]) -> Iterator[Metric]:
     """Shares of foreign ingredients among false predictions, and how much errors change with the wording."""
-    predicted, relevant = score.predicted[:, members], score.probe.relevant[members]
-    found = false_predictions.confusions(predicted, relevant, score.expected.local[members])
-    wrong = found.n_coarse + found.n_fine
+    predicted, relevant = score.predicted(members), score.probe.relevant[members]
+    confusions = false_predictions.confusions(predicted, relevant, score.expected.local[members])
+    wrong = confusions.n_coarse + confusions.n_fine
     foreign = score.expected.foreign[members]
     has = (wrong > 0) & ~np.isnan(foreign)
     if not has.any():
         reason = ALONE if wrong.any() else NO_ERROR
         yield unscored("error_foreign", where, reason, len(members), _mean(foreign))
     else:
-        share = found.n_coarse[has] / wrong[has]
+        share = confusions.n_coarse[has] / wrong[has]
         counts = (int(has.sum()), int((~has).sum()))
         yield scored("error_foreign", where, share.mean(), counts, interval(share, knobs), _mean(foreign))
     values, has = false_predictions.inconsistency(predicted, relevant)

@@ -50,7 +50,7 @@ class AgreementRow:
 
 
 def read_ratings(path: Path) -> pl.DataFrame:
-    """Read ratings from a CSV file with a header, UTF-8, one rating a line; further columns are ignored.
+    """Read ratings from a CSV file with a header, UTF-8, one rating per line; further columns are ignored.
 
     Columns: dish (its url), origin, prediction, annotator, verdict (Correct, Maybe, Incorrect, or 1 and 0).
 
@@ -68,7 +68,7 @@ def read_ratings(path: Path) -> pl.DataFrame:
 
 
 def agreement(ratings: pl.DataFrame, judged: pl.DataFrame) -> list[AgreementRow]:
-    """How far people agree with each other, and the judge with them (seed 002, section 5.3 and table 3).
+    """How far people agree with each other, and the judge with them (Zhou et al. 2025, section 5.3, table 3).
 
     Args:
         ratings: as ``read_ratings`` gives them.

@@ -1,43 +1,30 @@
-"""The Manual Evaluation Score: a judge marks the top-l predictions (seed 002, equations 9 and 10). Pure."""
+"""MES and the check of its judge: from marks to metric rows (FmLAMA, equations 9 and 10). Pure.
+
+Judged are the predictions of the first condition under its first wording, of some dishes of each origin
+(``Study.judged``). Marks that the judge did not give leave their dishes unscored, and nothing else.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import fmean
-from typing import Any
 
-from tasks.engines.protocols import Message
-from tasks.judging.conversation import conversation
-from tasks.judging.rubric import Rubric
-from tasks.judging.untrusted import shorten
-from tasks.judging.verdicts import Verdict, answer_schema
+import numpy as np
 
-MES_RUBRIC = Path(__file__).parent / "rubrics" / "mes.toml"
+from tasks.evaluations.fmlama.groups import interval
+from tasks.evaluations.fmlama.judge import Marks
+from tasks.evaluations.fmlama.requests import Study
+from tasks.judging.judge_check import acceptances
+from tasks.judging.prompts import UNANSWERED
+from tasks.judging.verdicts import Verdict
+from tasks.metric_rows import Interval, Metric, Slice, percentile, scored, unscored
+from tasks.metrics import bootstrap
 
 MAYBE = "Maybe"
 
-
-@dataclass(frozen=True)
-class JudgedDish:
-    """A dish with one model's predictions for it, best first; there are at least l = len(reference)."""
-
-    url: str
-    name: str
-    origin: str
-    reference: tuple[str, ...]
-    predicted: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class JudgeRequest:
-    """One question to the judge. ``keys`` are the top-l predictions in order, as the judge sees them."""
-
-    dish: JudgedDish
-    keys: tuple[str, ...]
-    conversation: list[Message]
-    schema: Mapping[str, Any]
+NO_VERDICT = "the judge gave no verdict that could be read"
+NO_GOLD = "no prediction that the judge saw is a reference ingredient"
 
 
 @dataclass(frozen=True)
@@ -73,15 +60,6 @@ class Mes:
     n_predictions_unscored: int
 
 
-def requests(rubric: Rubric, dishes: Iterable[JudgedDish]) -> list[JudgeRequest]:
-    """What to ask the judge, one question a dish: its l best predictions, l being the size of the reference.
-
-    Raises:
-        ValueError: a dish has no reference ingredients, or fewer predictions than those.
-    """
-    return [_request(rubric, dish) for dish in dishes]
-
-
 def dish_score(verdicts: Sequence[Verdict]) -> DishScore:
     """S = (1/l) * sum of M(p) over the top-l predictions p (equation 9); M is 1 for Correct, else 0.
 
@@ -108,13 +86,78 @@ def mes(scores: Sequence[DishScore]) -> Mes:
     return Mes(fmean(values), fmean(maybes), len(values), len(scores) - len(values), n_predictions_unscored)
 
 
-def _request(rubric: Rubric, dish: JudgedDish) -> JudgeRequest:
-    n = len(dish.reference)
-    if not 0 < n <= len(dish.predicted):
-        raise ValueError(
-            f"dish {dish.name!r} ({dish.url}) has {n} reference ingredients and {len(dish.predicted)} "
-            "predictions; MES needs at least one ingredient, and as many predictions as ingredients"
-        )
-    keys = tuple(shorten(text, rubric.max_chars) for text in dish.predicted[:n])
-    inputs = {"dish": dish.name, "origin": dish.origin, "reference": dish.reference, "predicted": keys}
-    return JudgeRequest(dish, keys, conversation(rubric, inputs), answer_schema(rubric, keys))
+def mes_rows(
+    study: Study, marks: Sequence[Marks] | str, null: Sequence[Marks] | str | None
+) -> Iterator[Metric]:
+    """MES and the share of Maybe, of all judged dishes and of each origin's; and the check of the judge.
+
+    Args:
+        marks: of every judged dish, or why the model has no predictions to judge.
+        null: those of the baseline that the model is compared with; None: it is the weakest itself.
+    """
+    slug, knobs = study.probes[0].condition.slug, (study.params.bootstrap, study.params.seed)
+    origins = study.judged_probe.origins
+    groups: dict[Slice, str | None] = {("condition", slug): None}
+    groups |= {("condition_origin", f"{slug}:{origin}"): str(origin) for origin in np.unique(origins)}
+    for where, origin in groups.items():
+        of_dish, chance = _dish_scores(marks, origin), mes(_dish_scores(null, origin))
+        own = mes(of_dish)
+        if own.value is None or own.maybe is None:
+            n = int(np.count_nonzero(origins == origin)) if origin else len(origins)
+            reason = marks if isinstance(marks, str) else _why(marks, origin)
+            yield unscored("mes", where, reason, n, chance.value)
+            yield unscored("mes_maybe", where, reason, n, chance.maybe)
+            continue
+        counts = (own.n_scored, own.n_unscored)
+        values = np.array([np.nan if s.value is None else s.value for s in of_dish])
+        yield scored("mes", where, own.value, counts, interval(values, knobs), chance.value)
+        yield scored("mes_maybe", where, own.maybe, counts, None, chance.maybe)
+    yield _check_row(study, marks, ("condition", slug), knobs)
+
+
+def _check_row(study: Study, marks: Sequence[Marks] | str, where: Slice, knobs: tuple[int, int]) -> Metric:
+    """Share of the predictions from the reference, right whatever a judge says, that it marks Correct.
+
+    Null: the share of Correct among all its marks, which a judge has who does not look at the reference.
+    Points are predictions; the interval resamples dishes, because one completion marks a whole dish.
+    """
+    if isinstance(marks, str):
+        n = int(study.judged_probe.relevant.sum())
+        return unscored("judge_gold_accepted", where, marks, n)
+    gold = [
+        [v.value for v, predicted in zip(each.verdicts, each.dish.predicted, strict=False)
+         if predicted in each.dish.reference]
+        for each in marks
+    ]  # fmt: skip
+    if not any(gold):
+        n = sum(len(each.verdicts) for each in marks)
+        return unscored("judge_gold_accepted", where, NO_GOLD, n)
+    reason = _why([each for each, dish in zip(marks, gold, strict=True) if dish], None)
+    row = acceptances(where, [value for dish in gold for value in dish], reason)
+    if row.value is None:
+        return row
+    every = [v.value for each in marks for v in each.verdicts if v.value is not None]
+    low, high = _share_interval(gold, knobs) or (None, None)
+    return row._replace(null_value=fmean(every), ci_low=low, ci_high=high)
+
+
+def _share_interval(of_dish: Sequence[Sequence[float | None]], knobs: tuple[int, int]) -> Interval:
+    """95 % bootstrap interval of a share over all points of dishes; None for fewer than two dishes."""
+    known = [[value for value in dish if value is not None] for dish in of_dish]
+    total = np.array([sum(dish) for dish in known if dish])
+    n = np.array([len(dish) for dish in known if dish])
+    if n.size < 2:
+        return None
+    drawn = bootstrap.bootstrap_indices(n.size, *knobs)
+    return percentile(total[drawn].sum(axis=1) / n[drawn].sum(axis=1))
+
+
+def _dish_scores(marks: Sequence[Marks] | str | None, origin: str | None) -> list[DishScore]:
+    chosen = [] if marks is None or isinstance(marks, str) else marks
+    return [dish_score(each.verdicts) for each in chosen if origin in (None, each.dish.origin)]
+
+
+def _why(marks: Sequence[Marks], origin: str | None) -> str:
+    """Why no dish has a score."""
+    is_answered = any(each.is_answered for each in marks if origin in (None, each.dish.origin))
+    return NO_VERDICT if is_answered else UNANSWERED

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from tasks.evaluations.contract import GenerationParams
 
 SCORES_VERSION = 1
 """Raised whenever the arithmetic in ``scores`` or ``tasks.metrics`` changes a number: part of config_hash."""
@@ -17,12 +19,9 @@ MINILM = "embedded:all-minilm-l6-v2"
 Language = Literal["en", "zh", "ar", "ko", "ru", "he"]
 
 
-class FmlamaParams(BaseModel):
-    """What to probe, on which models. All but models, refresh, part size and profile is in config_hash."""
+class FmlamaParams(GenerationParams):
+    """What to probe, on which models. What changes a number of a model is in config_hash."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    models: list[str] = Field(min_length=1, description="catalogue names, Hugging Face ids or local folders")
     dish_set: str = Field("shipped", description="collection of dishes: shipped, or one that was ingested")
     languages: list[Language] = Field(
         ["en"], min_length=1, description="languages of templates and candidates"
@@ -56,12 +55,8 @@ class FmlamaParams(BaseModel):
     baseline_top: int = Field(
         10, ge=1, description="how many of the most common ingredients the baselines name (the paper: 10)"
     )
-    bootstrap: int = Field(200, ge=20, le=10_000, description="resamples of the dishes for intervals")
-    seed: int = Field(0, description="of the resamples")
     judge: str | None = Field(
         None, description="model that judges the top predictions (MES); empty: none is judged"
     )
     judged_dishes_per_origin: int = Field(5, ge=1, description="dishes of each origin that the judge sees")
     dishes_per_part: int = Field(64, ge=1, description="dishes stored together, so lost at most by a kill")
-    refresh: bool = Field(False, description="score again what has been scored before")
-    profile: str = Field("custom", description="a label for the leaderboard; changes nothing")

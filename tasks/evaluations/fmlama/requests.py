@@ -2,24 +2,27 @@
 
 A *condition* is a language of templates and candidates, a language of the dish's name, and whether the
 country is named. A *probe* is a condition with its dishes, candidates and templates. A *request* is one
-template over one candidate list asked of one engine; its units are the sentences up to the blank, so an
-answer is found again by any later run that asks the same, whatever dish set it came from.
+template over one candidate list, sent to one engine; its units are the sentences up to the blank, so a score
+is found again by any later run that sends the same, whatever dish set it came from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.engines.protocols import Cloze
 from tasks.evaluations.fmlama.dishes import Dish, choose_dishes
+from tasks.evaluations.fmlama.judge import rubric
 from tasks.evaluations.fmlama.params import SCORES_VERSION, FmlamaParams
 from tasks.evaluations.fmlama.templates import Template, choose_templates
 from tasks.identity import digest
+from tasks.requests import Engine
+from tasks.scoring.candidates import CandidateRanking
 
 Row = Mapping[str, Any]
 
@@ -61,6 +64,17 @@ class Probe:
         return np.array([dish.group for dish in self.dishes])
 
     @property
+    def n_relevant(self) -> NDArray[np.intp]:
+        """[dishes] l, how many reference ingredients each has."""
+        counts: NDArray[np.intp] = np.count_nonzero(self.relevant, axis=1)
+        return counts
+
+    @property
+    def dish_of_top(self) -> NDArray[np.intp]:
+        """[predictions] the row of the dish of every prediction, where each dish has its top l in turn."""
+        return np.repeat(np.arange(len(self.dishes)), self.n_relevant)
+
+    @property
     def n_pairs(self) -> int:
         """(sentence, candidate) pairs over all templates."""
         return len(self.templates) * len(self.dishes) * len(self.candidates)
@@ -73,20 +87,20 @@ class Probe:
 
 @dataclass(frozen=True)
 class Study:
-    """All that is asked, independent of the model. ``judged_by`` identifies the judge's engine and rubric."""
+    """All that is asked, independent of the model. ``judge`` marks the top predictions; None: nobody does."""
 
     params: FmlamaParams
     probes: tuple[Probe, ...]
-    judged_by: str | None = None
+    judge: Engine | None = None
 
     def config_hash(self) -> str:
         """Identifies what may be compared across models."""
         knobs = self.params.model_dump(
             include={"pooling", "word_vectors", "baseline_top", "bootstrap", "seed"}
         )
-        if self.params.judge:
+        if self.judge:
             knobs |= self.params.model_dump(include={"judge", "judged_dishes_per_origin"})
-            knobs["judged_by"] = self.judged_by
+            knobs["judged_by"] = digest([self.judge.hash, rubric().hash()])
         return digest(
             ["fmlama", SCORES_VERSION, knobs]
             + [[p.condition.slug, [t.text for t in p.templates], p.candidates] for p in self.probes]
@@ -94,34 +108,36 @@ class Study:
         )
 
     @property
+    def materials(self) -> dict[str, str]:
+        """Condition -> hash of its candidates."""
+        return {probe.condition.slug: digest(probe.candidates) for probe in self.probes}
+
+    @property
     def n_pairs(self) -> int:
         """(sentence, candidate) pairs over all conditions."""
         return sum(probe.n_pairs for probe in self.probes)
 
-
-@dataclass(frozen=True)
-class Unit:
-    """A part to be made: some sentences of one request."""
-
-    probe: Probe
-    template: Template
-    request_hash: str
-    prompts: tuple[str, ...]
-
-    @property
-    def part(self) -> str:
-        """The part's name: the hash of what it answers."""
-        return digest([self.request_hash, sorted(self.prompts)], 32)
+    @cached_property
+    def judged(self) -> NDArray[np.intp]:
+        """Rows of the first probe's dishes that the judge sees: of each origin those whose urls' hashes are
+        smallest, so the same of every model."""
+        dishes, limit = self.probes[0].dishes, self.params.judged_dishes_per_origin
+        of_origin: dict[str, list[int]] = {}
+        for row in sorted(range(len(dishes)), key=lambda row: digest(dishes[row].url)):
+            of_origin.setdefault(dishes[row].group, []).append(row)
+        return np.array(sorted(row for rows in of_origin.values() for row in rows[:limit]), dtype=np.intp)
 
     @property
-    def cloze(self) -> Cloze:
-        """What the engine is asked."""
-        return self.template.cloze(self.prompts)
-
-    @property
-    def n_pairs(self) -> int:
-        """(sentence, candidate) pairs."""
-        return len(self.prompts) * len(self.probe.candidates)
+    def judged_probe(self) -> Probe:
+        """The first condition under its first wording, with the dishes alone that the judge sees."""
+        probe, rows = self.probes[0], self.judged
+        return replace(
+            probe,
+            templates=probe.templates[:1],
+            dishes=tuple(probe.dishes[row] for row in rows),
+            names=tuple(probe.names[row] for row in rows),
+            relevant=probe.relevant[rows],
+        )
 
 
 def build_study(
@@ -129,13 +145,13 @@ def build_study(
     dishes: Sequence[Row],
     templates: Sequence[Row],
     groups: Sequence[Row],
-    judged_by: str | None = None,
+    judge: Engine | None = None,
 ) -> Study:
     """Choose dishes and templates and lay out every condition.
 
     Args:
         dishes: rows of ``fmlama_dish`` of the dish set. templates: rows of ``template``. groups: rows of
-            ``origin_group``. judged_by: see ``Study``.
+            ``origin_group``. judge: see ``Study``.
 
     Raises:
         UnknownName: an origin of the params is not among the dishes'.
@@ -144,22 +160,23 @@ def build_study(
     by_language = choose_dishes(params, dishes, groups)
     chosen = choose_templates(params, templates)
     probes = tuple(_probe(c, by_language, chosen) for c in _conditions(params))
-    return Study(params, probes, judged_by)
+    return Study(params, probes, judge)
 
 
-def request_hash(probe: Probe, template: Template, engine_hash: str, boundary_rule: str) -> str:
-    """Identifies the answers of one engine; the sentences up to the blank are its units."""
-    asked = [template.text, probe.condition.subject, digest(probe.candidates)]
-    return digest(["fmlama", engine_hash, boundary_rule, *asked])
+def ranking(study: Study, probe: Probe, template: Template) -> CandidateRanking:
+    """One wording over a probe's dishes, with all its candidates.
 
-
-def plan_units(
-    probe: Probe, template: Template, request: str, missing: Sequence[str], size: int
-) -> Iterator[Unit]:
-    """Cut the sentences that still lack an answer into parts."""
-    ordered = sorted(missing)
-    for start in range(0, len(ordered), size):
-        yield Unit(probe, template, request, tuple(ordered[start : start + size]))
+    Other dishes with the same candidates are units of the same request.
+    """
+    return CandidateRanking(
+        topic=probe.condition.slug,
+        label=template.template,
+        batch=study.params.dishes_per_part,
+        cloze=template.cloze,
+        prompts=probe.prompts(template),
+        candidates=probe.candidates,
+        about=["fmlama", template.text, probe.condition.subject, digest(probe.candidates)],
+    )
 
 
 def _conditions(params: FmlamaParams) -> Iterator[Condition]:

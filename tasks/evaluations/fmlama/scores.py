@@ -1,7 +1,7 @@
 """From candidate scores to what one model knows of every dish: precision, similarity, errors. Pure.
 
 One template at a time goes through the metrics, so that at most one dishes x candidates matrix of scores is
-in memory; what is kept of it is a number a dish and the mask of top predictions.
+in memory; what is kept of it is two numbers per dish and the columns of the top predictions.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class ProbeScore:
         unscored: template -> why it could not be.
         ap: [t, dishes] average precision.
         ws: [t, dishes] word similarity, NaN where unscored; ``ws_reason`` says why all of it is.
-        predicted: [t, dishes, candidates] the top-l predictions, l being the number of references.
-        ranks: [t] the top-l columns of each dish, best first, dish after dish.
+        top: [t, predictions] columns of the top-l predictions of each dish, l being the number of its
+            references: best first, dish after dish (``Probe.dish_of_top``).
         n_unspellable: candidates that the model cannot spell under some template; they rank last.
     """
 
@@ -65,23 +65,30 @@ class ProbeScore:
     ap: FloatArray
     ws: FloatArray
     ws_reason: str | None
-    predicted: BoolArray
-    ranks: list[NDArray[np.intp]]
+    top: NDArray[np.intp]
     n_unspellable: int
 
+    def predicted(self, members: NDArray[np.intp]) -> BoolArray:
+        """[t, members, candidates] the top-l predictions of some dishes, each given once by its row."""
+        place = np.full(len(self.probe.dishes), -1)
+        place[members] = np.arange(len(members))
+        row = place[self.probe.dish_of_top]
+        mask = np.zeros((len(self.templates), len(members), len(self.probe.candidates)), dtype=np.bool_)
+        for number, columns in enumerate(self.top):
+            mask[number, row[row >= 0], columns[row >= 0]] = True
+        return mask
 
-def pooled(
-    logprob: NDArray[np.float32], probability: NDArray[np.float32], n_tokens: FloatArray, pooling: str
-) -> FloatArray:
+
+def pooled(logprob: FloatArray, probability: FloatArray, n_tokens: FloatArray, pooling: str) -> FloatArray:
     """A candidate's score from what is stored of it (``FmlamaParams.pooling``); higher is likelier."""
     match pooling:
         case "mean_probability":
-            return probability.astype(np.float64)
+            return probability
         case "sum_logprob":
-            return logprob.astype(np.float64)
+            return logprob
         case "mean_logprob":
-            mean: FloatArray = logprob / n_tokens
-            return mean
+            # In float32, as the log-probabilities are: what differs beyond its digits is a tie.
+            return (logprob / n_tokens).astype(np.float32).astype(np.float64)
     raise ValueError(f"unknown pooling {pooling!r}")
 
 
@@ -95,22 +102,20 @@ def score_model(
 def score_probe(probe: Probe, expected: Expected, answers: Answers, cosines: Cosines) -> ProbeScore:
     """Score one condition, template by template."""
     vectors = cosines[probe.condition.slug]
-    counts = probe.relevant.sum(axis=1)
     unscored: dict[str, str] = {}
-    templates, ap, ws, predicted, ranks = [], [], [], [], []
+    templates, ap, ws, tops = [], [], [], []
     unspellable = np.zeros(len(probe.candidates), dtype=np.bool_)
     for template in probe.templates:
-        found = answers(probe, template)
-        if isinstance(found, str):
-            unscored[template.template] = found
+        table = answers(probe, template)
+        if isinstance(table, str):
+            unscored[template.template] = table
             continue
-        unspellable |= np.isnan(found).any(axis=0)
-        ranked = np.where(np.isnan(found), -np.inf, found)
-        top = ranking.top_mask(ranked, counts)
+        unspellable |= np.isnan(table).any(axis=0)
+        ranked = spelled(table)
+        top = ranking.top_mask(ranked, probe.n_relevant)
         templates.append(template)
         ap.append(np.asarray(ranking.average_precision(ranked, probe.relevant)))
-        predicted.append(top)
-        ranks.append(_best_first(ranked, top))
+        tops.append(_best_first(ranked, top))
         if not isinstance(vectors, str):
             ws.append(_spread(similarity.word_similarity_rows(vectors, top, probe.relevant)))
     shape = (len(templates), len(probe.dishes))
@@ -122,17 +127,31 @@ def score_probe(probe: Probe, expected: Expected, answers: Answers, cosines: Cos
         ap=np.array(ap).reshape(shape),
         ws=np.array(ws).reshape(shape) if ws else np.full(shape, np.nan),
         ws_reason=vectors if isinstance(vectors, str) else None,
-        predicted=np.array(predicted, dtype=np.bool_).reshape(*shape, len(probe.candidates)),
-        ranks=ranks,
+        top=np.array(tops, dtype=np.intp).reshape(len(templates), len(probe.dish_of_top)),
         n_unspellable=int(unspellable.sum()),
     )
+
+
+def spelled(table: FloatArray) -> FloatArray:
+    """Scores to rank by: a candidate that the model cannot spell comes last."""
+    return np.where(np.isnan(table), -np.inf, table)
+
+
+def top_columns(probe: Probe, table: FloatArray) -> NDArray[np.intp]:
+    """[predictions] the columns of each dish's top-l predictions, as a row of ``ProbeScore.top``.
+
+    Args:
+        table: [dishes, candidates] scores, NaN for a candidate that the model cannot spell.
+    """
+    ranked = spelled(table)
+    return _best_first(ranked, ranking.top_mask(ranked, probe.n_relevant))
 
 
 def expectations(probe: Probe, cosines: Cosines) -> Expected:
     """What chance gives each dish."""
     vectors = cosines[probe.condition.slug]
     n_dishes, n = probe.relevant.shape
-    counts = probe.relevant.sum(axis=1)
+    counts = probe.n_relevant
     local = false_predictions.local_candidates(probe.relevant, probe.origins)
     shares, has_share = false_predictions.foreign_share(probe.relevant, local)
     foreign = np.full(n_dishes, np.nan)
@@ -161,8 +180,8 @@ def _best_first(scores: FloatArray, top: BoolArray) -> NDArray[np.intp]:
     return best
 
 
-def _spread(found: similarity.WordSimilarities) -> FloatArray:
+def _spread(scored: similarity.WordSimilarities) -> FloatArray:
     """[dishes] the values at their dishes, NaN elsewhere."""
-    out = np.full(len(found.n_scored), np.nan)
-    out[found.n_scored > 0] = found.values
+    out = np.full(len(scored.n_scored), np.nan)
+    out[scored.n_scored > 0] = scored.values
     return out

@@ -42,20 +42,20 @@ def spread_rows(score: ProbeScore, knobs: tuple[int, int]) -> Iterator[Metric]:
     counts = member.sum(axis=0)
     for metric, compute in metrics.items():
         kept = [_present(a, w, counts, "mws" in metric) for a, w in zip(ap, ws, strict=True)]
-        found = [compute(*arrays) for arrays in kept]
+        estimate, *replicates = [compute(*arrays) for arrays in kept]
         used = len(kept[0][0])
-        if found[0] is None:
+        if estimate is None:
             few = f"{used} origins have a score, {MIN_ORIGINS} are needed" if used < MIN_ORIGINS else None
             reason = (score.ws_reason if "mws" in metric else None) or few or "the origins do not vary"
             yield unscored(metric, where, reason, n, nulls.get(metric, 0.0))
         else:
-            ci = percentile(found[1:])
-            yield scored(metric, where, found[0], (used, n - used), ci, nulls.get(metric, 0.0))
+            ci = percentile(replicates)
+            yield scored(metric, where, estimate, (used, n - used), ci, nulls.get(metric, 0.0))
 
 
 def _times(n_dishes: int, knobs: tuple[int, int]) -> np.typing.NDArray[np.int64]:
     """[resamples, dishes] how often each dish is drawn."""
-    drawn = bootstrap.country_resamples(n_dishes, *knobs)
+    drawn = bootstrap.bootstrap_indices(n_dishes, *knobs)
     return np.array([np.bincount(row, minlength=n_dishes) for row in drawn])
 
 

@@ -44,7 +44,7 @@ class Template:
         return re.sub(r"\[[XC]\]", lambda slot: values[slot[0]], self._before)
 
     def cloze(self, prompts: Sequence[str]) -> Cloze:
-        """The question to an engine about these sentences."""
+        """What an engine is sent: these sentences, up to the blank and after it."""
         return Cloze(tuple(prompts), self.lead, self.after, self.tail)
 
     @property
@@ -59,8 +59,8 @@ def choose_templates(params: FmlamaParams, rows: Sequence[Mapping[str, Any]]) ->
         ValueError: a template lacks a slot or has one after the blank, or a language has none.
     """
     fields = Template.__dataclass_fields__
-    made = [Template(**{name: row[name] for name in fields}) for row in rows]
-    chosen = [t for t in made if t.language in params.languages and t.variant in params.variants]
+    templates = [Template(**{name: row[name] for name in fields}) for row in rows]
+    chosen = [t for t in templates if t.language in params.languages and t.variant in params.variants]
     for template in chosen:
         _check(template)
     without = sorted(set(params.languages) - {t.language for t in chosen})

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from tasks.evaluations.contract import Params
 
 SCORES_VERSION = 1
 """Raised whenever the arithmetic in ``scores`` or ``tasks.metrics`` changes a number: part of config_hash."""
 
 
-class SpectralParams(BaseModel):
-    """What to measure, on which models. Everything but models, refresh and part size is in config_hash."""
+class SpectralParams(Params):
+    """What to measure, on which models. All but models, part size and profile is in config_hash."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    models: list[str] = Field(min_length=1, description="catalogue names, Hugging Face ids or local folders")
     countries: list[str] | None = Field(None, description="ISO alpha-2 codes or names; empty: all 170")
     domains: list[str] | None = Field(None, description="domains of Table 1; empty: all nine")
     variants: list[Literal[1, 2, 3]] = Field([1, 2, 3], description="phrasings of each domain's question")
@@ -25,10 +24,6 @@ class SpectralParams(BaseModel):
     normalisation: Literal["sum", "per_token", "per_byte"] = Field(
         "sum", description="log-probability of an item: the sum over its tokens (the paper), or its mean"
     )
-    bootstrap: int = Field(200, ge=20, le=10_000, description="resamples of the countries for intervals")
-    seed: int = Field(0, description="of the resamples and of the null models")
     countries_per_part: int = Field(
         34, ge=1, description="countries stored together, so lost at most by a kill"
     )
-    refresh: bool = Field(False, description="score again what has been scored before")
-    profile: str = Field("custom", description="a label for the leaderboard; changes nothing")

@@ -1,12 +1,12 @@
 """Warehouse rows to engine requests: what is asked, of how many countries, under which hashes. Pure.
 
-A *request* is one question asked of one engine over one item list; its units are countries. Its hash holds
-all that determines the answers, so answers are found again by any later run that asks the same.
+A *request* is one question, sent to one engine, over one item list; its units are countries. Its hash holds
+all that determines the answers, so answers are found again by any later run that sends the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,34 +68,16 @@ class Study:
             + [[sorted(codes) for codes in items.countries] for items in self.lists.values()]
         )
 
-    def request_hash(self, question: Question, engine_hash: str, boundary_rule: str) -> str:
-        """Identifies the answers of one engine to one question; countries are its units."""
+    def about(self, question: Question) -> list[str]:
+        """All that determines the answers to a question, beside engine and boundary rule."""
         item_hash = self.lists[question.item_list].hash
-        return digest(
-            [
-                *("spectral", engine_hash, boundary_rule, question.prefix, question.template, item_hash),
-                *(question.domain, question.question, self.reference_hash),
-            ]
-        )
+        wording = [question.prefix, question.template, item_hash, question.domain, question.question]
+        return ["spectral", *wording, self.reference_hash]
 
     @property
-    def n_pairs(self) -> int:
-        """(country, item) pairs over all questions."""
-        return len(self.countries) * sum(len(self.lists[q.item_list].items) for q in self.questions)
-
-
-@dataclass(frozen=True)
-class Unit:
-    """A part to be made: some countries of one request."""
-
-    question: Question
-    request_hash: str
-    countries: tuple[str, ...]
-
-    @property
-    def part(self) -> str:
-        """The part's name: the hash of what it answers."""
-        return digest([self.request_hash, sorted(self.countries)], 32)
+    def materials(self) -> dict[str, str]:
+        """Item list -> hash of its content."""
+        return {name: items.hash for name, items in self.lists.items()}
 
 
 def build_study(
@@ -132,15 +114,6 @@ def build_study(
         for name in sorted({q.item_list for q in asked})
     }
     return Study(params, {c: names[c] for c in chosen}, tuple(asked), lists, digest(sorted(names.items())))
-
-
-def plan_units(
-    question: Question, request_hash: str, missing: Sequence[str], countries_per_part: int
-) -> Iterator[Unit]:
-    """Cut the countries that still lack an answer into parts."""
-    ordered = sorted(missing)
-    for start in range(0, len(ordered), countries_per_part):
-        yield Unit(question, request_hash, tuple(ordered[start : start + countries_per_part]))
 
 
 def _item_list(name: str, rows: Sequence[Row], max_items: int | None) -> ItemList:

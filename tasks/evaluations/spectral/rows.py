@@ -67,12 +67,11 @@ def correlation_rows(study: Study, score: ModelScore) -> Iterator[Metric]:
         return
     er = np.array([er_columns(q) for q in score.questions.values()])  # [questions, 1 + replicates]
     sr = np.array([sr_columns(q) for q in score.questions.values()])
-    found = [agreement.er_sr_correlation(x, y) for x, y in zip(er.T, sr.T, strict=True)]
-    first = found[0]
+    first, *replicates = [agreement.er_sr_correlation(x, y) for x, y in zip(er.T, sr.T, strict=True)]
     if first.value is None:
         yield unscored("er_sr_correlation", OVERALL, first.reason or "no correlation", n, 0.0)
         return
-    ci = percentile(f.value for f in found[1:])
+    ci = percentile(replicate.value for replicate in replicates)
     yield scored("er_sr_correlation", OVERALL, first.value, (first.n_used, n - first.n_used), ci, 0.0)
 
 
@@ -101,7 +100,7 @@ def mass_rows(study: Study, score: ModelScore) -> Iterator[Metric]:
     Points are (country, question) pairs. A list that names none of the countries (house numbers) has a row
     of its own that says so, and is no part of the overall mean.
     """
-    resamples = bootstrap.country_resamples(len(study.countries), study.params.bootstrap, study.params.seed)
+    resamples = bootstrap.bootstrap_indices(len(study.countries), study.params.bootstrap, study.params.seed)
     codes = frozenset(study.countries)
     named = {name for name, items in study.lists.items() if any(c & codes for c in items.countries)}
     overall = [q for q in study.questions if q.item_list in named] or list(study.questions)
@@ -109,14 +108,14 @@ def mass_rows(study: Study, score: ModelScore) -> Iterator[Metric]:
     groups |= {("domain", domain): asked for domain, asked in _by_domain(study).items()}
     for where, asked in groups.items():
         n = len(asked) * len(study.countries)
-        found = [score.questions[q.question] for q in asked if q.question in score.questions]
+        of_question = [score.questions[q.question] for q in asked if q.question in score.questions]
         if not any(q.item_list in named for q in asked):
             yield unscored("reference_mass", where, "the list has no item of any chosen country", n)
-        elif not found:
+        elif not of_question:
             yield unscored("reference_mass", where, "no question was scored", n)
         else:
-            table = np.array([q.mass for q in found])
-            own, other = _country_mean(table), _country_mean(np.array([q.mass_null for q in found]))
+            table = np.array([q.mass for q in of_question])
+            own, other = _country_mean(table), _country_mean(np.array([q.mass_null for q in of_question]))
             n_scored = int(np.count_nonzero(~np.isnan(table)))
             ci = percentile(_mean(own[drawn]) for drawn in resamples)
             value, null = _mean(own), _mean(other)

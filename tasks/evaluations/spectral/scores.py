@@ -69,7 +69,7 @@ def score_model(study: Study, load: Callable[[Question], Answers | str]) -> Mode
         load: gives the answers to a question, or the reason why there are none. Answers of which a country
             has no distribution (a NaN, or no possible item) leave the question unscored too.
     """
-    resamples = bootstrap.country_resamples(len(study.countries), study.params.bootstrap, study.params.seed)
+    resamples = bootstrap.bootstrap_indices(len(study.countries), study.params.bootstrap, study.params.seed)
     scored: dict[str, QuestionScore] = {}
     unscored: dict[str, str] = {}
     for question in study.questions:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from tasks.evaluations.contract import comparable
 from tasks.evaluations.worldwise.answers import Answer
 from tasks.evaluations.worldwise.questions import N_VALUES
-from tasks.evaluations.worldwise.requests import Key, Study
+from tasks.evaluations.worldwise.requests import Study
 from tasks.evaluations.worldwise.scores import Readings, Scored
 
 SCHEMA = pl.Schema(
     {
-        "condition": pl.String(),
+        "config_hash": pl.String(),
         "culture": pl.String(),
         "scenario": pl.String(),
         "repetition": pl.Int32(),
@@ -36,27 +37,21 @@ SCHEMA = pl.Schema(
 )
 
 
-def answer_frame(study: Study, readings: Readings, found: Scored, items: Mapping[Key, str]) -> pl.DataFrame:
-    """One row a cell, in the order of the study; what an unscored one lacks is null.
-
-    Args:
-        items: cell -> what identifies its conversation (``response.item``).
-    """
-    rows = list(_rows(study, readings, found, items))
-    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+def answer_frame(study: Study, readings: Readings, scored: Scored) -> pl.DataFrame:
+    """One row per sample, in the order of the arrays; what an unscored one lacks is null."""
+    return pl.DataFrame(list(_rows(study, readings, scored)), schema=SCHEMA, orient="row")
 
 
-def _rows(
-    study: Study, readings: Readings, found: Scored, items: Mapping[Key, str]
-) -> Iterator[dict[str, Any]]:
-    m = study.materials
-    condition, targets = study.config_hash(), m.targets
+def _rows(study: Study, readings: Readings, scored: Scored) -> Iterator[dict[str, Any]]:
+    m = study.content
+    config_hash, targets = comparable(study), m.targets
+    items = {sample.key: sample.prompt.id for sample in study.samples}
     for c, culture in enumerate(m.cultures):
         for s, scenario in enumerate(m.scenarios):
             for r in range(study.params.repetitions):
                 key = (culture.culture, scenario.scenario, r)
                 yield {
-                    "condition": condition,
+                    "config_hash": config_hash,
                     "culture": culture.culture,
                     "scenario": scenario.scenario,
                     "repetition": r,
@@ -64,11 +59,11 @@ def _rows(
                     "dimension": scenario.dimension,
                     "category": scenario.category,
                     "item": items[key],
-                    **_read(readings[key], bool(found.truncated[c, s, r])),
-                    "score": _number(found.primary[c, s, r]),
+                    **_read(readings[key], bool(scored.truncated[c, s, r])),
+                    "score": _number(scored.primary[c, s, r]),
                     "target": _number(targets[c, s]),
-                    "alignment": _number(found.alignment[c, s, r]),
-                    "unscored_reason": found.reasons[c, s, r] or None,
+                    "alignment": _number(scored.alignment[c, s, r]),
+                    "unscored_reason": scored.reasons[c, s, r] or None,
                 }
 
 

@@ -58,17 +58,17 @@ def read(text: str, finish_reason: str, labels: Sequence[str], as_json: bool) ->
     if not text.strip():
         return EMPTY
     is_cut = finish_reason == "length"
-    found = _from_json(text) if as_json else None if is_cut else _from_text(text)
-    if found is None:
+    fields = _from_json(text) if as_json else None if is_cut else _from_text(text)
+    if fields is None:
         return CUT_OFF if is_cut else UNPARSABLE
-    choice = _CHOICE.match(found.decision)
+    choice = _CHOICE.match(fields.decision)
     if choice is None:
         return NO_DECISION
-    named = [_label(value, labels) for value in found.values]
+    named = [_label(value, labels) for value in fields.values]
     values = tuple(dict.fromkeys(label for label in named if label))[:N_VALUES]
     if not values:
         return NO_VALUE
-    explanation = " ".join(found.explanation.split())
+    explanation = " ".join(fields.explanation.split())
     decision = next(d for d in DECISIONS if d.casefold() == choice[1].casefold())
     return Answer(decision, values, explanation) if explanation else NO_EXPLANATION
 
@@ -89,13 +89,13 @@ def composed(answer: Answer, scenario: Scenario, params: WorldwiseParams) -> str
 def _from_json(text: str) -> _Fields | None:
     """The object in the text; servers without structured outputs put it between fences."""
     try:
-        found = json.loads(text[text.find("{") : text.rfind("}") + 1])
+        parsed = json.loads(text[text.find("{") : text.rfind("}") + 1])
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict):
+    if not isinstance(parsed, dict):
         return None
     # Escapes may spell half a surrogate pair, which is no text: neither files nor engines take it.
-    texts = {k: v.encode(errors="replace").decode() for k, v in found.items() if isinstance(v, str)}
+    texts = {k: v.encode(errors="replace").decode() for k, v in parsed.items() if isinstance(v, str)}
     values = tuple(texts[key] for key in ("value_1", "value_2", "value_3") if key in texts)
     return _Fields(texts.get("decision", ""), values, texts.get("explanation", ""))
 

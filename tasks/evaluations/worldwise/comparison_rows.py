@@ -1,7 +1,7 @@
-"""Whether cultures differ within a model, and models from each other: the seed's tests, and variance. Pure.
+"""Whether cultures differ within a model, and models from each other: tests, and sources of variance. Pure.
 
-The tests take answers as independent, which they are not (``tasks.metrics.group_tests``); the intervals
-draw scenarios again and are the ones to rely on.
+The tests are those of WorldWiseAI 2024. They take answers as independent, which they are not
+(``tasks.metrics.group_tests``); the intervals draw scenarios again and are the ones to rely on.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Alignments = Mapping[str, FloatArray]
 
 def culture_rows(study: Study, placed: Placed) -> list[Metric]:
     """ANOVA of alignment over cultures, and every pair of cultures: first less second."""
-    cultures = study.materials.cultures
+    cultures = study.content.cultures
     tables = {cultures[c].culture: placed.alignment[c : c + 1] for c in range(1, len(cultures))}
     rows = list(_anova_rows("culture", tables))
     intervals = _pair_intervals(study, tables)
@@ -38,7 +38,7 @@ def culture_rows(study: Study, placed: Placed) -> list[Metric]:
 
 
 def cross_model_rows(study: Study, alignments: Alignments) -> dict[str, list[Metric]]:
-    """For each model of a configuration, one or more: sources of variance, ANOVA over models, and this model
+    """For each of one or more models: sources of variance, ANOVA over models, and this model
     less each other."""
     tables = {model: alignments[model][1:] for model in sorted(alignments)}
     shared = [*_variance_rows(tables), *_anova_rows("model", tables)]
@@ -128,5 +128,5 @@ def _known(tables: Alignments) -> dict[str, FloatArray]:
 
 
 def _sizes(*tables: FloatArray) -> tuple[int, int]:
-    """Cells, and those with a value."""
+    """Samples, and those with a value."""
     return sum(t.size for t in tables), sum(int((~np.isnan(t)).sum()) for t in tables)

@@ -14,7 +14,7 @@ BASELINE = "baseline"
 """The culture of answers without a persona."""
 
 BUCKETED = {"hofstede_bucketed": "hofstede_published"}
-"""Profiles that are another's scores in the seed's seven steps."""
+"""Profiles that are another's scores in the seven steps of WorldWiseAI 2024."""
 
 
 @dataclass(frozen=True)
@@ -84,11 +84,11 @@ def choose_cultures(
         raise ValueError(f"no culture has targets on all of {', '.join(sorted(dimensions))}: add them")
     if params.persona_language == "own" and not rows.get("country_name"):
         raise ValueError("persona_language 'own' needs countries' names in their languages: there are none")
-    made = [Culture(BASELINE, "no persona", "", {})]
+    cultures = [Culture(BASELINE, "no persona", "", {})]
     for code in _chosen(params.cultures, complete, names):
         target = {d: targets.of_country[code][d] for d in sorted(dimensions)}
-        made.append(Culture(code, names[code], _persona(params, code, names[code], rows), target))
-    return tuple(made)
+        cultures.append(Culture(code, names[code], _persona(params, code, names[code], rows), target))
+    return tuple(cultures)
 
 
 def _chosen(wanted: Sequence[str] | None, complete: Sequence[str], names: Mapping[str, str]) -> list[str]:
@@ -97,13 +97,13 @@ def _chosen(wanted: Sequence[str] | None, complete: Sequence[str], names: Mappin
         return list(complete)
     codes = {names[code].casefold().removeprefix("the "): code for code in complete}
     codes |= {code.casefold(): code for code in complete}
-    found = set()
+    chosen = set()
     for name in wanted:
         key = name.strip().casefold().removeprefix("the ")
         if key not in codes:
             raise UnknownName("culture with targets on all dimensions", name, [names[c] for c in complete])
-        found.add(codes[key])
-    return sorted(found)
+        chosen.add(codes[key])
+    return sorted(chosen)
 
 
 def _persona(params: WorldwiseParams, code: str, name: str, rows: Mapping[str, Sequence[Row]]) -> str:

@@ -1,4 +1,4 @@
-"""Groups of cells that metric rows speak of, and the row of a mean over one. Pure.
+"""Groups of samples that metric rows speak of, and the row of a mean over one. Pure.
 
 Intervals draw whole scenarios again, since answers to one scenario are alike.
 """
@@ -36,7 +36,7 @@ class Group(NamedTuple):
         return part
 
     def labels(self, repetitions: int) -> IntArray:
-        """[cultures, scenarios, repetitions] the scenario of each cell."""
+        """[cultures, scenarios, repetitions] the scenario of each sample."""
         shape = (len(self.cultures), len(self.scenarios), repetitions)
         return np.broadcast_to(self.scenarios[None, :, None], shape)
 
@@ -51,7 +51,7 @@ def persona_groups(study: Study, kinds: Sequence[str]) -> Iterator[Group]:
 
     kinds: overall, culture, dimension, culture_dimension, scenario, category.
     """
-    m = study.materials
+    m = study.content
     personas, everything = np.arange(1, len(m.cultures)), np.arange(len(m.scenarios))
     dimensions = _members([s.dimension for s in m.scenarios])
     for kind in kinds:
@@ -81,15 +81,15 @@ def persona_groups(study: Study, kinds: Sequence[str]) -> Iterator[Group]:
 
 def culture_groups(study: Study) -> Iterator[Group]:
     """Each culture's answers, those of the baseline first."""
-    everything = np.arange(len(study.materials.scenarios))
-    for c, culture in enumerate(study.materials.cultures):
+    everything = np.arange(len(study.content.scenarios))
+    for c, culture in enumerate(study.content.cultures):
         yield Group(("culture", culture.culture), np.array([c]), everything)
 
 
 def mean_row(
     metric: str, group: Group, values: FloatArray, reasons: Reasons, knobs: Knobs, null: float | None = None
 ) -> Metric:
-    """The mean of a group's known cells of ``values`` [C, S, R], with its interval."""
+    """The mean of a group's known samples of ``values`` [C, S, R], with its interval."""
     part = group.of(values)
     known = ~np.isnan(part)
     n, n_known = part.size, int(known.sum())

@@ -33,13 +33,13 @@ def hofstede_rows(study: Study, placed: Placed) -> Iterator[Metric]:
 
 
 def baseline_rows(study: Study, placed: Placed) -> Iterator[Metric]:
-    """RMS distance of the answers without a persona to each culture (the seed's baseline bias)."""
+    """RMS distance of the answers without a persona to each culture (WorldWiseAI 2024: baseline bias)."""
     score = placed.primary[0]
     known = ~np.isnan(score)
-    targets = study.materials.targets[1:, np.nonzero(known)[0]]
+    targets = study.content.targets[1:, np.nonzero(known)[0]]
     n, n_known = score.size, int(known.sum())
     reason = main_reason(placed.reasons[0])
-    for c, culture in enumerate(study.materials.cultures[1:]):
+    for c, culture in enumerate(study.content.cultures[1:]):
         where = ("culture", culture.culture)
         if not n_known:
             yield unscored("baseline_distance", where, reason, n)
@@ -54,7 +54,7 @@ def baseline_rows(study: Study, placed: Placed) -> Iterator[Metric]:
 
 def _group_rows(study: Study, placed: Placed, group: Group, metrics: list[str]) -> Iterator[Metric]:
     score = group.of(placed.primary)
-    target = np.broadcast_to(group.of(study.materials.targets)[:, :, None], score.shape)
+    target = np.broadcast_to(group.of(study.content.targets)[:, :, None], score.shape)
     known = ~np.isnan(score)
     n, n_known = score.size, int(known.sum())
     own = hofstede_errors(target[known], score[known])

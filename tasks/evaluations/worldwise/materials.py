@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -66,22 +67,23 @@ class Materials:
     cultures: tuple[Culture, ...]
     stereotypes: tuple[str, ...]
 
-    @property
+    @cached_property
     def labels(self) -> list[str]:
         """The values as models see them."""
         return [v.label for v in self.values]
 
-    @property
+    @cached_property
     def primary(self) -> IntArray:
         """[scenarios] the column of each one's primary dimension among ``dimensions``."""
         column = {d.dimension: i for i, d in enumerate(self.dimensions)}
         return np.array([column[s.dimension] for s in self.scenarios], dtype=np.intp)
 
-    @property
+    @cached_property
     def targets(self) -> FloatArray:
         """[cultures, scenarios] each culture's target on each one's primary dimension; NaN: the baseline."""
         return np.array([[c.target.get(s.dimension, np.nan) for s in self.scenarios] for c in self.cultures])
 
+    @cached_property
     def hash(self) -> str:
         """Identifies the content."""
         return digest(asdict(self))
@@ -120,21 +122,21 @@ def build_materials(params: WorldwiseParams, rows: Mapping[str, Sequence[Row]]) 
 
 
 def _dimensions(rows: Sequence[Row]) -> tuple[Dimension, ...]:
-    """One entry a dimension, statements in their order."""
+    """One entry per dimension, statements in their order."""
     poles: dict[tuple[str, str], dict[str, list[str]]] = {}
     for r in sorted(rows, key=lambda r: (r["framework"], r["dimension"], r["pole"], int(r["number"]))):
         sides = poles.setdefault((str(r["framework"]), str(r["dimension"])), {})
         sides.setdefault(str(r["pole"]), []).append(str(r["text"]))
-    made = []
+    dimensions = []
     for (framework, dimension), sides in poles.items():
         if set(sides) != {"high", "low"}:
             raise ValueError(f"dimension {dimension!r} has exemplars for {sorted(sides)} only: it needs both")
-        made.append(Dimension(framework, dimension, tuple(sides["high"]), tuple(sides["low"])))
-    names = [d.dimension for d in made]
+        dimensions.append(Dimension(framework, dimension, tuple(sides["high"]), tuple(sides["low"])))
+    names = [d.dimension for d in dimensions]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"two frameworks have a dimension {', '.join(twice)}: name them apart")
-    return tuple(made)
+    return tuple(dimensions)
 
 
 def _scenarios(params: WorldwiseParams, rows: Sequence[Row], framework: str) -> tuple[Scenario, ...]:
@@ -142,14 +144,14 @@ def _scenarios(params: WorldwiseParams, rows: Sequence[Row], framework: str) -> 
     every run."""
     kept = [r for r in rows if r["framework"] == framework]
     if not kept:
-        found = ", ".join(sorted({str(r["framework"]) for r in rows}))
-        raise ValueError(f"the targets are of {framework}, but scenarios only of {found}: take others")
+        frameworks = ", ".join(sorted({str(r["framework"]) for r in rows}))
+        raise ValueError(f"the targets are of {framework}, but scenarios only of {frameworks}: take others")
     by_dimension: dict[str, list[Scenario]] = {}
     for r in sorted(kept, key=lambda r: (digest(str(r["scenario"])), str(r["scenario"]))):
         if params.multi_dimensional or not r["is_multi"]:
             scenario = Scenario(**{name: str(r[name]) for name in Scenario.__dataclass_fields__})
             by_dimension.setdefault(scenario.dimension, []).append(scenario)
-    chosen = [s for found in by_dimension.values() for s in found[: params.scenarios_per_dimension]]
+    chosen = [s for some in by_dimension.values() for s in some[: params.scenarios_per_dimension]]
     if not chosen:
         raise ValueError("all scenarios are multi-dimensional: set multi_dimensional")
     return tuple(sorted(chosen, key=lambda s: s.scenario))

@@ -41,11 +41,11 @@ def null_models(study: Study, space: Space) -> dict[str, Placed]:
 def null_alignments(study: Study, space: Space, placed: Placed) -> dict[str, FloatArray]:
     """null -> [C, S, R] its alignment where the model has one; NaN elsewhere."""
     shape, known = placed.primary.shape, ~np.isnan(placed.alignment)
-    found = {null: np.broadcast_to(_profile(study, space, null), shape) for null in MODELS.values()}
-    found["unprompted"] = np.broadcast_to(placed.primary[:1], shape)
-    made = {null: aligned(study, primary) for null, primary in found.items()}
-    made["shuffled"] = _shuffled(study, placed)
-    return {null: np.where(known, made[null], np.nan) for null in NULLS}
+    profiles = {null: np.broadcast_to(_profile(study, space, null), shape) for null in MODELS.values()}
+    profiles["unprompted"] = np.broadcast_to(placed.primary[:1], shape)
+    alignments = {null: aligned(study, primary) for null, primary in profiles.items()}
+    alignments["shuffled"] = _shuffled(study, placed)
+    return {null: np.where(known, alignments[null], np.nan) for null in NULLS}
 
 
 def best_null(nulls: Mapping[str, FloatArray]) -> str | None:
@@ -61,9 +61,9 @@ def _profile(study: Study, space: Space, null: str) -> FloatArray:
         case "zero":
             score = np.zeros(scenarios)
         case "global_mean":
-            score = global_mean_profile(study.materials.targets[1:])
+            score = global_mean_profile(study.content.targets[1:])
         case _:
-            score = space.scenario_scores[np.arange(scenarios), study.materials.primary]
+            score = space.scenario_scores[np.arange(scenarios), study.content.primary]
     return np.tile(score[None, :, None], (cultures, 1, 1))
 
 
@@ -74,15 +74,15 @@ def _placed(study: Study, primary: FloatArray) -> Placed:
 
 
 def _shuffled(study: Study, placed: Placed) -> FloatArray:
-    made = np.full(placed.primary.shape, np.nan)
-    targets = study.materials.targets[1:]
+    means = np.full(placed.primary.shape, np.nan)
+    targets = study.content.targets[1:]
     n = len(targets)
     if n < 2:
-        return made
+        return means
     culture, scenario, repetition = np.nonzero(~np.isnan(placed.alignment))
     if culture.size:
         rotations = (np.arange(n) + np.arange(1, n)[:, None]) % n
         scores = placed.primary[culture, scenario, repetition]
         of_each = shuffled_alignments(targets, culture - 1, scenario, scores, rotations)
-        made[culture, scenario, repetition] = of_each.mean(axis=0)
-    return made
+        means[culture, scenario, repetition] = of_each.mean(axis=0)
+    return means

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from tasks.evaluations.contract import GenerationParams
 
 SCORES_VERSION = 1
 """Raised whenever the arithmetic in ``scores`` or ``tasks.metrics`` changes a number: part of config_hash."""
@@ -12,21 +14,18 @@ SCORES_VERSION = 1
 MINILM = "embedded:all-minilm-l6-v2"
 
 
-class WorldwiseParams(BaseModel):
-    """What to ask, as whom, of which models. All but models, batch, budgets, refresh and profile is in
-    config_hash, files by their content."""
+class WorldwiseParams(GenerationParams):
+    """What to ask, as whom, of which models. ``requests.KNOBS`` are in config_hash as they stand; cultures,
+    targets, scenarios and files by their content; the rest is not."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    models: list[str] = Field(min_length=1, description="catalogue names, Hugging Face ids or local folders")
     cultures: list[str] | None = Field(
         None, description="ISO codes or names; empty: all that have every target. No persona is always asked"
     )
     targets: str = Field(
         "hofstede_published",
         description="what cultures are held against: hofstede_published (0 to 100 on a straight line), "
-        "hofstede_bucketed (the same in the seed's seven steps), seed_bucketed (the seed's five countries), "
-        "or a profile of profiles_file",
+        "hofstede_bucketed (the same in the seven steps of WorldWiseAI 2024), seed_bucketed (its five "
+        "countries), or a profile of profiles_file",
     )
     scenarios_per_dimension: int | None = Field(
         None, ge=1, description="scenarios of each dimension, a fixed random choice; empty: all"
@@ -46,7 +45,7 @@ class WorldwiseParams(BaseModel):
     temperature: float = Field(0.7, ge=0, le=2, description="of the sampling; 0 makes repetitions equal")
     max_tokens: int = Field(320, ge=64, description="of an answer; a longer one is cut off and unscored")
     values_weight: int = Field(
-        1, ge=0, le=5, description="how often the values stand in the embedded text (the seed: 1 or 3)"
+        1, ge=0, le=5, description="how often the values stand in the embedded text (WorldWiseAI: 1 or 3)"
     )
     order: Literal["values-explanation-decision", "explanation-values-decision"] = Field(
         "values-explanation-decision",
@@ -59,18 +58,8 @@ class WorldwiseParams(BaseModel):
         MINILM, description="embedded:all-minilm-l6-v2, or a sentence-transformers model's id or folder"
     )
     stereotype_rule: Literal["words", "substring"] = Field(
-        "words", description="words: listed phrases as whole words, each use; substring: the seed's rule"
-    )
-    bootstrap: int = Field(
-        200, ge=20, le=10_000, description="resamples of the scenarios for intervals, and permutations"
-    )
-    seed: int = Field(0, ge=0, description="of the resamples and permutations")
-    batch: int = Field(32, ge=1, description="answers asked and stored together, so lost at most by a kill")
-    max_total_tokens: int | None = Field(
-        None, ge=1, description="ask no more once the run has used this many tokens; empty: no limit"
-    )
-    max_usd: float | None = Field(
-        None, gt=0, description="ask no more once the run has cost this much; needs prices; empty: no limit"
+        "words",
+        description="words: listed phrases as whole words, each use; substring: the rule of WorldWiseAI 2024",
     )
     scenarios_file: str | None = Field(
         None, description="CSV with the columns of table scenario, in its place"
@@ -84,5 +73,3 @@ class WorldwiseParams(BaseModel):
     values_file: str | None = Field(
         None, description="CSV with the columns of table guiding_value, in its place"
     )
-    refresh: bool = Field(False, description="ask again what has been answered before")
-    profile: str = Field("custom", description="a label for the leaderboard; changes nothing")

@@ -23,44 +23,46 @@ from tasks.metric_rows import OVERALL, Metric, scored, unscored
 from tasks.metrics.stereotypes import stereotype_scores
 
 
-def projection_rows(study: Study, space: Space, found: Scored) -> Iterator[Metric]:
+def projection_rows(study: Study, space: Space, answers: Scored) -> Iterator[Metric]:
     """Mean score of each culture's answers on every dimension of every framework, whatever they were asked;
     beside it the scenarios' own texts."""
-    for d, dimension in enumerate(study.materials.dimensions):
+    for d, dimension in enumerate(study.content.dimensions):
         null = mean_of(space.scenario_scores[:, d])
         for group in culture_groups(study):
             where = ("culture_dimension", f"{group.where[1]}:{dimension.dimension}")
             placed = group._replace(where=where)
-            yield mean_row("projection", placed, found.scores[..., d], found.reasons, knobs_of(study), null)
+            yield mean_row(
+                "projection", placed, answers.scores[..., d], answers.reasons, knobs_of(study), null
+            )
 
 
-def stereotype_rows(study: Study, found: Scored) -> Iterator[Metric]:
+def stereotype_rows(study: Study, answers: Scored) -> Iterator[Metric]:
     """Mean over explanations, those without a persona too; beside it the scenarios' own texts."""
-    m = study.materials
+    m = study.content
     texts = [scenario_text(scenario) for scenario in m.scenarios]
     own = stereotype_scores(texts, m.stereotypes, study.params.stereotype_rule)
     null = mean_of(np.array([np.nan if score is None else score.score for score in own]))
     everything = Group(OVERALL, np.arange(len(m.cultures)), np.arange(len(m.scenarios)))
     for group in (everything, *culture_groups(study)):
-        yield mean_row("stereotype_score", group, found.stereotype, found.reasons, knobs_of(study), null)
+        yield mean_row("stereotype_score", group, answers.stereotype, answers.reasons, knobs_of(study), null)
 
 
-def count_rows(study: Study, found: Scored) -> Iterator[Metric]:
+def count_rows(study: Study, answers: Scored) -> Iterator[Metric]:
     """How many answers could be scored, why others could not, how many were cut by the embedder, tokens."""
-    n = found.reasons.size
-    is_scored = (found.reasons == "").astype(np.float64)
-    scenarios = np.broadcast_to(np.arange(found.reasons.shape[1])[None, :, None], found.reasons.shape)
+    n = answers.reasons.size
+    is_scored = (answers.reasons == "").astype(np.float64)
+    scenarios = np.broadcast_to(np.arange(answers.reasons.shape[1])[None, :, None], answers.reasons.shape)
     interval = mean_interval(is_scored.ravel(), scenarios.ravel(), knobs_of(study))
     yield scored("answered", OVERALL, float(is_scored.mean()), (n, 0), interval)
-    for reason, count in sorted(Counter(found.reasons[found.reasons != ""].tolist()).items()):
+    for reason, count in sorted(Counter(answers.reasons[answers.reasons != ""].tolist()).items()):
         yield scored("unscored_answers", ("reason", reason), count, (n, 0))
-    n_read = int((found.decisions >= 0).sum())
-    reason = main_reason(found.reasons)
+    n_read = int((answers.decisions >= 0).sum())
+    reason = main_reason(answers.reasons)
     if n_read:
-        yield scored("truncated_texts", OVERALL, int(found.truncated.sum()), (n_read, n - n_read))
+        yield scored("truncated_texts", OVERALL, int(answers.truncated.sum()), (n_read, n - n_read))
     else:
         yield unscored("truncated_texts", OVERALL, reason, n)
-    if found.n_tokens is None:
+    if answers.n_tokens is None:
         yield unscored("total_tokens", OVERALL, reason, n)
     else:
-        yield scored("total_tokens", OVERALL, found.n_tokens, (n, 0))
+        yield scored("total_tokens", OVERALL, answers.n_tokens, (n, 0))

@@ -2,48 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.engines.protocols import Embedded
 from tasks.evaluations.worldwise.materials import Scenario
 from tasks.evaluations.worldwise.requests import Study
 from tasks.metrics.projection import project_dimensions
-from tasks.metrics.types import BoolArray, FloatArray
-
-
-@dataclass(frozen=True)
-class TextVectors:
-    """Embedded texts.
-
-    Attributes:
-        row: text -> its row.
-        vectors: float32 [texts, d]; zeros for a text without a vector.
-        truncated: [texts] whether the text was longer than the embedder reads.
-    """
-
-    row: Mapping[str, int]
-    vectors: NDArray[np.float32]
-    truncated: BoolArray
-
-    @classmethod
-    def of(
-        cls, texts: Sequence[str], vectors: NDArray[np.float32], truncated: Sequence[bool] | BoolArray
-    ) -> Self:
-        """From texts, each once, and their vectors in the same order."""
-        row = {text: i for i, text in enumerate(texts)}
-        flags = np.asarray(truncated, dtype=np.bool_)
-        if not len(row) == len(texts) == len(vectors) == len(flags):
-            raise ValueError(f"{len(row)} texts, {len(vectors)} vectors and {len(flags)} flags: one of each")
-        return cls(row, vectors, flags)
-
-    def take(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """[len(texts), d]; raises KeyError for a text that was not embedded."""
-        rows = np.array([self.row[text] for text in texts], dtype=np.intp)
-        return self.vectors[rows]
+from tasks.metrics.types import FloatArray
 
 
 @dataclass(frozen=True)
@@ -61,7 +30,7 @@ class Space:
 
 def fixed_texts(study: Study) -> list[str]:
     """What is embedded whatever models answer: exemplars and scenarios, each once."""
-    m = study.materials
+    m = study.content
     statements = {text for d in m.dimensions for text in (*d.high, *d.low)}
     return sorted(statements | {scenario_text(s) for s in m.scenarios})
 
@@ -71,13 +40,17 @@ def scenario_text(scenario: Scenario) -> str:
     return f"{scenario.text} {scenario.option_a} {scenario.option_b}"
 
 
-def build_space(study: Study, vectors: TextVectors) -> Space:
+def build_space(study: Study, embedded: Embedded) -> Space:
     """From the vectors of ``fixed_texts``.
 
     Raises:
         ValueError: a statement has no vector.
     """
-    m = study.materials
-    poles = tuple((vectors.take(d.high), vectors.take(d.low)) for d in m.dimensions)
-    own = vectors.take([scenario_text(s) for s in m.scenarios])
-    return Space(poles, project_dimensions(own, poles))
+    row = {text: i for i, text in enumerate(fixed_texts(study))}
+
+    def vectors(texts: Sequence[str]) -> NDArray[np.float32]:
+        return embedded.vectors[[row[text] for text in texts]]
+
+    m = study.content
+    poles = tuple((vectors(d.high), vectors(d.low)) for d in m.dimensions)
+    return Space(poles, project_dimensions(vectors([scenario_text(s) for s in m.scenarios]), poles))

@@ -1,18 +1,22 @@
-"""The cells of the study: who is asked what, how often, under which hashes. Pure."""
+"""The samples of the study: who is asked what, how often, under which hashes. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
-from tasks.engines.protocols import Message, Sampling
+from tasks.embedding.texts import Texts
+from tasks.engines.protocols import Sampling
 from tasks.evaluations.worldwise import questions
 from tasks.evaluations.worldwise.cultures import Culture
 from tasks.evaluations.worldwise.materials import Materials, Scenario, build_materials
 from tasks.evaluations.worldwise.params import SCORES_VERSION, WorldwiseParams
 from tasks.evaluations.worldwise.user_files import Row
+from tasks.generation.prompts import Prompt, Prompts
 from tasks.identity import digest
+
+TOPIC = "worldwise"
 
 Key = tuple[str, str, int]
 """(culture, scenario, repetition)"""
@@ -25,16 +29,17 @@ KNOBS = {
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One answer to be had: a scenario, a persona, a repetition."""
+class Sample:
+    """A scenario, a persona, a repetition, and what is sent; repetitions share the prompt."""
 
     culture: Culture
     scenario: Scenario
     repetition: int
+    prompt: Prompt
 
     @property
     def key(self) -> Key:
-        """What identifies the cell within its study."""
+        """What identifies the sample within its study."""
         return self.culture.culture, self.scenario.scenario, self.repetition
 
 
@@ -43,45 +48,70 @@ class Study:
     """All that is asked, independent of the model."""
 
     params: WorldwiseParams
-    materials: Materials
+    content: Materials
 
     def config_hash(self) -> str:
         """Identifies what may be compared across models."""
-        wording = self.conversation(next(self.cells()))
+        wording = self.samples[0].prompt.conversation
         knobs = self.params.model_dump(include=KNOBS)
-        return digest(["worldwise", SCORES_VERSION, knobs, self.materials.hash(), wording])
+        return digest(["worldwise", SCORES_VERSION, knobs, self.content.hash, wording])
+
+    @property
+    def materials(self) -> dict[str, str]:
+        """The hash of the content."""
+        return {"materials": self.content.hash}
 
     @property
     def shape(self) -> tuple[int, int, int]:
         """Cultures (with the baseline), scenarios and repetitions: the shape of all arrays of answers."""
-        m = self.materials
+        m = self.content
         return len(m.cultures), len(m.scenarios), self.params.repetitions
 
     @property
-    def n_cells(self) -> int:
+    def n_samples(self) -> int:
         """How many answers there are to be had of each model."""
         cultures, scenarios, repetitions = self.shape
         return cultures * scenarios * repetitions
 
-    def cells(self) -> Iterator[Cell]:
-        """All cells, repetition by repetition, so that what was asked when a budget ends is whole."""
-        for repetition in range(self.params.repetitions):
-            for culture in self.materials.cultures:
-                for scenario in self.materials.scenarios:
-                    yield Cell(culture, scenario, repetition)
+    @cached_property
+    def samples(self) -> tuple[Sample, ...]:
+        """All samples, repetition by repetition, so that what was asked when a budget ends is whole."""
+        m, as_json = self.content, self.as_json
+        schema = questions.schema(m.labels) if as_json else None
+        prompts = [
+            (culture, scenario, Prompt(questions.conversation(scenario, culture, m.labels, as_json), schema))
+            for culture in m.cultures
+            for scenario in m.scenarios
+        ]
+        return tuple(
+            Sample(culture, scenario, repetition, prompt)
+            for repetition in range(self.params.repetitions)
+            for culture, scenario, prompt in prompts
+        )
 
-    def conversation(self, cell: Cell) -> list[Message]:
-        """What is asked."""
-        return questions.conversation(cell.scenario, cell.culture, self.materials.labels, self.as_json)
-
-    def schema(self) -> dict[str, Any] | None:
-        """What the answer is held to; None for free text."""
-        return questions.schema(self.materials.labels) if self.as_json else None
+    @cached_property
+    def requests(self) -> tuple[Prompts, ...]:
+        """What a model is asked: a request per repetition."""
+        prompts = [sample.prompt for sample in self.samples if sample.repetition == 0]
+        return tuple(
+            Prompts(
+                topic=TOPIC,
+                label=f"repetition {repetition + 1}",
+                batch=self.params.batch,
+                prompts=prompts,
+                sampling=self.sampling(repetition),
+            )
+            for repetition in range(self.params.repetitions)
+        )
 
     def sampling(self, repetition: int) -> Sampling:
         """How a repetition is drawn: its number is the seed."""
         p = self.params
         return Sampling(temperature=p.temperature, max_tokens=p.max_tokens, seed=repetition)
+
+    def vectors_of(self, texts: Sequence[str], label: str) -> Texts:
+        """The request for the vectors of some texts."""
+        return Texts(role="embedder", engine=self.params.embedder, topic=TOPIC, label=label, texts=texts)
 
     @property
     def as_json(self) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tasks.evaluations.worldwise.groups import Knobs
 from tasks.metric_rows import Interval
-from tasks.metrics.bootstrap import country_resamples, percentile_interval
+from tasks.metrics.bootstrap import bootstrap_indices, percentile_interval
 from tasks.metrics.types import FloatArray
 
 
@@ -16,7 +16,7 @@ def scenario_weights(n_scenarios: int, knobs: Knobs) -> FloatArray | None:
     """[resamples, scenarios] how often each scenario is drawn; None for a single one."""
     if n_scenarios < 2:
         return None
-    drawn = country_resamples(n_scenarios, *knobs)
+    drawn = bootstrap_indices(n_scenarios, *knobs)
     return np.stack([np.bincount(draw, minlength=n_scenarios) for draw in drawn]).astype(np.float64)
 
 

@@ -3,7 +3,7 @@
 Slices: ("culture", "IN"), ("dimension", "indulgence"), ("culture_dimension", "IN:indulgence"), ("scenario",
 id), ("category", name), ("culture_value", "IN:family_harmony"), ("culture_decision", "IN:A"),
 ("culture_pair", "IN:JP"), ("null", name of a null), ("model_pair", the other model), ("reason", why
-unscored). Every row that a scored slice would have is made for an unscored one too, with the reason.
+unscored). Every row that a scored slice would have is there for an unscored one too, with the reason.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from tasks.metric_rows import Metric
 __all__ = ["cross_model_rows", "model_rows", "null_models", "null_rows"]
 
 
-def model_rows(study: Study, space: Space, found: Scored) -> list[Metric]:
+def model_rows(study: Study, space: Space, answers: Scored) -> list[Metric]:
     """All rows of one model but those of ``cross_model_rows``."""
     return [
-        *null_rows(study, space, found),
-        *projection_rows(study, space, found),
-        *value_rows(study, found),
-        *stereotype_rows(study, found),
-        *count_rows(study, found),
-        *culture_rows(study, found),
+        *null_rows(study, space, answers),
+        *projection_rows(study, space, answers),
+        *value_rows(study, answers),
+        *stereotype_rows(study, answers),
+        *count_rows(study, answers),
+        *culture_rows(study, answers),
     ]
 
 

@@ -32,7 +32,7 @@ def value_rows(study: Study, scored_answers: Scored) -> list[Metric]:
 def _counts(study: Study, scored_answers: Scored) -> IntArray:
     """[C, S, R, values] how often each answer names each value."""
     flat = scored_answers.choices.reshape(-1, N_VALUES)
-    n_values = len(study.materials.values)
+    n_values = len(study.content.values)
     return choice_counts(flat, n_values).reshape(*scored_answers.decisions.shape, n_values)
 
 
@@ -45,7 +45,7 @@ def _share_rows(
     for c, group in enumerate(culture_groups(study)):
         n = N_VALUES * scored_answers.decisions[c].size
         n_named = int(total[c].sum())
-        for v, value in enumerate(study.materials.values):
+        for v, value in enumerate(study.content.values):
             where = ("culture_value", f"{group.where[1]}:{value.value}")
             null = float(baseline[v]) if c and baseline is not None else None
             if not n_named:
@@ -63,28 +63,28 @@ def _shift_rows(
     groups = list(culture_groups(study))[1:]
     shifts = [_shift(study, counts, c) for c in range(1, len(counts))]
     n = 2 * scored_answers.decisions[0].size  # answers of the persona and of the baseline
-    found: dict[int, ValueShift] = {}
+    known: dict[int, ValueShift] = {}
     for c, (group, shift) in enumerate(zip(groups, shifts, strict=True), start=1):
         if shift is None:
             reason = main_reason(scored_answers.reasons[c]) if counts[0].any() else NO_BASELINE
             yield unscored("value_shift", group.where, reason, n)
             yield unscored("value_shift_p", group.where, reason, n)
             continue
-        found[c] = shift
+        known[c] = shift
         n_scored = shift.n_persona + shift.n_baseline
         interval = None if drawn is None else normal_interval(shift.tvd, _distances(drawn, c))
         yield scored("value_shift", group.where, shift.tvd, (n_scored, n - n_scored), interval, shift.floor)
         yield scored("value_shift_p", group.where, shift.p_value, (n_scored, n - n_scored))
-    if not found:
+    if not known:
         reason = NO_BASELINE if not counts[0].any() else main_reason(scored_answers.reasons[1:])
         yield unscored("value_shift", OVERALL, reason, len(groups))
         return
-    mean = float(np.mean([shift.tvd for shift in found.values()]))
-    floor = float(np.mean([shift.floor for shift in found.values()]))
+    mean = float(np.mean([shift.tvd for shift in known.values()]))
+    floor = float(np.mean([shift.floor for shift in known.values()]))
     overall = None
     if drawn is not None:
-        overall = normal_interval(mean, np.mean([_distances(drawn, c) for c in found], axis=0))
-    yield scored("value_shift", OVERALL, mean, (len(found), len(groups) - len(found)), overall, floor)
+        overall = normal_interval(mean, np.mean([_distances(drawn, c) for c in known], axis=0))
+    yield scored("value_shift", OVERALL, mean, (len(known), len(groups) - len(known)), overall, floor)
 
 
 def _shift(study: Study, counts: IntArray, culture: int) -> ValueShift | None:
@@ -125,5 +125,5 @@ def _decision_rows(study: Study, scored_answers: Scored) -> Iterator[Metric]:
 
 
 def _decisions(group: Group, scored_answers: Scored) -> dict[str, int]:
-    found = group.of(scored_answers.decisions)
-    return {decision: int((found == i).sum()) for i, decision in enumerate(DECISIONS)}
+    decisions = group.of(scored_answers.decisions)
+    return {decision: int((decisions == i).sum()) for i, decision in enumerate(DECISIONS)}

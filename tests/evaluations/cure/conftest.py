@@ -1,4 +1,4 @@
-"""A study by hand: six countries, the four benchmarks, answers and judges that say what a test tells them."""
+"""A study by hand: six countries, the four benchmarks, models and judges that say what a test tells them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from tasks.evaluations.cure.answers import Readings, Response, read_responses
-from tasks.evaluations.cure.judged import JudgeCall, judge_calls, opinions
+from tasks.evaluations.cure.answers import Readings, read_answers
+from tasks.evaluations.cure.judged import JudgeCall, Reply, judge_calls, replies
 from tasks.evaluations.cure.params import CureParams
-from tasks.evaluations.cure.requests import Judge, Key, Study, build_study
+from tasks.evaluations.cure.requests import Key, Study, build_study
 from tasks.evaluations.cure.scores import Scored, score_model
+from tasks.generation.prompts import Completion
+from tasks.requests import Engine
 
 Row = dict[str, Any]
 Tables = dict[str, list[Row]]
@@ -83,56 +85,57 @@ def tables() -> Tables:
     return {"cure_item": items, "country": [{"country": c, "name": name} for c, name in COUNTRIES.items()]}
 
 
-def judge(name: str = "j", model: str = "maker/Judge-1B") -> Judge:
-    return Judge(name, model, f"hash of {name}")
+def judge(name: str = "j", model: str = "maker/Judge-1B") -> Engine:
+    return Engine(name, "fake", model, f"hash of {name}")
 
 
 @pytest.fixture(scope="session")
 def make_study() -> MakeStudy:
     """A study of the rows and params given; one judge and 20 resamples unless told."""
 
-    def make(rows: Tables | None = None, judges: Sequence[Judge] = (judge(),), **params: Any) -> Study:
-        chosen = {"models": ["m"], "bootstrap": 20} | params
-        return build_study(CureParams(**chosen), rows or tables(), {}, judges)
+    def make(rows: Tables | None = None, judges: Sequence[Engine] = (judge(),), **params: Any) -> Study:
+        engines = {engine.name: engine for engine in judges}
+        chosen = {"models": ["m"], "bootstrap": 20, "judges": list(engines)} | params
+        return build_study(CureParams(**chosen), rows or tables(), {}, engines)
 
     return make
 
 
-def response(label: str, explanation: str | None = None, **about: Any) -> Response:
+def completion(label: str, explanation: str | None = None, **about: Any) -> Completion:
     """A JSON answer that used 100 and 20 tokens."""
     fields = {"label": label} | ({"explanation": explanation} if explanation is not None else {})
-    return Response(json.dumps(fields), "stop", 100, 20, **about)
+    return Completion(json.dumps(fields), "stop", 100, 20, **about)
 
 
-def right_answers(study: Study) -> dict[Key, Response]:
-    """The gold label of every cell, and in thick mode an explanation that names the item."""
+def right_answers(study: Study) -> dict[Key, Completion]:
+    """The gold label of every sample, and in thick mode an explanation that names the item."""
     return {
-        cell.key: response(cell.item.label, f"Because of {cell.item.item}." if cell.mode == "thick" else None)
-        for cell in study.all_cells()
+        s.key: completion(s.item.label, f"Because of {s.item.item}." if s.mode == "thick" else None)
+        for s in study.all_samples()
     }
 
 
-def verdict(said: float | str) -> Response:
+def verdict(said: float | str) -> Completion:
     """A judge's answer with this probability of YES, or this text without probabilities."""
     if isinstance(said, str):
-        return Response(said, "stop", 200, 20)
+        return Completion(said, "stop", 200, 20)
     name, reason = ("YES", "any") if said >= 0.5 else ("NO", "off topic")
     text = json.dumps({"explanation": {"verdict": name, "reason": reason}})
     logprobs = {"YES": math.log(said) if said else -math.inf, "NO": math.log1p(-said) if said < 1 else -99.0}
-    return Response(text, "stop", 200, 20, logprobs)
+    return Completion(text, "stop", 200, 20, 0, logprobs)
 
 
-def scored(study: Study, responses: Mapping[Key, Response], said: Said) -> Scored:
-    """What the steps do between answers and rows."""
-    readings = read_responses(study, responses)
+def scored(study: Study, completions: Mapping[Key, Completion], said: Said) -> Scored:
+    """What ``read`` does with what is stored."""
+    readings = read_answers(study, completions)
     return score_model(study, readings, judged_by(study, readings, said))
 
 
-def judged_by(study: Study, readings: Readings, said: Said) -> list[Any]:
+def judged_by(study: Study, readings: Readings, said: Said) -> list[Reply]:
     """All judges say the same."""
     calls = judge_calls(study, readings)
-    answers = {call.key: verdict(said(call)) for call in calls}
-    return [opinion for judge in study.judges for opinion in opinions(judge.name, calls, answers)]
+    completions = {call.key: verdict(said(call)) for call in calls}
+    return [reply for name in study.judges for reply in replies(name, calls, completions)]
 
 
 def real_only(call: JudgeCall) -> float:

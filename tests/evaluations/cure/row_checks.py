@@ -12,8 +12,7 @@ from tasks.metric_rows import Metric
 REPOSITORY = Path(__file__).parents[3]
 METRICS = {
     row["metric"]: row
-    for row in csv.DictReader((REPOSITORY / "warehouse/reference/metrics.csv").open(encoding="utf-8"))
-    if row["evaluation"] == "cure"
+    for row in csv.DictReader((REPOSITORY / "warehouse/reference/metric/cure.csv").open(encoding="utf-8"))
 }
 
 

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.evaluations.cure.answer_rows import SCHEMA, answer_frame
-from tasks.evaluations.cure.answers import NO_EXPLANATION, OFF_MENU, read_responses
+from tasks.evaluations.cure.answer_rows import SCHEMA, answer_frame, verdict_frames
+from tasks.evaluations.cure.answers import NO_EXPLANATION, OFF_MENU, read_answers
 from tasks.evaluations.cure.scores import score_model
-from tasks.evaluations.cure.verdict_rows import verdict_frame
-from tests.evaluations.cure.conftest import MakeStudy, judged_by, real_only, response, right_answers
+from tests.evaluations.cure.conftest import MakeStudy, completion, judged_by, real_only, right_answers
+from warehouse import KINDS
 
 
 def test_answers(make_study: MakeStudy) -> None:
     study = make_study()
-    responses = right_answers(study)
-    responses["normad", "thick", "normad-f0-in"] = response("no")
-    responses["normad", "thick", "normad-f1-jp"] = response("?", "One waits.")
-    readings = read_responses(study, responses)
+    completions = right_answers(study)
+    completions["normad", "thick", "normad-f0-in"] = completion("no")
+    completions["normad", "thick", "normad-f1-jp"] = completion("?", "One waits.")
+    readings = read_answers(study, completions)
     frame = answer_frame(study, readings, score_model(study, readings, judged_by(study, readings, real_only)))
     assert frame.schema == SCHEMA
+    assert set(SCHEMA) == set(KINDS["cure_answer"].columns) - {"part", "request_hash", "run_id", "model"}
     assert len(frame) == 2 * 19
     assert frame.select("benchmark", "mode", "item").is_unique().all()
-    assert frame["condition"].unique().to_list() == [study.config_hash()]
+    assert frame["config_hash"].unique().to_list() == [study.config_hash()]
     by_key = {(r["benchmark"], r["mode"], r["item"]): r for r in frame.to_dicts()}
     thin = by_key["normad", "thin", "normad-f0-in"]
     assert (thin["label"], thin["gold_label"], thin["correct"]) == ("yes", "yes", True)
@@ -38,17 +39,22 @@ def test_answers(make_study: MakeStudy) -> None:
 
 def test_verdicts(make_study: MakeStudy) -> None:
     study = make_study()
-    readings = read_responses(study, right_answers(study))
-    opinions = judged_by(study, readings, real_only)
-    frame = verdict_frame(study, "specnorm", opinions)
+    readings = read_answers(study, right_answers(study))
+    frames = verdict_frames(study, judged_by(study, readings, real_only))
+    assert list(frames) == [("j", benchmark) for benchmark in study.benchmarks]
+    frame = frames["j", "specnorm"]
     # Three items, four sources, three samples.
     assert len(frame) == 36
     assert frame.select("item", "judged").is_unique().all()
     assert frame["rubric"].unique().to_list() == [study.rubric_id("specnorm")]
     assert study.rubric_id("specnorm").startswith("specificity ")
     first = frame.to_dicts()[0]
-    assert (first["judge"], first["judged"], first["origin"]) == ("j", "real:0", "IN")
+    assert (first["judge"], first["judge_hash"], first["judged"]) == ("j", "hash of j", "real:0")
+    assert (first["group_name"], first["item_text"]) == (
+        "IN",
+        "What happens in specnorm-in-1. Is it right in specnorm-in-1?",
+    )
     assert (first["verdict"], first["value"], first["graded"]) == ("YES", 1.0, pytest.approx(0.9))
-    unread = verdict_frame(study, "normad", judged_by(study, readings, lambda call: "?"))
+    unread = verdict_frames(study, judged_by(study, readings, lambda call: "?"))["j", "normad"]
     assert unread["unscored_reason"].null_count() == 0
     assert unread["verdict"].null_count() == len(unread) == 24

@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.evaluations.cure import answers
-from tasks.evaluations.cure.answers import Answer, Response, read, read_responses
+from tasks.evaluations.cure.answers import Answer, read, read_answers
 from tasks.evaluations.cure.benchmarks.common import BenchmarkItem
-from tasks.evaluations.cure.requests import Cell
-from tests.evaluations.cure.conftest import MakeStudy, response, right_answers
+from tasks.evaluations.cure.requests import Sample
+from tasks.generation.prompts import Completion
+from tests.evaluations.cure.conftest import MakeStudy, completion, right_answers
 
 ITEM = BenchmarkItem("normad", "i", "JP", "", "q", "no", "g")
-THIN, THICK = Cell(ITEM, "thin"), Cell(ITEM, "thick")
+THIN, THICK = Sample(ITEM, "thin"), Sample(ITEM, "thick")
 
 
 @pytest.mark.parametrize(
@@ -28,7 +29,7 @@ THIN, THICK = Cell(ITEM, "thin"), Cell(ITEM, "thick")
     ],
 )
 def test_labels(text: str, label: str) -> None:
-    assert read(THIN, Response(text, "stop", 1, 1)) == Answer(label, None)
+    assert read(THIN, Completion(text, "stop", 1, 1)) == Answer(label, None)
 
 
 @pytest.mark.parametrize(
@@ -45,53 +46,55 @@ def test_labels(text: str, label: str) -> None:
     ],
 )
 def test_no_label(text: str, finish: str, reason: str) -> None:
-    assert read(THIN, Response(text, finish, 1, 1)) == Answer(None, reason)
+    assert read(THIN, Completion(text, finish, 1, 1)) == Answer(None, reason)
 
 
 def test_the_likeliest_label_is_taken_where_probabilities_are_known() -> None:
     likely = {"yes": -2.0, "no": -0.5, "neutral": -3.0}
-    assert read(THIN, response("yes", option_logprobs=likely)).label == "no"
+    assert read(THIN, completion("yes", option_logprobs=likely)).label == "no"
     # A tie goes to the first on the menu, an option that is not on it counts for nothing.
-    assert read(THIN, response("no", option_logprobs={"neutral": -1.0, "yes": -1.0, "x": 0.0})).label == "yes"
-    assert read(THIN, response("no", option_logprobs={})).label == "no"
+    assert (
+        read(THIN, completion("no", option_logprobs={"neutral": -1.0, "yes": -1.0, "x": 0.0})).label == "yes"
+    )
+    assert read(THIN, completion("no", option_logprobs={})).label == "no"
 
 
 def test_explanations() -> None:
-    assert read(THICK, response("no", "One\n waits. ")) == Answer("no", None, "One waits.")
-    assert read(THICK, response("no", " ")) == Answer("no", None, None, answers.NO_EXPLANATION)
-    assert read(THICK, response("no")) == Answer("no", None, None, answers.NO_EXPLANATION)
-    assert read(THICK, response("?", "One waits.")) == Answer(None, answers.OFF_MENU, "One waits.")
+    assert read(THICK, completion("no", "One\n waits. ")) == Answer("no", None, "One waits.")
+    assert read(THICK, completion("no", " ")) == Answer("no", None, None, answers.NO_EXPLANATION)
+    assert read(THICK, completion("no")) == Answer("no", None, None, answers.NO_EXPLANATION)
+    assert read(THICK, completion("?", "One waits.")) == Answer(None, answers.OFF_MENU, "One waits.")
     assert read(THICK, None) == Answer(None, answers.NO_ANSWER, None, answers.NO_ANSWER)
 
 
 def test_a_label_outlives_an_explanation_that_was_cut_off() -> None:
-    cut = Response('{"label": "no", "explanation": "In Japan one', "length", 1, 1)
+    cut = Completion('{"label": "no", "explanation": "In Japan one', "length", 1, 1)
     assert read(THICK, cut) == Answer("no", None, None, answers.CUT_OFF)
-    assert read(THICK, Response('{"label": "n', "length", 1, 1)).label_reason == answers.CUT_OFF
+    assert read(THICK, Completion('{"label": "n', "length", 1, 1)).label_reason == answers.CUT_OFF
 
 
 def test_half_a_surrogate_pair_is_no_text() -> None:
-    found = read(THICK, Response('{"label": "no", "explanation": "a \\ud83d b"}', "stop", 1, 1))
-    assert found.explanation == "a ? b"
+    answer = read(THICK, Completion('{"label": "no", "explanation": "a \\ud83d b"}', "stop", 1, 1))
+    assert answer.explanation == "a ? b"
 
 
 @given(st.text(), st.sampled_from(["stop", "length"]), st.sampled_from([THIN, THICK]))
-def test_any_text_is_read(text: str, finish: str, cell: Cell) -> None:
-    found = read(cell, Response(text, finish, 1, 1))
-    assert (found.label is None) == (found.label_reason is not None)
+def test_any_text_is_read(text: str, finish: str, sample: Sample) -> None:
+    answer = read(sample, Completion(text, finish, 1, 1))
+    assert (answer.label is None) == (answer.label_reason is not None)
 
 
 @given(st.recursive(st.none() | st.integers() | st.text(), st.lists) | st.just({"a": 1}))
 def test_any_value_is_read(value: object) -> None:
-    found = read(THICK, Response(json.dumps({"label": value, "explanation": value}), "stop", 1, 1))
-    assert (found.explanation is None) == (found.explanation_reason is not None)
+    answer = read(THICK, Completion(json.dumps({"label": value, "explanation": value}), "stop", 1, 1))
+    assert (answer.explanation is None) == (answer.explanation_reason is not None)
 
 
-def test_every_cell_is_read(make_study: MakeStudy) -> None:
+def test_every_sample_is_read(make_study: MakeStudy) -> None:
     study = make_study()
-    responses = right_answers(study)
-    del responses["casa", "thin", "casa-x-in-adhere"]
-    readings = read_responses(study, responses)
+    completions = right_answers(study)
+    del completions["casa", "thin", "casa-x-in-adhere"]
+    readings = read_answers(study, completions)
     assert len(readings) == 2 * (6 + 4 + 6 + 3)
     assert readings["casa", "thin", "casa-x-in-adhere"].label_reason == answers.NO_ANSWER
     assert readings["casa", "thick", "casa-x-in-adhere"].explanation == "Because of casa-x-in-adhere."

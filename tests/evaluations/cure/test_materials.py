@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tasks.evaluations.cure.benchmarks.common import BenchmarkError, BenchmarkItem, read_rows
-from tasks.evaluations.cure.materials import build_materials, choose, country_of, kinship
+from tasks.evaluations.cure.materials import build_materials, choose, country_of, family
 from tasks.evaluations.cure.params import BENCHMARKS, CureParams
 from tests.evaluations.cure.conftest import MakeStudy, tables
 
@@ -37,7 +37,7 @@ def test_the_choice_does_not_depend_on_order_and_grows() -> None:
 
 
 def test_items_carry_what_prompts_and_judges_need(make_study: MakeStudy) -> None:
-    materials = make_study().materials
+    materials = make_study().chosen
     assert list(materials.items) == list(BENCHMARKS)
     (casa, *_) = materials.items["casa"]
     assert casa.extra["pair"] == "casa-x-in"
@@ -51,25 +51,25 @@ def test_items_carry_what_prompts_and_judges_need(make_study: MakeStudy) -> None
 
 def test_what_is_left_out_is_counted(make_study: MakeStudy) -> None:
     study = make_study(items_per_benchmark=2, benchmarks=["specnorm", "normad"])
-    assert study.materials.dropped == {"normad": {"not_chosen": 4}, "specnorm": {"not_chosen": 1}}
+    assert study.chosen.dropped == {"normad": {"not_chosen": 4}, "specnorm": {"not_chosen": 1}}
 
 
 def test_published_files_take_the_place_of_the_sample() -> None:
     params = CureParams(models=["m"], benchmarks=["normad"], files={"normad": "n.csv"})
     assert params.files == {"normad": ["n.csv"]}
     rows = [NORMAD_ROW, NORMAD_ROW | {"country": "atlantis"}, NORMAD_ROW | {"gold_label": "maybe"}]
-    found = build_materials(params, tables(), {"normad": {"n.csv": rows}})
-    assert {country_of(i) for i in found.items["normad"]} == {"JP", "atlantis"}
-    assert found.dropped == {"normad": {"invalid_gold_label": 1, "unknown_country": 1}}
+    materials = build_materials(params, tables(), {"normad": {"n.csv": rows}})
+    assert {country_of(i) for i in materials.items["normad"]} == {"JP", "atlantis"}
+    assert materials.dropped == {"normad": {"invalid_gold_label": 1, "unknown_country": 1}}
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="the published CASA files are not here")
 def test_published_casa() -> None:
     paths = sorted(str(p) for p in SHARED.glob("casa_s1_*.json"))
     params = CureParams(models=["m"], benchmarks=["casa"], files={"casa": paths}, items_per_benchmark=34)
-    found = build_materials(params, tables(), {"casa": {path: read_rows(path) for path in paths}})
-    assert len(found.items["casa"]) == 34
-    assert len({country_of(i) for i in found.items["casa"]}) >= 15
+    materials = build_materials(params, tables(), {"casa": {path: read_rows(path) for path in paths}})
+    assert len(materials.items["casa"]) == 34
+    assert len({country_of(i) for i in materials.items["casa"]}) >= 15
 
 
 def test_rows_of_another_table_are_refused() -> None:
@@ -83,12 +83,12 @@ def test_an_empty_sample_is_refused() -> None:
         build_materials(CureParams(models=["m"], benchmarks=["casa"]), tables() | {"cure_item": []}, {})
 
 
-def test_kin_share_country_family_rule_or_gold(make_study: MakeStudy) -> None:
-    by_name = {i.item: i for items in make_study().materials.items.values() for i in items}
-    assert kinship(by_name["casa-x-in-adhere"]) & kinship(by_name["casa-x-in-violate"])
-    assert not kinship(by_name["casa-x-in-adhere"]) & kinship(by_name["casa-y-jp-adhere"])
-    # The same topic, and the same specificity, make no kin.
-    assert not kinship(by_name["normad-f0-in"]) & kinship(by_name["normad-f1-jp"])
-    assert not kinship(by_name["specnorm-in-1"]) & kinship(by_name["specnorm-jp-1"])
+def test_a_family_shares_country_pair_rule_or_gold(make_study: MakeStudy) -> None:
+    by_name = {i.item: i for items in make_study().chosen.items.values() for i in items}
+    assert family(by_name["casa-x-in-adhere"]) & family(by_name["casa-x-in-violate"])
+    assert not family(by_name["casa-x-in-adhere"]) & family(by_name["casa-y-jp-adhere"])
+    # The same topic, and the same specificity, make no family.
+    assert not family(by_name["normad-f0-in"]) & family(by_name["normad-f1-jp"])
+    assert not family(by_name["specnorm-in-1"]) & family(by_name["specnorm-jp-1"])
     a, b = (BenchmarkItem("normad", n, c, "", "q", "yes", n, extra={"rule": "R"}) for n, c in ("aI", "bJ"))
-    assert kinship(a) & kinship(b) == {("rule", "R")}
+    assert family(a) & family(b) == {("rule", "R")}

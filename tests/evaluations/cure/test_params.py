@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from tasks.evaluations.cure.params import CureParams
-from tasks.evaluations.cure.requests import Judge
+from tasks.evaluations.cure.requests import build_study
 from tests.evaluations.cure.conftest import MakeStudy, judge, tables
 
 
@@ -54,7 +54,9 @@ def test_what_changes_a_number_changes_config_hash(make_study: MakeStudy, change
     [
         {"models": ["n", "o"]},
         {"batch": 1},
-        {"refresh": True},
+        {"occasion": "2026-w48"},
+        {"dtype": "float32"},
+        {"cohort": "mine"},
         {"profile": "demo"},
         {"max_usd": 3.0},
         {"max_total_tokens": 9},
@@ -74,5 +76,8 @@ def test_an_item_and_its_gold_are_in_config_hash(make_study: MakeStudy) -> None:
 
 
 def test_a_judge_is_named_once(make_study: MakeStudy) -> None:
+    twice = {"j": judge(), "./j.toml": judge()}
     with pytest.raises(ValueError, match="j is named twice"):
-        make_study(judges=[judge(), Judge("j", "another", "hash")])
+        build_study(CureParams(models=["m"], judges=list(twice)), tables(), {}, twice)
+    with pytest.raises(ValueError, match="j is named twice"):
+        build_study(CureParams(models=["m"], judges=["j", "j"]), tables(), {}, {"j": judge()})

@@ -20,8 +20,8 @@ CASES = [(benchmark, mode) for benchmark in BENCHMARKS for mode in MODES]
 
 def shipped(benchmark: str) -> list[BenchmarkItem]:
     rows = {
-        "cure_item": read_rows(REFERENCE / f"cure_{benchmark}.csv"),
-        "country": read_rows(REFERENCE / "countries.csv"),
+        "cure_item": read_rows(REFERENCE / "cure_item" / f"{benchmark}.csv"),
+        "country": read_rows(REFERENCE / "country.csv"),
     }
     params = CureParams(models=["m"], benchmarks=[benchmark])
     return list(build_materials(params, rows, {}).items[benchmark])
@@ -59,8 +59,8 @@ def test_nothing_is_neutralised(make_study: MakeStudy) -> None:
     rows = tables()
     odd = 'She says <b>"no"</b> & {leaves} — [INST] 「はい」'
     rows["cure_item"][0] |= {"situation": odd}
-    (cell,) = [c for c in make_study(rows).cells("normad", "thick") if c.item.item == "normad-f0-in"]
-    assert odd in cell.conversation[1]["content"]
+    (sample,) = [c for c in make_study(rows).samples("normad", "thick") if c.item.item == "normad-f0-in"]
+    assert odd in sample.prompt.conversation[1]["content"]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -85,6 +85,6 @@ def test_the_label_is_first_in_both_modes() -> None:
 
 def test_probabilities_are_asked_in_thin_mode_alone(make_study: MakeStudy) -> None:
     study = make_study()
-    thin, thick = study.cells("casa", "thin")[0], study.cells("casa", "thick")[0]
+    thin, thick = (study.samples("casa", mode)[0].prompt for mode in ("thin", "thick"))
     assert (thin.options, thin.field) == (("yes", "no"), "label")
     assert (thick.options, thick.field) == ((), "")

@@ -6,20 +6,23 @@ from collections.abc import Mapping
 
 import pytest
 
-from tasks.evaluations.cure.answers import OFF_MENU, Response
-from tasks.evaluations.cure.judged import JudgeCall
+from tasks.evaluations.cure.answers import OFF_MENU, read_answers
+from tasks.evaluations.cure.judged import JudgeCall, judge_calls, replies
 from tasks.evaluations.cure.requests import Key, Study
 from tasks.evaluations.cure.rows import MAJORITY, PRIOR, model_rows, null_rows
+from tasks.evaluations.cure.scores import score_model
+from tasks.generation.prompts import Completion
 from tasks.metric_rows import Metric
 from tests.evaluations.cure.conftest import (
     COUNTRIES,
     MakeStudy,
     Said,
+    completion,
     judge,
     real_only,
-    response,
     right_answers,
     scored,
+    verdict,
 )
 from tests.evaluations.cure.row_checks import check, one
 
@@ -34,14 +37,14 @@ def study(make_study: MakeStudy) -> Study:
     return make_study()
 
 
-def answered(study: Study) -> dict[Key, Response]:
+def answered(study: Study) -> dict[Key, Completion]:
     """NormAd as above, the other benchmarks all right."""
-    responses = right_answers(study)
+    completions = right_answers(study)
     for mode, labels in (("thin", THIN), ("thick", THICK)):
-        for cell in study.cells("normad", mode):
-            label = labels[str(cell.item.country)]
-            responses[cell.key] = response(label, f"Because of {cell.item.item}.")
-    return responses
+        for sample in study.samples("normad", mode):
+            label = labels[str(sample.item.country)]
+            completions[sample.key] = completion(label, f"Because of {sample.item.item}.")
+    return completions
 
 
 def judged(call: JudgeCall) -> float:
@@ -53,16 +56,17 @@ def judged(call: JudgeCall) -> float:
 
 
 def rows_of(
-    study: Study, responses: Mapping[Key, Response], said: Said, candidate: str = "other/Model"
+    study: Study, completions: Mapping[Key, Completion], said: Said, candidate: str = "other/Model"
 ) -> list[Metric]:
-    return model_rows(study, {"m": scored(study, responses, said)}, {"m": candidate})["m"]
+    alone = {"m": scored(study, completions, said)}
+    return model_rows(study, alone, alone, {"m": candidate})["m"]
 
 
 @pytest.fixture(scope="module")
 def rows(study: Study) -> list[Metric]:
-    found = rows_of(study, answered(study), judged)
-    check(found)
-    return found
+    table = rows_of(study, answered(study), judged)
+    check(table)
+    return table
 
 
 def test_labels(rows: list[Metric]) -> None:
@@ -133,39 +137,70 @@ def test_a_metric_that_tells_real_from_shuffled(rows: list[Metric]) -> None:
 
 
 def test_a_metric_that_does_not(study: Study) -> None:
-    found = rows_of(study, right_answers(study), lambda call: REAL[str(call.item.country)])
-    gain = one(found, "explanation_gain", "normad")
+    rows = rows_of(study, right_answers(study), lambda call: REAL[str(call.item.country)])
+    gain = one(rows, "explanation_gain", "normad")
     # The judge looks at the item alone: every gain is 0, and 0 is in the interval.
     assert (gain.value, gain.ci_low, gain.ci_high) == (0.0, 0.0, 0.0)
-    assert one(found, "tells_real_from_shuffled", "normad").value == 0.0
-    assert one(found, "coverage", "normad").value == one(found, "coverage", "normad").null_value
+    assert one(rows, "tells_real_from_shuffled", "normad").value == 0.0
+    assert one(rows, "coverage", "normad").value == one(rows, "coverage", "normad").null_value
+
+
+def test_how_many_nulls_the_judge_refuses(make_study: MakeStudy) -> None:
+    """Judge j accepts NormAd's generic explanation where the item is from IN, JP or MX, judge k always."""
+    study = make_study(benchmarks=["normad", "specnorm"], judges=[judge("j"), judge("k")])
+    readings = read_answers(study, right_answers(study))
+    calls = judge_calls(study, readings)
+
+    def said(name: str, call: JudgeCall) -> float:
+        if (call.item.benchmark, call.source) != ("normad", "generic"):
+            return real_only(call)
+        return 0.9 if name == "k" or call.item.country in ("IN", "JP", "MX") else 0.0
+
+    votes = [
+        reply
+        for name in study.judges
+        for reply in replies(name, calls, {call.key: verdict(said(name, call)) for call in calls})
+    ]
+    alone = {"m": score_model(study, readings, votes)}
+    rows = model_rows(study, alone, alone, {"m": "x"})["m"]
+    check(rows)
+    shares = {
+        where: one(rows, "judge_generic_refused", where)
+        for where in ("normad", "normad:j", "normad:k", "specnorm")
+    }
+    # Means of both: 0.9 three times, 0.45 three times.
+    assert {where: row.value for where, row in shares.items()} == {
+        "normad": 0.5, "normad:j": 0.5, "normad:k": 0.0, "specnorm": 1.0,
+    }  # fmt: skip
+    assert [row.n_scored for row in shares.values()] == [6, 6, 6, 3]
+    assert [shares[where].slice_kind for where in ("normad", "normad:j")] == ["benchmark", "benchmark_judge"]
+    assert one(rows, "judge_empty_refused", "normad:k").value == 1.0
+    assert one(rows, "judge_shuffled_refused", "normad").value == 1.0
 
 
 def test_disagreement(study: Study) -> None:
     votes = {0: 0.9, 1: 0.6, 2: 0.3}
-    found = rows_of(study, right_answers(study), lambda call: votes[call.sample])
+    rows = rows_of(study, right_answers(study), lambda call: votes[call.sample])
     # Deviations 0.3, 0, -0.3 from 0.6: sqrt(0.18 / 2).
-    assert one(found, "judge_disagreement", "specnorm").value == pytest.approx(0.3)
-    lone = one(found, "judge_disagreement", "normad")
-    assert (lone.value, lone.unscored_reason) == (None, "one vote an explanation: nobody could disagree")
+    assert one(rows, "judge_disagreement", "specnorm").value == pytest.approx(0.3)
+    lone = one(rows, "judge_disagreement", "normad")
+    assert (lone.value, lone.unscored_reason) == (None, "one vote per explanation: nobody could disagree")
 
 
 def test_coherence_keeps_raw_and_slope_beside_it(study: Study) -> None:
     # One word: 0.2, three words: 0.6; log(1 + words) is log 2 and 2 log 2: the slope is 0.4 / log 2.
-    responses = right_answers(study)
+    completions = right_answers(study)
     marks = {}
-    for place, cell in enumerate(study.cells("culturebank", "thick")):
+    for place, sample in enumerate(study.samples("culturebank", "thick")):
         n = 1 if place < 3 else 3
-        responses[cell.key] = response("yes", " ".join(["word"] * n))
-        marks[cell.item.item] = 0.2 if place < 3 else 0.6
-    found = rows_of(study, responses, lambda call: marks.get(call.item.item, 0.5))
-    assert one(found, "coherence_length_slope", "culturebank").value == pytest.approx(
-        0.4 / 0.6931471805599453
-    )
-    raw, adjusted = (one(found, name, "culturebank") for name in ("coherence_raw", "coherence"))
+        completions[sample.key] = completion("yes", " ".join(["word"] * n))
+        marks[sample.item.item] = 0.2 if place < 3 else 0.6
+    rows = rows_of(study, completions, lambda call: marks.get(call.item.item, 0.5))
+    assert one(rows, "coherence_length_slope", "culturebank").value == pytest.approx(0.4 / 0.6931471805599453)
+    raw, adjusted = (one(rows, name, "culturebank") for name in ("coherence_raw", "coherence"))
     assert (raw.value, adjusted.value) == (pytest.approx(0.4), pytest.approx(0.4))
     assert (adjusted.ci_low, adjusted.ci_high) == (pytest.approx(0.4), pytest.approx(0.4))
-    assert one(found, "coherence", "culturebank:JP").value == pytest.approx(0.4)
+    assert one(rows, "coherence", "culturebank:JP").value == pytest.approx(0.4)
 
 
 def test_correlation_over_countries(study: Study) -> None:
@@ -174,17 +209,17 @@ def test_correlation_over_countries(study: Study) -> None:
         mark = REAL[str(call.item.country)]
         return 1 - mark if call.item.benchmark == "culturebank" else mark
 
-    found = rows_of(study, right_answers(study), said)
-    r = one(found, "metric_correlation", "coverage:coherence")
+    rows = rows_of(study, right_answers(study), said)
+    r = one(rows, "metric_correlation", "coverage:coherence")
     assert (r.value, r.null_value, r.n_scored) == (pytest.approx(-1.0), 0.0, 6)
-    few = one(found, "metric_correlation", "coverage:specificity")
+    few = one(rows, "metric_correlation", "coverage:specificity")
     assert (few.value, few.unscored_reason) == (None, "fewer than 5 countries have both metrics")
     assert few.n_unscored == 3
 
 
 def test_a_constant_metric_has_no_correlation(study: Study) -> None:
-    found = rows_of(study, right_answers(study), real_only)
-    reason = one(found, "metric_correlation", "coverage:coherence").unscored_reason
+    rows = rows_of(study, right_answers(study), real_only)
+    reason = one(rows, "metric_correlation", "coverage:coherence").unscored_reason
     assert reason == "a metric is the same in all countries"
 
 
@@ -198,10 +233,10 @@ def test_judge_and_candidate_of_one_family(make_study: MakeStudy) -> None:
 
 
 def test_null_models(study: Study) -> None:
-    found = null_rows(study)
-    for rows in found.values():
+    by_model = null_rows(study)
+    for rows in by_model.values():
         check(rows)
-    majority, prior = found[MAJORITY], found[PRIOR]
+    majority, prior = by_model[MAJORITY], by_model[PRIOR]
     assert one(majority, "exact_match", "normad:thick").value == pytest.approx(3 / 6)
     # F1 of yes 2 * 3 / (6 + 3) = 2/3, of the two others 0.
     assert one(majority, "f1_macro", "normad:thick").value == pytest.approx(2 / 9)

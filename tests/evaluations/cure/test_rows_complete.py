@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tasks.evaluations.cure.answers import NO_ANSWER, read_responses
+from tasks.evaluations.cure.answers import NO_ANSWER, read_answers
 from tasks.evaluations.cure.label_rows import SCORES
 from tasks.evaluations.cure.materials import build_materials
 from tasks.evaluations.cure.requests import Study
@@ -18,9 +18,9 @@ from tasks.metric_rows import Metric
 from tests.evaluations.cure.conftest import (
     MakeStudy,
     Said,
+    completion,
     judged_by,
     real_only,
-    response,
     right_answers,
     scored,
     tables,
@@ -31,10 +31,11 @@ COUNTED = {"unscored_answers"}
 """Rows that there are for the reasons that occur."""
 
 
-def rows_of(study: Study, responses: Any, said: Said = real_only) -> list[Metric]:
-    found = model_rows(study, {"m": scored(study, responses, said)}, {"m": "x"})["m"]
-    check(found)
-    return found
+def rows_of(study: Study, completions: Any, said: Said = real_only) -> list[Metric]:
+    alone = {"m": scored(study, completions, said)}
+    rows = model_rows(study, alone, alone, {"m": "x"})["m"]
+    check(rows)
+    return rows
 
 
 def fixed(rows: list[Metric]) -> list[Any]:
@@ -43,8 +44,8 @@ def fixed(rows: list[Metric]) -> list[Any]:
 
 def test_every_metric_of_the_catalogue_is_made(make_study: MakeStudy) -> None:
     study = make_study()
-    responses = right_answers(study) | {("casa", "thin", "casa-x-in-adhere"): response("?")}
-    assert {r.metric for r in rows_of(study, responses)} == set(METRICS)
+    completions = right_answers(study) | {("casa", "thin", "casa-x-in-adhere"): completion("?")}
+    assert {r.metric for r in rows_of(study, completions)} == set(METRICS)
 
 
 @pytest.mark.parametrize(
@@ -77,30 +78,32 @@ def test_thin_alone_has_no_judged_rows(make_study: MakeStudy) -> None:
 
 def test_no_judge_has_the_same_rows(make_study: MakeStudy) -> None:
     with_judge, without = make_study(), make_study(judges=[])
-    found = rows_of(without, right_answers(without))
-    assert fixed(found) == fixed(rows_of(with_judge, right_answers(with_judge)))
-    coverage = one(found, "coverage", "normad")
+    rows = rows_of(without, right_answers(without))
+    full = rows_of(with_judge, right_answers(with_judge))
+    assert fixed(rows) == fixed([row for row in full if row.slice_kind != "benchmark_judge"])
+    coverage = one(rows, "coverage", "normad")
     assert (coverage.value, coverage.unscored_reason, coverage.null_value) == (None, NO_JUDGE, None)
-    assert one(found, "explanation_gain", "normad").unscored_reason == NO_JUDGE
-    assert one(found, "tells_real_from_shuffled", "normad").unscored_reason == NO_JUDGE
-    assert one(found, "self_preference_warning").unscored_reason == NO_JUDGE
-    assert one(found, "unscored_answers", f"normad:judged:{NO_JUDGE}").value == 6
+    assert one(rows, "explanation_gain", "normad").unscored_reason == NO_JUDGE
+    assert one(rows, "tells_real_from_shuffled", "normad").unscored_reason == NO_JUDGE
+    assert one(rows, "self_preference_warning").unscored_reason == NO_JUDGE
+    assert one(rows, "judge_generic_refused", "normad").unscored_reason == NO_JUDGE
+    assert one(rows, "unscored_answers", f"normad:judged:{NO_JUDGE}").value == 6
 
 
 def test_a_judge_that_says_nothing_leaves_labels_alone(make_study: MakeStudy) -> None:
     study = make_study()
-    found = rows_of(study, right_answers(study), lambda call: "I cannot say.")
-    assert one(found, "exact_match", "casa:thick").value == 1.0
-    assert "no complete JSON object" in (one(found, "connotation", "casa").unscored_reason or "")
-    assert one(found, "judge_disagreement", "specnorm").value is None
+    rows = rows_of(study, right_answers(study), lambda call: "I cannot say.")
+    assert one(rows, "exact_match", "casa:thick").value == 1.0
+    assert "no complete JSON object" in (one(rows, "connotation", "casa").unscored_reason or "")
+    assert one(rows, "judge_disagreement", "specnorm").value is None
 
 
 def test_nulls_are_known_where_the_model_says_nothing(make_study: MakeStudy) -> None:
     study = make_study()
-    found = rows_of(study, {})
-    assert one(found, "coverage", "normad").null_value == pytest.approx(0.1)
-    assert one(found, "coverage", "normad:generic").value == pytest.approx(0.1)
-    assert one(found, "coverage", "normad:shuffled").unscored_reason == NO_ANSWER
+    rows = rows_of(study, {})
+    assert one(rows, "coverage", "normad").null_value == pytest.approx(0.1)
+    assert one(rows, "coverage", "normad:generic").value == pytest.approx(0.1)
+    assert one(rows, "coverage", "normad:shuffled").unscored_reason == NO_ANSWER
 
 
 def test_items_without_a_country_are_in_no_countrys_row(make_study: MakeStudy) -> None:
@@ -110,10 +113,10 @@ def test_items_without_a_country_are_in_no_countrys_row(make_study: MakeStudy) -
     ]
     study = make_study(benchmarks=["normad"])
     materials = build_materials(study.params, tables(), {"normad": {"n.csv": rows}})
-    published = dataclasses.replace(study, materials=materials)
-    found = rows_of(published, right_answers(published))
-    assert one(found, "exact_match", "normad:thin").n_scored == 2
-    assert [r.slice for r in found if r.slice_kind == "benchmark_country"] == ["normad:JP"]
+    published = dataclasses.replace(study, chosen=materials)
+    metrics = rows_of(published, right_answers(published))
+    assert one(metrics, "exact_match", "normad:thin").n_scored == 2
+    assert [r.slice for r in metrics if r.slice_kind == "benchmark_country"] == ["normad:JP"]
 
 
 def noisy(call: Any) -> float:
@@ -125,36 +128,39 @@ def some_answers(study: Study) -> dict[Any, Any]:
     """Answers of which some are wrong and some cannot be read."""
     mixed = random.Random(3)
     return {
-        cell.key: response(mixed.choice(["yes", "no", "?"]), "word " * mixed.randint(0, 9))
-        for cell in study.all_cells()
+        sample.key: completion(mixed.choice(["yes", "no", "?"]), "word " * mixed.randint(0, 9))
+        for sample in study.all_samples()
     }
 
 
 def test_the_order_of_items_answers_and_opinions_changes_nothing(make_study: MakeStudy) -> None:
     study = make_study()
-    responses = some_answers(study)
-    first = rows_of(study, responses, noisy)
+    completions = some_answers(study)
+    first = rows_of(study, completions, noisy)
     mixed = random.Random(4)
     rows = tables()
     mixed.shuffle(rows["cure_item"])
     again = make_study(rows, benchmarks=["specnorm", "casa", "normad", "culturebank"])
     assert again.config_hash() == study.config_hash()
-    shuffled = dict(mixed.sample(sorted(responses.items()), len(responses)))
-    readings = read_responses(again, shuffled)
+    shuffled = dict(mixed.sample(sorted(completions.items()), len(completions)))
+    readings = read_answers(again, shuffled)
     votes = judged_by(again, readings, noisy)
     mixed.shuffle(votes)
-    found = score_model(again, readings, votes)
-    assert model_rows(again, {"m": found}, {"m": "x"})["m"] == first
+    alone = {"m": score_model(again, readings, votes)}
+    assert model_rows(again, alone, alone, {"m": "x"})["m"] == first
 
 
 def test_another_model_moves_coherence_alone(make_study: MakeStudy) -> None:
     study = make_study()
     a, b = scored(study, some_answers(study), noisy), scored(study, right_answers(study), noisy)
-    alone = model_rows(study, {"a": a}, {"a": "x"})["a"]
-    beside = model_rows(study, {"a": a, "b": b}, {"a": "x", "b": "y"})["a"]
+    alone = model_rows(study, {"a": a}, {"a": a}, {"a": "x"})["a"]
+    both = {"a": a, "b": b}
+    beside = model_rows(study, both, both, {"a": "x", "b": "y"})["a"]
     changed = {old.metric for old, new in zip(alone, beside, strict=True) if old != new}
     assert "coherence" in changed
     of_coherence = {"coherence", "coherence_length_slope", "explanation_gain", "tells_real_from_shuffled"}
     assert changed <= of_coherence | {"metric_correlation"}
     unmoved = [r for r in beside if r.metric == "explanation_gain" and r.slice != "culturebank"]
     assert set(unmoved) <= set(alone)
+    # Outside of the cohort it moves nothing.
+    assert model_rows(study, both, {"a": a}, {"a": "x", "b": "y"})["a"] == alone

@@ -44,11 +44,11 @@ def test_examples_show_both_verdicts_under_the_one_key(rubric: Rubric) -> None:
 
 @each
 def test_examples_are_of_no_country_in_the_samples(rubric: Rubric) -> None:
-    names = {row["country"]: row["name"] for row in read_rows(REFERENCE / "countries.csv")}
+    names = {row["country"]: row["name"] for row in read_rows(REFERENCE / "country.csv")}
     sampled = {
         names[row["country"]].removeprefix("the ")
         for benchmark in BENCHMARKS
-        for row in read_rows(REFERENCE / f"cure_{benchmark}.csv")
+        for row in read_rows(REFERENCE / "cure_item" / f"{benchmark}.csv")
     }
     shown = " ".join(str(text) for example in rubric.examples for text in example.inputs.values())
     assert len(sampled) > 60

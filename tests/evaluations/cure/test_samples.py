@@ -31,7 +31,7 @@ def read(name: str) -> list[dict[str, str]]:
 
 
 def sample(benchmark: str) -> list[dict[str, str]]:
-    return read(f"cure_{benchmark}")
+    return read(f"cure_item/{benchmark}")
 
 
 def family(row: dict[str, str]) -> str:
@@ -44,12 +44,12 @@ def test_rows_are_complete(benchmark: str) -> None:
     rows = sample(benchmark)
     assert len(rows) >= 60
     assert len({r["country"] for r in rows}) >= 20
-    assert {r["country"] for r in rows} <= {r["country"] for r in read("countries")}
+    assert {r["country"] for r in rows} <= {r["country"] for r in read("country")}
     empty = {"persona"} if benchmark == "casa" else {"persona", "cues"}
     for row in rows:
         assert list(row) == HEADER
         assert {name for name in HEADER if not row[name]} == empty, row["item"]
-        assert all(cell == " ".join(cell.split()) and "{" not in cell for cell in row.values()), row["item"]
+        assert all(text == " ".join(text.split()) and "{" not in text for text in row.values()), row["item"]
         assert row["benchmark"] == benchmark
         assert row["item"].startswith(f"{benchmark}-")
         assert f"-{row['country'].lower()}" in row["item"]
@@ -78,7 +78,7 @@ def test_labels_are_equally_frequent_and_of_equal_length(benchmark: str) -> None
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 def test_every_region_has_items_of_every_label(benchmark: str) -> None:
-    region = {r["country"]: r["region"] for r in read("countries")}
+    region = {r["country"]: r["region"] for r in read("country")}
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for row in sample(benchmark):
         counts[region[row["country"]]][row["label"]] += 1
@@ -92,7 +92,7 @@ def test_every_family_has_different_labels(benchmark: str) -> None:
     labels: defaultdict[str, list[str]] = defaultdict(list)
     for row in sample(benchmark):
         labels[family(row)].append(row["label"])
-    assert all(len(found) == len(set(found)) > 1 for found in labels.values())
+    assert all(len(words) == len(set(words)) > 1 for words in labels.values())
 
 
 def test_pairs_of_casa_share_symbol_and_meaning() -> None:

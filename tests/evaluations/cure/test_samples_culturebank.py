@@ -12,15 +12,15 @@ from tasks.evaluations.cure.benchmarks.common import read_rows
 
 REFERENCE = Path(__file__).resolve().parents[3] / "warehouse" / "reference"
 HEADER = "benchmark,item,country,group_name,persona,situation,question,label,gold,cues,rule"
-ROWS = read_rows(REFERENCE / "cure_culturebank.csv")
+ROWS = read_rows(REFERENCE / "cure_item" / "culturebank.csv")
 
 
 def test_the_header_is_that_of_all_samples() -> None:
-    assert (REFERENCE / "cure_culturebank.csv").read_text(encoding="utf-8").split("\n")[0] == HEADER
+    assert (REFERENCE / "cure_item" / "culturebank.csv").read_text(encoding="utf-8").split("\n")[0] == HEADER
 
 
 def test_size_and_countries() -> None:
-    known = {row["country"] for row in read_rows(REFERENCE / "countries.csv")}
+    known = {row["country"] for row in read_rows(REFERENCE / "country.csv")}
     assert len(ROWS) >= 60
     assert len({row["country"] for row in ROWS}) >= 20
     assert {row["country"] for row in ROWS} <= known

@@ -9,15 +9,14 @@ import pytest
 
 from tasks.evaluations.cure.benchmarks.common import read_rows
 from tasks.evaluations.cure.specnorm.checks import faults, near_duplicates
-from tasks.evaluations.cure.specnorm.cues import KINDS, group_of, join_cues, parse_cues
+from tasks.evaluations.cure.specnorm.cues import KINDS, group_of, join_cues, parse_cues, specificity
 from tasks.evaluations.cure.specnorm.drafting import Draft, Written
 from tasks.evaluations.cure.specnorm.seeds import load_seeds
-from tasks.evaluations.cure.specnorm.specificity import specificity
 
 REFERENCE = Path(__file__).resolve().parents[3] / "warehouse" / "reference"
 HEADER = "benchmark,item,country,group_name,persona,situation,question,label,gold,cues,rule"
-ROWS = read_rows(REFERENCE / "cure_specnorm.csv")
-COUNTRIES = {row["name"]: row["country"] for row in read_rows(REFERENCE / "countries.csv")}
+ROWS = read_rows(REFERENCE / "cure_item" / "specnorm.csv")
+COUNTRIES = {row["name"]: row["country"] for row in read_rows(REFERENCE / "country.csv")}
 
 
 def draft(row: dict[str, str]) -> Draft:
@@ -31,7 +30,7 @@ DRAFTS = [draft(row) for row in ROWS]
 
 
 def test_the_header_is_that_of_all_samples() -> None:
-    assert (REFERENCE / "cure_specnorm.csv").read_text(encoding="utf-8").split("\n")[0] == HEADER
+    assert (REFERENCE / "cure_item" / "specnorm.csv").read_text(encoding="utf-8").split("\n")[0] == HEADER
 
 
 def test_size_and_countries() -> None:
@@ -51,13 +50,13 @@ def test_labels_levels_and_kinds() -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=[str(row["item"]) for row in ROWS])
 def test_every_row_keeps_the_rules(row: dict[str, str]) -> None:
-    made = draft(row)
+    shipped = draft(row)
     assert row["benchmark"] == "specnorm"
     assert row["group_name"]
-    assert faults(made) == []
-    assert row["cues"] == join_cues(made.cues)
-    assert row["rule"] == specificity(len(made.cues))
-    assert group_of(made.cues)
+    assert faults(shipped) == []
+    assert row["cues"] == join_cues(shipped.cues)
+    assert row["rule"] == specificity(len(shipped.cues))
+    assert group_of(shipped.cues)
 
 
 def test_no_two_items_are_the_same() -> None:
@@ -65,8 +64,8 @@ def test_no_two_items_are_the_same() -> None:
 
 
 def test_the_seeds_are_enough_and_show_what_is_generic() -> None:
-    rows = read_rows(REFERENCE / "specnorm_seeds.csv")
-    loaded = load_seeds({"specnorm_seeds.csv": rows}, COUNTRIES)
+    rows = read_rows(REFERENCE / "specnorm_seed.csv")
+    loaded = load_seeds({"specnorm_seed.csv": rows}, COUNTRIES)
     assert len(loaded.seeds) >= 40
     assert len({seed.country for seed in loaded.seeds}) >= 20
     assert None not in {seed.country for seed in loaded.seeds}

@@ -19,11 +19,14 @@ from tasks.evaluations.fmlama.scores import (
     score_model,
 )
 from tasks.evaluations.fmlama.templates import Template
+from tasks.requests import Engine
 
 Rows = list[dict[str, Any]]
 Rankings = Mapping[str, Mapping[str, str]]
 MakeStudy = Callable[..., Study]
 ScoresOf = Callable[..., list[ProbeScore]]
+
+JUDGE = Engine("a judge", "fake", "judge", "hash of the judge")
 
 # url: (origin, English name, English ingredients, Chinese name, Chinese ingredients)
 DISHES = {
@@ -79,7 +82,11 @@ def make_study() -> MakeStudy:
     ) -> Study:
         chosen = {"models": ["m"], "mention_country": "no", "variants": [1, 2], "bootstrap": 20} | params
         return build_study(
-            FmlamaParams(**chosen), dishes or dish_rows(), templates or template_rows(), groups or []
+            FmlamaParams(**chosen),
+            dishes or dish_rows(),
+            templates or template_rows(),
+            groups or [],
+            JUDGE if "judge" in params else None,
         )
 
     return make

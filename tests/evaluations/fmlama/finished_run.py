@@ -1,13 +1,12 @@
-"""A whole run on a real warehouse with fake models and a fake judge, without Prefect.
+"""A whole run on a real warehouse with fake models and a fake judge: the loop, without a Prefect server.
 
-Six dishes in two languages, code-switching, both conditions. Tasks are called by their own functions, so that
-no Prefect server is needed; ``tests/flows`` has one.
+Six dishes in two languages, code-switching, both conditions; ``tests/flows`` has a server.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,15 +14,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tasks import steps as shared
+from flows.evaluation import evaluate
+from flows.session import prepare
 from tasks.engines import load
 from tasks.engines.fake import FakeEngine
 from tasks.engines.protocols import Generation
-from tasks.evaluations.fmlama import steps
-from tasks.evaluations.fmlama.judge import steps as judge_steps
+from tasks.evaluations.fmlama.evaluation import EVALUATION
 from tasks.evaluations.fmlama.params import FmlamaParams
 from tasks.evaluations.fmlama.requests import Study
-from tasks.generation.steps import answers
 from tests.evaluations.fmlama.conftest import DISHES, MEXICAN, dish_rows
 from warehouse import Warehouse, replace_dish_set
 
@@ -31,23 +29,11 @@ TINY = DISHES | {"Q5": MEXICAN, "Q6": ("Italy", "pizza", "cheese salt", "披萨"
 WORDS = "5 2\ncheese 1 0\nflour 0 1\nrice 0.6 0.8\n米 1 0\n盐 0 1\n"
 CONDITIONS = {"en:en:no", "en:en:yes", "zh:zh:no", "zh:zh:yes", "en:zh:no", "zh:en:no"}
 
-
-def scored(study: Study, models: Sequence[str] = ("fake-a", "fake-b")) -> int:
-    """What the flow does; returns how many units were scored."""
-    pairs, n = [], 0
-    for spec in map(shared.spec_of, models):
-        units = steps.plan(study, spec)
-        run = steps.start_run.fn(study, spec)
-        for unit in units:
-            steps.score_unit.fn(spec, run, unit, "label", 1, study.params.refresh)
-        pairs.append((run, spec))
-        n += len(units)
-    steps.score_metrics.fn(study, pairs)
-    return n
+Finished = tuple[Warehouse, FmlamaParams, list[str]]
 
 
 def params(home: Path, **more: Any) -> FmlamaParams:
-    chosen = {
+    chosen: dict[str, Any] = {
         "models": ["fake-a", "fake-b"], "dish_set": "tiny", "languages": ["en", "zh"], "variants": [1, 2],
         "code_switching": True, "word_vectors": str(home / "words.vec"), "bootstrap": 20,
         "judge": "fake-b", "judged_dishes_per_origin": 1,
@@ -55,31 +41,46 @@ def params(home: Path, **more: Any) -> FmlamaParams:
     return FmlamaParams(**chosen | more)
 
 
-Finished = tuple[Warehouse, Study, list[str]]
+def study_of(params: FmlamaParams) -> Study:
+    """What a run of these params asks."""
+    study = prepare(EVALUATION, params).study
+    assert isinstance(study, Study)
+    return study
+
+
+def run(params: FmlamaParams) -> str:
+    """What the flow does; returns the config_hash."""
+    return evaluate(EVALUATION, params)
 
 
 @contextmanager
-def finished_run(home: Path) -> Iterator[Finished]:
-    """A warehouse after one run, its study, and what the judge was asked."""
+def empty_home(home: Path) -> Iterator[Warehouse]:
+    """A warehouse with the six dishes, two fake models and word vectors."""
     (home / "engines").mkdir()
     for name in ("fake-a", "fake-b"):
         (home / "engines" / f"{name}.toml").write_text(f'kind = "fake"\nmodel = "{name}"\n')
     (home / "words.vec").write_text(WORDS)
-    asked: list[str] = []
-    answer = FakeEngine.generate
-
-    def generate(self: FakeEngine, conversations: Any, *more: Any) -> list[Generation]:
-        asked.extend(json.dumps([dict(m) for m in c]) for c in conversations)
-        return answer(self, conversations, *more)
-
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CULTURESCOPE_HOME", str(home))
-        patch.setattr(judge_steps, "answers", answers.fn)
-        patch.setattr(FakeEngine, "generate", generate)
         warehouse = Warehouse.open()
         rows = [r | {"materials": [], "image": None} for r in dish_rows(TINY)]
         replace_dish_set(warehouse, "tiny", pl.DataFrame(rows), "a test", {})
-        study = steps.build(params(home))
-        scored(study)
-        yield warehouse, study, asked
+        yield warehouse
         load.unload()
+
+
+@contextmanager
+def finished_run(home: Path) -> Iterator[Finished]:
+    """A warehouse after one run, its params, and what the judge was sent."""
+    sent: list[str] = []
+    generate = FakeEngine.generate
+
+    def recorded(self: FakeEngine, conversations: Any, *more: Any) -> list[Generation]:
+        sent.extend(json.dumps([dict(m) for m in c]) for c in conversations)
+        return generate(self, conversations, *more)
+
+    with empty_home(home) as warehouse, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FakeEngine, "generate", recorded)
+        chosen = params(home)
+        run(chosen)
+        yield warehouse, chosen, sent

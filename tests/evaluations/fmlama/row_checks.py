@@ -12,7 +12,7 @@ from tasks.metric_rows import Metric
 REPOSITORY = Path(__file__).parents[3]
 METRICS = {
     row["metric"]: row
-    for row in csv.DictReader((REPOSITORY / "warehouse/reference/metrics.csv").open(encoding="utf-8"))
+    for row in csv.DictReader((REPOSITORY / "warehouse/reference/metric/fmlama.csv").open(encoding="utf-8"))
     if row["evaluation"] == "fmlama"
 }
 

@@ -27,7 +27,7 @@ PAPER_GROUPS = {
 
 
 def groups() -> Rows:
-    with (REPOSITORY / "warehouse/reference/origin_groups.csv").open(encoding="utf-8") as file:
+    with (REPOSITORY / "warehouse/reference/origin_group.csv").open(encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 

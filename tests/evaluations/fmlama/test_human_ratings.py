@@ -18,7 +18,7 @@ from tasks.evaluations.fmlama.human_ratings import (
     agreement,
     read_ratings,
 )
-from tasks.evaluations.fmlama.mes import MES_RUBRIC
+from tasks.evaluations.fmlama.judge import MES_RUBRIC
 from tasks.judging.rubric import load_rubric
 
 HEADER = "dish,origin,prediction,annotator,verdict\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,15 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.evaluations.fmlama.requests import Study, plan_units, request_hash
-from tests.evaluations.fmlama.conftest import DISHES, MakeStudy, dish_rows, template_rows
+from tasks.engines.prompting import candidate_rule
+from tasks.evaluations.fmlama.judge import rubric
+from tasks.evaluations.fmlama.requests import Study, ranking
+from tasks.identity import digest
+from tasks.requests import Engine
+from tests.evaluations.fmlama.conftest import JUDGE, MakeStudy, dish_rows, template_rows
 
-ENGINE, BOUNDARY = "engine", "boundary"
+ENGINE = Engine("m", "packed_trie", "m", "hash of m")
 BOTH = {"languages": ["en", "zh"]}
 
 
-def hashes(study: Study, engine: str = ENGINE, boundary: str = BOUNDARY) -> list[str]:
-    return [request_hash(p, t, engine, boundary) for p in study.probes for t in p.templates]
+def hashes(study: Study, engine: Engine = ENGINE, occasion: str = "") -> list[str]:
+    return [ranking(study, p, t).hash(engine, occasion) for p in study.probes for t in p.templates]
 
 
 # --- conditions
@@ -101,8 +106,10 @@ def test_hashes_do_not_depend_on_the_order_of_rows(make_study: MakeStudy, rng: A
     "same",
     [
         {"models": ["other", "m"]},
-        {"refresh": True},
+        {"occasion": "again"},
+        {"batch": 7},
         {"dishes_per_part": 7},
+        {"max_usd": 1.0},
         {"profile": "demo"},
         {"judged_dishes_per_origin": 2},  # nobody judges
         {"dish_set": "a copy"},
@@ -160,13 +167,34 @@ def test_the_judge_and_its_rubric_are_in_the_configuration(make_study: MakeStudy
     judged: Callable[..., str] = lambda **p: make_study(judge="fake", **p).config_hash()  # noqa: E731
     assert judged() != judged(judged_dishes_per_origin=6)
     study = make_study(judge="fake")
-    assert len({Study(study.params, study.probes, by).config_hash() for by in (None, "a", "b")}) == 3
+    judges = (None, JUDGE, replace(JUDGE, hash="other"), replace(JUDGE, name="of another name"))
+    configs = [Study(study.params, study.probes, judge).config_hash() for judge in judges]
+    assert len(set(configs)) == 3
+    assert configs[1] == configs[3]  # its engine counts, whatever it is called
+    other = rubric().model_copy(update={"version": 99})
+    rubric.cache_clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tasks.evaluations.fmlama.judge.load_rubric", lambda path: other)
+        assert study.config_hash() not in configs
+    rubric.cache_clear()
 
 
-def test_requests_of_conditions_engines_and_boundary_rules_differ(make_study: MakeStudy) -> None:
+def test_requests_of_conditions_engines_boundary_rules_and_occasions_differ(make_study: MakeStudy) -> None:
     study = make_study(**BOTH, mention_country="both", code_switching=True)
-    everything = hashes(study) + hashes(study, engine="other") + hashes(study, boundary="other")
-    assert len(set(everything)) == len(everything) == 3 * 6 * 2
+    other = replace(ENGINE, hash="other")
+    masked = replace(ENGINE, kind="masked")  # another boundary rule
+    assert candidate_rule("masked") != candidate_rule(ENGINE.kind)
+    everything = hashes(study) + hashes(study, other) + hashes(study, masked) + hashes(study, ENGINE, "2026")
+    assert len(set(everything)) == len(everything) == 4 * 6 * 2
+
+
+def test_a_request_is_named_as_it_always_was(make_study: MakeStudy) -> None:
+    """Answers that are stored are found by this hash."""
+    study = make_study()
+    (probe,) = study.probes
+    rule = candidate_rule(ENGINE.kind)
+    about = [probe.templates[0].text, "en", digest(("cheese", "flour", "rice", "salt"))]
+    assert hashes(study)[0] == digest(["fmlama", ENGINE.hash, rule, *about])
 
 
 def test_requests_are_found_again_by_other_configurations(make_study: MakeStudy) -> None:
@@ -179,27 +207,15 @@ def test_requests_are_found_again_by_other_configurations(make_study: MakeStudy)
 # --- units
 
 
-@given(st.integers(1, 6), st.sets(st.sampled_from(sorted(d[1] for d in DISHES.values()))))
-def test_units_cover_what_is_missing_once(make_study: MakeStudy, size: int, names: set[str]) -> None:
-    (probe,) = make_study().probes
-    template = probe.templates[0]
-    missing = [template.before(name, "") for name in names]
-    units = list(plan_units(probe, template, "r", missing, size))
-    assert sorted(p for u in units for p in u.prompts) == sorted(missing)
-    assert all(0 < len(u.prompts) <= size for u in units)
-    assert len({u.part for u in units}) == len(units) == -(-len(missing) // size)
-    assert sum(u.n_pairs for u in units) == 4 * len(missing)
-
-
-def test_a_unit_is_named_by_what_it_answers(make_study: MakeStudy) -> None:
-    (probe,) = make_study().probes
-    one, other = probe.templates
-    (a,) = plan_units(probe, one, "r", ["b", "a"], 9)
-    (b,) = plan_units(probe, one, "r", ["a", "b"], 9)
-    (c,) = plan_units(probe, other, "r2", ["a", "b"], 9)
-    assert a.part == b.part != c.part
-    assert a.cloze.before == ("a", "b")
-    assert (a.cloze.lead, a.cloze.after, a.cloze.tail) == (" ", "", " is made of")
+def test_a_request_has_every_sentence_as_a_unit(make_study: MakeStudy) -> None:
+    study = make_study(dishes_per_part=3)
+    (probe,) = study.probes
+    request = ranking(study, probe, probe.templates[0])
+    assert (request.topic, request.label, request.batch) == ("en:en:no", "t-en-1", 3)
+    assert list(request.units) == [f"{name} is made of" for name in ("pizza", "pasta", "sushi", "onigiri")]
+    assert request.size(request.units[:3]) == 3 * 4
+    cloze = request.cloze(("a", "b"))
+    assert (cloze.before, cloze.lead, cloze.after, cloze.tail) == (("a", "b"), " ", "", " is made of")
 
 
 def test_dishes_of_one_name_share_their_sentence(make_study: MakeStudy) -> None:
@@ -207,3 +223,36 @@ def test_dishes_of_one_name_share_their_sentence(make_study: MakeStudy) -> None:
     prompts = probe.prompts(probe.templates[0])
     assert prompts[0] == prompts[1]
     assert len(set(prompts)) == 3
+
+
+# --- what the judge sees
+
+
+@pytest.mark.parametrize(("limit", "n"), [(1, 2), (2, 4), (5, 4)])
+def test_the_judge_sees_some_dishes_of_each_origin(make_study: MakeStudy, limit: int, n: int) -> None:
+    study = make_study(mention_country="both", judge="fake", judged_dishes_per_origin=limit)
+    judged, whole = study.judged_probe, study.probes[0]
+    assert len(judged.dishes) == n
+    assert set(judged.origins) == {"Italy", "Japan"}
+    for origin in ("Italy", "Japan"):
+        smallest = sorted((d.url for d in whole.dishes if d.group == origin), key=digest)[:limit]
+        assert {dish.url for dish in judged.dishes if dish.group == origin} == set(smallest)
+    assert [t.template for t in judged.templates] == ["t-en-1"]
+    place = [whole.dishes.index(dish) for dish in judged.dishes]
+    assert place == sorted(place) == study.judged.tolist()
+    assert judged.names == tuple(whole.names[i] for i in place)
+    assert np.array_equal(judged.relevant, whole.relevant[place])
+
+
+def test_what_the_judge_sees_is_read_from_the_answers_to_all(make_study: MakeStudy) -> None:
+    study = make_study(judge="fake", judged_dishes_per_origin=1)
+    whole, judged = study.probes[0], study.judged_probe
+    some, everything = (ranking(study, probe, probe.templates[0]) for probe in (judged, whole))
+    assert some.hash(ENGINE) == everything.hash(ENGINE)
+    assert set(some.units) < set(everything.units)
+
+
+def test_top_predictions_are_as_many_as_ingredients(make_study: MakeStudy) -> None:
+    (probe,) = make_study().probes
+    assert probe.n_relevant.tolist() == [2, 1, 1, 2]
+    assert probe.dish_of_top.tolist() == [0, 0, 1, 2, 3, 3]

@@ -298,7 +298,7 @@ def test_origins_without_vectors_leave_correlations_unscored(
 # --- invariance
 
 
-@settings(max_examples=15)
+@settings(max_examples=15, deadline=None)
 @given(st.randoms())
 def test_the_order_of_warehouse_rows_changes_no_number(
     make_study: MakeStudy, scores_of: ScoresOf, rng: Any

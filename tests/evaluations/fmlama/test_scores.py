@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from tasks.evaluations.fmlama.predictions import prediction_rows
+from tasks.evaluations.fmlama.predictions import judged_dishes, prediction_rows
 from tasks.evaluations.fmlama.rows import best_baseline
 from tasks.evaluations.fmlama.scores import common_ingredients, expectations, pooled
 from tasks.metrics.similarity import cosine_matrix
@@ -84,7 +84,8 @@ def test_a_template_without_answers_is_left_out_with_the_reason(
     (nothing,) = scores_of(make_study(), ranked({}), COSINES)
     assert set(nothing.unscored) == {"t-en-1", "t-en-2"}
     assert nothing.ap.shape == (0, 4)
-    assert nothing.predicted.shape == (0, 4, 4)
+    assert nothing.top.shape == (0, 6)
+    assert nothing.predicted(np.arange(4)).shape == (0, 4, 4)
     assert prediction_rows([nothing]).is_empty()
 
 
@@ -116,6 +117,34 @@ def test_pooling() -> None:
 
 
 # --- predictions
+
+
+def test_the_top_predictions_of_some_dishes(make_study: MakeStudy, scores_of: ScoresOf) -> None:
+    (score,) = scores_of(make_study(), ranked(PLAIN))
+    # Candidates: cheese, flour, rice, salt. Two of pizza, one of pasta and of sushi, two of onigiri.
+    assert score.top.tolist() == [[0, 1, 0, 2, 1, 2], [2, 0, 1, 0, 2, 3]]
+    onigiri_and_pizza = score.predicted(np.array([3, 0]))
+    assert onigiri_and_pizza.astype(int).tolist() == [
+        [[0, 1, 1, 0], [1, 1, 0, 0]],
+        [[0, 0, 1, 1], [1, 0, 1, 0]],
+    ]
+
+
+def test_what_the_judge_sees_is_the_top_of_the_first_wording(
+    make_study: MakeStudy, scores_of: ScoresOf
+) -> None:
+    study = make_study(judge="fake", judged_dishes_per_origin=1)
+    probe = study.judged_probe
+    table = ranked(PLAIN)(probe, probe.templates[0])
+    assert not isinstance(table, str)
+    (score,) = scores_of(study, ranked(PLAIN))
+    stored = prediction_rows([score]).filter(template="t-en-1").group_by("dish", maintain_order=True)
+    by_dish = {str(url): tuple(frame["candidate"]) for (url,), frame in stored}
+    seen = judged_dishes(probe, table)
+    assert len(seen) == 2
+    for dish, judged in zip(probe.dishes, seen, strict=True):
+        assert (judged.url, judged.origin, judged.reference) == (dish.url, dish.group, dish.ingredients)
+        assert judged.predicted == by_dish[dish.url]
 
 
 def test_predictions_have_ranks_and_outcomes(make_study: MakeStudy, scores_of: ScoresOf) -> None:

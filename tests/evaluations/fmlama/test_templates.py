@@ -23,7 +23,7 @@ def template(text: str, mentions_country: bool = False, language: str = "en") ->
 
 
 def shipped() -> list[dict[str, Any]]:
-    with (REPOSITORY / "warehouse/reference/templates.csv").open(encoding="utf-8") as file:
+    with (REPOSITORY / "warehouse/reference/template.csv").open(encoding="utf-8") as file:
         rows = [r for r in csv.DictReader(file) if r["evaluation"] == "fmlama"]
     return [
         r | {"variant": int(r["variant"]), "mentions_country": r["mentions_country"] == "true"} for r in rows

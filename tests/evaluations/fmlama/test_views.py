@@ -8,8 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tasks.evaluations.fmlama.requests import Study
-from tests.evaluations.fmlama.finished_run import CONDITIONS, Finished, finished_run
+from tests.evaluations.fmlama.finished_run import CONDITIONS, Finished, finished_run, study_of
 from warehouse import Warehouse
 
 
@@ -76,8 +75,12 @@ def test_views_show_the_stored_numbers(
 
 
 def test_code_switching_changes_are_against_the_main_language_alone(finished: Finished) -> None:
-    warehouse, study, _ = finished
-    rows = [r for r in wide(warehouse, "fmlama_code_switching") if r["config_hash"] == config(study)]
+    warehouse, chosen, _ = finished
+    rows = [
+        r
+        for r in wide(warehouse, "fmlama_code_switching")
+        if r["config_hash"] == study_of(chosen).config_hash()
+    ]
     assert len(rows) == 4 * 4  # models and baselines, cells
     score = {(r["model"], r["main_language"], r["subject_language"]): r["map"] for r in rows}
     for r in rows:
@@ -87,13 +90,11 @@ def test_code_switching_changes_are_against_the_main_language_alone(finished: Fi
     assert any(r["change"] for r in rows)
 
 
-def config(study: Study) -> str:
-    return study.config_hash()
-
-
 def test_errors_are_the_false_predictions(finished: Finished) -> None:
-    warehouse, study, _ = finished
-    rows = warehouse.query("SELECT * FROM fmlama_errors WHERE config_hash = ?", [config(study)])
+    warehouse, chosen, _ = finished
+    rows = warehouse.query(
+        "SELECT * FROM fmlama_errors WHERE config_hash = ?", [study_of(chosen).config_hash()]
+    )
     group = ["run_id", "main_language", "subject_language", "country_mentioned", "origin"]
     totals = rows.group_by(group).agg(pl.col("share").sum(), pl.col("times").sum(), pl.col("rank").n_unique())
     assert totals["share"].to_list() == pytest.approx([1.0] * totals.height)
@@ -103,19 +104,19 @@ def test_errors_are_the_false_predictions(finished: Finished) -> None:
     false = warehouse.query(
         "SELECT count(*) AS n FROM prediction JOIN latest_run USING (run_id) "
         "WHERE outcome <> 'correct' AND config_hash = ?",
-        [config(study)],
+        [study_of(chosen).config_hash()],
     )
     assert totals["times"].sum() == false["n"][0]
     assert set(rows["outcome"]) == {"local", "foreign"}
 
 
 def test_predictions_are_as_many_as_ingredients(finished: Finished) -> None:
-    warehouse, study, _ = finished
+    warehouse, chosen, _ = finished
     # Nine ingredients over the six dishes, two templates, six conditions.
     rows = warehouse.query(
         "SELECT p.model, count(*) AS n, min(rank) AS low, max(rank) AS high FROM prediction AS p "
         "JOIN latest_run AS r USING (run_id) WHERE config_hash = ? GROUP BY p.model",
-        [config(study)],
+        [study_of(chosen).config_hash()],
     )
     assert rows.height == 4
     assert set(rows.select("n", "low", "high").rows()) == {(9 * 2 * 6, 1, 2)}

@@ -16,7 +16,7 @@ from tasks.evaluations.spectral.scores import Answers, ModelScore
 REPOSITORY = Path(__file__).parents[3]
 METRICS = {
     row["metric"]: row
-    for row in csv.DictReader((REPOSITORY / "warehouse/reference/metrics.csv").open(encoding="utf-8"))
+    for row in csv.DictReader((REPOSITORY / "warehouse/reference/metric/spectral.csv").open(encoding="utf-8"))
     if row["evaluation"] == "spectral"
 }
 

@@ -10,18 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.engines import prompting
+from tasks.evaluations.spectral.evaluation import request
 from tasks.evaluations.spectral.params import SpectralParams
-from tasks.evaluations.spectral.requests import Study, build_study, plan_units
+from tasks.evaluations.spectral.requests import Study, build_study
 from tasks.identity import UnknownName, digest
+from tasks.requests import Engine
 
 Rows = list[dict[str, Any]]
 MakeStudy = Callable[..., Study]
 
-ENGINE, BOUNDARY = "engine", "boundary"
+ENGINE = Engine("m", "packed_trie", "m", "hash of m")
 
 
-def request_hash(study: Study, question: int = 0, engine: str = ENGINE, boundary: str = BOUNDARY) -> str:
-    return study.request_hash(study.questions[question], engine, boundary)
+def request_hash(study: Study, question: int = 0, engine: Engine = ENGINE, occasion: str = "") -> str:
+    return request(study, study.questions[question]).hash(engine, occasion)
 
 
 # --- selection
@@ -141,15 +144,14 @@ def test_hashes_do_not_depend_on_the_order_of_rows(
 
     one, other = study(list), study(lambda rows: rng.sample(rows, len(rows)))
     assert one.config_hash() == other.config_hash()
-    for a, b in zip(one.questions, other.questions, strict=True):
-        assert one.request_hash(a, ENGINE, BOUNDARY) == other.request_hash(b, ENGINE, BOUNDARY)
+    assert [request_hash(one, i) for i in range(12)] == [request_hash(other, i) for i in range(12)]
 
 
 @pytest.mark.parametrize(
     "same",
     [
         {"models": ["other", "third"]},
-        {"refresh": True},
+        {"occasion": "2026-w48"},
         {"profile": "demo"},
         {"countries_per_part": 1},
         {"countries": ["US", "Japan", "FR", "GM", "IT"]},  # all of them, said otherwise
@@ -220,15 +222,27 @@ def test_request_hash_holds_all_that_determines_the_answers(
 ) -> None:
     study = make_study()
     seen = {request_hash(study, i) for i in range(4)}
-    seen |= {request_hash(study, engine="other"), request_hash(study, boundary="other")}
+    seen |= {request_hash(study, engine=replace(ENGINE, hash="other")), request_hash(study, occasion="2026")}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(prompting, "BOUNDARY_RULE", "another")
+        seen.add(request_hash(study))
     for change in ({"prefix": "Say:"}, {"template": "{country}:"}):
         first = replace(study.questions[0], **change)
-        seen.add(study.request_hash(first, ENGINE, BOUNDARY))
+        seen.add(request(study, first).hash(ENGINE))
     renamed = [r | {"name": "Gaul"} if r["country"] == "FR" else r for r in country_rows]
     seen.add(request_hash(build_study(study.params, renamed, question_rows, item_rows)))
     more = [*item_rows, {"item_list": "coins", "item": "yen", "countries": ["JP"]}]
     seen.add(request_hash(build_study(study.params, country_rows, question_rows, more)))
-    assert len(seen) == 10
+    assert len(seen) == 11
+
+
+def test_a_request_is_named_as_it_always_was(make_study: MakeStudy) -> None:
+    """Answers that are stored are found by this hash."""
+    study = make_study()
+    (first, *_) = study.questions
+    wording = [first.prefix, first.template, study.lists["coins"].hash, "coins", "coins-1"]
+    about = ["spectral", ENGINE.hash, prompting.BOUNDARY_RULE, *wording, study.reference_hash]
+    assert request_hash(study) == digest(about)
 
 
 def test_digest_is_a_value_hash_of_the_length_asked() -> None:
@@ -236,29 +250,20 @@ def test_digest_is_a_value_hash_of_the_length_asked() -> None:
     assert (len(digest(1)), len(digest(1, 32))) == (16, 32)
 
 
-# --- the plan
+# --- the request
 
 
-@given(st.sets(st.sampled_from([a + b for a in "ABCDE" for b in "ABCDE"])), st.integers(1, 30))
-def test_units_cover_exactly_what_is_missing(make_study: MakeStudy, missing: set[str], size: int) -> None:
-    question = make_study().questions[0]
-    units = list(plan_units(question, "hash", sorted(missing, reverse=True), size))
-    covered = [country for unit in units for country in unit.countries]
-    assert covered == sorted(missing)  # each once
-    assert all(1 <= len(unit.countries) <= size for unit in units)
-    assert len({unit.part for unit in units}) == len(units)
-
-
-def test_a_part_is_named_by_what_it_answers(make_study: MakeStudy) -> None:
-    question = make_study().questions[0]
-    (one,) = plan_units(question, "hash", ["FR", "IT"], 34)
-    (same,) = plan_units(question, "hash", ["IT", "FR"], 2)
-    (other,) = plan_units(question, "other", ["FR", "IT"], 34)
-    (fewer,) = plan_units(question, "hash", ["FR"], 34)
-    assert one.part == same.part
-    assert len({one.part, other.part, fewer.part}) == 3
-
-
-def test_pairs_are_countries_times_items_of_every_question(make_study: MakeStudy) -> None:
-    study = make_study(countries=["FR", "IT"], domains=["coins", "foods"], variants=[1, 2])
-    assert study.n_pairs == 2 * (3 + 3 + 5 + 5)
+def test_a_request_asks_about_every_country(make_study: MakeStudy) -> None:
+    study = make_study(
+        countries=["FR", "GM"], domains=["coins", "foods"], variants=[1, 2], countries_per_part=1
+    )
+    requests = [request(study, question) for question in study.questions]
+    assert [(r.topic, r.label, r.batch) for r in requests[:2]] == [
+        ("coins", "coins-1", 1),
+        ("coins", "coins-2", 1),
+    ]
+    assert requests[0].questions == {
+        "FR": "Answer about coins. The coins (1) of France are",
+        "GM": "Answer about coins. The coins (1) of the Gambia are",
+    }
+    assert sum(r.size(r.units) for r in requests) == 2 * (3 + 3 + 5 + 5)

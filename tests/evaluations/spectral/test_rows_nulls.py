@@ -115,8 +115,8 @@ def test_a_question_answered_alike_for_all_countries(make_study: MakeStudy) -> N
     study = make_study(variants=[1, 2])
 
     def load(q: Question) -> Answers:
-        found = random_answers(study, q, 1)
-        return Answers(found.logprobs[[0] * 5], found.n_tokens) if q.domain == "coins" else found
+        answers = random_answers(study, q, 1)
+        return Answers(answers.logprobs[[0] * 5], answers.n_tokens) if q.domain == "coins" else answers
 
     rows = rows_of(study, {"a": score_model(study, load)})
     check(study, rows)
@@ -161,14 +161,14 @@ def test_every_choice_gives_well_formed_rows(
     kind = {q.question: data.draw(kinds) for q in study.questions}
 
     def load(q: Question) -> Answers | str:
-        found = random_answers(study, q, 7)
-        table = found.logprobs
+        answers = random_answers(study, q, 7)
+        table = answers.logprobs
         return {
-            "random": found,
-            "alike": Answers(table[[0] * len(table)], found.n_tokens),
-            "uniform": Answers(np.zeros_like(table), found.n_tokens),
+            "random": answers,
+            "alike": Answers(table[[0] * len(table)], answers.n_tokens),
+            "uniform": Answers(np.zeros_like(table), answers.n_tokens),
             "lost": "lost",
-            "nan": Answers(np.full_like(table, np.nan), found.n_tokens),
+            "nan": Answers(np.full_like(table, np.nan), answers.n_tokens),
             "list": from_list(study, q),
         }[kind[q.question]]
 

@@ -17,16 +17,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tasks.engines.protocols import Embedded
 from tasks.evaluations.worldwise.params import WorldwiseParams
-from tasks.evaluations.worldwise.projections import Space, TextVectors, build_space, fixed_texts
+from tasks.evaluations.worldwise.projections import Space, build_space, fixed_texts
 from tasks.evaluations.worldwise.requests import Key, Study, build_study
-from tasks.evaluations.worldwise.scores import (
-    Response,
-    Scored,
-    answer_texts,
-    read_responses,
-    score_responses,
-)
+from tasks.evaluations.worldwise.scores import Scored, answer_texts, read_completions, score_answers
+from tasks.generation.prompts import Completion
 
 Rows = list[dict[str, Any]]
 Tables = dict[str, Rows]
@@ -105,10 +101,11 @@ def make_study() -> MakeStudy:
     return make
 
 
-def embedded(texts: Sequence[str]) -> TextVectors:
+def embedded(texts: Sequence[str]) -> Embedded:
     """Vectors of texts that say where they lie; zeros for "at nowhere"; a text with "long" is truncated."""
     vectors = np.array([vector(text) for text in texts], dtype=np.float32).reshape(-1, 2 * len(AXES))
-    return TextVectors.of(list(texts), vectors, ["long" in text for text in texts])
+    n_tokens = np.array([len(text.split()) for text in texts], dtype=np.int64)
+    return Embedded(vectors, n_tokens, np.array(["long" in text for text in texts], dtype=np.bool_))
 
 
 def vector(text: str) -> NDArray[np.float64]:
@@ -119,9 +116,9 @@ def vector(text: str) -> NDArray[np.float64]:
                 return np.eye(2 * len(AXES))[2 * axis + side]
     if "at nowhere" in text:
         return np.zeros(2 * len(AXES))
-    found = re.search(r"at \((.*?)\)", text)
-    assert found, text
-    r = [math.atanh(float(score) / 2) for score in found[1].split(",")]
+    place = re.search(r"at \((.*?)\)", text)
+    assert place, text
+    r = [math.atanh(float(score) / 2) for score in place[1].split(",")]
     return np.array([side for x in r for side in (1 + x, 1 - x)])
 
 
@@ -130,29 +127,29 @@ def space_of(study: Study) -> Space:
     return build_space(study, embedded(fixed_texts(study)))
 
 
-def response(
+def completion(
     explanation: str,
     decision: str = "A",
     values: Sequence[str] = ("Family Harmony", "Future Planning", "Achievement & Success"),
-) -> Response:
+) -> Completion:
     """A JSON answer that used 100 and 20 tokens."""
     fields = {"decision": decision} | {f"value_{i + 1}": v for i, v in enumerate(values)}
-    return Response(json.dumps(fields | {"explanation": explanation}), "stop", 100, 20)
+    return Completion(json.dumps(fields | {"explanation": explanation}), "stop", 100, 20)
 
 
-def placed_at(study: Study, scores: Scores = SCORES, **about: Any) -> dict[Key, Response]:
+def placed_at(study: Study, scores: Scores = SCORES, **about: Any) -> dict[Key, Completion]:
     """Answers with these scores on their primary dimension, 0 on the other and 0.5 on achievement."""
-    made = {}
-    for cell in study.cells():
-        if cell.culture.culture in scores:
-            score = scores[cell.culture.culture][list(SCENARIOS).index(cell.scenario.scenario)]
-            at = [score if axis == cell.scenario.dimension else 0 for axis in AXES[:2]]
-            made[cell.key] = response(f"Because at ({at[0]}, {at[1]}, 0.5)", **about)
-    return made
+    completed = {}
+    for sample in study.samples:
+        if sample.culture.culture in scores:
+            score = scores[sample.culture.culture][list(SCENARIOS).index(sample.scenario.scenario)]
+            at = [score if axis == sample.scenario.dimension else 0 for axis in AXES[:2]]
+            completed[sample.key] = completion(f"Because at ({at[0]}, {at[1]}, 0.5)", **about)
+    return completed
 
 
-def scored(study: Study, responses: Mapping[Key, Response]) -> Scored:
-    """What the steps do between answers and rows."""
-    readings = read_responses(study, responses)
+def scored(study: Study, completed: Mapping[Key, Completion]) -> Scored:
+    """What ``evaluation.read`` makes of completions."""
+    readings = read_completions(study, completed)
     vectors = embedded(answer_texts(study, readings))
-    return score_responses(study, responses, readings, vectors, space_of(study))
+    return score_answers(study, completed, readings, vectors, space_of(study))

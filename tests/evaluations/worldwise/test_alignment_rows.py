@@ -21,7 +21,7 @@ from tasks.evaluations.worldwise.nulls import NULLS, best_null
 from tasks.evaluations.worldwise.requests import Study
 from tasks.evaluations.worldwise.rows import null_models, null_rows
 from tasks.metric_rows import Metric
-from tasks.metrics.bootstrap import country_resamples
+from tasks.metrics.bootstrap import bootstrap_indices
 from tests.evaluations.worldwise.conftest import MakeStudy, Tables, placed_at, scored, space_of, tables
 from tests.evaluations.worldwise.row_checks import check, one
 
@@ -33,9 +33,9 @@ def study(make_study: MakeStudy) -> Study:
 
 @pytest.fixture(scope="module")
 def rows(study: Study) -> list[Metric]:
-    made = null_rows(study, space_of(study), scored(study, placed_at(study)))
-    check(made)
-    return made
+    rows = null_rows(study, space_of(study), scored(study, placed_at(study)))
+    check(rows)
+    return rows
 
 
 # --- alignment
@@ -107,11 +107,11 @@ def test_gain_is_paired_with_the_best_null(rows: list[Metric]) -> None:
 def test_intervals_draw_scenarios(rows: list[Metric]) -> None:
     """A second implementation: all three answers to a scenario are drawn together."""
     of_scenario = np.array([[9, 9, 9], [10, 9, 10], [9, 10, 6], [9, 9, 10]])
-    means = [of_scenario[draw].mean() for draw in country_resamples(4, 20, 0)]
+    means = [of_scenario[draw].mean() for draw in bootstrap_indices(4, 20, 0)]
     row = one(rows, "alignment")
     assert (row.ci_low, row.ci_high) == pytest.approx(tuple(np.quantile(means, [0.025, 0.975])))
     gains = of_scenario - np.array([[10, 7.5, 7.5], [10, 7.5, 7.5], [7.5, 10, 7.5], [7.5, 10, 7.5]])
-    means = [gains[draw].mean() for draw in country_resamples(4, 20, 0)]
+    means = [gains[draw].mean() for draw in bootstrap_indices(4, 20, 0)]
     row = one(rows, "alignment_gain")
     assert (row.ci_low, row.ci_high) == pytest.approx(tuple(np.quantile(means, [0.025, 0.975])))
     assert one(rows, "alignment", "i1").ci_low is None  # a single scenario
@@ -127,13 +127,13 @@ def test_equal_nulls_are_settled_by_their_order() -> None:
 
 def test_shuffled_is_the_mean_over_all_derangements(make_study: MakeStudy) -> None:
     """A second implementation: every permutation of the personas that leaves none in its place."""
-    made = [p for p in itertools.permutations(range(3)) if all(i != x for i, x in enumerate(p))]
-    assert len(made) == 2
+    derangements = [p for p in itertools.permutations(range(3)) if all(i != x for i, x in enumerate(p))]
+    assert len(derangements) == 2
     study = make_study()
-    found = scored(study, placed_at(study))
-    targets, own = study.materials.targets[1:], found.primary[1:, :, 0]
-    brute = np.mean([10 - 2.5 * np.abs(targets[list(p)] - own) for p in made])
-    rows = null_rows(study, space_of(study), found)
+    answers = scored(study, placed_at(study))
+    targets, own = study.content.targets[1:], answers.primary[1:, :, 0]
+    brute = np.mean([10 - 2.5 * np.abs(targets[list(p)] - own) for p in derangements])
+    rows = null_rows(study, space_of(study), answers)
     assert one(rows, "alignment", "shuffled").value == pytest.approx(brute)
 
 
@@ -151,7 +151,7 @@ def test_errors_by_hand(rows: list[Metric]) -> None:
     errors = np.array(
         [[0.4, 0.4, -0.4], [0, 0.4, 0], [-0.4, 0, 1.6], [-0.4, -0.4, 0]]
     )  # scenarios x cultures
-    ends = np.quantile([errors[draw].mean() for draw in country_resamples(4, 20, 0)], [0.025, 0.975])
+    ends = np.quantile([errors[draw].mean() for draw in bootstrap_indices(4, 20, 0)], [0.025, 0.975])
     assert (bias.ci_low, bias.ci_high) == pytest.approx(tuple(ends))
     assert bias.value == pytest.approx((-0.4 + 0.4 + 1.2) / 12)
     # The targets' sum is 3 - 1 + 1.
@@ -184,7 +184,7 @@ def test_baseline_distance_by_hand(rows: list[Metric]) -> None:
     assert row.value == pytest.approx(sqrt(1.5 / 4))
     assert row.null_value == pytest.approx(sqrt(2 * 2.25 / 4))
     assert (row.n_scored, row.n_unscored) == (4, 0)
-    means = [np.array([0.25, 0, 1, 0.25])[draw].mean() for draw in country_resamples(4, 20, 0)]
+    means = [np.array([0.25, 0, 1, 0.25])[draw].mean() for draw in bootstrap_indices(4, 20, 0)]
     ends = np.sqrt(np.quantile(means, [0.025, 0.975]))
     assert (row.ci_low, row.ci_high) == pytest.approx(tuple(ends))
     # Against -1 -1 0.5 0.5: 2.25 + 1 + 0 + 0.25; against 1 1 -0.5 -0.5: 0.25 + 1 + 1 + 2.25.
@@ -197,23 +197,23 @@ def test_baseline_distance_by_hand(rows: list[Metric]) -> None:
 
 def test_null_runs_by_hand(study: Study) -> None:
     space = space_of(study)
-    made = {name: null_rows(study, space, found) for name, found in null_models(study, space).items()}
-    for rows in made.values():
+    by_null = {name: null_rows(study, space, placed) for name, placed in null_models(study, space).items()}
+    for rows in by_null.values():
         check(rows)
-    assert one(made["null:zero"], "alignment").value == pytest.approx(8.125)
-    assert one(made["null:global-mean"], "alignment").value == pytest.approx(25 / 3)
-    assert one(made["null:scenario-text"], "alignment").value == pytest.approx(10 - 2.5 * 9.5 / 12)
+    assert one(by_null["null:zero"], "alignment").value == pytest.approx(8.125)
+    assert one(by_null["null:global-mean"], "alignment").value == pytest.approx(25 / 3)
+    assert one(by_null["null:scenario-text"], "alignment").value == pytest.approx(10 - 2.5 * 9.5 / 12)
     # None is better than the best of them, and that one is as good as itself.
-    assert one(made["null:global-mean"], "alignment_gain").value == pytest.approx(0)
-    assert one(made["null:zero"], "alignment_gain").value == pytest.approx(8.125 - 25 / 3)
-    assert one(made["null:zero"], "hofstede_mae").value == pytest.approx(9 / 12)
-    assert one(made["null:zero"], "baseline_distance", "IN").value == pytest.approx(sqrt(2 * 2.25 / 4))
+    assert one(by_null["null:global-mean"], "alignment_gain").value == pytest.approx(0)
+    assert one(by_null["null:zero"], "alignment_gain").value == pytest.approx(8.125 - 25 / 3)
+    assert one(by_null["null:zero"], "hofstede_mae").value == pytest.approx(9 / 12)
+    assert one(by_null["null:zero"], "baseline_distance", "IN").value == pytest.approx(sqrt(2 * 2.25 / 4))
     # What is the same for all cultures is its own unprompted answer.
-    assert one(made["null:zero"], "alignment_gain", "unprompted").value == 0.0
+    assert one(by_null["null:zero"], "alignment_gain", "unprompted").value == 0.0
 
 
-SEED = {
-    # seed paper 003, section 7.4: IDV, PDI, MAS, UAI, LTO, IVR
+PUBLISHED = {
+    # WorldWiseAI 2024, section 7.4: IDV, PDI, MAS, UAI, LTO, IVR
     "US": (2.0, -1.0, 1.0, 0.0, -1.5, 1.5),
     "IN": (0.0, 1.5, 1.0, -1.0, 0.0, -1.5),
     "JP": (0.0, 0.0, 2.0, 2.0, 2.0, -1.0),
@@ -222,13 +222,13 @@ SEED = {
 }
 
 
-def seed_tables() -> Tables:
-    """The seed's profiles, one scenario a dimension."""
+def published_tables() -> Tables:
+    """The profiles of WorldWiseAI 2024, one scenario per dimension."""
     axes = ("IDV", "PDI", "MAS", "UAI", "LTO", "IVR")
     rows = tables()
     rows["culture_profile"] = [
-        {"profile": "seed", "country": code, "framework": "hofstede", "dimension": axis, "score": score}
-        for code, target in SEED.items()
+        {"profile": "published", "country": code, "framework": "hofstede", "dimension": axis, "score": score}
+        for code, target in PUBLISHED.items()
         for axis, score in zip(axes, target, strict=True)
     ]
     rows["country"] += [{"country": "AE", "name": "the United Arab Emirates"}]
@@ -246,16 +246,16 @@ def seed_tables() -> Tables:
     return rows
 
 
-def test_the_zero_profile_on_the_seeds_own_profiles(make_study: MakeStudy) -> None:
-    study = make_study(seed_tables(), targets="seed")
+def test_the_zero_profile_on_published_profiles(make_study: MakeStudy) -> None:
+    study = make_study(published_tables(), targets="published")
     space = space_of(study)
     rows = null_rows(study, space, null_models(study, space)["null:zero"])
-    # |target|: US 7, IN 5, JP 7, MX 10.5, AE 7.5: 37 over 30, so 10 - 2.5 * 37/30 = 6.9167 (issue: 6.92).
+    # |target|: US 7, IN 5, JP 7, MX 10.5, AE 7.5: 37 over 30, so 10 - 2.5 * 37/30 = 6.9167.
     assert one(rows, "alignment").value == pytest.approx(10 - 2.5 * 37 / 30)
     assert round(one(rows, "alignment").value or 0, 2) == 6.92
     assert one(rows, "alignment", "MX").value == pytest.approx(10 - 2.5 * 10.5 / 6)
-    # The global mean is better still: the seed's four models have 6.63.
-    means = np.mean(list(SEED.values()), axis=0)
-    brute = 10 - 2.5 * np.abs(np.array(list(SEED.values())) - means).mean()
+    # The global mean is better still: the four models of WorldWiseAI 2024 have 6.63.
+    means = np.mean(list(PUBLISHED.values()), axis=0)
+    brute = 10 - 2.5 * np.abs(np.array(list(PUBLISHED.values())) - means).mean()
     assert one(rows, "alignment").null_value == pytest.approx(brute)
     assert one(rows, "alignment_gain").value == pytest.approx(10 - 2.5 * 37 / 30 - brute)

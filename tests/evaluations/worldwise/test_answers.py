@@ -102,14 +102,14 @@ def test_fewer_than_three_values_are_kept() -> None:
     ],
 )
 def test_values_are_matched_closely(named: str, meant: str | None) -> None:
-    found = from_json(as_json(value_1=named, value_2="", value_3=""))
-    assert found == (Answer("A", (meant,), "Kin come first.") if meant else "no value of the list")
+    reading = from_json(as_json(value_1=named, value_2="", value_3=""))
+    assert reading == (Answer("A", (meant,), "Kin come first.") if meant else "no value of the list")
 
 
 def test_half_a_surrogate_pair_is_no_text() -> None:
-    found = from_json(as_json(explanation="so \ud83d"))
-    assert isinstance(found, Answer)
-    assert found.explanation == "so ?"
+    reading = from_json(as_json(explanation="so \ud83d"))
+    assert isinstance(reading, Answer)
+    assert reading.explanation == "so ?"
 
 
 # --- free text
@@ -145,8 +145,8 @@ def test_forms_that_models_write(text: str) -> None:
     ],
 )  # fmt: skip
 def test_decisions(decision: str, meant: str | None) -> None:
-    found = from_text(f"DECISION: {decision}\nTOP_VALUES: Loyalty\nEXPLANATION: Kin.")
-    assert found == (Answer(meant, ("Loyalty",), "Kin.") if meant else "no decision of the menu")
+    reading = from_text(f"DECISION: {decision}\nTOP_VALUES: Loyalty\nEXPLANATION: Kin.")
+    assert reading == (Answer(meant, ("Loyalty",), "Kin.") if meant else "no decision of the menu")
 
 
 def test_free_text_that_was_stopped_is_cut_off() -> None:
@@ -185,17 +185,17 @@ def test_reading_any_json_never_raises(fields: dict[str, Any]) -> None:
     check_reading(from_json(as_json(**fields)))
 
 
-def check_reading(found: Answer | str) -> None:
+def check_reading(reading: Answer | str) -> None:
     """An answer within the menu, the list and Unicode, or a reason."""
-    if isinstance(found, str):
-        assert found
+    if isinstance(reading, str):
+        assert reading
         return
-    assert found.decision in DECISIONS
-    assert 1 <= len(found.values) <= 3
-    assert len(set(found.values)) == len(found.values)
-    assert set(found.values) <= set(LABELS)
-    assert found.explanation == " ".join(found.explanation.split()) != ""
-    assert pl.Series([found.explanation]).to_list() == [found.explanation]
+    assert reading.decision in DECISIONS
+    assert 1 <= len(reading.values) <= 3
+    assert len(set(reading.values)) == len(reading.values)
+    assert set(reading.values) <= set(LABELS)
+    assert reading.explanation == " ".join(reading.explanation.split()) != ""
+    assert pl.Series([reading.explanation]).to_list() == [reading.explanation]
 
 
 # --- what is embedded

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import f_oneway, ttest_ind
 
 from tasks.evaluations.worldwise.comparison_rows import cross_model_rows, culture_rows
-from tasks.metrics.bootstrap import country_resamples
+from tasks.metrics.bootstrap import bootstrap_indices
 from tasks.metrics.types import FloatArray
 from tests.evaluations.worldwise.conftest import MakeStudy, placed_at, scored
 from tests.evaluations.worldwise.row_checks import check, one
@@ -36,7 +36,7 @@ def test_cultures_by_hand(make_study: MakeStudy) -> None:
     assert one(rows, "culture_difference_p", "IN:MX").value == pytest.approx(min(1, 3 * p))
     assert one(rows, "culture_difference_p", "IN:MX").null_value is None
     gap = np.subtract(ALIGNMENT["IN"], ALIGNMENT["MX"])
-    ends = np.quantile([gap[draw].mean() for draw in country_resamples(4, 20, 0)], [0.025, 0.975])
+    ends = np.quantile([gap[draw].mean() for draw in bootstrap_indices(4, 20, 0)], [0.025, 0.975])
     assert (row.ci_low, row.ci_high) == pytest.approx(tuple(ends))
 
 
@@ -63,39 +63,41 @@ def test_variance_by_hand(make_study: MakeStudy) -> None:
         name: cube(*(5 + persona[:, None] + scenario + model).tolist())
         for name, model in (("b", -0.2), ("a", 0.2))
     }
-    made = cross_model_rows(study, alignments)
-    assert list(made) == ["a", "b"]
+    by_model = cross_model_rows(study, alignments)
+    assert list(by_model) == ["a", "b"]
     total = 4 / 3 + 0.36 + 0.08
-    for rows in made.values():
+    for rows in by_model.values():
         check(rows)
         assert one(rows, "variance_scenario").value == pytest.approx(4 / 3 / total)
         assert one(rows, "variance_persona").value == pytest.approx(0.36 / total)
         assert one(rows, "variance_model").value == pytest.approx(0.08 / total)
         assert one(rows, "variance_residual").value == pytest.approx(0, abs=1e-12)
         assert one(rows, "variance_model").n_scored == 24
-    assert one(made["a"], "model_difference", "b").value == pytest.approx(0.4)
-    assert one(made["b"], "model_difference", "a").value == pytest.approx(-0.4)
-    assert one(made["a"], "model_difference", "b").ci_low == pytest.approx(0.4)  # the same in every scenario
+    assert one(by_model["a"], "model_difference", "b").value == pytest.approx(0.4)
+    assert one(by_model["b"], "model_difference", "a").value == pytest.approx(-0.4)
+    assert one(by_model["a"], "model_difference", "b").ci_low == pytest.approx(
+        0.4
+    )  # the same in every scenario
 
 
 def test_intervals_of_models_draw_scenarios(make_study: MakeStudy) -> None:
     study = make_study()
     own = scored(study, placed_at(study)).alignment
-    made = cross_model_rows(study, {"a": own, "b": np.full(own.shape, 5.0)})
+    by_model = cross_model_rows(study, {"a": own, "b": np.full(own.shape, 5.0)})
     of_scenario = np.array(list(ALIGNMENT.values())).T - 5
-    ends = np.quantile([of_scenario[d].mean() for d in country_resamples(4, 20, 0)], [0.025, 0.975])
-    row = one(made["a"], "model_difference", "b")
+    ends = np.quantile([of_scenario[d].mean() for d in bootstrap_indices(4, 20, 0)], [0.025, 0.975])
+    row = one(by_model["a"], "model_difference", "b")
     assert (row.ci_low, row.ci_high) == pytest.approx(tuple(ends))
-    row = one(made["b"], "model_difference", "a")
+    row = one(by_model["b"], "model_difference", "a")
     assert (row.ci_high, row.ci_low) == pytest.approx(tuple(-ends))
 
 
 def test_models_by_hand(make_study: MakeStudy) -> None:
     study = make_study(cultures=["IN"])
     values = {"a": [9.0, 8, 7, 6], "b": [6.0, 6, 5, 7], "c": [6.0, 6, 5, np.nan]}
-    made = cross_model_rows(study, {name: cube(v) for name, v in values.items()})
+    by_model = cross_model_rows(study, {name: cube(v) for name, v in values.items()})
     known = {name: [v for v in of if v == v] for name, of in values.items()}
-    for rows in made.values():
+    for rows in by_model.values():
         check(rows)
         assert one(rows, "model_anova_f").value == pytest.approx(f_oneway(*known.values()).statistic)
         assert one(rows, "model_anova_p").value == pytest.approx(f_oneway(*known.values()).pvalue)
@@ -103,21 +105,24 @@ def test_models_by_hand(make_study: MakeStudy) -> None:
         # Means 7.5, 6, 17/3 about 71/11: 4 (46/44)^2 ...; squares 9^2 + ... + 5^2 = 473.
         between = 4 * 7.5**2 + 4 * 6**2 + 3 * (17 / 3) ** 2 - 71**2 / 11
         assert one(rows, "model_eta_squared").value == pytest.approx(between / (473 - 71**2 / 11))
-    row = one(made["a"], "model_difference", "b")
+    row = one(by_model["a"], "model_difference", "b")
     assert (row.value, row.n_scored) == (pytest.approx(1.5), 8)
     # Sums of squares about the means are 5 and 2.
-    assert one(made["a"], "model_cohens_d", "b").value == pytest.approx(1.5 / sqrt(7 / 6))
-    assert one(made["b"], "model_cohens_d", "a").value == pytest.approx(-1.5 / sqrt(7 / 6))
+    assert one(by_model["a"], "model_cohens_d", "b").value == pytest.approx(1.5 / sqrt(7 / 6))
+    assert one(by_model["b"], "model_cohens_d", "a").value == pytest.approx(-1.5 / sqrt(7 / 6))
     p = ttest_ind(known["a"], known["b"]).pvalue
-    assert one(made["a"], "model_difference_p", "b").value == pytest.approx(min(1, 3 * p))
-    assert one(made["b"], "model_difference_p", "a").value == one(made["a"], "model_difference_p", "b").value
+    assert one(by_model["a"], "model_difference_p", "b").value == pytest.approx(min(1, 3 * p))
+    assert (
+        one(by_model["b"], "model_difference_p", "a").value
+        == one(by_model["a"], "model_difference_p", "b").value
+    )
     # A scenario that c lacks counts for a alone; a resample of nothing else is left out.
-    draws = country_resamples(4, 20, 0)
+    draws = bootstrap_indices(4, 20, 0)
     a, c = np.array(values["a"]), np.array(values["c"])
     gaps = [a[d].mean() - np.nanmean(c[d]) for d in draws if not np.isnan(c[d]).all()]
-    row = one(made["a"], "model_difference", "c")
+    row = one(by_model["a"], "model_difference", "c")
     assert (row.ci_low, row.ci_high) == pytest.approx(tuple(np.quantile(gaps, [0.025, 0.975])))
-    assert one(made["a"], "variance_persona").unscored_reason == "there is one persona only"
+    assert one(by_model["a"], "variance_persona").unscored_reason == "there is one persona only"
 
 
 def test_a_model_alone(make_study: MakeStudy) -> None:
@@ -134,11 +139,12 @@ def test_a_model_alone(make_study: MakeStudy) -> None:
 def test_models_without_a_scored_answer(make_study: MakeStudy) -> None:
     study = make_study()
     nothing = scored(study, {}).alignment
-    made = cross_model_rows(study, {"a": nothing, "b": scored(study, placed_at(study)).alignment})
-    for rows in made.values():
+    by_model = cross_model_rows(study, {"a": nothing, "b": scored(study, placed_at(study)).alignment})
+    for rows in by_model.values():
         check(rows)
     assert (
-        one(made["b"], "model_difference", "a").unscored_reason == "0 and 12 values: two of each are needed"
+        one(by_model["b"], "model_difference", "a").unscored_reason
+        == "0 and 12 values: two of each are needed"
     )
     for rows in cross_model_rows(study, {"a": nothing, "b": nothing}).values():
         check(rows)

@@ -15,17 +15,16 @@ from tasks.identity import UnknownName
 from tests.evaluations.worldwise.conftest import MakeStudy, Tables, tables
 
 REFERENCE = Path(__file__).parents[3] / "warehouse/reference"
-FILES = {
-    "scenario": "scenarios", "exemplar": "exemplars", "guiding_value": "values", "country": "countries",
-    "culture_profile": "culture_profiles", "persona": "personas", "stereotype": "stereotypes",
-}  # fmt: skip
+NAMES = (
+    "scenario", "exemplar", "guiding_value", "country", "culture_profile", "persona", "stereotype",
+)  # fmt: skip
 
 
 def shipped() -> Tables:
     """The reference files as the warehouse gives their rows."""
     rows: Tables = {}
-    for table, name in FILES.items():
-        with (REFERENCE / f"{name}.csv").open(encoding="utf-8", newline="") as text:
+    for table in NAMES:
+        with (REFERENCE / f"{table}.csv").open(encoding="utf-8", newline="") as text:
             rows[table] = [dict(row) for row in csv.DictReader(text)]
     for row in rows["scenario"]:
         row["is_multi"] = row["is_multi"] == "true"
@@ -40,38 +39,38 @@ def params(**chosen: Any) -> WorldwiseParams:
 
 
 def test_scenarios_of_the_targets_framework_are_asked(make_study: MakeStudy) -> None:
-    m = make_study().materials
+    m = make_study().content
     assert [s.scenario for s in m.scenarios] == ["i1", "i2", "p1", "p2"]
     # What answers are projected on: by framework, then by name.
     assert [d.dimension for d in m.dimensions] == ["individualism", "power_distance", "achievement"]
     assert m.primary.tolist() == [0, 0, 1, 1]
-    without = make_study(multi_dimensional=False).materials
+    without = make_study(multi_dimensional=False).content
     assert [s.scenario for s in without.scenarios] == ["i1", "i2", "p1"]
 
 
 def test_fewer_scenarios_are_a_fixed_choice_of_each_dimension(make_study: MakeStudy) -> None:
-    chosen = make_study(scenarios_per_dimension=1).materials.scenarios
+    chosen = make_study(scenarios_per_dimension=1).content.scenarios
     assert [s.dimension for s in chosen] == ["individualism", "power_distance"]
-    assert chosen == make_study(scenarios_per_dimension=1).materials.scenarios
+    assert chosen == make_study(scenarios_per_dimension=1).content.scenarios
     rows = tables()
     rows["scenario"].reverse()
-    assert chosen == make_study(rows, scenarios_per_dimension=1).materials.scenarios
+    assert chosen == make_study(rows, scenarios_per_dimension=1).content.scenarios
 
 
 # --- cultures
 
 
 def test_cultures_with_their_targets(make_study: MakeStudy) -> None:
-    baseline, india, japan, mexico = make_study().materials.cultures
+    baseline, india, japan, mexico = make_study().content.cultures
     assert (baseline.culture, baseline.persona, baseline.target) == ("baseline", "", {})
     assert (india.culture, india.name, india.persona) == ("IN", "India", "You grew up in India.")
     assert india.target == {"individualism": 0.0, "power_distance": 1.5}
-    assert make_study().materials.targets[2].tolist() == [-1, -1, 0.5, 0.5]
+    assert make_study().content.targets[2].tolist() == [-1, -1, 0.5, 0.5]
     assert (japan.culture, mexico.culture) == ("JP", "MX")
 
 
 def test_cultures_by_code_or_name_each_once(make_study: MakeStudy) -> None:
-    chosen = make_study(cultures=["japan", " in ", "JP"]).materials.cultures
+    chosen = make_study(cultures=["japan", " in ", "JP"]).content.cultures
     assert [c.culture for c in chosen] == ["baseline", "IN", "JP"]
 
 
@@ -80,7 +79,7 @@ def test_a_culture_that_lacks_a_target_is_left_out_or_refused(make_study: MakeSt
     rows["culture_profile"] = [
         r for r in rows["culture_profile"] if (r["country"], r["dimension"]) != ("JP", "power_distance")
     ]
-    assert [c.culture for c in make_study(rows).materials.cultures] == ["baseline", "IN", "MX"]
+    assert [c.culture for c in make_study(rows).content.cultures] == ["baseline", "IN", "MX"]
     with pytest.raises(UnknownName, match="Japan"):
         make_study(rows, cultures=["Japan"])
 
@@ -91,11 +90,11 @@ def test_a_persona_in_the_cultures_own_language(make_study: MakeStudy) -> None:
         {"country": "JP", "language": "ja", "name": "日本"},
         {"country": "MX", "language": "xx", "name": "?"},  # no prompt in it
     ]
-    cultures = make_study(rows, persona_language="own").materials.cultures
+    cultures = make_study(rows, persona_language="own").content.cultures
     assert [c.persona for c in cultures] == [
         "", "You grew up in India.", "日本で育ちました。", "You grew up in Mexico.",
     ]  # fmt: skip
-    assert make_study(rows).materials.cultures[2].persona == "You grew up in Japan."
+    assert make_study(rows).content.cultures[2].persona == "You grew up in Japan."
     assert make_study(rows, persona_language="own").config_hash() != make_study(rows).config_hash()
 
 
@@ -116,10 +115,10 @@ def published(scores: dict[str, float]) -> Tables:
 
 def test_published_scores_on_a_straight_line_or_in_steps(make_study: MakeStudy) -> None:
     rows = published({"IN": 0, "JP": 68, "MX": 112})
-    linear = make_study(rows, targets="hofstede_published").materials.cultures[1:]
+    linear = make_study(rows, targets="hofstede_published").content.cultures[1:]
     # 68 / 25 - 2; a score beyond 100 is 2.
     assert [c.target["individualism"] for c in linear] == pytest.approx([-2, 0.72, 2])
-    bucketed = make_study(rows, targets="hofstede_bucketed").materials.cultures[1:]
+    bucketed = make_study(rows, targets="hofstede_bucketed").content.cultures[1:]
     assert [c.target["individualism"] for c in bucketed] == [-2, 1.5, 2]
 
 
@@ -167,11 +166,11 @@ def test_the_shipped_material_makes_a_study() -> None:
     assert 0 < len(fewer.scenarios) < len(m.scenarios)
 
 
-def test_the_seeds_profiles_are_those_of_its_thresholds() -> None:
+def test_the_bucketed_profiles_are_those_of_the_thresholds() -> None:
     rows = shipped()
     five = ["US", "IN", "JP", "MX", "AE"]
-    seed = build_materials(params(targets="seed_bucketed"), rows).cultures
-    assert [c.culture for c in seed[1:]] == sorted(five)
-    assert seed[3].target["uncertainty_avoidance"] == 2.0  # Japan, seed section 7.4
+    printed = build_materials(params(targets="seed_bucketed"), rows).cultures
+    assert [c.culture for c in printed[1:]] == sorted(five)
+    assert printed[3].target["uncertainty_avoidance"] == 2.0  # Japan; WorldWiseAI 2024, section 7.4
     bucketed = build_materials(params(targets="hofstede_bucketed", cultures=["IN"]), rows).cultures[1]
     assert bucketed.target["power_distance"] == 1.5

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tasks.evaluations.worldwise.profile_rows import count_rows, projection_rows, stereotype_rows
-from tasks.evaluations.worldwise.scores import Response
-from tests.evaluations.worldwise.conftest import MakeStudy, placed_at, response, scored, space_of
+from tasks.generation.prompts import Completion
+from tests.evaluations.worldwise.conftest import MakeStudy, completion, placed_at, scored, space_of
 from tests.evaluations.worldwise.row_checks import check, one
 
 
@@ -29,32 +29,35 @@ def test_projection_by_hand(make_study: MakeStudy) -> None:
 
 def test_stereotypes_by_hand(make_study: MakeStudy) -> None:
     study = make_study()
-    responses = placed_at(study)
+    completed = placed_at(study)
     # One phrase in 20 words or so leaves nothing of the 10 points.
-    responses["IN", "i1", 0] = response("All of them are so at (0, 0, 0)")
-    rows = list(stereotype_rows(study, scored(study, responses)))
+    completed["IN", "i1", 0] = completion("All of them are so at (0, 0, 0)")
+    rows = list(stereotype_rows(study, scored(study, completed)))
     check(rows)
     assert one(rows, "stereotype_score", "IN").value == pytest.approx(30 / 4)
     assert one(rows, "stereotype_score", "baseline").value == 10.0
     assert one(rows, "stereotype_score").value == pytest.approx(150 / 16)
     assert one(rows, "stereotype_score").null_value == 10.0
-    # The seed's rule finds a phrase within words too.
-    seeds = make_study(stereotype_rule="substring")
-    responses["IN", "i2", 0] = response("Overall of them are so at (0, 0, 0)")
-    assert one(list(stereotype_rows(seeds, scored(seeds, responses))), "stereotype_score", "IN").value == 5.0
-    assert one(list(stereotype_rows(study, scored(study, responses))), "stereotype_score", "IN").value == 7.5
+    # The rule of WorldWiseAI 2024 finds a phrase within words too.
+    published = make_study(stereotype_rule="substring")
+    completed["IN", "i2", 0] = completion("Overall of them are so at (0, 0, 0)")
+    assert (
+        one(list(stereotype_rows(published, scored(published, completed))), "stereotype_score", "IN").value
+        == 5.0
+    )
+    assert one(list(stereotype_rows(study, scored(study, completed))), "stereotype_score", "IN").value == 7.5
 
 
 def test_counts_by_hand(make_study: MakeStudy) -> None:
     study = make_study()
-    responses = placed_at(study)
-    responses["IN", "i1", 0] = Response("no JSON", "stop", 100, 20)
-    responses["IN", "i2", 0] = Response("{", "length", 100, 320)
-    responses["JP", "i1", 0] = Response("", "content_filter", 0, 0)
-    responses["JP", "i2", 0] = response("somewhere at nowhere")
-    responses["MX", "p1", 0] = response("a long text at (0, 0, 0)")
-    del responses["MX", "p2", 0]
-    rows = list(count_rows(study, scored(study, responses)))
+    completed = placed_at(study)
+    completed["IN", "i1", 0] = Completion("no JSON", "stop", 100, 20)
+    completed["IN", "i2", 0] = Completion("{", "length", 100, 320)
+    completed["JP", "i1", 0] = Completion("", "content_filter", 0, 0)
+    completed["JP", "i2", 0] = completion("somewhere at nowhere")
+    completed["MX", "p1", 0] = completion("a long text at (0, 0, 0)")
+    del completed["MX", "p2", 0]
+    rows = list(count_rows(study, scored(study, completed)))
     check(rows)
     row = one(rows, "answered")
     assert row.value == pytest.approx(11 / 16)

@@ -13,10 +13,10 @@ from tasks.evaluations.worldwise.requests import KNOBS
 from tests.evaluations.worldwise.conftest import MakeStudy, Tables, tables
 
 
-def test_cells_are_every_culture_scenario_and_repetition(make_study: MakeStudy) -> None:
+def test_samples_are_every_culture_scenario_and_repetition(make_study: MakeStudy) -> None:
     study = make_study(repetitions=2)
-    keys = [cell.key for cell in study.cells()]
-    assert len(set(keys)) == len(keys) == study.n_cells == 4 * 4 * 2
+    keys = [sample.key for sample in study.samples]
+    assert len(set(keys)) == len(keys) == study.n_samples == 4 * 4 * 2
     assert keys[:5] == [
         ("baseline", "i1", 0), ("baseline", "i2", 0), ("baseline", "p1", 0), ("baseline", "p2", 0),
         ("IN", "i1", 0),
@@ -26,26 +26,24 @@ def test_cells_are_every_culture_scenario_and_repetition(make_study: MakeStudy) 
 
 
 def test_the_conversation(make_study: MakeStudy) -> None:
-    study = make_study()
-    baseline, *_ = cells = list(study.cells())
-    (question,) = study.conversation(baseline)
+    conversations = [sample.prompt.conversation for sample in make_study().samples]
+    (question,) = conversations[0]
     assert question["role"] == "user"
-    system, same = study.conversation(cells[4])
+    system, same = conversations[4]
     assert system == {"role": "system", "content": "You grew up in India."}
     assert same == question
     text = question["content"]
     assert text.startswith("What should i1 do?\n\nOption A: one of i1\nOption B: other at (0, 0, 0)\n\n")
     assert "Family Harmony; Future Planning; Achievement & Success; Group Loyalty." in text
     assert '"value_3"' in text
-    assert (
-        "TOP_VALUES: first, second, third"
-        in make_study(answer_format="text").conversation(baseline)[0]["content"]
-    )
+    ((as_text,), *_) = (sample.prompt.conversation for sample in make_study(answer_format="text").samples)
+    assert "TOP_VALUES: first, second, third" in as_text["content"]
 
 
 def test_the_schema_takes_answers_of_the_list_only(make_study: MakeStudy) -> None:
-    schema = make_study().schema()
+    schema = make_study().samples[0].prompt.schema
     assert schema is not None
+    assert all(sample.prompt.schema == schema for sample in make_study().samples)
     answer = {"decision": "Decline", "value_1": "Family Harmony", "value_2": "Group Loyalty"}
     answer |= {"value_3": "Future Planning", "explanation": "So."}
     jsonschema.validate(answer, schema)
@@ -56,12 +54,17 @@ def test_the_schema_takes_answers_of_the_list_only(make_study: MakeStudy) -> Non
     assert schema["required"] == list(schema["properties"])
     assert schema["additionalProperties"] is False
     assert schema["required"][-1] == "explanation"
-    assert make_study(answer_format="text").schema() is None
+    assert make_study(answer_format="text").samples[0].prompt.schema is None
 
 
 def test_repetitions_are_sampling_seeds(make_study: MakeStudy) -> None:
-    sampling = make_study(temperature=0.3, max_tokens=99).sampling(2)
-    assert (sampling.temperature, sampling.max_tokens, sampling.seed) == (0.3, 99, 2)
+    requests = make_study(temperature=0.3, max_tokens=99, repetitions=3, batch=5).requests
+    assert [request.label for request in requests] == ["repetition 1", "repetition 2", "repetition 3"]
+    for seed, request in enumerate(requests):
+        s = request.sampling
+        assert (s.temperature, s.max_tokens, s.seed) == (0.3, 99, seed)
+        assert (request.role, request.engine, request.batch, len(request.units)) == ("candidate", "", 5, 16)
+    assert len({tuple(request.units) for request in requests}) == 1  # the same prompts
 
 
 # --- config_hash
@@ -75,7 +78,8 @@ BY_CONTENT: dict[str, Any] = {
     "cultures": ["IN", "JP"], "scenarios_per_dimension": 1, "multi_dimensional": False,
 }  # fmt: skip
 WITHOUT_EFFECT: dict[str, Any] = {
-    "models": ["other"], "batch": 1, "max_total_tokens": 5, "max_usd": 2.5, "refresh": True, "profile": "p",
+    "models": ["other"], "batch": 1, "max_total_tokens": 5, "max_usd": 2.5, "profile": "p",
+    "occasion": "o", "dtype": "float32",
     "scenarios_file": "a.csv", "exemplars_file": "b.csv", "profiles_file": "c.csv", "values_file": "d.csv",
     "cultures": ["mexico", "JP", "India"],
 }  # fmt: skip
@@ -89,8 +93,8 @@ def test_every_knob_is_in_the_hash_or_has_no_effect(make_study: MakeStudy) -> No
     assert len({default, *hashes}) == len(hashes) + 1
     for name, value in WITHOUT_EFFECT.items():
         assert make_study(**{name: value}).config_hash() == default, name
-    known = {*OTHER, *BY_CONTENT, *WITHOUT_EFFECT, "targets", "persona_language"}  # see test_materials
-    assert known == set(WorldwiseParams.model_fields)
+    elsewhere = {"targets", "persona_language", "cohort"}  # test_materials; the cohort is ``comparable``'s
+    assert {*OTHER, *BY_CONTENT, *WITHOUT_EFFECT, *elsewhere} == set(WorldwiseParams.model_fields)
 
 
 def reworded(table: str, column: str, value: object) -> Callable[[Tables], None]:
@@ -127,4 +131,4 @@ def test_the_order_of_rows_is_not_in_the_hash(make_study: MakeStudy) -> None:
         rows[name].reverse()
     rows["scenario"][0]["region"] = "Oceania"  # nothing is made of it
     assert make_study(rows).config_hash() == make_study().config_hash()
-    assert list(make_study(rows).cells()) == list(make_study().cells())
+    assert make_study(rows).samples == make_study().samples

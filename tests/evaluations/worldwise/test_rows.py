@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from tasks.evaluations.worldwise.requests import Key, Study
 from tasks.evaluations.worldwise.rows import cross_model_rows, model_rows, null_models, null_rows
-from tasks.evaluations.worldwise.scores import Response
+from tasks.generation.prompts import Completion
 from tasks.metric_rows import Metric
-from tests.evaluations.worldwise.conftest import MakeStudy, placed_at, response, scored, space_of, tables
+from tests.evaluations.worldwise.conftest import MakeStudy, completion, placed_at, scored, space_of, tables
 from tests.evaluations.worldwise.row_checks import METRICS, check, keys, one
 
 SHAPES: dict[str, dict[str, Any]] = {
@@ -28,21 +28,21 @@ SHAPES: dict[str, dict[str, Any]] = {
 }
 
 
-def rows_of(study: Study, responses: Mapping[Key, Response]) -> list[Metric]:
-    found, space = scored(study, responses), space_of(study)
-    rows = model_rows(study, space, found)
-    check([*rows, *cross_model_rows(study, {"m": found.alignment})["m"]])
+def rows_of(study: Study, completed: Mapping[Key, Completion]) -> list[Metric]:
+    answers, space = scored(study, completed), space_of(study)
+    rows = model_rows(study, space, answers)
+    check([*rows, *cross_model_rows(study, {"m": answers.alignment})["m"]])
     return rows
 
 
-def any_answers(study: Study) -> dict[Key, Response]:
-    """Answers that depend on the cell and on nothing else."""
+def any_answers(study: Study) -> dict[Key, Completion]:
+    """Answers that depend on the sample and on nothing else."""
     made = {}
-    for cell in study.cells():
-        draw = random.Random(repr(cell.key))
+    for sample in study.samples:
+        draw = random.Random(repr(sample.key))
         at = [round(draw.uniform(-1.4, 1.4), 2) for _ in range(3)]
-        values = draw.sample(study.materials.labels, 3)
-        made[cell.key] = response(f"So at {tuple(at)}", draw.choice(["A", "B", "Decline"]), values)
+        values = draw.sample(study.content.labels, 3)
+        made[sample.key] = completion(f"So at {tuple(at)}", draw.choice(["A", "B", "Decline"]), values)
     return made
 
 
@@ -76,7 +76,7 @@ def test_one_culture_has_no_shuffled_null(make_study: MakeStudy) -> None:
 def test_one_repetition_of_one_scenario_has_no_spread(make_study: MakeStudy) -> None:
     study = make_study(cultures=["Japan"], scenarios_per_dimension=1)
     rows = rows_of(study, placed_at(study))
-    scenario = study.materials.scenarios[0].scenario
+    scenario = study.content.scenarios[0].scenario
     row = one(rows, "alignment_sd", scenario)
     assert row.unscored_reason == "a standard deviation needs two scored answers"
     row = one(rows, "hofstede_error_sd", "individualism")
@@ -87,7 +87,7 @@ def test_one_repetition_of_one_scenario_has_no_spread(make_study: MakeStudy) -> 
 def test_an_unscored_model_has_every_row_with_the_reason(make_study: MakeStudy) -> None:
     study = make_study(repetitions=2)
     full = rows_of(study, any_answers(study))
-    refusing = {cell.key: Response("", "refusal", 9, 1) for cell in study.cells()}
+    refusing = {sample.key: Completion("", "refusal", 9, 1) for sample in study.samples}
     rows = rows_of(study, refusing)
     assert set(keys(full)) <= set(keys(rows))
     added = set(keys(rows)) - set(keys(full))
@@ -102,8 +102,8 @@ def test_an_unscored_model_has_every_row_with_the_reason(make_study: MakeStudy) 
 
 def test_the_most_frequent_reason_is_given(make_study: MakeStudy) -> None:
     study = make_study()
-    made = {cell.key: Response("", "refusal", 9, 1) for cell in study.cells()}
-    made["IN", "i1", 0] = Response("{", "length", 9, 1)  # first in code-point order
+    made = {sample.key: Completion("", "refusal", 9, 1) for sample in study.samples}
+    made["IN", "i1", 0] = Completion("{", "length", 9, 1)  # first in code-point order
     made["MX", "i1", 0] = made["MX", "i2", 0] = made["IN", "i1", 0]
     rows = rows_of(study, made)
     assert one(rows, "alignment", "IN").unscored_reason == "refused"
@@ -127,14 +127,18 @@ def test_a_missing_baseline_leaves_alignment_alone(make_study: MakeStudy) -> Non
 def test_a_gain_needs_both_sides(make_study: MakeStudy) -> None:
     """Where the best null is the unprompted answer, and one of those is missing."""
     study = make_study()
-    on_target = dict(zip(("i1", "i2", "p1", "p2"), study.materials.targets[1], strict=True))  # IN's
-    responses = {}
-    for cell in study.cells():
-        at = (on_target[cell.scenario.scenario],) * 2 if cell.culture.culture in ("IN", "baseline") else None
+    on_target = dict(zip(("i1", "i2", "p1", "p2"), study.content.targets[1], strict=True))  # IN's
+    completed = {}
+    for sample in study.samples:
+        at = (
+            (on_target[sample.scenario.scenario],) * 2
+            if sample.culture.culture in ("IN", "baseline")
+            else None
+        )
         if at:
-            responses[cell.key] = response(f"So at ({min(at[0], 1.5)}, {min(at[1], 1.5)}, 0)")
-    del responses["baseline", "p2", 0]
-    rows = rows_of(study, responses)
+            completed[sample.key] = completion(f"So at ({min(at[0], 1.5)}, {min(at[1], 1.5)}, 0)")
+    del completed["baseline", "p2", 0]
+    rows = rows_of(study, completed)
     assert one(rows, "alignment", "unprompted").value == pytest.approx(10)
     gain = one(rows, "alignment_gain", "IN")
     assert (gain.n_scored, gain.n_unscored) == (3, 1)
@@ -168,9 +172,9 @@ def test_cross_model_rows_do_not_depend_on_the_order_of_models(make_study: MakeS
 
 def test_every_metric_of_the_catalogue_is_made_and_no_other(make_study: MakeStudy) -> None:
     study = make_study()
-    responses = any_answers(study)
-    responses["IN", "i1", 0] = Response(json.dumps({}), "stop", 1, 1)
-    rows = rows_of(study, responses)
-    own = scored(study, responses).alignment
+    completed = any_answers(study)
+    completed["IN", "i1", 0] = Completion(json.dumps({}), "stop", 1, 1)
+    rows = rows_of(study, completed)
+    own = scored(study, completed).alignment
     rows += cross_model_rows(study, {"m": own, "n": own})["m"]
     assert {r.metric for r in rows} == set(METRICS)

@@ -1,4 +1,4 @@
-"""From responses and vectors to arrays, by hand; and single answers as rows."""
+"""From completed and vectors to arrays, by hand; and single answers as rows."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from tasks.evaluations.worldwise.answer_rows import SCHEMA, answer_frame
-from tasks.evaluations.worldwise.projections import TextVectors, fixed_texts
-from tasks.evaluations.worldwise.scores import Response, answer_texts, read_responses
+from tasks.evaluations.worldwise.projections import fixed_texts
+from tasks.evaluations.worldwise.scores import answer_texts, read_completions
+from tasks.generation.prompts import Completion
 from tests.evaluations.worldwise.conftest import (
     MakeStudy,
-    embedded,
+    completion,
     placed_at,
-    response,
     scored,
     space_of,
 )
@@ -20,16 +20,16 @@ from tests.evaluations.worldwise.conftest import (
 
 def test_scores_lie_where_the_texts_say(make_study: MakeStudy) -> None:
     study = make_study()
-    found = scored(study, placed_at(study))
-    assert found.scores.shape == (4, 4, 1, 3)
-    assert found.scores[3, 2, 0] == pytest.approx([0, 1.1, 0.5], abs=1e-6)  # MX on p1
-    assert found.primary[3, :, 0] == pytest.approx([0.6, 1.0, 1.1, -0.5])
-    assert found.alignment[3, :, 0] == pytest.approx([9, 10, 6, 10])
-    assert np.isnan(found.alignment[0]).all()
-    assert (found.reasons == "").all()
-    assert found.decisions.tolist() == np.zeros((4, 4, 1)).tolist()
-    assert found.choices[1, 1, 0].tolist() == [0, 1, 2]
-    assert found.n_tokens == 16 * 120
+    answers = scored(study, placed_at(study))
+    assert answers.scores.shape == (4, 4, 1, 3)
+    assert answers.scores[3, 2, 0] == pytest.approx([0, 1.1, 0.5], abs=1e-6)  # MX on p1
+    assert answers.primary[3, :, 0] == pytest.approx([0.6, 1.0, 1.1, -0.5])
+    assert answers.alignment[3, :, 0] == pytest.approx([9, 10, 6, 10])
+    assert np.isnan(answers.alignment[0]).all()
+    assert (answers.reasons == "").all()
+    assert answers.decisions.tolist() == np.zeros((4, 4, 1)).tolist()
+    assert answers.choices[1, 1, 0].tolist() == [0, 1, 2]
+    assert answers.n_tokens == 16 * 120
 
 
 def test_scenarios_lie_where_their_texts_say(make_study: MakeStudy) -> None:
@@ -39,59 +39,54 @@ def test_scenarios_lie_where_their_texts_say(make_study: MakeStudy) -> None:
     )
 
 
-def test_each_text_is_embedded_once(make_study: MakeStudy) -> None:
+def test_what_is_embedded(make_study: MakeStudy) -> None:
     study = make_study(repetitions=3, decision="letter")
     assert len(fixed_texts(study)) == 6 + 4
-    responses = {cell.key: response("Because at (0, 0, 0)") for cell in study.cells()}
-    assert answer_texts(study, read_responses(study, responses)) == [
+    completed = {sample.key: completion("Because at (0, 0, 0)") for sample in study.samples}
+    texts = answer_texts(study, read_completions(study, completed))
+    assert texts == [
         "Family Harmony, Future Planning, Achievement & Success. Because at (0, 0, 0) Decision: A."
-    ]
+    ] * len(study.samples)
+    request = study.vectors_of(texts, "answers")
+    assert len(request.units) == 1  # equal texts are embedded once
+    assert (request.role, request.engine) == ("embedder", study.params.embedder)
 
 
 def test_repetitions_are_apart(make_study: MakeStudy) -> None:
     study = make_study(repetitions=2)
-    responses = {
-        cell.key: response(f"So at ({cell.repetition / 2}, {cell.repetition / 4}, 0)")
-        for cell in study.cells()
+    completed = {
+        sample.key: completion(f"So at ({sample.repetition / 2}, {sample.repetition / 4}, 0)")
+        for sample in study.samples
     }
-    found = scored(study, responses)
-    assert found.primary[1, 0] == pytest.approx([0, 0.5], abs=1e-6)
-    assert found.primary[1, 2] == pytest.approx([0, 0.25], abs=1e-6)
+    answers = scored(study, completed)
+    assert answers.primary[1, 0] == pytest.approx([0, 0.5], abs=1e-6)
+    assert answers.primary[1, 2] == pytest.approx([0, 0.25], abs=1e-6)
 
 
-def test_unscored_cells_have_reasons_and_no_numbers(make_study: MakeStudy) -> None:
+def test_unscored_samples_have_reasons_and_no_numbers(make_study: MakeStudy) -> None:
     study = make_study()
-    responses = placed_at(study)
-    responses["IN", "i1", 0] = Response("", "refusal", 50, 3)
-    responses["IN", "i2", 0] = response("somewhere at nowhere", "B")
-    del responses["JP", "p1", 0]
-    found = scored(study, responses)
-    assert found.reasons[1, :, 0].tolist() == ["refused", "the embedder has no vector for the text", "", ""]
-    assert found.reasons[2, 2, 0] == "not asked or not answered"
-    assert np.isnan(found.scores[1, :2]).all()
-    assert np.isnan(found.alignment[1, :2]).all()
+    completed = placed_at(study)
+    completed["IN", "i1", 0] = Completion("", "refusal", 50, 3)
+    completed["IN", "i2", 0] = completion("somewhere at nowhere", "B")
+    del completed["JP", "p1", 0]
+    answers = scored(study, completed)
+    assert answers.reasons[1, :, 0].tolist() == ["refused", "the embedder has no vector for the text", "", ""]
+    assert answers.reasons[2, 2, 0] == "not asked or not answered"
+    assert np.isnan(answers.scores[1, :2]).all()
+    assert np.isnan(answers.alignment[1, :2]).all()
     # What could be read still counts where no vector is needed.
-    assert found.decisions[1, :, 0].tolist() == [-1, 1, 0, 0]
-    assert found.choices[1, 0, 0].tolist() == [-1, -1, -1]
-    assert np.isnan(found.stereotype[1, 0, 0])
-    assert found.stereotype[1, 1, 0] == 10
-    assert found.n_tokens == 15 * 120 - 120 + 53
+    assert answers.decisions[1, :, 0].tolist() == [-1, 1, 0, 0]
+    assert answers.choices[1, 0, 0].tolist() == [-1, -1, -1]
+    assert np.isnan(answers.stereotype[1, 0, 0])
+    assert answers.stereotype[1, 1, 0] == 10
+    assert answers.n_tokens == 15 * 120 - 120 + 53
 
 
 def test_nothing_at_all(make_study: MakeStudy) -> None:
     study = make_study()
-    found = scored(study, {})
-    assert (found.reasons == "not asked or not answered").all()
-    assert found.n_tokens is None
-
-
-def test_vectors_must_fit_their_texts() -> None:
-    with pytest.raises(ValueError, match="2 texts, 1 vectors"):
-        TextVectors.of(["a", "b"], np.zeros((1, 3), dtype=np.float32), [False, False])
-    with pytest.raises(ValueError, match="1 texts, 2 vectors"):
-        TextVectors.of(["a", "a"], np.zeros((2, 3), dtype=np.float32), [False, False])
-    with pytest.raises(KeyError):
-        embedded(["x at (0, 0, 0)"]).take(["y"])
+    answers = scored(study, {})
+    assert (answers.reasons == "not asked or not answered").all()
+    assert answers.n_tokens is None
 
 
 # --- single answers
@@ -99,19 +94,19 @@ def test_vectors_must_fit_their_texts() -> None:
 
 def test_answers_as_rows(make_study: MakeStudy) -> None:
     study = make_study()
-    responses = placed_at(study)
-    responses["IN", "i1", 0] = response("A long one at (0.4, 0, 0)", "B", ["Group Loyalty"])
-    responses["IN", "i2", 0] = Response("?", "stop", 1, 1)
-    items = {key: "-".join(map(str, key)) for key in responses}
-    frame = answer_frame(study, read_responses(study, responses), scored(study, responses), items)
+    completed = placed_at(study)
+    completed["IN", "i1", 0] = completion("A long one at (0.4, 0, 0)", "B", ["Group Loyalty"])
+    completed["IN", "i2", 0] = Completion("?", "stop", 1, 1)
+    frame = answer_frame(study, read_completions(study, completed), scored(study, completed))
     assert frame.schema == SCHEMA
     assert len(frame) == 16
     first, second = frame.filter(culture="IN").head(2).to_dicts()
     assert first.pop("score") == pytest.approx(0.4)
     assert first.pop("alignment") == pytest.approx(9)
+    (prompt,) = [sample.prompt for sample in study.samples if sample.key == ("IN", "i1", 0)]
     assert first == {
-        "condition": study.config_hash(), "culture": "IN", "scenario": "i1", "repetition": 0,
-        "framework": "hofstede", "dimension": "individualism", "category": "family", "item": "IN-i1-0",
+        "config_hash": study.config_hash(), "culture": "IN", "scenario": "i1", "repetition": 0,
+        "framework": "hofstede", "dimension": "individualism", "category": "family", "item": prompt.id,
         "decision": "B", "value_1": "Group Loyalty", "value_2": None, "value_3": None,
         "explanation": "A long one at (0.4, 0, 0)", "target": 0.0, "words": 7, "truncated": True,
         "unscored_reason": None,

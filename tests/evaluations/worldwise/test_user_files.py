@@ -81,19 +81,15 @@ def test_any_bytes_are_rows_or_an_error_that_names_the_file(content: bytes) -> N
         assert not message or message.startswith("s.csv"), message
 
 
-@pytest.mark.parametrize(
-    ("table", "file"),
-    [("scenario", "scenarios"), ("exemplar", "exemplars"), ("culture_profile", "culture_profiles"),
-     ("guiding_value", "values")],
-)  # fmt: skip
-def test_the_shipped_files_are_read_as_users_files_are(table: str, file: str) -> None:
-    path = REFERENCE / f"{file}.csv"
+@pytest.mark.parametrize("table", ["scenario", "exemplar", "culture_profile", "guiding_value"])
+def test_the_shipped_files_are_read_as_users_files_are(table: str) -> None:
+    path = REFERENCE / f"{table}.csv"
     with path.open(encoding="utf-8", newline="") as text:
         assert len(read_rows(path, table)) == len(list(csv.DictReader(text)))
 
 
 def test_a_user_may_bring_everything(make_study: MakeStudy) -> None:
-    """As the seed names things: its own scenario ids, dimensions and profile."""
+    """As WorldWiseAI 2024 names things: its own scenario ids, dimensions and profile."""
     files = {
         "scenario": f"{SCENARIOS}\nIND001,hofstede,IDV,Family & Relationships,t,x,y\n",
         "exemplar": f"{EXEMPLARS}\nhofstede,IDV,high,1,I\nhofstede,IDV,low,1,we\n",
@@ -102,9 +98,9 @@ def test_a_user_may_bring_everything(make_study: MakeStudy) -> None:
     }
     parsed = {table: parse_rows(text.encode(), f"{table}.csv", table) for table, text in files.items()}
     study = make_study(tables() | parsed, targets="bucketed")
-    assert [c.culture for c in study.materials.cultures] == ["baseline", "MX", "US"]
-    assert study.materials.targets[1:].tolist() == [[-1.5], [2.0]]
-    assert next(study.cells()).key == ("baseline", "IND001", 0)
+    assert [c.culture for c in study.content.cultures] == ["baseline", "MX", "US"]
+    assert study.content.targets[1:].tolist() == [[-1.5], [2.0]]
+    assert study.samples[0].key == ("baseline", "IND001", 0)
 
 
 def test_quotes_and_line_ends_survive(tmp_path: Path) -> None:

@@ -14,24 +14,24 @@ import numpy as np
 import pytest
 
 from tasks.evaluations.worldwise.requests import Key, Study
-from tasks.evaluations.worldwise.scores import Response
 from tasks.evaluations.worldwise.value_rows import value_rows
+from tasks.generation.prompts import Completion
 from tasks.metric_rows import Metric
-from tasks.metrics.bootstrap import country_resamples
-from tests.evaluations.worldwise.conftest import MakeStudy, response, scored
+from tasks.metrics.bootstrap import bootstrap_indices
+from tests.evaluations.worldwise.conftest import MakeStudy, completion, scored
 from tests.evaluations.worldwise.row_checks import check, one
 
 LOYAL = ("Family Harmony", "Future Planning", "Group Loyalty")
 
 
-def answers(study: Study) -> dict[Key, Response]:
+def answers(study: Study) -> dict[Key, Completion]:
     made = {}
-    for cell in study.cells():
-        culture, scenario, _ = cell.key
+    for sample in study.samples:
+        culture, scenario, _ = sample.key
         loyal = culture == "MX" or (culture, scenario) == ("IN", "i1")
         decision = {"i1": "A", "i2": "A", "p1": "B", "p2": "Decline"}[scenario] if culture == "IN" else "A"
         about = {"values": LOYAL} if loyal else {}
-        made[cell.key] = response("Because at (0, 0, 0)", decision, **about)
+        made[sample.key] = completion("Because at (0, 0, 0)", decision, **about)
     return made
 
 
@@ -49,7 +49,7 @@ def test_shares_by_hand(rows: list[Metric]) -> None:
     assert row.null_value == pytest.approx(4 / 12)
     assert (row.n_scored, row.n_unscored) == (12, 0)
     # A second implementation: the scenario with Loyalty is drawn so many of 4 times.
-    draws = country_resamples(4, 2000, 0)
+    draws = bootstrap_indices(4, 2000, 0)
     ends = np.quantile([(draw != 0).sum() * 1 / 12 for draw in draws], [0.025, 0.975])
     assert (row.ci_low, row.ci_high) == pytest.approx(tuple(ends))
     baseline = one(rows, "value_share", "baseline:family_harmony")
@@ -62,11 +62,11 @@ def test_shares_by_hand(rows: list[Metric]) -> None:
 
 def test_intervals_draw_all_repetitions_of_a_scenario(make_study: MakeStudy) -> None:
     study = make_study(repetitions=2)
-    made = {cell.key: response("Because at (0, 0, 0)") for cell in study.cells()}
-    made["IN", "i1", 1] = response("Because at (0, 0, 0)", "A", LOYAL)
+    made = {sample.key: completion("Because at (0, 0, 0)") for sample in study.samples}
+    made["IN", "i1", 1] = completion("Because at (0, 0, 0)", "A", LOYAL)
     row = one(value_rows(study, scored(study, made)), "value_share", "IN:group_loyalty")
     assert row.value == pytest.approx(1 / 24)
-    drawn = [(draw == 0).sum() / 24 for draw in country_resamples(4, 20, 0)]
+    drawn = [(draw == 0).sum() / 24 for draw in bootstrap_indices(4, 20, 0)]
     assert (row.ci_low, row.ci_high) == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])))
 
 
@@ -95,7 +95,7 @@ def test_shift_by_hand(rows: list[Metric]) -> None:
 
 def test_shift_interval_is_the_spread_of_the_resamples(rows: list[Metric]) -> None:
     # IN's distance is the number of times that i1 is drawn over 12.
-    drawn = [(draw == 0).sum() / 12 for draw in country_resamples(4, 2000, 0)]
+    drawn = [(draw == 0).sum() / 12 for draw in bootstrap_indices(4, 2000, 0)]
     half = 1.959964 * np.std(drawn, ddof=1)
     row = one(rows, "value_shift", "IN")
     assert (row.ci_low, row.ci_high) == pytest.approx((max(0, 1 / 12 - half), 1 / 12 + half))
@@ -141,7 +141,7 @@ def test_a_culture_without_answers_leaves_the_mean_of_the_others(make_study: Mak
 def test_named_twice_counts_once(make_study: MakeStudy) -> None:
     study = make_study()
     made = answers(study)
-    made["JP", "i1", 0] = response("Because at (0, 0, 0)", "A", ["Group Loyalty"] * 3)
+    made["JP", "i1", 0] = completion("Because at (0, 0, 0)", "A", ["Group Loyalty"] * 3)
     rows = value_rows(study, scored(study, made))
     row = one(rows, "value_share", "JP:group_loyalty")
     assert row.value == pytest.approx(1 / 10)

@@ -1,4 +1,4 @@
-"""Build countries.csv: the 170 most populous member states of the United Nations.
+"""Build country.csv: the 170 most populous member states of the United Nations.
 
 Membership, population, alpha-3 codes and the M49 regions are CLDR's (npm package cldr-core).
 The English names are CLDR's (babel), with the few changes below so that a country reads well
@@ -74,7 +74,7 @@ def regions(inside: dict[str, Any]) -> dict[str, tuple[str, str]]:
 
 
 def main() -> None:
-    """Write countries.csv."""
+    """Write country.csv."""
     folder = Path(sys.argv[1])
     inside = load(folder, "territoryContainment")["territoryContainment"]
     alpha3 = load(folder, "codeMappings")["codeMappings"]
@@ -94,7 +94,7 @@ def main() -> None:
         for code, population in chosen
     ]
     columns = ["country", "alpha3", "name", "region", "subregion", "population"]
-    print("countries.csv:", write_table("countries.csv", columns, rows), "rows")
+    print("country.csv:", write_table("country.csv", columns, rows), "rows")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Build currencies.csv: the world's circulating currencies.
+"""Build item_list/currencies.csv: the world's circulating currencies.
 
 The rule: every currency that CLDR (babel) calls legal tender on `AS_OF` in any territory of
 the world, plus what currency_names.csv adds: issues that circulate without an ISO 4217 code
@@ -63,7 +63,7 @@ def one_spelling(names: set[str], item: str) -> list[str]:
 
 
 def main() -> None:
-    """Write currencies.csv."""
+    """Write item_list/currencies.csv."""
     ours = set(country_codes())
     found = tender()
     by_code: dict[str, Row] = {}
@@ -80,7 +80,7 @@ def main() -> None:
     without = sorted(ours - {code for entry in rows for code in split(entry["countries"])})
     print("countries without a currency:", without or "none")
     columns = ["item", "aliases", "countries", "code"]
-    print("currencies.csv:", write_table("currencies.csv", columns, rows), "rows")
+    print("currencies:", write_table("item_list/currencies.csv", columns, rows), "rows")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Build holidays.csv: the world's distinct holidays, from the PyPI package `holidays`.
+"""Build item_list/holidays.csv: the world's distinct holidays, from the PyPI package `holidays`.
 
 It asks the package for every country and territory it knows, with all subdivisions and
 categories, in `YEARS`, takes the English name of each day and
@@ -152,7 +152,7 @@ def merge(found: dict[str, Found]) -> list[Row]:
 
 
 def main() -> None:
-    """Write holidays.csv."""
+    """Write item_list/holidays.csv."""
     found = collect()
     dropped = {name: reason_to_drop(name, entry) for name, entry in found.items()}
     kept = {name: entry for name, entry in found.items() if not dropped[name]}
@@ -163,7 +163,7 @@ def main() -> None:
     missing = set(country_codes()) - {code for r in rows for code in r["countries"].split("|")}
     print("countries without a holiday:", join(missing) or "none")
     columns = ["item", "aliases", "countries"]
-    print("holidays.csv:", write_table("holidays.csv", columns, rows), "rows")
+    print("holidays:", write_table("item_list/holidays.csv", columns, rows), "rows")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Build languages.csv: the languages that are official or widely spoken in the 170 countries.
+"""Build item_list/languages.csv: the languages that are official or widely spoken in the 170 countries.
 
 The rule: CLDR calls the language official or de facto official in the whole country, or says
 that at least 10 % of the people there speak it. Languages that are official in a region only
@@ -47,7 +47,7 @@ def row(code: str, countries: set[str], preferred: Row) -> Row:
 
 
 def main() -> None:
-    """Write languages.csv."""
+    """Write item_list/languages.csv."""
     preferred = {line["code"]: line for line in read_table(BUILD / "language_names.csv")}
     found = qualifying()
     assert not preferred.keys() - found.keys(), preferred.keys() - found.keys()
@@ -55,7 +55,7 @@ def main() -> None:
     items = [entry["item"] for entry in rows]
     assert len(items) == len(set(items)), "two languages share a name"
     columns = ["item", "aliases", "countries", "code"]
-    print("languages.csv:", write_table("languages.csv", columns, rows), "rows")
+    print("languages:", write_table("item_list/languages.csv", columns, rows), "rows")
 
 
 if __name__ == "__main__":

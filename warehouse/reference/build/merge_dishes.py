@@ -1,4 +1,4 @@
-"""Build dishes.csv from the regional lists that the authors wrote by hand.
+"""Build item_list/dishes.csv from the regional lists that the authors wrote by hand.
 
 Each input has the header `name,aliases,countries,ingredients`; the inputs themselves are not
 kept in the repository. Letter case, diacritics and punctuation do not matter. The script
@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rapidfuzz import fuzz, process
-from tables import BUILD, REFERENCE, Row, country_codes, fold, join, read_table, split, write_table
+from tables import BUILD, Row, country_codes, fold, join, read_table, split, write_table
 
 COLUMNS = ["name", "aliases", "countries", "ingredients"]
 SIMILAR = 95
@@ -213,7 +213,7 @@ def report(rows: list[Row]) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Write dishes.csv from the inputs named on the command line."""
+    """Write item_list/dishes.csv from the inputs named on the command line."""
     verbose = "-v" in arguments
     dishes = read(Path(name) for name in arguments if name != "-v")
     total = len(dishes)
@@ -230,8 +230,8 @@ def main(arguments: list[str]) -> None:
     report(rows)
     if wrong:
         raise SystemExit("\n".join(["not written:", *wrong]))
-    written = write_table("dishes.csv", ["item", "aliases", "countries", "ingredients"], rows)
-    print(f"{REFERENCE.name}/dishes.csv: {written} distinct items from {total} rows")
+    written = write_table("item_list/dishes.csv", ["item", "aliases", "countries", "ingredients"], rows)
+    print(f"item_list/dishes.csv: {written} distinct items from {total} rows")
 
 
 if __name__ == "__main__":

@@ -63,5 +63,5 @@ def fold(name: str) -> str:
 
 
 def country_codes() -> list[str]:
-    """Return the 170 alpha-2 codes of countries.csv (run countries.py first)."""
-    return [row["country"] for row in read_table(REFERENCE / "countries.csv")]
+    """Return the 170 alpha-2 codes of country.csv (run countries.py first)."""
+    return [row["country"] for row in read_table(REFERENCE / "country.csv")]

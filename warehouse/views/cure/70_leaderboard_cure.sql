@@ -64,20 +64,25 @@ WITH part AS (
     WHERE metric = 'self_preference_warning'
     GROUP BY run_id
 )
-SELECT wide.* EXCLUDE (n_items, thin_scored, thick_scored, n_judged, run_id, finished_at, is_null),
+SELECT wide.config_hash,
+    row_number() OVER (
+        PARTITION BY wide.config_hash
+        ORDER BY list_position(['normad', 'casa', 'culturebank', 'specnorm'], wide.benchmark), wide.is_null,
+            wide.gain_low > 0 DESC NULLS LAST, wide.value DESC NULLS LAST, wide.thick_em DESC NULLS LAST,
+            wide.thin_em DESC NULLS LAST, wide.model
+    ) AS place,
+    wide.* EXCLUDE (config_hash, n_items, thin_scored, thick_scored, n_judged, run_id, finished_at, is_null),
     wide.gain_low > 0 AS tells_real_from_shuffled, judging.judge, judging.rubric,
     judging.validated, preference.self_preference, wide.n_items, wide.thin_scored, wide.thick_scored, wide.n_judged,
     wide.run_id, wide.finished_at, wide.is_null
 FROM wide
 LEFT JOIN judging USING (config_hash, metric)
 LEFT JOIN preference USING (run_id)
-ORDER BY max(wide.finished_at) OVER (PARTITION BY wide.config_hash) DESC, wide.config_hash,
-    list_position(['normad', 'casa', 'culturebank', 'specnorm'], wide.benchmark), wide.is_null,
-    tells_real_from_shuffled DESC NULLS LAST, wide.value DESC NULLS LAST, wide.thick_em DESC NULLS LAST,
-    wide.thin_em DESC NULLS LAST, wide.model;
+ORDER BY max(wide.finished_at) OVER (PARTITION BY wide.config_hash) DESC, wide.config_hash, place;
 
 COMMENT ON VIEW leaderboard_cure IS 'One row a configuration, benchmark and model: newest configuration first, in a benchmark models whose explanations the metric tells from shuffled ones, by value, then the others, then null models. Compare within one config_hash and benchmark only.';
 COMMENT ON COLUMN leaderboard_cure.config_hash IS 'Models may be compared if this is equal.';
+COMMENT ON COLUMN leaderboard_cure.place IS 'Order in the configuration, from 1: by benchmark, in it models told from shuffled explanations, by value, then the others, then null models.';
 COMMENT ON COLUMN leaderboard_cure.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN leaderboard_cure.model IS 'Model; null:majority always gives the commonest label, null:prior draws labels as often as they are right.';
 COMMENT ON COLUMN leaderboard_cure.benchmark IS 'normad, casa, culturebank or specnorm.';

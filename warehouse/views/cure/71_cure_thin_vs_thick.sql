@@ -6,31 +6,40 @@ WITH part AS (
     FROM latest_run AS r
     JOIN metric_value AS v USING (run_id)
     WHERE r.evaluation = 'cure' AND v.slice_kind IN ('benchmark', 'benchmark_mode')
+), wide AS (
+    SELECT config_hash, profile, model, is_null, benchmark,
+        any_value(value) FILTER (metric = 'exact_match' AND mode = 'thin') AS thin_em,
+        any_value(value) FILTER (metric = 'exact_match' AND mode = 'thick') AS thick_em,
+        any_value(value) FILTER (metric = 'thin_thick_difference') AS difference,
+        any_value(ci_low) FILTER (metric = 'thin_thick_difference') AS ci_low,
+        any_value(ci_high) FILTER (metric = 'thin_thick_difference') AS ci_high,
+        any_value(value) FILTER (metric = 'thin_thick_p') AS p,
+        any_value(value) FILTER (metric = 'f1_macro' AND mode = 'thick')
+            - any_value(value) FILTER (metric = 'f1_macro' AND mode = 'thin') AS f1_macro_difference,
+        any_value(value) FILTER (metric = 'exact_match_iqr' AND mode = 'thin') AS thin_iqr,
+        any_value(value) FILTER (metric = 'exact_match_iqr' AND mode = 'thick') AS thick_iqr,
+        any_value(value) FILTER (metric = 'exact_match_variance' AND mode = 'thin') AS thin_variance,
+        any_value(value) FILTER (metric = 'exact_match_variance' AND mode = 'thick') AS thick_variance,
+        any_value(n_scored) FILTER (metric = 'exact_match_iqr') AS n_countries,
+        any_value(n_scored) FILTER (metric = 'thin_thick_difference') AS n_scored,
+        any_value(n_unscored) FILTER (metric = 'thin_thick_difference') AS n_unscored,
+        any_value(unscored_reason) FILTER (metric = 'thin_thick_difference') AS unscored_reason,
+        run_id, finished_at
+    FROM part
+    GROUP BY ALL
+    HAVING count(*) FILTER (metric = 'thin_thick_difference') > 0
 )
-SELECT config_hash, profile, model, is_null, benchmark,
-    any_value(value) FILTER (metric = 'exact_match' AND mode = 'thin') AS thin_em,
-    any_value(value) FILTER (metric = 'exact_match' AND mode = 'thick') AS thick_em,
-    any_value(value) FILTER (metric = 'thin_thick_difference') AS difference,
-    any_value(ci_low) FILTER (metric = 'thin_thick_difference') AS ci_low,
-    any_value(ci_high) FILTER (metric = 'thin_thick_difference') AS ci_high,
-    any_value(value) FILTER (metric = 'thin_thick_p') AS p,
-    any_value(value) FILTER (metric = 'f1_macro' AND mode = 'thick')
-        - any_value(value) FILTER (metric = 'f1_macro' AND mode = 'thin') AS f1_macro_difference,
-    any_value(value) FILTER (metric = 'exact_match_iqr' AND mode = 'thin') AS thin_iqr,
-    any_value(value) FILTER (metric = 'exact_match_iqr' AND mode = 'thick') AS thick_iqr,
-    any_value(value) FILTER (metric = 'exact_match_variance' AND mode = 'thin') AS thin_variance,
-    any_value(value) FILTER (metric = 'exact_match_variance' AND mode = 'thick') AS thick_variance,
-    any_value(n_scored) FILTER (metric = 'exact_match_iqr') AS n_countries,
-    any_value(n_scored) FILTER (metric = 'thin_thick_difference') AS n_scored,
-    any_value(n_unscored) FILTER (metric = 'thin_thick_difference') AS n_unscored,
-    any_value(unscored_reason) FILTER (metric = 'thin_thick_difference') AS unscored_reason,
-    run_id, finished_at
-FROM part
-GROUP BY ALL
-HAVING count(*) FILTER (metric = 'thin_thick_difference') > 0;
+SELECT config_hash,
+    row_number() OVER (
+        PARTITION BY config_hash
+        ORDER BY list_position(['normad', 'casa', 'culturebank', 'specnorm'], benchmark), is_null, model
+    ) AS place,
+    * EXCLUDE (config_hash)
+FROM wide;
 
 COMMENT ON VIEW cure_thin_vs_thick IS 'Labels asked for alone against labels with an explanation, benchmark by benchmark and model by model, where both were asked.';
 COMMENT ON COLUMN cure_thin_vs_thick.config_hash IS 'Models may be compared if this is equal.';
+COMMENT ON COLUMN cure_thin_vs_thick.place IS 'Order in the configuration, from 1: by benchmark, in it models, then null models.';
 COMMENT ON COLUMN cure_thin_vs_thick.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN cure_thin_vs_thick.model IS 'Model.';
 COMMENT ON COLUMN cure_thin_vs_thick.is_null IS 'Whether it is a null model that knows nothing.';

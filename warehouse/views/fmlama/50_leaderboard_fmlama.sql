@@ -26,13 +26,18 @@ WITH wide AS (
     WHERE r.evaluation = 'fmlama' AND v.slice_kind = 'condition'
     GROUP BY ALL
 )
-SELECT *
+SELECT config_hash,
+    row_number() OVER (
+        PARTITION BY config_hash
+        ORDER BY main_language, subject_language, country_mentioned, is_null, map DESC NULLS LAST, model
+    ) AS place,
+    * EXCLUDE (config_hash)
 FROM wide
-ORDER BY max(finished_at) OVER (PARTITION BY config_hash) DESC, config_hash, main_language, subject_language,
-    country_mentioned, is_null, map DESC NULLS LAST, model;
+ORDER BY max(finished_at) OVER (PARTITION BY config_hash) DESC, config_hash, place;
 
 COMMENT ON VIEW leaderboard_fmlama IS 'One row a configuration, model, language and whether the country is named: newest configuration first, in it models by mAP, then baselines. Compare within one config_hash and one row of languages only: other candidates make another task.';
 COMMENT ON COLUMN leaderboard_fmlama.config_hash IS 'Models may be compared if this is equal.';
+COMMENT ON COLUMN leaderboard_fmlama.place IS 'Order in the configuration, from 1: by languages and country, in them models by mAP, then baselines.';
 COMMENT ON COLUMN leaderboard_fmlama.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN leaderboard_fmlama.model IS 'Model.';
 COMMENT ON COLUMN leaderboard_fmlama.is_null IS 'Whether it is a null baseline that knows nothing, not a model.';

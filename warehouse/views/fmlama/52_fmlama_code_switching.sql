@@ -1,5 +1,9 @@
 CREATE OR REPLACE VIEW fmlama_code_switching AS
-SELECT config_hash, model, is_null, main_language, subject_language, map, ci_low, ci_high, null_map,
+SELECT config_hash,
+    row_number() OVER (
+        PARTITION BY config_hash ORDER BY is_null, model, main_language, subject_language
+    ) AS place,
+    model, is_null, main_language, subject_language, map, ci_low, ci_high, null_map,
     map - any_value(map) FILTER (subject_language = main_language)
         OVER (PARTITION BY run_id, main_language) AS change, run_id
 FROM leaderboard_fmlama
@@ -7,6 +11,7 @@ WHERE NOT country_mentioned;
 
 COMMENT ON VIEW fmlama_code_switching IS 'The matrix P(main language, subject language): mAP of every pair of languages, one row a cell, without the country.';
 COMMENT ON COLUMN fmlama_code_switching.config_hash IS 'Models may be compared if this is equal.';
+COMMENT ON COLUMN fmlama_code_switching.place IS 'Order in the configuration, from 1: models, then baselines, by language.';
 COMMENT ON COLUMN fmlama_code_switching.model IS 'Model.';
 COMMENT ON COLUMN fmlama_code_switching.is_null IS 'Whether it is a null baseline that knows nothing, not a model.';
 COMMENT ON COLUMN fmlama_code_switching.main_language IS 'Language of the template and of the candidates.';

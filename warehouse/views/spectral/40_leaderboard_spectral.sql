@@ -20,12 +20,15 @@ WITH wide AS (
     WHERE evaluation = 'spectral'
     GROUP BY config_hash, profile, model, is_null, run_id, finished_at
 )
-SELECT *
+SELECT config_hash,
+    row_number() OVER (PARTITION BY config_hash ORDER BY is_null, macro_f1 DESC NULLS LAST, model) AS place,
+    * EXCLUDE (config_hash)
 FROM wide
-ORDER BY max(finished_at) OVER (PARTITION BY config_hash) DESC, config_hash, is_null, macro_f1 DESC NULLS LAST, model;
+ORDER BY max(finished_at) OVER (PARTITION BY config_hash) DESC, config_hash, place;
 
 COMMENT ON VIEW leaderboard_spectral IS 'One row a configuration and model: newest configuration first, in it models by macro-F1, then null baselines. Compare within one config_hash only; a model whose interval reaches null_macro_f1 is not told from guessing.';
 COMMENT ON COLUMN leaderboard_spectral.config_hash IS 'Models may be compared if this is equal.';
+COMMENT ON COLUMN leaderboard_spectral.place IS 'Order in the configuration, from 1: models by macro-F1, then null models.';
 COMMENT ON COLUMN leaderboard_spectral.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN leaderboard_spectral.model IS 'Model.';
 COMMENT ON COLUMN leaderboard_spectral.is_null IS 'Whether it is a null baseline that knows nothing, not a model.';

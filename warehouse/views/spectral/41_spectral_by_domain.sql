@@ -15,20 +15,28 @@ WITH wide AS (
     WHERE r.evaluation = 'spectral' AND v.slice_kind = 'question'
     GROUP BY ALL
 )
-SELECT w.config_hash, w.model, w.is_null, q.domain, w.question, w.effective_rank, w.er_ci_low, w.er_ci_high,
+SELECT w.config_hash,
+    row_number() OVER (
+        PARTITION BY w.config_hash ORDER BY w.is_null, w.model, d.human_score, q.domain, q.variant
+    ) AS place,
+    w.model, w.is_null, q.domain, d.label, w.question, q.variant, q.template, w.effective_rank, w.er_ci_low, w.er_ci_high,
     w.spectral_gap_ratio, w.sr_ci_low, w.sr_ci_high, w.er_sr_category, d.human_category, d.human_score,
     w.er_sr_category = d.human_category AS correct, w.run_id
 FROM wide AS w
 JOIN question AS q USING (question)
 JOIN domain AS d USING (domain)
-ORDER BY w.config_hash, w.is_null, w.model, d.human_score, w.question;
+ORDER BY w.config_hash, place;
 
 COMMENT ON VIEW spectral_by_domain IS 'Spectrum and category of every question, beside what people expect; newest finished run of each configuration and model.';
 COMMENT ON COLUMN spectral_by_domain.config_hash IS 'Models may be compared if this is equal.';
+COMMENT ON COLUMN spectral_by_domain.place IS 'Order in the configuration, from 1: models, then null models; in them domains from common to unique by people''s ranking.';
 COMMENT ON COLUMN spectral_by_domain.model IS 'Model.';
 COMMENT ON COLUMN spectral_by_domain.is_null IS 'Whether it is a null baseline that knows nothing, not a model.';
 COMMENT ON COLUMN spectral_by_domain.domain IS 'Domain: domain.domain.';
+COMMENT ON COLUMN spectral_by_domain.label IS 'Name of the domain: domain.label.';
 COMMENT ON COLUMN spectral_by_domain.question IS 'Question: question.question.';
+COMMENT ON COLUMN spectral_by_domain.variant IS 'Which wording of the domain, from 1: question.variant.';
+COMMENT ON COLUMN spectral_by_domain.template IS 'The question''s text: question.template.';
 COMMENT ON COLUMN spectral_by_domain.effective_rank IS 'Effective rank (ER): number of equally strong patterns; NULL if unscored.';
 COMMENT ON COLUMN spectral_by_domain.er_ci_low IS 'Lower end of the 95 % bootstrap interval of effective_rank.';
 COMMENT ON COLUMN spectral_by_domain.er_ci_high IS 'Upper end of the 95 % bootstrap interval of effective_rank.';

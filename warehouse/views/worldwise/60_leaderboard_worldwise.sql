@@ -32,13 +32,18 @@ WITH wide AS (
     WHERE r.evaluation = 'worldwise'
     GROUP BY ALL
 )
-SELECT *
+SELECT config_hash,
+    row_number() OVER (
+        PARTITION BY config_hash
+        ORDER BY is_null, alignment_gain DESC NULLS LAST, alignment DESC NULLS LAST, model
+    ) AS place,
+    * EXCLUDE (config_hash)
 FROM wide
-ORDER BY max(finished_at) OVER (PARTITION BY config_hash) DESC, config_hash, is_null,
-    alignment_gain DESC NULLS LAST, alignment DESC NULLS LAST, model;
+ORDER BY max(finished_at) OVER (PARTITION BY config_hash) DESC, config_hash, place;
 
 COMMENT ON VIEW leaderboard_worldwise IS 'One row a configuration and model: newest configuration first, in it models by alignment_gain, then null profiles. Read the gain first: profiles that know nothing reach a high alignment too. Compare within one config_hash only.';
 COMMENT ON COLUMN leaderboard_worldwise.config_hash IS 'Models may be compared if this is equal.';
+COMMENT ON COLUMN leaderboard_worldwise.place IS 'Order in the configuration, from 1: models by gain, then by alignment, then null profiles.';
 COMMENT ON COLUMN leaderboard_worldwise.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN leaderboard_worldwise.model IS 'Model.';
 COMMENT ON COLUMN leaderboard_worldwise.is_null IS 'Whether it is a null profile that knows nothing, not a model.';

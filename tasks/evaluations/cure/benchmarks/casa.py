@@ -1,4 +1,4 @@
-"""CASA, stage 1: does a user's query keep to, or break, a norm of the country? (Qiu et al. 2025; seed 001)
+"""CASA, stage 1: does a user's query keep to, or break, a norm of the country? (Qiu et al. 2025)
 
 Published as pairs of JSON files, casa_s1_adhere_<subset>.json and casa_s1_violate_<subset>.json. Both hold
 the violating ``user_query``; the adhering text is ``refined_user_query`` of the adhere file.
@@ -60,7 +60,7 @@ Key = tuple[str, str]
 def load(files: Mapping[str, Sequence[Row]], countries: Mapping[str, str]) -> Loaded:
     """Two items a pair: the adhering query (label yes) and the violating one (label no).
 
-    Files are told apart by their names and joined on subset and index. ``gold`` is the norm as the violate
+    Files are known by their names and joined on subset and index. ``gold`` is the norm as the violate
     file words it, for both items: where the two differ, the adhere file mostly describes the violation
     ("Disregarding …"). ``extra["pair"]`` joins the two items.
 
@@ -92,19 +92,19 @@ def _side(
     side: str, files: Mapping[str, Sequence[Row]], model: type[R], dropped: Counter[str]
 ) -> dict[Key, R]:
     """The rows of one side's files; what is left out is added to ``dropped``."""
-    found: dict[Key, R] = {}
+    by_key: dict[Key, R] = {}
     for subset, source in _named(side, files):
         rows, bad = validate(source, files[source], model)
         dropped.update(bad)
         for row in rows:
-            dropped[f"duplicate_{side}"] += (subset, row.index) in found
-            found.setdefault((subset, row.index), row)
-    if not found:
+            dropped[f"duplicate_{side}"] += (subset, row.index) in by_key
+            by_key.setdefault((subset, row.index), row)
+    if not by_key:
         raise BenchmarkError(
             f"there is no {side} file among {', '.join(files) or 'the files'}: CASA needs both sides, named "
             f"as published, such as casa_s1_{side}_social_discussion_forum.json"
         )
-    return found
+    return by_key
 
 
 def _named(side: str, files: Mapping[str, Sequence[Row]]) -> Iterator[Key]:

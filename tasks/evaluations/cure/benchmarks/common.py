@@ -164,9 +164,9 @@ def _no_row_fits(
     source: str, rows: Sequence[Row], model: type[PublishedRow], dropped: Mapping[str, int]
 ) -> str:
     needed = [name for name, info in model.model_fields.items() if info.is_required()]
-    found = sorted({str(name) for row in rows for name in row})
+    columns = sorted({str(name) for row in rows for name in row})
     reasons = ", ".join(f"{reason} {n}" for reason, n in dropped.items())
     return (
         f"{source}: none of {len(rows)} rows fits ({reasons}): expected the columns {', '.join(needed)}, "
-        f"found {', '.join(found)}. Check that the file is the benchmark's, or rename its columns."
+        f"found {', '.join(columns)}. Check that the file is the benchmark's, or rename its columns."
     )

@@ -1,4 +1,4 @@
-"""CultureBank: is a behaviour normal in a cultural group? (Shi et al. 2024; seed 001, Benchmark 2)
+"""CultureBank: is a behaviour normal in a cultural group? (Shi et al. 2024)
 
 Published as culturebank_reddit.csv and culturebank_tiktok.csv, dataset SALT-NLP/CultureBank (MIT licence):
 22,990 descriptors of behaviour, each with a persona and a question that were written for evaluation.

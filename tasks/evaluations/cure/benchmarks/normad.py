@@ -1,4 +1,4 @@
-"""NormAd: is what happens in a story acceptable in its country? (Rao et al. 2025; seed 001, Benchmark 2)
+"""NormAd: is what happens in a story acceptable in its country? (Rao et al. 2025)
 
 Published as one CSV file and as the dataset akhilayerukola/NormAd (CC BY 4.0): 2,633 stories, 75 countries.
 """

@@ -1,4 +1,4 @@
-"""SpecNorm: is a behaviour acceptable in a subgroup of a country? (seed 001, Benchmark 1)
+"""SpecNorm: is a behaviour acceptable in a subgroup of a country? (Vo and Koyejo 2025, Benchmark 1)
 
 The columns are those that ``specnorm.review.published`` writes; the authors' file needs its columns renamed.
 """
@@ -23,8 +23,7 @@ from tasks.evaluations.cure.benchmarks.common import (
     keep_first,
     validate,
 )
-from tasks.evaluations.cure.specnorm.cues import SEPARATOR, Cue, group_of, parse_cues
-from tasks.evaluations.cure.specnorm.specificity import specificity
+from tasks.evaluations.cure.specnorm.cues import SEPARATOR, Cue, group_of, parse_cues, specificity
 from tasks.identity import digest
 
 BENCHMARK = "specnorm"

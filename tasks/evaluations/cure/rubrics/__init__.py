@@ -1,4 +1,4 @@
-"""The rubrics by which explanations are judged: one metric a benchmark (seed 001, appendix B)."""
+"""The rubrics by which explanations are judged: one metric per benchmark (Vo and Koyejo 2025, appendix B)."""
 
 from __future__ import annotations
 

@@ -71,18 +71,18 @@ def faults(draft: Draft) -> list[Fault]:
 def near_duplicates(drafts: Sequence[Draft], limit: float = DUPLICATE) -> list[Fault | None]:
     """For every draft a fault where an earlier, kept one has nearly the same text, else None."""
     kept: dict[int, str] = {}
-    found: list[Fault | None] = []
+    twins: list[Fault | None] = []
     for number, draft in enumerate(drafts):
         written = draft.written
         text = utils.default_process(f"{written.persona} {written.situation} {written.question}")
         twin = process.extractOne(text, kept, scorer=fuzz.ratio, score_cutoff=limit)
         if twin is None:
             kept[number] = text
-            found.append(None)
+            twins.append(None)
         else:
             detail = f"{twin[1]:.0f} % the same as the draft for seed {drafts[twin[2]].seed}"
-            found.append(Fault("near_duplicate", detail))
-    return found
+            twins.append(Fault("near_duplicate", detail))
+    return twins
 
 
 def _cues(draft: Draft) -> list[Fault]:
@@ -123,19 +123,19 @@ def _leak(draft: Draft) -> list[Fault]:
     """The norm's wording, a verdict in the scene, or a reason in the question."""
     written = draft.written
     scene, question = normal(f"{written.persona} {written.situation}"), normal(written.question)
-    found = [Fault("answer_leaked", f"the scene says {m[0]!r}") for m in _VERDICT.finditer(scene)]
+    leaks = [Fault("answer_leaked", f"the scene says {m[0]!r}") for m in _VERDICT.finditer(scene)]
     reason = _REASON_GIVEN.search(question)
     if reason:
-        found.append(Fault("answer_leaked", f"the question gives a reason: {question[reason.start() :]!r}"))
+        leaks.append(Fault("answer_leaked", f"the question gives a reason: {question[reason.start() :]!r}"))
     runs = _runs(scene) | _runs(question)
     shared = next(
         (run for run in (*_runs(normal(written.norm)), *_runs(normal(draft.statement))) if run in runs), None
     )
     if shared:
-        found.append(
+        leaks.append(
             Fault("answer_leaked", f"the norm's words {' '.join(shared)!r} stand in scene or question")
         )
-    return found
+    return leaks
 
 
 def _runs(text: str) -> set[tuple[str, ...]]:

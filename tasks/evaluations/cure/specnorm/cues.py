@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 KINDS = ("region", "ethnicity", "religion", "age", "gender", "occupation", "marital_status")
 KEY_KINDS = frozenset(KINDS[:3])
-"""The kinds of which SpecNorm wants at least one (seed 001, Benchmark 1)."""
+"""The kinds of which SpecNorm wants at least one (Vo and Koyejo 2025, Benchmark 1)."""
 
 SEPARATOR = "|"
+
+Specificity = Literal["low", "medium", "high"]
 
 _GROUP_ORDER = ("ethnicity", "religion", "region", *KINDS[3:])
 
@@ -95,6 +97,17 @@ def group_of(cues: Iterable[Cue]) -> str:
     """The subgroup that results are broken down by: the value of the first kind of ``_GROUP_ORDER``."""
     values = {cue.kind: cue.value for cue in cues}
     return next((values[kind] for kind in _GROUP_ORDER if kind in values), "")
+
+
+def specificity(n_cues: int) -> Specificity:
+    """How specific an item is (Vo and Koyejo 2025): low has one cue, medium two or three, high four or more.
+
+    Raises:
+        ValueError: no cue: such a statement is no seed of SpecNorm.
+    """
+    if n_cues < 1:
+        raise ValueError(f"specificity is defined from one cue on, got {n_cues}")
+    return "low" if n_cues == 1 else "medium" if n_cues < 4 else "high"
 
 
 def is_named(cue: Cue, text: str) -> bool:

@@ -59,13 +59,13 @@ def compare(
     """
     by_text = {tuple(s.row[name] for name in KEY): s for s in stored}
     pairs = [(review, _find(path, review, by_text)) for review in reviews.decided]
-    named = {found.row["draft"] for _, found in pairs}
+    named = {known.row["draft"] for _, known in pairs}
     others = [s.draft for s in stored if s.row["status"] != "rejected" and s.row["draft"] not in named]
-    found_faults = _faults([review for review, _ in pairs], others)
-    faulty = [(r, f) for (r, _), f in zip(pairs, found_faults, strict=True) if f]
+    by_pair = _faults([review for review, _ in pairs], others)
+    faulty = [(r, f) for (r, _), f in zip(pairs, by_pair, strict=True) if f]
     changed = [
         (review, known)
-        for (review, known), bad in zip(pairs, found_faults, strict=True)
+        for (review, known), bad in zip(pairs, by_pair, strict=True)
         if not bad and not _is_known(review, known)
     ]
     counts = Counter(review.decision for review, _ in pairs)
@@ -79,16 +79,16 @@ def compare(
 
 def _find(path: Path, review: Review, by_text: Mapping[tuple[str, ...], Stored]) -> Stored:
     seed = review.draft.seed
-    found = by_text.get((seed, review.model, review.prompt_hash, review.text_hash))
-    if found is None:
+    stored = by_text.get((seed, review.model, review.prompt_hash, review.text_hash))
+    if stored is None:
         raise ReviewError(
             f"{path}, seed {seed}: this warehouse has no such draft waiting: do not change seed, model, "
             "prompt_hash and text_hash, and set CULTURESCOPE_HOME to where the queue was built"
         )
     for name in ("country", "cues", "statement", "stance"):
-        if getattr(review.draft, name) != getattr(found.draft, name):
+        if getattr(review.draft, name) != getattr(stored.draft, name):
             raise ReviewError(f"{path}, seed {seed}, column {name}: not as in the draft: restore it")
-    return found
+    return stored
 
 
 def _faults(reviews: Sequence[Review], others: Sequence[Draft]) -> list[tuple[Fault, ...]]:
@@ -96,15 +96,15 @@ def _faults(reviews: Sequence[Review], others: Sequence[Draft]) -> list[tuple[Fa
     accepted = [review.draft for review in reviews if review.decision == "accept"]
     revised = [review.draft for review in reviews if review.decision == "revise"]
     twins = iter(near_duplicates([*others, *accepted, *revised])[len(others) + len(accepted) :])
-    found: list[tuple[Fault, ...]] = []
+    by_review: list[tuple[Fault, ...]] = []
     for review in reviews:
         if review.decision != "revise":
-            found.append(())
+            by_review.append(())
             continue
         twin = next(twins)
         own = faults(replace(review.draft, stance=review.draft.written.label))
-        found.append((*own, twin) if twin else tuple(own))
-    return found
+        by_review.append((*own, twin) if twin else tuple(own))
+    return by_review
 
 
 def _is_known(review: Review, known: Stored) -> bool:

@@ -101,7 +101,7 @@ class Draft:
 def stances(n: int, yes_share: float = 0.65) -> list[Stance]:
     """What to ask for, seed by seed, so that each beginning of the list has the share of yes nearest below.
 
-    ``yes_share`` is the seed's 65 % by default; 0 and 1 are allowed.
+    ``yes_share`` is the paper's 65 % by default; 0 and 1 are allowed.
 
     Raises:
         ValueError: the share is not within 0 and 1.

@@ -7,16 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tasks.evaluations.cure.specnorm.checks import Fault, faults, near_duplicates
-from tasks.evaluations.cure.specnorm.cues import join_cues, parse_cues
+from tasks.evaluations.cure.specnorm.cues import join_cues, parse_cues, specificity
 from tasks.evaluations.cure.specnorm.drafting import Draft, DraftError, Stance, parse_draft, read_written
 from tasks.evaluations.cure.specnorm.review import TEXTS, text_hash
 from tasks.evaluations.cure.specnorm.seeds import Seed
-from tasks.evaluations.cure.specnorm.specificity import specificity
 
 
 @dataclass(frozen=True)
 class Job:
-    """A draft to be made. ``draft`` identifies it, ``response_item`` the conversation that asks for it."""
+    """A draft to be written. ``draft`` identifies it, ``response_item`` the conversation that asks for it."""
 
     draft: str
     response_item: str
@@ -36,7 +35,7 @@ class Outcome:
 def outcomes(
     jobs: Sequence[Job], answers: Sequence[tuple[str, str]], others: Sequence[Draft]
 ) -> list[Outcome]:
-    """Read and check the answers (text and finish reason), one a job.
+    """Read and check the answers (text and finish reason), one per job.
 
     Near-duplicates are looked for among ``others`` and the drafts without another fault; the first stays.
     """
@@ -52,8 +51,8 @@ def outcomes(
 
 def row_of(outcome: Outcome) -> dict[str, Any]:
     """Its cells in specnorm_draft, without those of model and run. The texts are absent if unreadable."""
-    job, found = outcome.job, outcome.draft
-    texts = found.written.model_dump() if found else {}
+    job, draft = outcome.job, outcome.draft
+    texts = draft.written.model_dump() if draft else {}
     return {
         "draft": job.draft,
         "response_item": job.response_item,
@@ -65,7 +64,7 @@ def row_of(outcome: Outcome) -> dict[str, Any]:
         "specificity": specificity(len(job.seed.cues)),
         "stance": job.stance,
         **texts,
-        "text_hash": text_hash(texts) if found else None,
+        "text_hash": text_hash(texts) if draft else None,
         "faults": [fault.reason for fault in outcome.faults],
         "fault_details": [fault.detail for fault in outcome.faults],
         "status": "rejected_by_checks" if outcome.faults else "queued",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field
 
 TARGET_ITEMS, TARGET_COUNTRIES, TARGET_YES_SHARE = 3766, 145, 0.65
-"""What SpecNorm has (seed 001, Benchmark 1)."""
+"""What SpecNorm has (Vo and Koyejo 2025, Benchmark 1)."""
 
 
 class SpecnormParams(BaseModel):

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tasks.evaluations.cure.specnorm.cues import join_cues, parse_cues
+from tasks.evaluations.cure.specnorm.cues import join_cues, parse_cues, specificity
 from tasks.evaluations.cure.specnorm.drafting import STANCES, Draft, read_written
-from tasks.evaluations.cure.specnorm.specificity import specificity
 from tasks.identity import digest
 
 Decision = Literal["accept", "revise", "reject"]
@@ -172,11 +171,11 @@ def _review(where: str, row: dict[str, str]) -> Review | None:
 def _decision(where: str, row: dict[str, str]) -> Decision | None:
     """The decision in our spelling, None where the cell is empty."""
     given = row["decision"].casefold()
-    found = next((decision for decision in DECISIONS if decision == given), None)
-    if given and found is None:
+    decision = next((decision for decision in DECISIONS if decision == given), None)
+    if given and decision is None:
         menu = ", ".join(DECISIONS)
         raise ReviewError(f"{where}, column decision: {row['decision']!r} is not one of {menu}, or empty")
-    return found
+    return decision
 
 
 def _draft(where: str, row: dict[str, str]) -> Draft:

@@ -84,17 +84,17 @@ def load_seeds(files: Mapping[str, Sequence[Row]], countries: Mapping[str, str])
     """
     codes = country_keys(countries)
     dropped: Counter[str] = Counter()
-    found: dict[str, Seed] = {}
+    by_name: dict[str, Seed] = {}
     for source, rows in files.items():
         kept, bad = validate(source, rows, SeedRow)
         dropped += bad
-        for made in (_seed(row, codes) for row in kept):
-            reason = "no_cue" if not made.cues else "duplicate" if made.seed in found else None
+        for seed in (_seed(row, codes) for row in kept):
+            reason = "no_cue" if not seed.cues else "duplicate" if seed.seed in by_name else None
             if reason:
                 dropped[reason] += 1
             else:
-                found[made.seed] = made
-    ordered = sorted(found.values(), key=lambda s: not s.has_key_cue)
+                by_name[seed.seed] = seed
+    ordered = sorted(by_name.values(), key=lambda s: not s.has_key_cue)
     return Seeds(tuple(ordered), dict(sorted(dropped.items())))
 
 

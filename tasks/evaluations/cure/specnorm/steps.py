@@ -6,7 +6,7 @@ of ``specnorm_item`` out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -30,11 +30,15 @@ from tasks.evaluations.cure.specnorm.params import SpecnormParams
 from tasks.evaluations.cure.specnorm.review import ReviewError, read_reviews, write_queue
 from tasks.evaluations.cure.specnorm.seeds import Seed, Seeds, load_seeds
 from tasks.evaluations.cure.specnorm.selection import select
+from tasks.generation import steps as generation
 from tasks.generation.budget import Budget, Meter
-from tasks.generation.steps import Ask, request_of
+from tasks.generation.prompts import Completion, Prompt, Prompts
 from tasks.identity import digest
+from tasks.plan import Plan
+from tasks.requests import Engine
 from tasks.steps import Run
-from warehouse import Warehouse, finish_run
+from warehouse import Run as RunRow
+from warehouse import Warehouse, finish_run, save_run, save_run_requests
 from warehouse.specnorm import save_drafts, save_reviews
 
 SEEDS = "SELECT * FROM specnorm_seed ORDER BY rowid"
@@ -78,6 +82,11 @@ class Build:
     chosen: tuple[tuple[Seed, Stance], ...]
 
     @property
+    def engine(self) -> Engine:
+        """Who drafts."""
+        return Engine.of(self.spec)
+
+    @property
     def sampling(self) -> Sampling:
         """How the model draws its drafts."""
         return Sampling(self.params.temperature, max_tokens=self.params.max_tokens, seed=self.params.seed)
@@ -88,13 +97,17 @@ class Build:
         return (digest([self.config_hash(), self.spec.hash(), version("culturescope")]), self.spec.name)
 
     @cached_property
+    def request_hash(self) -> str:
+        """Names what is asked, whatever the seeds."""
+        return Prompts(prompts=(), sampling=self.sampling).hash(self.engine)
+
+    @cached_property
     def jobs(self) -> list[Job]:
-        """One a chosen seed, in the order of the choice."""
-        request = request_of(self.spec, self.sampling)
-        items = [self.ask(seed, stance).item for seed, stance in self.chosen]
+        """One per chosen seed, in the order of the choice."""
+        ids = [prompt(seed, stance).id for seed, stance in self.chosen]
         return [
-            Job(digest([request, item]), item, seed, stance)
-            for item, (seed, stance) in zip(items, self.chosen, strict=True)
+            Job(digest([self.request_hash, item]), item, seed, stance)
+            for item, (seed, stance) in zip(ids, self.chosen, strict=True)
         ]
 
     def config_hash(self) -> str:
@@ -102,13 +115,10 @@ class Build:
         drawn = [self.params.temperature, self.params.max_tokens, self.params.seed]
         return digest([PROMPT_HASH, drawn, [[seed.seed, stance] for seed, stance in self.chosen]])
 
-    def ask(self, seed: Seed, stance: Stance) -> Ask:
-        """What the model is asked for a seed."""
-        return Ask(conversation(seed, stance), SCHEMA)
 
-    def meter(self) -> Meter:
-        """Counts what the build uses, and stops it in time."""
-        return Meter(Budget(self.params.max_total_tokens, self.params.max_usd))
+def prompt(seed: Seed, stance: Stance) -> Prompt:
+    """What the model is sent for a seed."""
+    return Prompt(conversation(seed, stance), SCHEMA)
 
 
 def plan(params: SpecnormParams) -> Build:
@@ -148,39 +158,76 @@ def open_jobs(build: Build) -> list[Job]:
     return [job for job in build.jobs if job.draft not in drafts and job.seed.seed not in taken]
 
 
+def work_left(build: Build) -> Plan:
+    """What of the open jobs has no completion yet."""
+    prompts = [prompt(job.seed, job.stance) for job in open_jobs(build)]
+    return generation.plan(prompts, build.engine, build.sampling, build.params.batch)
+
+
 @task(cache_policy=NO_CACHE, name="start build")
 def start(build: Build) -> None:
     """Write down what is going to be drafted, before anything is."""
-    asked = {
-        "request_hash": [request_of(build.spec, build.sampling)],
-        "domain": ["specnorm"],
-        "question": ["draft"],
-    }
-    seeds = digest(sorted(seed.seed for seed, _ in build.chosen))
-    shared.save(
-        "build_specnorm", build, build.run, build.spec, pl.DataFrame(asked), item_lists={"seeds": seeds}
+    row = RunRow(
+        run_id=build.run[0],
+        evaluation="build_specnorm",
+        model=build.spec.name,
+        is_null=False,
+        profile=build.params.profile,
+        config_hash=build.config_hash(),
+        engine_hash=build.engine.hash,
+        params=build.params.model_dump(),
+        engine=build.spec.model_dump(exclude={"base_url", "api_key_env"}),
+        item_lists={"seeds": digest(sorted(seed.seed for seed, _ in build.chosen))},
+        boundary_rule="none",
+        code_version=version("culturescope"),
     )
+    asked = {"request_hash": [build.request_hash], "topic": ["specnorm"], "label": ["draft"]}
+    with Warehouse.open().write() as connection:
+        save_run(connection, row)
+        save_run_requests(connection, build.run[0], pl.DataFrame(asked))
+
+
+@task(cache_policy=NO_CACHE, name="draft")
+def draft(build: Build) -> dict[str, Completion]:
+    """Draft -> the completion of every open job; what is stored is not sent again.
+
+    Raises:
+        EngineError: the model gave no answers, or the budget was reached; all earlier batches are stored.
+        CorruptPart: stored answers cannot be read.
+    """
+    jobs, params = open_jobs(build), build.params
+    completions = generation.complete(
+        [prompt(job.seed, job.stance) for job in jobs],
+        build.engine,
+        build.sampling,
+        build.run,
+        f"draft {build.spec.name}",
+        params.batch,
+        Meter(Budget(params.max_total_tokens, params.max_usd)),
+    )
+    return {job.draft: completion for job, completion in zip(jobs, completions, strict=True)}
 
 
 @task(cache_policy=NO_CACHE, name="check drafts")
-def check(build: Build, answers: dict[str, tuple[str, str]]) -> None:
-    """Check the answers (text and finish reason by draft) and store every draft with its faults.
+def check(build: Build, completions: Mapping[str, Completion]) -> None:
+    """Check what the model wrote, by draft, and store every draft with its faults.
 
     Holds a lock, because two builds must not both draft a seed or write the same scene.
     """
     warehouse = Warehouse.open()
     with FileLock(warehouse.home / "locks" / "specnorm.lock"):
-        jobs = [job for job in open_jobs(build) if job.draft in answers]
+        jobs = [job for job in open_jobs(build) if job.draft in completions]
+        texts = [(completions[j.draft].text, completions[j.draft].finish_reason) for j in jobs]
         kept = [row for row in warehouse.query(DRAFTS).to_dicts() if row["status"] != "rejected"]
-        found = outcomes(jobs, [answers[job.draft] for job in jobs], [draft_of(row) for row in kept])
+        checked = outcomes(jobs, texts, [draft_of(row) for row in kept])
         same = {
             "model": build.spec.name,
             "prompt_hash": PROMPT_HASH,
-            "request_hash": request_of(build.spec, build.sampling),
+            "request_hash": build.request_hash,
             "run_id": build.run[0],
             "drafted_at": _now(),
         }
-        save_drafts(warehouse, [row_of(outcome) | same for outcome in found])
+        save_drafts(warehouse, [row_of(outcome) | same for outcome in checked])
 
 
 @task(cache_policy=NO_CACHE, name="write review queue")
@@ -198,11 +245,11 @@ def finish(build: Build) -> pl.DataFrame:
     """Mark the build as finished, and show what came of it (status, fault, n_drafts) in the Prefect UI."""
     with Warehouse.open().write() as connection:
         finish_run(connection, build.run[0])
-    found = Warehouse.open().query(SUMMARY, {"drafts": [job.draft for job in build.jobs]})
+    summary = Warehouse.open().query(SUMMARY, {"drafts": [job.draft for job in build.jobs]})
     create_table_artifact(
-        key="specnorm-build", table=found.to_dicts(), description=f"build_specnorm, {build.spec.name}"
+        key="specnorm-build", table=summary.to_dicts(), description=f"build_specnorm, {build.spec.name}"
     )
-    return found
+    return summary
 
 
 def review(path: Path, out: Path | None = None) -> Reviewed:
@@ -216,11 +263,11 @@ def review(path: Path, out: Path | None = None) -> Reviewed:
         _check_out(out, warehouse.query(PUBLISHED).columns)
     with FileLock(warehouse.home / "locks" / "specnorm.lock"):
         stored = [Stored(row, draft_of(row)) for row in warehouse.query(DRAFTS).to_dicts()]
-        found = compare(path, read_reviews(path), stored, _codes(warehouse), _now())
-        save_reviews(warehouse, found.decisions, found.items)
+        reviewed = compare(path, read_reviews(path), stored, _codes(warehouse), _now())
+        save_reviews(warehouse, reviewed.decisions, reviewed.items)
     if out:
         warehouse.query(PUBLISHED).write_csv(out)
-    return found
+    return reviewed
 
 
 def _check_out(out: Path, columns: Sequence[str]) -> None:

@@ -78,9 +78,9 @@ def test_a_norm_other_than_the_seed(norm: str) -> None:
     ],
 )
 def test_an_answer_that_shows(changes: dict[str, str], detail: str) -> None:
-    found = faults(spoilt(**changes))
-    assert {fault.reason for fault in found} == {"answer_leaked"}
-    assert any(detail in fault.detail for fault in found)
+    leaks = faults(spoilt(**changes))
+    assert {fault.reason for fault in leaks} == {"answer_leaked"}
+    assert any(detail in fault.detail for fault in leaks)
 
 
 @pytest.mark.parametrize(

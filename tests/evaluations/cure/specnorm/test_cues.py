@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.evaluations.cure.specnorm.cues import KINDS, Cue, is_generic, is_named, join_cues, parse_cues
+from tasks.evaluations.cure.specnorm.cues import (
+    KINDS,
+    Cue,
+    is_generic,
+    is_named,
+    join_cues,
+    parse_cues,
+    specificity,
+)
 
 
 @pytest.mark.parametrize(
@@ -73,3 +81,16 @@ def test_what_is_no_cue_is_named(text: str) -> None:
 )
 def test_a_cue_is_named_by_its_whole_words(value: str, text: str, named: bool) -> None:
     assert is_named(Cue("occupation", value), text) is named
+
+
+@pytest.mark.parametrize(
+    ("n", "level"), [(1, "low"), (2, "medium"), (3, "medium"), (4, "high"), (5, "high"), (7, "high")]
+)
+def test_levels_of_specificity(n: int, level: str) -> None:
+    """Vo and Koyejo (2025): a single cue, multiple cues, four or more cues."""
+    assert specificity(n) == level
+
+
+def test_no_cue_has_no_level() -> None:
+    with pytest.raises(ValueError, match="from one cue on, got 0"):
+        specificity(0)

@@ -25,10 +25,10 @@ from tests.evaluations.cure.specnorm.samples import DRAFT, SEED, WRITTEN
 @settings(deadline=None)
 @given(st.integers(0, 300), st.floats(0, 1))
 def test_every_beginning_has_its_share_of_yes(n: int, share: float) -> None:
-    made = stances(n, share)
-    assert len(made) == n
+    asked = stances(n, share)
+    assert len(asked) == n
     for length in range(n + 1):
-        assert -1e-6 <= length * share - made[:length].count("yes") < 1
+        assert -1e-6 <= length * share - asked[:length].count("yes") < 1
 
 
 def test_sixty_five_in_a_hundred() -> None:

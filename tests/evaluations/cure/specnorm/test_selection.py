@@ -36,10 +36,10 @@ KIND_SETS = st.lists(st.sampled_from(KINDS), min_size=1, max_size=4, unique=True
 
 @st.composite
 def pools(draw: st.DrawFn) -> list[Seed]:
-    made = draw(
+    drawn = draw(
         st.lists(st.tuples(st.sampled_from("ABCD"), KIND_SETS, st.sampled_from(["", "p", "q"])), max_size=12)
     )
-    return [make(number, country, kinds, topic) for number, (country, kinds, topic) in enumerate(made)]
+    return [make(number, country, kinds, topic) for number, (country, kinds, topic) in enumerate(drawn)]
 
 
 @settings(max_examples=30, deadline=None)

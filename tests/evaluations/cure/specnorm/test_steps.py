@@ -19,6 +19,7 @@ from tasks.evaluations.cure.specnorm import steps
 from tasks.evaluations.cure.specnorm.params import SpecnormParams
 from tasks.evaluations.cure.specnorm.review import ReviewError
 from tasks.evaluations.cure.specnorm.steps import Build
+from tasks.generation.prompts import Completion
 from tests.evaluations.cure.specnorm.drafting_server import Writer, good, scene_of
 from warehouse import Warehouse, run_checks
 
@@ -54,11 +55,12 @@ def make(warehouse: Warehouse, tmp_path: Path) -> Make:
 
 def check(build: Build, writer: Writer = good) -> None:
     """Let ``writer`` answer what the build still asks for."""
-    answers = {}
+    completions = {}
     for job in steps.open_jobs(build):
-        answer = writer(scene_of(list(build.ask(job.seed, job.stance).conversation)))
-        answers[job.draft] = (answer if isinstance(answer, str) else json.dumps(answer), "stop")
-    steps.check.fn(build, answers)
+        written = writer(scene_of(list(steps.prompt(job.seed, job.stance).conversation)))
+        text = written if isinstance(written, str) else json.dumps(written)
+        completions[job.draft] = Completion(text, "stop", 1000, 400)
+    steps.check.fn(build, completions)
 
 
 def rows(path: Path) -> list[Row]:
@@ -68,13 +70,13 @@ def rows(path: Path) -> list[Row]:
 
 def decide(path: Path, **by_row: Row) -> None:
     """Fill in the rows of a queue, as ``row_0={"decision": "accept", …}``."""
-    found = rows(path)
+    lines = rows(path)
     for name, cells in by_row.items():
-        found[int(name.removeprefix("row_"))] |= cells
+        lines[int(name.removeprefix("row_"))] |= cells
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(found[0]))
+        writer = csv.DictWriter(file, list(lines[0]))
         writer.writeheader()
-        writer.writerows(found)
+        writer.writerows(lines)
 
 
 ACCEPT = {"decision": "accept", "reviewer": "ana"}
@@ -94,7 +96,7 @@ def items(warehouse: Warehouse) -> dict[str, Row]:
 def test_prompts_name_the_country_and_ask_for_both_answers(make: Make) -> None:
     build = make(n=20)
     names = dict(Warehouse.open().query("SELECT country, name FROM country").rows())
-    asked = [scene_of(list(build.ask(*pair).conversation)) for pair in build.chosen]
+    asked = [scene_of(list(steps.prompt(*pair).conversation)) for pair in build.chosen]
     assert [scene.country for scene in asked] == [names[str(seed.country)] for seed, _ in build.chosen]
     assert len({scene.country for scene in asked}) >= 15
     assert [scene.stance for scene in asked].count("yes") == 13  # 65 % of 20
@@ -159,30 +161,30 @@ def test_good_drafts_are_queued_and_bad_ones_kept_with_their_faults(make: Make, 
         return draft
 
     check(build, writer)
-    found = [drafts(warehouse)[seed.seed] for seed, _ in build.chosen]
-    assert [row["status"] for row in found] == [
+    stored = [drafts(warehouse)[seed.seed] for seed, _ in build.chosen]
+    assert [row["status"] for row in stored] == [
         "queued",
         "rejected_by_checks",
         "rejected_by_checks",
         "queued",
     ]
-    assert [row["faults"] for row in found[:3]] == [
+    assert [row["faults"] for row in stored[:3]] == [
         [],
         ["unreadable"],
         ["norm_changed", "not_a_yes_no_question"],
     ]
-    assert "not JSON" in found[1]["fault_details"][0]
-    assert (found[1]["persona"], found[1]["text_hash"]) == (None, None)
-    assert found[2]["question"] == "Why is that?"
-    assert found[0]["label"] == found[0]["stance"]
+    assert "not JSON" in stored[1]["fault_details"][0]
+    assert (stored[1]["persona"], stored[1]["text_hash"]) == (None, None)
+    assert stored[2]["question"] == "Why is that?"
+    assert stored[0]["label"] == stored[0]["stance"]
     assert steps.queue.fn(build) == 2
-    assert [row["seed"] for row in rows(Path(build.params.queue))] == [found[0]["seed"], found[3]["seed"]]
+    assert [row["seed"] for row in rows(Path(build.params.queue))] == [stored[0]["seed"], stored[3]["seed"]]
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
 def test_an_answer_at_its_limit_is_called_cut_off(make: Make, warehouse: Warehouse) -> None:
     build = make(n=1)
-    steps.check.fn(build, {build.jobs[0].draft: ('{"persona": "Sa', "length")})
+    steps.check.fn(build, {build.jobs[0].draft: Completion('{"persona": "Sa', "length", 1000, 512)})
     (row,) = drafts(warehouse).values()
     assert row["faults"] == ["cut_off"]
 
@@ -192,11 +194,11 @@ def test_near_duplicates_are_found_also_among_earlier_builds(make: Make, warehou
     same = {"situation": f"Sam sees {' '.join(['bench', 'river', 'lamp', 'kettle'] * 12)}."}
     check(make(n=2), lambda scene: good(scene) | same)
     check(make(n=4), lambda scene: good(scene) | same)
-    found = drafts(warehouse).values()
-    assert sorted(tuple(row["faults"]) for row in found) == [(), *[("near_duplicate",)] * 3]
+    stored = drafts(warehouse).values()
+    assert sorted(tuple(row["faults"]) for row in stored) == [(), *[("near_duplicate",)] * 3]
     first = make(n=1).chosen[0][0].seed
     assert drafts(warehouse)[first]["status"] == "queued"
-    assert {row["fault_details"][0].split()[-1] for row in found if row["faults"]} == {first}
+    assert {row["fault_details"][0].split()[-1] for row in stored if row["faults"]} == {first}
 
 
 def test_a_second_build_is_free_and_a_larger_one_drafts_the_rest(make: Make, warehouse: Warehouse) -> None:
@@ -237,9 +239,9 @@ def test_decisions_are_stored_and_what_is_let_through_is_published(queue: Path, 
     new = {"situation": "Sam waits at the corner and then walks past the old mill without a word."}
     decide(queue, row_0=ACCEPT, row_1=REVISE | new, row_2=REJECT)
     out = queue.parent / "published.csv"
-    found = steps.review(queue, out)
-    assert found.counts == {"accept": 1, "revise": 1, "reject": 1, "pending": 1}
-    assert found.faulty == ()
+    reviewed = steps.review(queue, out)
+    assert reviewed.counts == {"accept": 1, "revise": 1, "reject": 1, "pending": 1}
+    assert reviewed.faulty == ()
     accepted, revised, rejected, pending = (drafts(warehouse)[row["seed"]] for row in rows(queue))
     assert (accepted["status"], accepted["reviewer"], accepted["note"]) == ("accepted", "ana", None)
     assert (revised["status"], revised["reviewer"], revised["note"]) == ("revised", "ben", "wording")
@@ -303,10 +305,10 @@ def test_revised_texts_are_checked_and_a_faulty_one_is_not_published(
         "persona": rows(queue)[2]["persona"].replace("Sam of", "Sam, of")
     }
     decide(queue, row_0=ACCEPT, row_1=REVISE | {"question": "Is it taboo? Really?"}, row_2=REVISE | twin)
-    found = steps.review(queue)
-    reasons = [[fault.reason for fault in faults] for _, faults in found.faulty]
+    reviewed = steps.review(queue)
+    reasons = [[fault.reason for fault in faults] for _, faults in reviewed.faulty]
     assert reasons == [["not_a_yes_no_question"], ["near_duplicate"]]
-    assert [row.draft.seed for row, _ in found.faulty] == [row["seed"] for row in rows(queue)[1:3]]
+    assert [row.draft.seed for row, _ in reviewed.faulty] == [row["seed"] for row in rows(queue)[1:3]]
     assert set(items(warehouse)) == {first["seed"]}
     assert [drafts(warehouse)[row["seed"]]["status"] for row in rows(queue)[1:3]] == ["queued", "queued"]
 

@@ -1,0 +1,181 @@
+"""``culturescope run``: one command per evaluation, its options made of the fields of its params."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from deployments import options
+from deployments.bars import bars
+from deployments.cli_common import MODEL, NO_SERVER, WITHOUT_SERVER, errors
+from deployments.display import err, notes
+from deployments.evaluations import doors, evaluation, flow, params, profile, profiles
+from deployments.server import configure, connect
+from warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from flows.session import Session
+
+DEFAULT_PROFILE = "demo"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the command line says beside the knobs; each field is an option of every evaluation."""
+
+    model: Annotated[
+        list[str] | None,
+        typer.Option("--model", "-m", metavar="NAME", help=MODEL, rich_help_panel=options.ENGINES),
+    ] = None
+    profile: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="a set of values for options; what is given on the command line goes before it",
+            rich_help_panel=options.HOW_MUCH,
+        ),
+    ] = DEFAULT_PROFILE
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="show the plan, and stop", rich_help_panel=options.RUN)
+    ] = False
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again",
+            help="ask everything anew, on an occasion named after the time; what is there stays",
+            rich_help_panel=options.RUN,
+        ),
+    ] = False
+    probe: Annotated[
+        bool | None,
+        typer.Option(
+            "--probe/--no-probe",
+            help="try out for up to five seconds how fast a model scores here, where that was never measured "
+            "(default: before a run, not on a dry run)",
+            rich_help_panel=options.RUN,
+            show_default=False,
+        ),
+    ] = None
+    no_server: Annotated[bool, typer.Option("--no-server", help=NO_SERVER, rich_help_panel=options.RUN)] = (
+        False
+    )
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="show the log", rich_help_panel=options.RUN)
+    ] = False
+
+
+class Commands(TyperGroup):
+    """The evaluations, each imported when its command is asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Their names."""
+        return list(doors())
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of one, or None."""
+        if cmd_name not in doors():
+            return None
+        single = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+        single.command(cmd_name, help=_help(cmd_name))(command(cmd_name))
+        return typer.main.get_command(single)
+
+
+app = typer.Typer(cls=Commands, no_args_is_help=True, help="Run an evaluation; only what is missing is done.")
+
+
+@app.callback()
+def run() -> None:
+    """Run an evaluation; only what is missing is done."""
+
+
+def command(name: str) -> Callable[..., None]:
+    """The function behind ``culturescope run <name>``; its signature holds the options."""
+    own = inspect.signature(Asked, eval_str=True).parameters
+    knobs = options.parameters(params(name), profiles(name), leave_out=("models", *own))
+
+    def start_it(**given: Any) -> None:
+        asked = Asked(**{key: given.pop(key) for key in own})
+        resume = "run again to resume"
+        if asked.again and not given["occasion"]:
+            given["occasion"] = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+            resume += f", with --occasion {given['occasion']} in place of --again"
+        with errors(resume):
+            start(name, asked, given)
+
+    every = [*(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own.values()), *knobs]
+    start_it.__signature__ = inspect.Signature(sorted(every, key=options.place))  # type: ignore[attr-defined]
+    return start_it
+
+
+def start(name: str, asked: Asked, given: Mapping[str, Any]) -> None:
+    """Show the plan, and work it off if anything is left to do.
+
+    Args:
+        given: what the command line says of the knobs, None where nothing.
+    """
+    warehouse = Warehouse.open()
+    configure(warehouse.home, asked.verbose)
+    planned = evaluation(name)
+    values = {"models": asked.model or list(doors()[name].models)} | profile(name, asked.profile)
+    knobs = options.validated(planned.params, values | options.values(planned.params, given))
+    from flows import session as sessions
+
+    with notes(asked.verbose, logging.WARNING):
+        session = sessions.prepare(planned, knobs)
+    _show_plan(session, try_out=not asked.dry_run if asked.probe is None else asked.probe)
+    if session.is_done():
+        err.print("nothing to do", highlight=False)
+    elif asked.dry_run and session.failures:
+        raise ValueError("\n".join(session.failures))
+    elif not asked.dry_run:
+        _work_off(name, session, warehouse, asked)
+        text = f"[green]done[/]  next: culturescope leaderboard {name} · culturescope report {name}"
+        err.print(text, highlight=False, soft_wrap=True)
+
+
+def _work_off(name: str, session: Session, warehouse: Warehouse, asked: Asked) -> None:
+    """Run the flow, or its loop without Prefect."""
+    from flows.evaluation import evaluate
+    from flows.session import handed_over
+
+    if not asked.no_server:
+        with err.status("starting Prefect"):
+            connect(warehouse.home, otherwise=WITHOUT_SERVER)
+    with handed_over(session), notes(asked.verbose), bars():
+        if asked.no_server:
+            evaluate(session.evaluation, session.params)
+        else:
+            flow(name)(session.params)
+
+
+def _show_plan(session: Session, try_out: bool) -> None:
+    from deployments import plan
+    from tasks import probe
+    from tasks.evaluations.contract import comparable
+
+    estimate = plan.Estimate.of(session.plan)
+    study, params = session.study, session.params
+    title = f"{session.evaluation.name}, profile {params.profile}, config {comparable(study)}"
+    if session.occasion:
+        title += f", occasion {session.occasion}"
+    if size := session.evaluation.size(study):
+        title += f"\n{size}"
+    plan.show(title, estimate, len(session.alive()), session.engines)
+    for failure in session.failures if try_out else ():
+        err.print(f"given up: {failure}", style="yellow", highlight=False, markup=False, soft_wrap=True)
+    if try_out:
+        plan.probed(estimate, probe.speed)
+
+
+def _help(name: str) -> str:
+    examples = "\n\n".join(f"- `culturescope run {name} {text}`" for text in doors()[name].examples)
+    door, labels = doors()[name], ", ".join(profiles(name))
+    usual = f"Models: {', '.join(door.models)}, unless you name others. Profiles: {labels}."
+    return f"{door.title}\n\n{usual}\n\nExamples:\n\n{examples}"

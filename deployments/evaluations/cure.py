@@ -1,0 +1,47 @@
+"""How the cure evaluation is started and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from deployments.display import interval, number
+from deployments.evaluations import Door
+
+_TELLS = {True: "yes", False: "NO", None: "–"}
+_JUDGE = {True: "validated", False: "not validated", None: "no judge"}
+
+
+def columns(r: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of ``leaderboard_cure`` as people see it."""
+    explained = f"{r['metric']} {interval(r['value'], r['ci_low'], r['ci_high'])}"
+    same_family = ", own family" if r["self_preference"] else ""
+    return {
+        "benchmark": r["benchmark"],
+        "model": r["model"],
+        "thin EM": number(r["thin_em"]),
+        "thick EM": number(r["thick_em"]),
+        "majority": number(r["majority_em"]),
+        "tells real": _TELLS[r["tells_real_from_shuffled"]],
+        "explanations [95 %]": "–" if r["value"] is None else explained,
+        "their null": number(r["null_value"]),
+        "over shuffled": number(r["explanation_gain"]),
+        "judge": "–" if r["is_null"] else f"{_JUDGE[r['validated']]}{same_family}",
+        "thin F1 macro": number(r["thin_f1_macro"]),
+        "thick F1 macro": number(r["thick_f1_macro"]),
+        "items": r["n_items"],
+    }
+
+
+DOOR = Door(
+    title="Can a model explain norms, not only label them? (NormAd, CASA, CultureBank, SpecNorm)",
+    models=("smollm2-135m-vllm",),
+    examples=(
+        "--profile smoke",
+        "-m ./gpt.toml --judges ./judge.toml --benchmarks normad,casa --max-usd 2 --dry-run",
+        "--benchmarks normad --files normad=normad.csv --items-per-benchmark 1000",
+    ),
+    caption="Labels beside the commonest one; tells real: whether the judge tells explanations from shuffled "
+    "ones; validated: whether the judge was held against people.",
+    columns=columns,
+)

@@ -1,0 +1,47 @@
+"""How the fmlama evaluation is started and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from deployments.display import interval, number
+from deployments.evaluations import Door
+
+
+def columns(r: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of ``leaderboard_fmlama`` as people see it."""
+    language = r["main_language"]
+    if r["subject_language"] != language:
+        language = f"{language} ({r['subject_language']} dish)"
+    gain = interval(r["map_gain"], r["gain_low"], r["gain_high"])
+    return {
+        "language": language,
+        "country": "named" if r["country_mentioned"] else "–",
+        "model": r["model"],
+        "mAP": number(r["map"]),
+        "over baseline [95 %]": "–" if r["is_null"] else gain,
+        "chance": number(r["null_map"]),
+        "sd": number(r["map_sd"]),
+        "mWS": number(r["mws"]),
+        "chance mWS": number(r["null_mws"]),
+        "CV": number(r["map_cv"], 2),
+        "country gain": number(r["country_gain"]),
+        "p": number(r["country_gain_p"]),
+        "MES": number(r["mes"], 2),
+    }
+
+
+DOOR = Door(
+    title="Does a model know what dishes are made of? (14 origins, six languages)",
+    models=("smollm2-135m", "gemma3-270m"),
+    examples=(
+        "--profile smoke",
+        "-m Qwen/Qwen3-0.6B --origins Italy,Japan --mention-country no --dry-run",
+        "--dish-set fmlama --languages en,zh --code-switching",
+        "--judge smollm2-135m-vllm --origins Mexico",
+    ),
+    caption="Mean average precision by language, with and without the country; over baseline: what the model "
+    "adds to chance and to the most common ingredients.",
+    columns=columns,
+)

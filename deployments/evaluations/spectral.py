@@ -1,0 +1,41 @@
+"""How the spectral evaluation is started and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from deployments.display import interval, number
+from deployments.evaluations import Door
+
+
+def columns(r: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of ``leaderboard_spectral`` as people see it."""
+    return {
+        "model": r["model"],
+        "macro-F1 [95 %]": interval(r["macro_f1"], r["ci_low"], r["ci_high"]),
+        "guessing": number(r["null_macro_f1"]),
+        "own items": number(r["reference_mass"]),
+        "coverage": number(r["coverage"], 2),
+        "rank ρ": number(r["rank_spearman"], 2),
+        "rank τ": number(r["rank_kendall"], 2),
+        "ER–SR ρ": number(r["er_sr_correlation"], 2),
+        "F1 LH": number(r["f1_lh"], 2),
+        "F1 HL": number(r["f1_hl"], 2),
+        "F1 HH": number(r["f1_hh"], 2),
+        "F1 LL": number(r["f1_ll"], 2),
+    }
+
+
+DOOR = Door(
+    title="Does a model know the macrostructure of culture? (170 countries, 9 domains)",
+    models=("smollm2-135m", "gemma3-270m"),
+    examples=(
+        "--profile smoke",
+        "-m Qwen/Qwen3-0.6B -m ./my-model --profile full --dry-run",
+        "-m smollm2-135m --countries FR,IT,JP --domains currency,religions",
+    ),
+    caption="Macro-F1 against people's categories; guessing: what random categories get; own items: "
+    "probability of a country's own items in the reference lists.",
+    columns=columns,
+)

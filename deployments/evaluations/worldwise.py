@@ -1,0 +1,44 @@
+"""How the worldwise evaluation is started and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from deployments.display import interval, number
+from deployments.evaluations import Door
+
+
+def columns(r: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of ``leaderboard_worldwise`` as people see it."""
+    gain = interval(r["alignment_gain"], r["gain_low"], r["gain_high"])
+    return {
+        "model": r["model"],
+        "gain over null [95 %]": "–" if r["is_null"] else gain,
+        "best null": r["best_null"] or "–",
+        "alignment": number(r["alignment"], 2),
+        "answered": number(r["answered"], 2),
+        "its null": number(r["null_alignment"], 2),
+        "sd": number(r["alignment_sd"], 2),
+        "MAE": number(r["hofstede_mae"], 2),
+        "null MAE": number(r["null_mae"], 2),
+        "shift": number(r["value_shift"]),
+        "noise": number(r["null_shift"]),
+        "stereotype": number(r["stereotype_score"], 2),
+        "unprompted like": r["closest_culture"] or "–",
+        "declined": number(r["decline_share"], 2),
+    }
+
+
+DOOR = Door(
+    title="Which values show in a model's reasoning, with and without a persona? (60 countries)",
+    models=("smollm2-135m-vllm",),
+    examples=(
+        "--profile smoke",
+        "-m ./gpt.toml --cultures IN,JP,MX,AE,US --max-usd 2 --dry-run",
+        "--scenarios-file mine.csv --targets seed_bucketed --repetitions 1",
+    ),
+    caption="Gain in alignment over the best null profile; raw alignment second, because profiles that know "
+    "nothing reach a high one too.",
+    columns=columns,
+)

@@ -1,0 +1,221 @@
+"""Command-line options out of the fields of a pydantic model: every knob is written once, there.
+
+A field ``max_items`` is the option ``--max-items``: its type, choices, default and description are the
+field's. Texts are handed to pydantic as they are given, so that the form of the Prefect UI and the command
+line refuse the same things in the same words.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import typer
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+WHAT, HOW_MUCH, ENGINES, RUN = "What is measured", "How much", "Engines", "Run and output"
+
+_PANELS = {"models": ENGINES, "dtype": ENGINES, "occasion": RUN, "cohort": RUN, "seed": HOW_MUCH}
+_OF_ENGINES = ("judge", "simulator", "embedder", "word_vectors", "temperature", "max_tokens")
+"""Parts of the names of fields that say which engines take part, and how they write."""
+
+
+def parameters(
+    model: type[BaseModel], profiles: Mapping[str, Mapping[str, Any]], leave_out: Iterable[str] = ()
+) -> list[inspect.Parameter]:
+    """One option per field, for the signature of a typer command; the model's own come before inherited ones.
+
+    Args:
+        profiles: name -> values that stand in place of the defaults; the help shows both.
+        leave_out: fields that have options of their own.
+    """
+    return [
+        _parameter(name, field, {label: values[name] for label, values in profiles.items() if name in values})
+        for name, field in sorted(
+            model.model_fields.items(), key=lambda item: item[0] not in model.__annotations__
+        )
+        if name not in leave_out
+    ]
+
+
+def place(parameter: inspect.Parameter) -> int:
+    """Where the help has an option: by its heading."""
+    _, declared = get_args(parameter.annotation)
+    panels = (WHAT, HOW_MUCH, ENGINES, RUN)
+    return panels.index(declared.rich_help_panel) if declared.rich_help_panel in panels else -1
+
+
+def values(model: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What was given on the command line, as ``model`` wants it; options that were not given are left out.
+
+    Raises:
+        ValueError: an entry of a mapping is not of the form KEY=VALUE, or a key comes twice.
+    """
+    return {
+        name: _value(name, model.model_fields[name], text) for name, text in given.items() if text is not None
+    }
+
+
+def validated(model: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+    """The model of these values.
+
+    Raises:
+        ValueError: they are wrong; names the options.
+    """
+    try:
+        return model(**given)
+    except ValidationError as error:
+        raise ValueError("; ".join(dict.fromkeys(map(_complaint, error.errors())))) from error
+
+
+def option(field: str) -> str:
+    """The option of a field."""
+    return "--" + field.replace("_", "-")
+
+
+def split(texts: Iterable[str]) -> list[str]:
+    """The parts of comma-separated texts; the path of a file that is there is one part, whatever its name."""
+    parts = (text.split(",") if not os.path.exists(text) else [text] for text in texts)
+    return [part.strip() for some in parts for part in some if part.strip()]
+
+
+def _complaint(error: Any) -> str:
+    """One of pydantic's errors in a line: its option, what should be there and what is."""
+    message = str(error["msg"]).removeprefix("Value error, ")
+    if not error["loc"]:
+        return message
+    was = f", not {error['input']!r}" if isinstance(error["input"], str | int | float) else ""
+    return f"{option(str(error['loc'][0]))}: {message}{was}"
+
+
+def _parameter(name: str, field: FieldInfo, by_profile: Mapping[str, Any]) -> inspect.Parameter:
+    kind = _plain(field.annotation)
+    settings: dict[str, Any] = {
+        "help": (field.description or "") + _defaults(field, by_profile),
+        "rich_help_panel": _panel(name, kind, field),
+        "show_default": False,
+    }
+    annotation: Any = str | None
+    declared = option(name)
+    if kind is bool:
+        annotation, declared = bool | None, f"{declared}/--no-{declared[2:]}"
+    else:
+        settings["metavar"] = _metavar(kind)
+        if choices := _choices(kind):
+            settings["autocompletion"] = lambda: choices
+        if get_origin(kind) in (list, dict):
+            annotation = list[str] | None
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[annotation, typer.Option(declared, **settings)],
+    )
+
+
+def _value(name: str, field: FieldInfo, given: Any) -> Any:
+    """A value for pydantic, which reads numbers out of texts itself."""
+    kind = _plain(field.annotation)
+    if kind is bool:
+        return given
+    if get_origin(kind) is dict:
+        return _mapping(name, kind, given)
+    if get_origin(kind) is list:
+        (element,) = get_args(kind)
+        parts = [_scalar(element, part) for part in split(given)]
+        return parts if parts or not _takes_none(field) else None
+    return None if given == "" and _takes_none(field) else _scalar(kind, given)
+
+
+def _scalar(kind: Any, text: str) -> Any:
+    """The text, or the choice that it names, which may be a number."""
+    choices = get_args(_plain(kind)) if get_origin(_plain(kind)) is Literal else ()
+    return next((choice for choice in choices if str(choice) == text), text)
+
+
+def _mapping(name: str, kind: Any, entries: Sequence[str]) -> dict[str, Any]:
+    """Entries KEY=VALUE; where a value is a list, a key may come again."""
+    _, value_kind = get_args(kind)
+    lists = get_origin(_plain(value_kind)) is list
+    mapping: dict[str, Any] = {}
+    for entry in entries:
+        key, equals, value = entry.partition("=")
+        if not (key and equals and value):
+            raise ValueError(f"{option(name)} {entry}: write it as {_metavar(kind)}")
+        if lists:
+            mapping.setdefault(key, []).append(value)
+        elif key in mapping:
+            raise ValueError(f"{option(name)}: {key} is given twice")
+        else:
+            mapping[key] = value
+    return mapping
+
+
+def _plain(annotation: Any) -> Any:
+    """A type without ``Annotated`` and without ``| None``."""
+    if get_origin(annotation) is Annotated:
+        return _plain(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, UnionType):
+        kinds = [kind for kind in get_args(annotation) if kind is not NoneType]
+        return _plain(kinds[0]) if len(kinds) == 1 else str
+    return annotation
+
+
+def _takes_none(field: FieldInfo) -> bool:
+    return NoneType in get_args(field.annotation)
+
+
+def _choices(kind: Any) -> list[str]:
+    """What a value, or an element of a list, may be; none: anything."""
+    if get_origin(kind) is list:
+        return _choices(_plain(get_args(kind)[0]))
+    return [str(choice) for choice in get_args(kind)] if get_origin(kind) is Literal else []
+
+
+def _metavar(kind: Any) -> str:
+    """How the help writes a value: [a|b], INTEGER, TEXT,… or KEY=TEXT."""
+    kind = _plain(kind)
+    if get_origin(kind) is list:
+        return f"{_metavar(get_args(kind)[0])},…"
+    if get_origin(kind) is dict:
+        key, value = (_plain(part) for part in get_args(kind))
+        value = _plain(get_args(value)[0]) if get_origin(value) is list else value
+        return f"{_metavar(key) if _choices(key) else 'KEY'}={_metavar(value)}"
+    if choices := _choices(kind):
+        return f"[{'|'.join(choices)}]"
+    return {int: "INTEGER", float: "NUMBER"}.get(kind, "TEXT")
+
+
+def _panel(name: str, kind: Any, field: FieldInfo) -> str:
+    """Under which heading the help has an option; a field may say so itself (``json_schema_extra``)."""
+    extra = field.json_schema_extra
+    if isinstance(extra, dict) and "panel" in extra:
+        return str(extra["panel"])
+    if name in _PANELS:
+        return _PANELS[name]
+    if any(part in name for part in _OF_ENGINES):
+        return ENGINES
+    return HOW_MUCH if kind in (int, float) else WHAT
+
+
+def _defaults(field: FieldInfo, by_profile: Mapping[str, Any]) -> str:
+    """The default, and what profiles set instead, where there is anything to say."""
+    default = field.get_default(call_default_factory=True) if not field.is_required() else None
+    told = {"default": default} if default not in (None, "", [], {}) else {}
+    told |= by_profile
+    return f" ({'; '.join(f'{label} {_short(value)}' for label, value in told.items())})" if told else ""
+
+
+def _short(value: Any) -> str:
+    """A default as the command line would take it; of a long list, how long it is."""
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case list() | tuple():
+            text = ",".join(map(str, value))
+            return text if len(text) <= 40 else f"{len(value)} values"
+    return str(value)

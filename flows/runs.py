@@ -1,0 +1,215 @@
+"""Runs in the warehouse: started, looked up, frozen into cohorts, finished with all their rows at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+
+import polars as pl
+
+from tasks.evaluations.contract import Detail, Study, Tables, comparable
+from tasks.identity import digest
+from tasks.metric_rows import Metric
+from tasks.plan import Wanted
+from tasks.requests import Engine
+from warehouse import (
+    Registration,
+    Warehouse,
+    finish_run,
+    freeze_cohort,
+    register_parts,
+    registration,
+    save_metrics,
+    save_run,
+    save_run_requests,
+    write_part,
+)
+from warehouse import Run as RunRow
+
+_FINISHED = """
+SELECT run_id, model, engine_hash, engine->>'kind' AS kind, engine->>'model' AS runs, occasion
+FROM run WHERE config_hash = ? AND status = 'finished' AND NOT is_null
+QUALIFY row_number() OVER (PARTITION BY engine_hash ORDER BY finished_at DESC, run_id) = 1
+"""
+_FROZEN = """
+SELECT r.run_id, r.model, r.engine_hash, r.engine->>'kind' AS kind, r.engine->>'model' AS runs, r.occasion
+FROM cohort AS c JOIN run AS r USING (run_id)
+WHERE c.config_hash = ? AND c.cohort = ? ORDER BY r.model
+"""
+_IS_FINISHED = "SELECT 1 FROM run WHERE run_id = ? AND status = 'finished'"
+_NAMESAKES = "SELECT DISTINCT model, engine_hash FROM run WHERE config_hash = ? AND NOT is_null"
+
+
+@dataclass(frozen=True)
+class Past:
+    """A finished run of the same configuration: whose answers are read, and where they are."""
+
+    run_id: str
+    engine: Engine
+    occasion: str
+
+
+def run_id(study: Study, engine: Engine, rule: str, occasion: str) -> str:
+    """A run is a value: the same configuration, engine, occasion and code version are the same run."""
+    parts = [comparable(study), engine.hash, rule, version("culturescope")]
+    return digest([*parts, *([occasion] if occasion else [])])
+
+
+def boundary_rule(wanted: Sequence[Wanted], model: str) -> str:
+    """The rule by which a model scores texts.
+
+    The same in every round, so that a run is named alike whether its judges have answered yet or not.
+    """
+    own = [each for each in wanted if each.model == model and each.request.role == "candidate"]
+    return ", ".join(sorted({each.request.rule(each.engine) for each in own} - {"none"})) or "none"
+
+
+def null_run_id(study: Study, model: str, occasion: str) -> str:
+    """The run of a null model."""
+    parts = [comparable(study), model, version("culturescope")]
+    return digest([*parts, *([occasion] if occasion else [])])
+
+
+def is_finished(run: str) -> bool:
+    """Whether the run's metrics are stored already."""
+    return not Warehouse.open().query(_IS_FINISHED, [run]).is_empty()
+
+
+def namesakes(config_hash: str) -> dict[str, set[str]]:
+    """Model -> the engine hashes that stand under this name in a configuration."""
+    names: dict[str, set[str]] = {}
+    for model, engine_hash in Warehouse.open().query(_NAMESAKES, [config_hash]).rows():
+        names.setdefault(model, set()).add(engine_hash)
+    return names
+
+
+def finished(config_hash: str) -> list[Past]:
+    """The newest finished run of each model under a configuration."""
+    return _past(Warehouse.open().query(_FINISHED, [config_hash]))
+
+
+def frozen(config_hash: str, cohort: str) -> list[Past]:
+    """The models of a frozen cohort; none if there is no such cohort yet."""
+    return _past(Warehouse.open().query(_FROZEN, [config_hash, cohort]))
+
+
+def start(
+    evaluation: str,
+    study: Study,
+    runs: Mapping[str, str],
+    engines: Mapping[str, Engine],
+    wanted: Sequence[Wanted],
+    occasion: str,
+) -> None:
+    """Write down what is going to be measured, before anything is: all runs in one transaction.
+
+    Args:
+        runs: model -> run_id. engines: model -> its engine.
+        wanted: what is asked in the first round.
+    """
+    with Warehouse.open().write() as connection:
+        for model, run in runs.items():
+            mine = [each for each in wanted if each.model == model]
+            rule = boundary_rule(wanted, model)
+            save_run(connection, _row(evaluation, study, run, model, engines[model], rule, occasion))
+            save_run_requests(connection, run, _requests(mine))
+
+
+def add_requests(runs: Mapping[str, str], wanted: Sequence[Wanted]) -> None:
+    """Write down what later rounds ask."""
+    with Warehouse.open().write() as connection:
+        for model, run in runs.items():
+            mine = [each for each in wanted if each.model == model]
+            if mine:
+                save_run_requests(connection, run, _requests(mine))
+
+
+def save(
+    evaluation: str,
+    study: Study,
+    tables: Tables,
+    runs: Mapping[str, str],
+    occasion: str,
+    freeze: Sequence[str] | None,
+    keep_nulls: bool,
+) -> None:
+    """Store all rows and detail tables of a cohort and finish its runs, in one transaction.
+
+    Args:
+        runs: model -> run_id; a model that is not among them is a null model, with a run of its own.
+        freeze: run_ids to freeze as the cohort of the params' name; None: freeze nothing.
+        keep_nulls: leave null models alone whose rows are stored.
+    """
+    nulls = {name: null_run_id(study, name, occasion) for name in tables.metrics if name not in runs}
+    if keep_nulls:
+        nulls = {name: run for name, run in nulls.items() if not is_finished(run)}
+    ids = {**runs, **nulls}
+    parts = [
+        _write(study, ids[model], model, detail)
+        for model, details in tables.details.items()
+        if model in ids
+        for detail in details
+        if not detail.frame.is_empty()
+    ]
+    with Warehouse.open().write() as connection:
+        for name, run in nulls.items():
+            save_run(connection, _row(evaluation, study, run, name, None, "none", occasion))
+        register_parts(connection, parts, replace=True)
+        for model, metrics in tables.metrics.items():
+            if model in ids:
+                save_metrics(connection, ids[model], _frame(model, metrics))
+                finish_run(connection, ids[model])
+        if freeze:
+            freeze_cohort(connection, comparable(study), study.params.cohort, freeze)
+
+
+def _write(study: Study, run: str, model: str, detail: Detail) -> Registration:
+    """Write a detail table as a part; it shows once it is registered."""
+    part = digest([run, *([detail.key] if detail.key else []), comparable(study)], 32)
+    ids = {"request_hash": part if detail.key else run, "run_id": run, "model": model}
+    frame = detail.frame.with_columns(**{name: pl.lit(value) for name, value in ids.items()})
+    write_part(Warehouse.open().home, detail.kind, part, frame)
+    return registration(detail.kind, part, frame)
+
+
+def _row(
+    evaluation: str, study: Study, run: str, model: str, engine: Engine | None, rule: str, occasion: str
+) -> RunRow:
+    spec = engine.spec if engine else None
+    return RunRow(
+        run_id=run,
+        evaluation=evaluation,
+        model=model,
+        is_null=engine is None,
+        profile=study.params.profile,
+        config_hash=comparable(study),
+        engine_hash=engine.hash if engine else "null",
+        params=study.params.model_dump(exclude={"models", "occasion"}),
+        engine=spec.model_dump(exclude={"base_url", "api_key_env"}) if spec else {},
+        item_lists=study.materials,
+        boundary_rule=rule,
+        code_version=version("culturescope"),
+        occasion=occasion,
+    )
+
+
+def _requests(wanted: Sequence[Wanted]) -> pl.DataFrame:
+    """One row per request; several that only differ in their units are one."""
+    schema = {"request_hash": pl.String, "topic": pl.String, "label": pl.String}
+    rows = [(each.request_hash, each.request.topic, each.request.label) for each in wanted]
+    return pl.DataFrame(rows, schema=schema, orient="row").unique("request_hash", maintain_order=True)
+
+
+def _frame(model: str, metrics: Sequence[Metric]) -> pl.DataFrame:
+    frame = pl.DataFrame([metric._asdict() for metric in metrics], infer_schema_length=None)
+    return frame.with_columns(model=pl.lit(model))
+
+
+def _past(rows: pl.DataFrame) -> list[Past]:
+    return [
+        Past(
+            row["run_id"], Engine(row["model"], row["kind"], row["runs"], row["engine_hash"]), row["occasion"]
+        )
+        for row in rows.to_dicts()
+    ]

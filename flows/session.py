@@ -1,0 +1,236 @@
+"""One run of an evaluation before and between its rounds: what is asked of whom, and what has failed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from prefect.context import FlowRunContext
+
+from flows import runs
+from tasks import steps
+from tasks.engines import load
+from tasks.engines.protocols import EngineError
+from tasks.evaluations.contract import (
+    Completions,
+    Evaluation,
+    GenerationParams,
+    Params,
+    Rows,
+    Study,
+    comparable,
+)
+from tasks.generation.budget import Budget, Meter
+from tasks.plan import Plan, Wanted, lay_out
+from tasks.requests import Engine, Request
+from warehouse import CorruptPart, Warehouse
+
+SHARED = ""
+"""Stands for the study's own requests where a model's name would stand."""
+
+_prepared: ContextVar[Session | None] = ContextVar("prepared", default=None)
+
+
+@dataclass
+class Session:
+    """One run of an evaluation: what is asked of whom, the plan of the round under way, what has failed."""
+
+    evaluation: Evaluation[Any, Any, Any]
+    study: Study
+    occasion: str
+    candidates: dict[str, Engine]
+    engines: dict[str, Engine]
+    plan: Plan = field(default_factory=lambda: Plan(()))
+    wanted: list[Wanted] = field(default_factory=list)
+    lost: dict[str, Exception] = field(default_factory=dict)
+    """Models without rows, and why."""
+    barred: set[tuple[str, str]] = field(default_factory=set)
+    """(model, engine) pairs that failed; the engine is not asked about that model again."""
+    failures: list[str] = field(default_factory=list)
+    answered: set[tuple[str, str]] = field(default_factory=set)
+    """(request_hash, unit) that this run had answered."""
+    worked: set[str] = field(default_factory=set)
+    """Models, and SHARED, about which something new was answered."""
+    meters: dict[str, Meter] = field(default_factory=dict)
+    """Model -> what its candidate and judges have used of its budget."""
+
+    @property
+    def params(self) -> Params:
+        """The knobs."""
+        return self.study.params
+
+    def completions(self, model: str) -> Completions:
+        """What is stored of what a model's evaluation asks."""
+        return Completions(self.candidates.get(model), self.engines, steps.stored, self.occasion)
+
+    def meter(self, model: str) -> Meter:
+        """Counts what one model's evaluation uses, of candidate and judges together."""
+        params = self.params
+        if model not in self.meters:
+            budget = Budget()
+            if isinstance(params, GenerationParams):
+                budget = Budget(params.max_total_tokens, params.max_usd)
+            self.meters[model] = Meter(budget)
+        return self.meters[model]
+
+    def alive(self) -> list[str]:
+        """Models that have not failed, in the order given."""
+        return [name for name in self.candidates if name not in self.lost]
+
+    def run_ids(self) -> dict[str, str]:
+        """Model that has not failed -> its run, in the order given."""
+        return {
+            name: runs.run_id(
+                self.study, self.candidates[name], runs.boundary_rule(self.wanted, name), self.occasion
+            )
+            for name in self.alive()
+        }
+
+    def is_done(self) -> bool:
+        """Whether nothing is left to do: everything is answered, and every run has its rows."""
+        return not self.plan.left and not self.lost and all(map(runs.is_finished, self.run_ids().values()))
+
+    def lose(self, model: str, error: Exception, said: str | None = None) -> None:
+        """Give a model up: it gets no rows."""
+        self.lost[model] = error
+        self.failures.append(said or f"{model}: {error}")
+        steps.logger().error("%s", self.failures[-1])
+
+    def raise_failures(self) -> None:
+        """Say all that has failed, if anything has.
+
+        Raises:
+            CorruptPart: stored answers cannot be read. EngineError: anything else.
+        """
+        for error in self.lost.values():
+            if isinstance(error, CorruptPart):
+                raise CorruptPart("\n".join(self.failures)) from error
+        if self.failures:
+            raise EngineError("\n".join(self.failures))
+
+    def is_barred(self, wanted: Wanted) -> bool:
+        """Whether the engine has failed on this model before."""
+        return (wanted.model, wanted.engine.name) in self.barred
+
+    def fail(self, wanted: Wanted, error: Exception) -> None:
+        """A judge or simulator that fails leaves its own numbers unscored; any other engine the model."""
+        if wanted.request.role not in ("judge", "simulator"):
+            return self.lose(wanted.model, error)
+        self.barred.add((wanted.model, wanted.engine.name))
+        about = wanted.model or "the null models"
+        self.failures.append(f"{about}, {wanted.request.role} {wanted.engine.name}: {error}")
+        steps.logger().error("%s", self.failures[-1])
+
+
+@contextmanager
+def handed_over(session: Session) -> Iterator[None]:
+    """Within the block, the flow of the same params goes on from this session instead of planning again."""
+    token = _prepared.set(session)
+    try:
+        yield
+    finally:
+        _prepared.reset(token)
+
+
+def prepared(evaluation: Evaluation[Any, Any, Any], params: Params) -> Session | None:
+    """The session that was handed over, if it is of these params."""
+    session = _prepared.get()
+    if session and session.evaluation is evaluation and session.params == params:
+        return session
+    return None
+
+
+def prepare(evaluation: Evaluation[Any, Any, Any], params: Params) -> Session:
+    """Build the study and plan the first round; nothing is asked.
+
+    Raises:
+        EngineError: there is no such model or embedder, or no model can do what is asked of it.
+        CorruptPart: no model's stored answers can be read; they are set aside.
+        ValueError: see the evaluation's ``study``.
+    """
+    engines = {name: steps.engine_of(name, role) for name, role in evaluation.engines(params).items()}
+    tables = {name: _rows(sql, params) for name, sql in evaluation.tables.items()}
+    study = evaluation.study(params, tables, engines)
+    steps.take_over_orphans()
+    session = Session(evaluation, study, _occasion(params.occasion), _candidates(params, study), engines)
+    plan_round(session)
+    if len(session.lost) == len(session.candidates):
+        session.raise_failures()
+    return session
+
+
+def _rows(sql: str, params: Params) -> Rows:
+    """The rows of a SELECT, with every $name bound to the knob of that name."""
+    knobs = {name: getattr(params, name) for name in re.findall(r"\$([a-z_]+)", sql)}
+    return Warehouse.open().query(sql, knobs).to_dicts()
+
+
+def plan_round(session: Session) -> None:
+    """Ask the evaluation what can be sent now, and lay out what of it has no answer."""
+    evaluation, study = session.evaluation, session.study
+    asked: dict[str, list[Request[Any]]] = {}
+    if evaluation.shared and SHARED not in session.lost:
+        asked[SHARED] = list(evaluation.shared.ask(study, session.completions(SHARED)))
+    for name in session.alive():
+        try:
+            asked[name] = list(evaluation.ask(study, session.completions(name)))
+        except CorruptPart as error:
+            session.lose(name, steps.set_corrupt_aside(error))
+    wanted = [
+        Wanted(model, request, engine, request.hash(engine, session.occasion))
+        for model, requests in asked.items()
+        for request in requests
+        for engine in (session.completions(model).engine(request),)
+        if (model, engine.name) not in session.barred
+    ]
+    for each in wanted:
+        if each.model not in session.lost:
+            _check_ability(session, each)
+    session.wanted = [
+        each for each in wanted if each.model not in session.lost and not session.is_barred(each)
+    ]
+    later = () if session.answered else evaluation.later(study)
+    session.plan = lay_out(session.wanted, steps.unanswered(session.wanted), later)
+    for work in session.plan.work:
+        if session.answered & {(work.wanted.request_hash, unit) for unit in work.units}:
+            raise EngineError(
+                f"{work.wanted.engine.name}: it left part of {work.wanted.request.label!r} unanswered"
+            )
+
+
+def _check_ability(session: Session, each: Wanted) -> None:
+    """Give up what an engine of this kind cannot do, before it is loaded."""
+    if each.engine.spec is None or each.request.ability == "embed":
+        return
+    try:
+        load.check_ability(each.engine.spec, each.request.ability)
+    except EngineError as error:
+        session.fail(each, error)
+
+
+def _candidates(params: Params, study: Study) -> dict[str, Engine]:
+    """Model -> its engine. A name that another engine has already, here or under the configuration, gets a
+    suffix: two models of one name stand beside each other."""
+    taken = runs.namesakes(comparable(study))
+    candidates: dict[str, Engine] = {}
+    for given in dict.fromkeys(params.models):
+        engine = steps.engine_of(given, "candidate", params.dtype)
+        name = engine.name
+        if name in candidates or taken.get(name, {engine.hash}) != {engine.hash}:
+            name = f"{name}#{engine.hash[:4]}"
+        candidates[name] = Engine.of(engine.spec, name) if engine.spec else engine
+    return candidates
+
+
+def _occasion(given: str) -> str:
+    """The occasion, its {date}, {week} and {time} filled in with when the run is due."""
+    context = FlowRunContext.get()
+    due = context.flow_run.expected_start_time if context and context.flow_run else None
+    when = due or datetime.now(UTC)
+    year, week, _ = when.isocalendar()
+    return given.format(date=f"{when:%Y-%m-%d}", time=f"{when:%Y-%m-%dT%H:%M:%SZ}", week=f"{year}-w{week:02}")

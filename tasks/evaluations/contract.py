@@ -1,0 +1,221 @@
+"""What an evaluation hands over; everything else is the loop's (``flows/evaluation.py``). Typed, pure.
+
+An evaluation is a study and four functions on it. ``ask`` is called again and again: each time it returns
+every request that the completions so far make possible, those answered before included. So prompts to
+judges, turns of a dialogue and votes are further rounds, and resuming costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, Protocol, TypeVar
+
+import polars as pl
+from pydantic import BaseModel, ConfigDict, Field
+
+from tasks.identity import digest
+from tasks.metric_rows import Metric
+from tasks.requests import CANDIDATE, Engine, Later, Request, Role
+
+Rows = Sequence[Mapping[str, Any]]
+"""Rows of a table of the warehouse."""
+
+
+FIRST = "first"
+"""The cohort of the models of a configuration's first finished run."""
+
+
+class Params(BaseModel):
+    """The knobs that every evaluation has: fields of the UI form, and options of the command line."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    models: list[str] = Field(min_length=1, description="catalogue names, Hugging Face ids or local folders")
+    occasion: str = Field(
+        "",
+        description="name of a re-evaluation, such as 2026-w48: everything is asked anew, and what was there "
+        "stays; {date}, {week} and {time} stand for when the run is due. Empty: what was answered is not "
+        "asked again",
+    )
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] | None = Field(
+        None, description="precision of models that run here; empty: as their specs say, mostly auto"
+    )
+    cohort: str = Field(
+        FIRST,
+        description="models that numbers which compare models are taken over: a name that is new freezes the "
+        "models of this run; first: those of the first finished run",
+    )
+    bootstrap: int = Field(200, ge=20, le=10_000, description="resamples for intervals")
+    seed: int = Field(0, ge=0, description="of the resamples and of other random choices")
+    profile: str = Field("custom", description="a label for the leaderboard; changes nothing")
+
+
+class GenerationParams(Params):
+    """Those of an evaluation in which a model writes: a candidate, a judge or a simulator."""
+
+    batch: int = Field(32, ge=1, description="prompts completed and stored together: lost at most by a kill")
+    max_total_tokens: int | None = Field(
+        None, ge=1, description="ask no more once a model's run has used this many tokens; empty: no limit"
+    )
+    max_usd: float | None = Field(
+        None,
+        gt=0,
+        description="ask no more once a model's run has cost this much; needs prices; empty: no limit",
+    )
+
+
+class Study(Protocol):
+    """What is asked, independent of the model."""
+
+    @property
+    def params(self) -> Params:
+        """The knobs."""
+        ...
+
+    @property
+    def materials(self) -> Mapping[str, str]:
+        """Name -> hash of what is asked about: item lists, scenarios, items."""
+        ...
+
+    def config_hash(self) -> str:
+        """Identifies what may be compared across models."""
+        ...
+
+
+def comparable(study: Study) -> str:
+    """The config_hash of a study's rows: its own, unless they are made against a cohort of another name."""
+    own = study.config_hash()
+    return own if study.params.cohort == FIRST else digest([own, study.params.cohort])
+
+
+P = TypeVar("P", bound=Params)
+S = TypeVar("S", bound=Study)
+A = TypeVar("A")
+T = TypeVar("T")
+
+Reader = Callable[[str, str, Sequence[str], Sequence[str]], pl.DataFrame]
+"""(part kind, request hash, units, columns) -> the stored rows of those units"""
+
+
+@dataclass(frozen=True)
+class Completions:
+    """What is stored of what one model's evaluation asks; read only when looked at.
+
+    Attributes:
+        candidate: the model that is evaluated; None for the study's own requests.
+        engines: the study's other engines by name.
+    """
+
+    candidate: Engine | None
+    engines: Mapping[str, Engine]
+    read: Reader
+    occasion: str = ""
+
+    def __call__(self, request: Request[T]) -> T:
+        """The stored answers of a request, decoded; what is not answered is absent from them."""
+        name = request.hash(self.engine(request), self.occasion)
+        return request.decode(self.read(request.kind, name, request.units, request.columns))
+
+    def engine(self, request: Request[Any]) -> Engine:
+        """Who answers a request."""
+        if request.engine != CANDIDATE:
+            return self.engines[request.engine]
+        assert self.candidate is not None, "a request of the study names its engine"
+        return self.candidate
+
+
+@dataclass(frozen=True)
+class Cohort(Generic[A]):
+    """Models whose rows are made together.
+
+    Attributes:
+        models: name -> what ``read`` made of its completions; rows are wanted of these.
+        against: the models that numbers which compare models are taken over. They are frozen, so that no row
+            changes because somebody else ran; some of them may be among ``models``.
+        engines: the engine of each of both.
+    """
+
+    models: Mapping[str, A]
+    against: Mapping[str, A]
+    engines: Mapping[str, Engine]
+
+
+@dataclass(frozen=True)
+class Detail:
+    """Rows of a part kind about one model, without provenance; an earlier one of the same key is replaced.
+
+    ``key`` tells several of one kind apart: a unit stands in one of them only if they have different keys.
+    """
+
+    kind: str
+    frame: pl.DataFrame
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What a cohort's answers come to.
+
+    Attributes:
+        metrics: model -> its rows; a name that begins with ``null:`` is a null model's.
+        details: model -> its detail tables.
+    """
+
+    metrics: Mapping[str, Sequence[Metric]]
+    details: Mapping[str, Sequence[Detail]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Shared(Generic[S]):
+    """What a study needs whichever models are evaluated: vectors of its texts, verdicts on its null models.
+
+    Attributes:
+        ask: as ``Evaluation.ask``; every request names its engine.
+        read: makes of the completions what ``read`` and ``rows`` are given.
+    """
+
+    ask: Callable[[S, Completions], Sequence[Request[Any]]]
+    read: Callable[[S, Completions], Any]
+
+
+def no_engines(params: Any) -> dict[str, Role]:
+    """An evaluation of candidates alone."""
+    return {}
+
+
+def nothing_later(study: Any) -> Iterable[Later]:
+    """An evaluation of one round."""
+    return ()
+
+
+@dataclass(frozen=True)
+class Evaluation(Generic[P, S, A]):
+    """One evaluation, as the loop sees it.
+
+    Attributes:
+        name: of its folder, its flow and its rows.
+        params: the type of its knobs.
+        tables: name -> SELECT: what ``study`` reads of the warehouse; $name stands for the knob of that name.
+        study: (params, rows of ``tables``, the other engines by name) -> what is asked. Raises ValueError.
+        ask: what a model is to be asked as far as its completions go, and of whom.
+        read: a model's completions, read; what could not be read or is missing is unscored with a reason.
+            Its third argument is what ``shared.read`` made, else None.
+        rows: the cohort's metric rows and detail tables, null models included; the same third argument.
+        engines: params -> the engines that take part beside candidates: a catalogue name, id or folder (an
+            embedder's source) and its role.
+        later: what further rounds may ask about each model at most, for the plan.
+        size: the study in words, for the plan.
+    """
+
+    name: str
+    params: type[P]
+    tables: Mapping[str, str]
+    study: Callable[[P, Mapping[str, Rows], Mapping[str, Engine]], S]
+    ask: Callable[[S, Completions], Sequence[Request[Any]]]
+    read: Callable[[S, Completions, Any], A]
+    rows: Callable[[S, Cohort[A], Any], Tables]
+    engines: Callable[[P], Mapping[str, Role]] = no_engines
+    shared: Shared[S] | None = None
+    later: Callable[[S], Iterable[Later]] = nothing_later
+    size: Callable[[S], str] = lambda study: ""

@@ -1,0 +1,148 @@
+"""The cure evaluation as the loop sees it: labels and explanations, then judges on the explanations.
+
+Judges are asked about a benchmark once all of a model's explanations of it are there, so that no shuffled
+explanation has to be judged that a later one would replace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tasks.evaluations.contract import Cohort, Completions, Detail, Evaluation, Rows, Tables
+from tasks.evaluations.cure import judged, rows
+from tasks.evaluations.cure.answer_rows import answer_frame, verdict_frames
+from tasks.evaluations.cure.answers import Readings, read_answers
+from tasks.evaluations.cure.benchmarks.common import Row, read_rows
+from tasks.evaluations.cure.judged import JudgeCall, Reply
+from tasks.evaluations.cure.params import CureParams
+from tasks.evaluations.cure.requests import Key, Study, build_study
+from tasks.evaluations.cure.scores import Scored, score_model
+from tasks.generation.budget import at_most
+from tasks.generation.prompts import Completion, Prompts
+from tasks.judging.null_texts import EMPTY, SOURCES
+from tasks.requests import Engine, Later, Role
+
+TABLES = {
+    "cure_item": "SELECT * FROM cure_item ORDER BY benchmark, item",
+    "country": "SELECT country, name FROM country ORDER BY country",
+}
+
+
+@dataclass(frozen=True)
+class Answers:
+    """One model's answers, what the judges replied about them, and the numbers of both."""
+
+    readings: Readings
+    replies: Sequence[Reply]
+    scored: Scored
+
+
+def study(params: CureParams, tables: Mapping[str, Rows], engines: Mapping[str, Engine]) -> Study:
+    """Items from the warehouse, or from published files in their place; see ``build_study``.
+
+    Raises:
+        ValueError: files are given of a benchmark that is not asked, or cannot be read.
+    """
+    unused = ", ".join(benchmark for benchmark in params.files if benchmark not in params.benchmarks)
+    if unused:
+        raise ValueError(
+            f"files of {unused}, which is not among the benchmarks: add it there, or leave them out"
+        )
+    published: dict[str, dict[str, Sequence[Row]]] = {
+        b: {path: read_rows(path) for path in paths} for b, paths in params.files.items()
+    }
+    return build_study(params, tables, published, engines)
+
+
+def engines(params: CureParams) -> dict[str, Role]:
+    """The judges."""
+    return dict.fromkeys(params.judges, "judge")
+
+
+def ask(study: Study, completions: Completions) -> list[Prompts]:
+    """Every benchmark in every mode; then, of each judge, the explanations that are there to be judged."""
+    asked = [study.request(*part) for part in study.parts()]
+    if not study.judges or "thick" not in study.modes:
+        return asked
+    readings = _readings(study, completions)
+    ready = {b for b in study.benchmarks if judged.is_answered(study, b, readings)}
+    calls = [call for call in judged.judge_calls(study, readings) if call.item.benchmark in ready]
+    return asked + [request for name in study.judges for request in judged.judge_requests(study, name, calls)]
+
+
+def read(study: Study, completions: Completions, shared: Any) -> Answers:
+    """Labels, explanations, and what the judges replied; what is missing is unscored with a reason."""
+    readings = _readings(study, completions)
+    calls = judged.judge_calls(study, readings)
+    replies = [reply for name in study.judges for reply in _replies(study, name, calls, completions)]
+    return Answers(readings, replies, score_model(study, readings, replies))
+
+
+def make_rows(study: Study, cohort: Cohort[Answers], shared: Any) -> Tables:
+    """Rows of the models and of those that know nothing, every answer, and every verdict."""
+    scored = {model: answers.scored for model, answers in cohort.models.items()}
+    against = {model: answers.scored for model, answers in cohort.against.items()}
+    candidates = {model: cohort.engines[model].model for model in scored}
+    metrics = rows.model_rows(study, scored, against, candidates) | rows.null_rows(study)
+    return Tables(metrics, {model: _details(study, answers) for model, answers in cohort.models.items()})
+
+
+def later(study: Study) -> Iterable[Later]:
+    """What each judge may be asked about a model: every explanation and its null ones."""
+    nothing = read_answers(study, {})
+    empty = [call for call in judged.judge_calls(study, nothing) if call.source == EMPTY]
+    if not empty:
+        return []
+    # The explanation comes on top of an empty one's prompt.
+    longest = max(empty, key=lambda call: len(call.item.gold) + len(call.item.question))
+    most = at_most(longest.prompt.conversation, longest.prompt.schema, longest.sampling)
+    tokens = most.prompt_tokens + study.params.max_tokens + most.completion_tokens
+    n = len(SOURCES) * len(empty)
+    return [Later("judge", name, n, tokens) for name in study.judges]
+
+
+def _readings(study: Study, completions: Completions) -> Readings:
+    """A model's answers as far as they are stored, read."""
+    stored: dict[Key, Completion] = {}
+    for part in study.parts():
+        by_id = completions(study.request(*part))
+        stored |= {s.key: by_id[s.prompt.id] for s in study.samples(*part) if s.prompt.id in by_id}
+    return read_answers(study, stored)
+
+
+def _replies(study: Study, judge: str, calls: Sequence[JudgeCall], completions: Completions) -> list[Reply]:
+    """What one judge replied, as far as it is stored."""
+    by_sampling = {
+        request.sampling: completions(request) for request in judged.judge_requests(study, judge, calls)
+    }
+    stored = {
+        call.key: by_sampling[call.sampling][call.prompt.id]
+        for call in calls
+        if call.prompt.id in by_sampling[call.sampling]
+    }
+    return judged.replies(study.judges[judge].name, calls, stored)
+
+
+def _details(study: Study, answers: Answers) -> list[Detail]:
+    """Every answer, and of each judge and benchmark every verdict."""
+    verdicts = verdict_frames(study, answers.replies)
+    return [
+        Detail("cure_answer", answer_frame(study, answers.readings, answers.scored)),
+        *(Detail("verdict", frame, " ".join(key)) for key, frame in verdicts.items()),
+    ]
+
+
+EVALUATION = Evaluation(
+    name="cure",
+    params=CureParams,
+    tables=TABLES,
+    study=study,
+    ask=ask,
+    read=read,
+    rows=make_rows,
+    engines=engines,
+    later=later,
+    size=lambda study: ", ".join(f"{name} {len(study.items(name))}" for name in study.benchmarks),
+)

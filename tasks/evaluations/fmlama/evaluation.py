@@ -1,0 +1,273 @@
+"""FmLAMA as the loop sees it: candidates in the blanks, and then a judge's marks of some top predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tasks.embedding.texts import Texts
+from tasks.evaluations.contract import Cohort, Completions, Detail, Evaluation, Rows, Shared, Tables
+from tasks.evaluations.fmlama import rows, scores
+from tasks.evaluations.fmlama.judge import (
+    SAMPLING,
+    JudgedDish,
+    JudgePrompt,
+    Marks,
+    judge_prompts,
+    read_marks,
+    rubric,
+    verdict_rows,
+)
+from tasks.evaluations.fmlama.mes import mes_rows
+from tasks.evaluations.fmlama.params import FmlamaParams
+from tasks.evaluations.fmlama.predictions import judged_dishes, prediction_rows
+from tasks.evaluations.fmlama.requests import Probe, Study, build_study, ranking
+from tasks.evaluations.fmlama.scores import FloatArray, ProbeScore
+from tasks.evaluations.fmlama.templates import Template
+from tasks.generation.prompts import Prompts
+from tasks.judging.verdict_rows import verdict_frame
+from tasks.metric_rows import Metric
+from tasks.metrics.similarity import cosine_matrix
+from tasks.requests import Engine, Later, Request, Role
+
+COMMON, COMMON_OF_ORIGIN = "null:common", "null:common-of-origin"
+"""The baselines: the most common ingredients of all dishes, or of the dish's origin."""
+
+ENGLISH_VECTORS = "embedded:"
+"""Word vectors that begin so know English only."""
+
+CandidateList = tuple[str, tuple[str, ...]]
+"""Language and candidates; conditions share them."""
+
+TABLES = {
+    "dish": "SELECT * FROM fmlama_dish WHERE dish_set = $dish_set",
+    "template": "SELECT * FROM template WHERE evaluation = 'fmlama'",
+    "origin_group": "SELECT * FROM origin_group",
+}
+
+
+@dataclass(frozen=True)
+class Answers:
+    """One model's scores under every condition, and the judge's marks, or why it has nothing to mark."""
+
+    scores: list[ProbeScore]
+    marks: list[Marks] | str
+
+
+@dataclass(frozen=True)
+class Yardsticks:
+    """What every model is measured against.
+
+    Attributes:
+        cosines, expected: of each condition.
+        nulls: the baselines' own answers, by name.
+        best: average precision of each condition's best baseline.
+    """
+
+    cosines: scores.Cosines
+    expected: Mapping[str, scores.Expected]
+    nulls: Mapping[str, Answers]
+    best: rows.Baselines
+
+
+def engines(params: FmlamaParams) -> dict[str, Role]:
+    """The judge, and the word vectors of each language that has some."""
+    vectors: dict[str, Role] = {
+        source: "embedder" for language in params.languages if (source := _source(params, language))
+    }
+    return vectors | ({params.judge: "judge"} if params.judge else {})
+
+
+def study(params: FmlamaParams, tables: Mapping[str, Rows], engines: Mapping[str, Engine]) -> Study:
+    """See ``build_study``."""
+    judge = engines[params.judge] if params.judge else None
+    return build_study(params, tables["dish"], tables["template"], tables["origin_group"], judge)
+
+
+def ask(study: Study, completions: Completions) -> list[Request[Any]]:
+    """Every wording; then, once the first one of the first condition is answered, the judge's prompts."""
+    rankings = [ranking(study, probe, t) for probe in study.probes for t in probe.templates]
+    predictions = _predictions(study, completions) if study.judge else []
+    if isinstance(predictions, str):
+        return [*rankings]
+    return [*rankings, *_judging(study, judge_prompts(rubric(), predictions))]
+
+
+def ask_shared(study: Study, completions: Completions) -> list[Request[Any]]:
+    """Vectors of the candidates of every language, and the judge's prompts about the baselines."""
+    vectors = [request for request in _vectors(study).values() if not isinstance(request, str)]
+    nulls = [dish for of_origin in (False, True) for dish in _null_predictions(study, of_origin)]
+    return [*vectors, *_judging(study, judge_prompts(rubric(), nulls))]
+
+
+def read(study: Study, completions: Completions, shared: Yardsticks) -> Answers:
+    """Precision, similarity and errors of every dish; a wording with missing answers is unscored."""
+
+    def answers(probe: Probe, template: Template) -> FloatArray | str:
+        return _pooled(study, completions, probe, template)
+
+    own = scores.score_model(study, shared.expected, answers, shared.cosines)
+    predictions = _predictions(study, completions) if study.judge else []
+    return Answers(own, _marks(study, completions, predictions))
+
+
+def read_shared(study: Study, completions: Completions) -> Yardsticks:
+    """Cosines, expectations of chance, and the baselines' answers."""
+    of_list = {
+        each: request if isinstance(request, str) else cosine_matrix(completions(request).vectors)
+        for each, request in _vectors(study).items()
+    }
+    cosines = {probe.condition.slug: of_list[_list(probe)] for probe in study.probes}
+    expected = {probe.condition.slug: scores.expectations(probe, cosines) for probe in study.probes}
+    nulls = {
+        name: Answers(
+            scores.score_model(study, expected, scores.common_ingredients(study, of_origin), cosines),
+            _marks(study, completions, _null_predictions(study, of_origin)),
+        )
+        for name, of_origin in ((COMMON, False), (COMMON_OF_ORIGIN, True))
+    }
+    best = rows.best_baseline([null.scores for null in nulls.values()])
+    return Yardsticks(cosines, expected, nulls, best)
+
+
+def make_rows(study: Study, cohort: Cohort[Answers], shared: Yardsticks) -> Tables:
+    """Rows and tables of the models and of the baselines; none of them compares models."""
+    against = {COMMON: None, COMMON_OF_ORIGIN: shared.nulls[COMMON].marks}
+    own = shared.nulls[COMMON_OF_ORIGIN].marks
+    metrics: dict[str, list[Metric]] = {}
+    details: dict[str, list[Detail]] = {}
+    for model, answers in (dict(shared.nulls) | dict(cohort.models)).items():
+        metrics[model] = rows.model_rows(study, answers.scores, shared.best)
+        details[model] = [Detail("prediction", prediction_rows(answers.scores))]
+        if study.judge:
+            metrics[model] += mes_rows(study, answers.marks, against.get(model, own))
+            marks = [] if isinstance(answers.marks, str) else answers.marks
+            details[model].append(
+                Detail("verdict", verdict_frame(verdict_rows(study.judge, rubric(), marks)))
+            )
+    return Tables(metrics, details)
+
+
+def later(study: Study) -> Iterator[Later]:
+    """The judge's prompts about one model, with the longest candidates for its predictions."""
+    if study.judge is None or study.params.judge is None:
+        return
+    probe = study.judged_probe
+    longest = sorted(probe.candidates, key=lambda candidate: -len(candidate.encode()))
+    dishes = [
+        JudgedDish(dish.url, name, dish.group, dish.ingredients, tuple(longest[: len(dish.ingredients)]))
+        for dish, name in zip(probe.dishes, probe.names, strict=True)
+    ]
+    for request in _judging(study, judge_prompts(rubric(), dishes)):
+        most = request.at_most(request.units)
+        tokens = max(each.prompt_tokens + each.completion_tokens for each in most)
+        yield Later("judge", study.params.judge, len(dishes), tokens)
+
+
+def size(study: Study) -> str:
+    """Dishes, conditions and what is scored."""
+    n_dishes = len({dish.url for probe in study.probes for dish in probe.dishes})
+    return f"{n_dishes} dishes, {len(study.probes)} conditions, {study.n_pairs:,} candidates in sentences"
+
+
+def _pooled(study: Study, completions: Completions, probe: Probe, template: Template) -> FloatArray | str:
+    """[dishes, candidates] stored scores of one wording, NaN for an unspellable candidate."""
+    stored = completions(ranking(study, probe, template))
+    if isinstance(stored, str):
+        return stored
+    return scores.pooled(stored.logprob, stored.probability, stored.n_tokens, study.params.pooling)
+
+
+def _predictions(study: Study, completions: Completions) -> list[JudgedDish] | str:
+    """What the model predicts for the dishes that the judge sees, or why it is not known."""
+    probe = study.judged_probe
+    table = _pooled(study, completions, probe, probe.templates[0])
+    return table if isinstance(table, str) else judged_dishes(probe, table)
+
+
+def _null_predictions(study: Study, of_origin: bool) -> list[JudgedDish]:
+    """What a baseline predicts for the dishes that the judge sees; none without a judge."""
+    if not study.judge:
+        return []
+    probe = study.probes[0]
+    table = scores.common_ingredients(study, of_origin)(probe, probe.templates[0])
+    assert not isinstance(table, str)
+    return judged_dishes(study.judged_probe, table[study.judged])
+
+
+def _judging(study: Study, prompts: Sequence[JudgePrompt]) -> list[Prompts]:
+    """The request to the judge."""
+    if study.params.judge is None or not prompts:
+        return []
+    return [
+        Prompts(
+            role="judge",
+            engine=study.params.judge,
+            topic=study.probes[0].condition.slug,
+            label="mes",
+            batch=study.params.batch,
+            prompts=[each.prompt for each in prompts],
+            sampling=SAMPLING,
+        )
+    ]
+
+
+def _marks(
+    study: Study, completions: Completions, predictions: Iterable[JudgedDish] | str
+) -> list[Marks] | str:
+    """The judge's marks of some predictions, as far as they are stored."""
+    if isinstance(predictions, str):
+        return predictions
+    prompts = judge_prompts(rubric(), predictions)
+    stored = {
+        name: completion
+        for request in _judging(study, prompts)
+        for name, completion in completions(request).items()
+    }
+    return read_marks(rubric(), prompts, stored)
+
+
+def _source(params: FmlamaParams, language: str) -> str | None:
+    """Where the word vectors of a language are; None: it has none."""
+    if params.word_vectors.startswith(ENGLISH_VECTORS) and language != "en":
+        return None
+    return params.word_vectors.replace("{language}", language)
+
+
+def _list(probe: Probe) -> CandidateList:
+    return probe.condition.main, probe.candidates
+
+
+def _vectors(study: Study) -> dict[CandidateList, Texts | str]:
+    """The request for the vectors of every list of candidates, or why it has none."""
+    requests: dict[CandidateList, Texts | str] = {}
+    for language, candidates in dict.fromkeys(map(_list, study.probes)):
+        source = _source(study.params, language)
+        requests[language, candidates] = (
+            Texts(
+                role="embedder",
+                engine=source,
+                topic=language,
+                label=f"ingredients in {language}",
+                texts=candidates,
+            )
+            if source
+            else f"no word vectors for {language!r}: set word_vectors to fastText files"
+        )
+    return requests
+
+
+EVALUATION = Evaluation(
+    name="fmlama",
+    params=FmlamaParams,
+    tables=TABLES,
+    study=study,
+    ask=ask,
+    read=read,
+    rows=make_rows,
+    engines=engines,
+    shared=Shared(ask_shared, read_shared),
+    later=later,
+    size=size,
+)

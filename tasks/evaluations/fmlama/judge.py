@@ -1,0 +1,114 @@
+"""What the judge is sent about a model's top predictions, and what it said of them. Pure.
+
+The Manual Evaluation Score (FmLAMA, equations 9 and 10) with a model in the place of people: one prompt per
+dish, with the l best predictions, l being the size of the reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tasks.engines.protocols import Sampling
+from tasks.generation.prompts import Completion, Prompt
+from tasks.judging.prompts import UNANSWERED, judge_prompt, opinions
+from tasks.judging.rubric import Rubric, load_rubric
+from tasks.judging.untrusted import shorten
+from tasks.judging.verdict_rows import VerdictRow
+from tasks.judging.verdicts import Verdict
+from tasks.requests import Engine
+
+MES_RUBRIC = Path(__file__).parent / "rubrics" / "mes.toml"
+SAMPLING = Sampling(temperature=0.0, max_tokens=1024)
+
+
+@cache
+def rubric() -> Rubric:
+    """The rubric of MES."""
+    return load_rubric(MES_RUBRIC)
+
+
+@dataclass(frozen=True)
+class JudgedDish:
+    """A dish with one model's predictions for it, best first; there are at least l = len(reference)."""
+
+    url: str
+    name: str
+    origin: str
+    reference: tuple[str, ...]
+    predicted: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class JudgePrompt:
+    """What the judge is sent about a dish. ``keys`` are the top-l predictions in order, as it sees them."""
+
+    dish: JudgedDish
+    keys: tuple[str, ...]
+    prompt: Prompt
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What the judge said of a dish's top-l predictions, in their order."""
+
+    dish: JudgedDish
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the judge wrote anything, readable or not."""
+        return any(verdict.unscored_reason != UNANSWERED for verdict in self.verdicts)
+
+
+def judge_prompts(rubric: Rubric, dishes: Iterable[JudgedDish]) -> list[JudgePrompt]:
+    """One prompt per dish.
+
+    Raises:
+        ValueError: a dish has no reference ingredients, or fewer predictions than those.
+    """
+    return [_prompt(rubric, dish) for dish in dishes]
+
+
+def read_marks(
+    rubric: Rubric, prompts: Sequence[JudgePrompt], completions: Mapping[str, Completion]
+) -> list[Marks]:
+    """The verdicts on every dish; what the judge did not answer is unscored with the reason."""
+    said = [opinions(completions.get(each.prompt.id), each.keys, rubric) for each in prompts]
+    return [
+        Marks(each.dish, tuple(opinion.verdict for opinion in of_dish))
+        for each, of_dish in zip(prompts, said, strict=True)
+    ]
+
+
+def verdict_rows(judge: Engine, rubric: Rubric, marks: Sequence[Marks]) -> Iterator[VerdictRow]:
+    """One row per prediction that the judge answered about: one vote each, of which only the word is read."""
+    for each in (marked for marked in marks if marked.is_answered):
+        for verdict in each.verdicts:
+            yield VerdictRow(
+                judge=judge.name,
+                judge_hash=judge.hash,
+                rubric=f"{rubric.name} {rubric.hash()}",
+                item=each.dish.url,
+                item_text=each.dish.name,
+                group_name=each.dish.origin,
+                judged=verdict.key,
+                verdict=verdict.verdict,
+                reason=verdict.reason,
+                value=verdict.value,
+                unscored_reason=verdict.unscored_reason,
+            )
+
+
+def _prompt(rubric: Rubric, dish: JudgedDish) -> JudgePrompt:
+    n = len(dish.reference)
+    if not 0 < n <= len(dish.predicted):
+        raise ValueError(
+            f"dish {dish.name!r} ({dish.url}) has {n} reference ingredients and {len(dish.predicted)} "
+            "predictions; MES needs at least one ingredient, and as many predictions as ingredients"
+        )
+    keys = tuple(shorten(text, rubric.max_chars) for text in dish.predicted[:n])
+    inputs = {"dish": dish.name, "origin": dish.origin, "reference": dish.reference, "predicted": keys}
+    return JudgePrompt(dish, keys, judge_prompt(rubric, inputs, keys, with_probabilities=False))

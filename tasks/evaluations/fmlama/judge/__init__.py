@@ -1,1 +1,0 @@
-"""Having a judge mark the top predictions (MES)."""

@@ -1,0 +1,171 @@
+"""What the FmLAMA page is made from: frames, and the conditions of the leaderboard with their models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import polars as pl
+
+from tasks.report import Frames, Row, side, value_of, view
+from tasks.report.cells import Badge
+
+LANGUAGES = {
+    "en": "English", "zh": "Chinese", "ar": "Arabic", "ko": "Korean", "ru": "Russian", "he": "Hebrew"
+}  # fmt: skip
+"""Codes of the prompt languages in the order of Zhou et al. 2025. Figures have English names: no font has all
+scripts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Data(Frames):
+    """The frames of one configuration.
+
+    Languages stand in the columns main_language and subject_language; they differ where the dish is named in another
+    language than the sentence.
+
+    Attributes:
+        leaderboard: the view leaderboard_fmlama: in each condition models by mAP, best first, baselines last.
+        dishes: main_language, origin, n_dishes.
+        switching: the view fmlama_code_switching.
+        errors: the view fmlama_frequent_error.
+        predicted: the view fmlama_frequent_prediction.
+        judged: judge, rubric, n_verdicts (with baselines'), n_unscored; no row if nothing was judged.
+    """
+
+    leaderboard: pl.DataFrame = field(metadata=view("leaderboard_fmlama"))
+    dishes: pl.DataFrame = field(metadata=view("fmlama_dish_count"))
+    switching: pl.DataFrame = field(metadata=view("fmlama_code_switching"))
+    errors: pl.DataFrame = field(metadata=view("fmlama_frequent_error"))
+    predicted: pl.DataFrame = field(metadata=view("fmlama_frequent_prediction"))
+    judged: pl.DataFrame = field(metadata=view("report_judge", ("evaluation", "config_hash")))
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        """Every condition, those of one language before those that switch."""
+        lines: dict[Condition, list[Line]] = {}
+        for row in self.leaderboard.iter_rows(named=True):
+            condition = Condition(row["main_language"], row["subject_language"], row["country_mentioned"])
+            lines.setdefault(condition, []).append(Line(self, condition, row["model"], row["is_null"]))
+        codes = in_order([*self.leaderboard["main_language"], *self.leaderboard["subject_language"]])
+        order = sorted(
+            lines, key=lambda c: (c.main != c.subject, codes.index(c.main), codes.index(c.subject), c.country)
+        )
+        return [Group(condition, lines[condition]) for condition in order]
+
+    @cached_property
+    def languages(self) -> list[str]:
+        """Codes of the sentences' languages."""
+        return in_order(self.leaderboard["main_language"])
+
+    def origins(self, main: str) -> dict[str, int | None]:
+        """The origins of one language with their number of dishes, most dishes first."""
+        counts = dict(self.dishes.filter(main_language=main).select("origin", "n_dishes").iter_rows())
+        slices = self.values.filter(slice_kind="condition_origin")["slice"].str.splitn(":", 4).struct.unnest()
+        named = slices.filter(pl.col("field_0") == main)["field_3"].unique()
+        return {o: counts.get(o) for o in sorted(named, key=lambda o: (-counts.get(o, 0), o))}
+
+
+class Condition(NamedTuple):
+    """What is asked: languages of the sentence and of the dish's name, and whether the country is named."""
+
+    main: str
+    subject: str
+    country: bool
+
+    @property
+    def key(self) -> str:
+        """As in metric_value.slice."""
+        return f"{self.main}:{self.subject}:{'yes' if self.country else 'no'}"
+
+    @property
+    def named(self) -> str:
+        return "country named" if self.country else "country not named"
+
+    @property
+    def label(self) -> str:
+        """Such as "English, country named", "English sentence, Korean dish, country not named"."""
+        if self.main == self.subject:
+            return f"{language(self.main)}, {self.named}"
+        return f"{language(self.main)} sentence, {language(self.subject)} dish, {self.named}"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One model under one condition."""
+
+    data: Data = field(repr=False)
+    condition: Condition
+    model: str
+    is_null: bool
+
+    def cell(self, metric: str, origin: str | None = None) -> Row | None:
+        """A number over all dishes, or over those of one origin."""
+        kind, where = "condition", self.condition.key
+        if origin is not None:
+            kind, where = "condition_origin", f"{where}:{origin}"
+        return self.data.find(self.model, metric, kind, where)
+
+    @property
+    def map(self) -> float | None:
+        return value_of(self.cell("map"))
+
+    @property
+    def told(self) -> bool:
+        """Its gain over the best baseline is certainly above 0."""
+        return side(self.cell("map_gain")) > 0
+
+    @property
+    def badge(self) -> Badge:
+        """What its numbers may be trusted for."""
+        if self.is_null:
+            return "plain", "baseline"
+        if self.told:
+            return "good", "more than what is common"
+        return "warn", "not told from naming common ingredients"
+
+
+@dataclass(frozen=True)
+class Group:
+    """The lines of one condition: models by mAP, then baselines."""
+
+    condition: Condition
+    lines: list[Line]
+
+    @property
+    def models(self) -> list[Line]:
+        return [line for line in self.lines if not line.is_null]
+
+    @property
+    def best_baseline(self) -> Line | None:
+        """The null baseline with the highest mAP."""
+        nulls = [line for line in self.lines if line.is_null and line.map is not None]
+        return max(nulls, key=lambda line: line.map or 0.0, default=None)
+
+    @property
+    def best_name(self) -> str:
+        """What the gain is measured from: the best baseline, or chance where that does better."""
+        best = self.best_baseline
+        cell = best.cell("map") if best else None
+        if best is None or cell is None or cell["value"] < (cell["null_value"] or 0.0):
+            return "chance"
+        return best.model
+
+    @property
+    def n_candidates(self) -> int | None:
+        """A model can spell a candidate or not: those are all there are. None if nothing is known."""
+        rows = [line.cell("unspellable_candidates") for line in self.lines]
+        return max((row["n_scored"] + row["n_unscored"] for row in rows if row), default=None)
+
+
+def language(code: str) -> str:
+    """Its English name."""
+    return LANGUAGES.get(code, code)
+
+
+def in_order(codes: Iterable[str]) -> list[str]:
+    """The different languages in the order of Zhou et al. 2025, others after them."""
+    known = list(LANGUAGES)
+    return sorted(set(codes), key=lambda c: (known.index(c) if c in known else len(known), c))

@@ -1,0 +1,114 @@
+"""The spectral evaluation as the loop sees it: one question at a time, log-probabilities of whole lists."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tasks.evaluations.contract import Cohort, Completions, Detail, Evaluation, Rows, Tables
+from tasks.evaluations.spectral import rows, scores
+from tasks.evaluations.spectral.params import SpectralParams
+from tasks.evaluations.spectral.requests import Question, Study, build_study
+from tasks.requests import Engine
+from tasks.scoring.items import ItemScores
+
+CONSTANT_MODELS = ("null:uniform-by-domain", "null:always-LH")
+
+TABLES = {
+    "country": "SELECT country, name FROM country",
+    "question": "SELECT * FROM question JOIN domain USING (domain)",
+    "item": "SELECT item_list, item, countries FROM current_item",
+}
+
+
+@dataclass(frozen=True)
+class Answers:
+    """One model's scores, and those of its answers dealt out to countries at random."""
+
+    own: scores.ModelScore
+    shuffled: scores.ModelScore
+
+
+def study(params: SpectralParams, tables: Mapping[str, Rows], engines: Mapping[str, Engine]) -> Study:
+    """See ``build_study``."""
+    return build_study(params, tables["country"], tables["question"], tables["item"])
+
+
+def request(study: Study, question: Question) -> ItemScores:
+    """One question about all countries."""
+    return ItemScores(
+        topic=question.domain,
+        label=question.question,
+        batch=study.params.countries_per_part,
+        questions={code: question.prompt(name) for code, name in study.countries.items()},
+        items=study.lists[question.item_list].items,
+        about=study.about(question),
+    )
+
+
+def ask(study: Study, completions: Completions) -> list[ItemScores]:
+    """Every question; nothing follows from the answers."""
+    return [request(study, question) for question in study.questions]
+
+
+def read(study: Study, completions: Completions, shared: Any) -> Answers:
+    """Spectra of every question; a question with missing answers is unscored."""
+
+    def load(question: Question) -> scores.Answers | str:
+        stored = completions(request(study, question))
+        return stored if isinstance(stored, str) else scores.Answers(stored.logprobs, stored.n_tokens)
+
+    def shuffled(question: Question) -> scores.Answers | str:
+        stored = load(question)
+        return stored if isinstance(stored, str) else scores.shuffled(study, stored, question)
+
+    return Answers(scores.score_model(study, load), scores.score_model(study, shuffled))
+
+
+def make_rows(study: Study, cohort: Cohort[Answers], shared: Any) -> Tables:
+    """Rows of the models, of each one's shuffled copy, of a look-up in the lists, and of constant labels.
+
+    Categories are relative to medians over the cohort.
+    """
+    own = {model: answers.own for model, answers in cohort.models.items()}
+    shuffled = {f"null:shuffled({model})": answers.shuffled for model, answers in cohort.models.items()}
+    lookup = {"null:list-frequency": scores.score_model(study, lambda q: scores.from_list(study, q))}
+    everyone = own | shuffled | lookup
+    split = rows.splits(everyone, against={model: answers.own for model, answers in cohort.against.items()})
+    metrics = {model: rows.model_rows(study, score, split[model]) for model, score in everyone.items()}
+    metrics |= {model: rows.constant_rows(study, model) for model in CONSTANT_MODELS}
+    return Tables(metrics, {model: _similarity(study, score) for model, score in own.items()})
+
+
+def _similarity(study: Study, score: scores.ModelScore) -> list[Detail]:
+    """The upper triangle of each domain's mean cosine matrix."""
+    codes = list(study.countries)
+    first, second = np.triu_indices(len(codes), k=1)
+    frames = [
+        pl.DataFrame(
+            {
+                "domain": [domain] * len(first),
+                "country_a": [codes[i] for i in first],
+                "country_b": [codes[i] for i in second],
+                "similarity": matrix[first, second],
+            }
+        )
+        for domain, matrix in scores.domain_similarity(score).items()
+    ]
+    return [Detail("country_similarity", pl.concat(frames))] if frames else []
+
+
+EVALUATION = Evaluation(
+    name="spectral",
+    params=SpectralParams,
+    tables=TABLES,
+    study=study,
+    ask=ask,
+    read=read,
+    rows=make_rows,
+    size=lambda study: f"{len(study.countries)} countries, {len(study.questions)} questions",
+)

@@ -1,0 +1,111 @@
+"""The WorldWise page's tables: which models are told from knowing nothing, and what stands beside what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from tasks.evaluations.worldwise.report.data import BASELINE, NULLS, Data
+from tasks.report import Row, side
+from tasks.report.cells import Badge
+
+TOP_VALUES = 3
+TOP_PAIRS = 10
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row of the leaderboard. told: 1 its gain is certainly above 0, -1 below, 0 neither."""
+
+    model: str
+    is_null: bool
+    board: Mapping[str, Any]
+    gain: Row | None
+
+    @property
+    def told(self) -> int:
+        return side(self.gain)
+
+    @property
+    def best_null(self) -> str:
+        """The null profile that the gain is measured from, in words."""
+        return NULLS.get(self.board["best_null"], self.board["best_null"] or "–")
+
+    @property
+    def badge(self) -> Badge:
+        """What its gain may be trusted for."""
+        if self.is_null:
+            return "plain", "null profile"
+        if self.board["alignment_gain"] is None:
+            return "warn", "not scored"
+        told: dict[int, Badge] = {
+            1: ("good", "more than its best null"),
+            0: ("warn", "not told from its best null"),
+            -1: ("warn", "less than its best null"),
+        }
+        return told[self.told]
+
+
+def lines(data: Data) -> list[Line]:
+    """The leaderboard: models, then null profiles."""
+    return [
+        Line(row["model"], row["is_null"], row, data.find(row["model"], "alignment_gain"))
+        for row in data.leaderboard.iter_rows(named=True)
+    ]
+
+
+def closest(data: Data, model: str) -> list[tuple[str, Row]]:
+    """Cultures by the distance of the model's unprompted answers, closest first."""
+    rows = [(c, data.find(model, "baseline_distance", "culture", c)) for c in data.cultures]
+    scored = [(c, row) for c, row in rows if row is not None and row["value"] is not None]
+    return sorted(scored, key=lambda pair: (pair[1]["value"], pair[0]))
+
+
+def top_values(data: Data) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """(model, culture) -> the values named most often, with their share and the share without a persona."""
+    culture, value = (pl.col("slice").str.split(":").list.get(i) for i in (0, 1))
+    shares = data.values.filter(pl.col("value").is_not_null(), metric="value_share")
+    split = shares.with_columns(culture=culture, key=value).sort("value", "key", descending=[True, False])
+    top = split.group_by("model", "culture", maintain_order=True).head(TOP_VALUES)
+    values: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in top.iter_rows(named=True):
+        values.setdefault((row["model"], row["culture"]), []).append(row)
+    return values
+
+
+def top_pairs(data: Data, model: str) -> list[str]:
+    """The pairs of cultures that differ most, as slices."""
+    own = data.values.filter(pl.col("value").is_not_null(), model=model, metric="culture_difference")
+    order = own.sort(pl.col("value").abs(), "slice", descending=[True, False])
+    return order["slice"].head(TOP_PAIRS).to_list()
+
+
+def model_pairs(data: Data) -> list[tuple[str, str]]:
+    """Each pair of models once."""
+    pairs = [(a, b) for i, a in enumerate(data.models) for b in data.models[i + 1 :]]
+    return [(a, b) for a, b in pairs if data.find(a, "model_difference", "model_pair", b)]
+
+
+def projections(data: Data) -> tuple[list[str], list[str]]:
+    """Dimensions and cultures that have a projection; answers without a persona come first."""
+    names = data.values.filter(~pl.col("is_null"), metric="projection")["slice"].unique()
+    split = [name.split(":", 1) for name in names.sort()]
+    known = {culture for culture, _ in split}
+    cultures = [c for c in (BASELINE, *data.cultures) if c in known]
+    return data.dimensions_in_order({dimension for _, dimension in split}), cultures
+
+
+def lost_answers(data: Data) -> list[dict[str, Any]]:
+    """Answers that were not scored, by model and reason, most frequent first."""
+    rows = data.values.filter(pl.col("value") > 0, metric="unscored_answers")
+    return rows.sort("model", -pl.col("value"), "slice").to_dicts()
+
+
+def largest_gain(own: list[Line]) -> float:
+    """Where the leaderboard's small axes end, on both sides of 0."""
+    gains = [line.gain for line in own if line.gain and line.gain["value"] is not None]
+    ends = [abs(gain[end] or 0.0) for gain in gains for end in ("value", "ci_low", "ci_high")]
+    return max([0.01, *ends])

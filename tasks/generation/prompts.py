@@ -1,0 +1,166 @@
+"""Prompts in, completions out, as values: what is sent, under which hash, and how stored ones are read. Pure.
+
+A prompt is a conversation with a schema; its id is the unit, engine and sampling are the request. So a
+completion is found again by whoever sends the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import polars as pl
+
+from tasks.engines.protocols import MAX_ALTERNATIVES, Generation, Generator, Message, Sampling
+from tasks.generation.budget import at_most
+from tasks.generation.options import option_logprobs
+from tasks.identity import digest
+from tasks.requests import Ability, Engine, Request
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """One conversation, and the JSON schema that its completion has to keep to (None: free text).
+
+    Attributes:
+        options: what the completion may choose from, in the JSON field ``field``, or, if that is "", with
+            its first word (``options.option_logprobs``). They are not sent; the completion then also says
+            how probable each of them was.
+    """
+
+    conversation: Sequence[Message]
+    schema: Mapping[str, Any] | None = None
+    options: Sequence[str] = ()
+    field: str = ""
+
+    @cached_property
+    def id(self) -> str:
+        """Identifies what is sent, and what is stored of the completion."""
+        sent = [[dict(m) for m in self.conversation], self.schema]
+        return digest([*sent, sorted(self.options), self.field] if self.options else sent, 32)
+
+
+@dataclass(frozen=True)
+class Completion:
+    """A stored completion. ``finish_reason`` is "stop", "length" or an engine's own word for a refusal.
+
+    ``option_logprobs``: option to natural-log probability; None if the prompt names no options, the
+    completion has no such field, or the engine gives no probabilities.
+    """
+
+    text: str
+    finish_reason: str
+    prompt_tokens: int
+    completion_tokens: int
+    seed: int = 0
+    option_logprobs: Mapping[str, float] | None = None
+
+
+Completions = Mapping[str, Completion]
+"""Prompt id -> its completion; prompts without one are left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prompts(Request[Completions]):
+    """Prompts that one engine completes under one sampling."""
+
+    kind: ClassVar[str] = "response"
+    ability: ClassVar[Ability] = "generate"
+    columns: ClassVar[tuple[str, ...]] = (
+        "item", "text", "finish_reason", "prompt_tokens", "completion_tokens", "seed", "option_logprobs",
+    )  # fmt: skip
+
+    prompts: Sequence[Prompt]
+    sampling: Sampling
+    by_id: Mapping[str, Prompt] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Index the prompts."""
+        object.__setattr__(self, "by_id", {prompt.id: prompt for prompt in self.prompts})
+
+    @property
+    def units(self) -> Sequence[str]:
+        """Ids of the prompts, each once."""
+        return list(self.by_id)
+
+    def identity(self, engine: Engine) -> list[Any]:
+        """See ``Request.identity``."""
+        return ["generate", engine.hash, asdict(self.sampling)]
+
+    def at_most(self, units: Sequence[str]) -> list[Generation]:
+        """See ``Request.at_most``."""
+        prompts = [self.by_id[unit] for unit in units]
+        return [at_most(prompt.conversation, prompt.schema, self.sampling) for prompt in prompts]
+
+    def used(self, frame: pl.DataFrame) -> list[Generation]:
+        """See ``Request.used``."""
+        columns = ("text", "finish_reason", "prompt_tokens", "completion_tokens", "seed")
+        return [Generation(*row) for row in frame.select(columns).rows()]
+
+    def answer(
+        self, engine: Generator, units: Sequence[str], progress: Callable[[int], None]
+    ) -> pl.DataFrame:
+        """See ``Request.answer``; one row per prompt."""
+        prompts = [self.by_id[unit] for unit in units]
+        generations = _generate(prompts, engine, self.sampling)
+        progress(len(prompts))
+        conversations = [[dict(m) for m in prompt.conversation] for prompt in prompts]
+        return pl.DataFrame(
+            {
+                "item": [prompt.id for prompt in prompts],
+                "conversation": [json.dumps(c, ensure_ascii=False) for c in conversations],
+                "text": [g.text for g in generations],
+                "finish_reason": [g.finish_reason for g in generations],
+                "prompt_tokens": [g.prompt_tokens for g in generations],
+                "completion_tokens": [g.completion_tokens for g in generations],
+                "seed": [g.seed for g in generations],
+                "option_logprobs": [_options(p, g) for p, g in zip(prompts, generations, strict=True)],
+            },
+            schema_overrides={"option_logprobs": pl.String},
+        )
+
+    def decode(self, frame: pl.DataFrame) -> Completions:
+        """See ``Request.decode``."""
+        return completions(frame)
+
+
+def completions(frame: pl.DataFrame) -> dict[str, Completion]:
+    """Rows of kind ``response`` by prompt id."""
+    completed: dict[str, Completion] = {}
+    for row in frame.select(Prompts.columns).to_dicts():
+        prompt, logprobs = row.pop("item"), row.pop("option_logprobs")
+        completed[prompt] = Completion(**row, option_logprobs=json.loads(logprobs) if logprobs else None)
+    return completed
+
+
+def by_sampling(prompts: Iterable[tuple[Sampling, Prompt]]) -> dict[Sampling, list[Prompt]]:
+    """Prompts grouped by how they are sampled, in the order in which each sampling first occurs."""
+    groups: dict[Sampling, list[Prompt]] = {}
+    for sampling, prompt in prompts:
+        groups.setdefault(sampling, []).append(prompt)
+    return groups
+
+
+def _generate(prompts: Sequence[Prompt], engine: Generator, sampling: Sampling) -> list[Generation]:
+    """One call of the engine for each schema that occurs, with options and without."""
+    alike: dict[tuple[str, bool], list[int]] = {}
+    for row, prompt in enumerate(prompts):
+        alike.setdefault((json.dumps(prompt.schema, sort_keys=True), bool(prompt.options)), []).append(row)
+    generations: dict[int, Generation] = {}
+    for (_, with_options), rows in alike.items():
+        conversations = [prompts[row].conversation for row in rows]
+        alternatives = MAX_ALTERNATIVES if with_options else 0
+        written = engine.generate(conversations, sampling, prompts[rows[0]].schema, alternatives)
+        generations |= dict(zip(rows, written, strict=True))
+    return [generations[row] for row in range(len(prompts))]
+
+
+def _options(prompt: Prompt, generation: Generation) -> str | None:
+    """What is stored of the options' probabilities."""
+    if not prompt.options:
+        return None
+    logprobs = option_logprobs(generation.tokens, generation.text, prompt.options, prompt.field)
+    return None if logprobs is None else json.dumps(logprobs, ensure_ascii=False)

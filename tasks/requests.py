@@ -1,0 +1,146 @@
+"""What is sent to an engine, as values: who answers, which units, under which hash. Pure.
+
+A request is named by the hash of all that determines its answers; its units (countries, sentences, prompts,
+texts) are answered and stored one by one, in parts of ``batch`` units. What is stored is found again by any
+later run that sends the same, whatever evaluation it belongs to. The kinds of requests:
+``scoring.items``, ``scoring.candidates``, ``generation.prompts`` and ``embedding.texts``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Literal, TypeVar
+
+import polars as pl
+
+from tasks.engines.protocols import Generation
+from tasks.engines.specs import EngineSpec
+from tasks.identity import digest
+
+Role = Literal["candidate", "judge", "simulator", "embedder"]
+"""What an engine is there for. A candidate is the model that is evaluated."""
+
+Ability = Literal["score", "candidates", "generate", "embed"]
+"""What an engine has to be able to do."""
+
+CANDIDATE = ""
+"""The ``engine`` of a request that goes to the model which is evaluated."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Who answers, as far as studies and requests need to know.
+
+    Attributes:
+        name: what leaderboards call it; of an embedder, its source.
+        kind: as in ``EngineSpec``, or "embedder".
+        model: what runs in it, which tells its family.
+        hash: identifies all that determines its answers.
+        spec: how to load it; None for an embedder, and for an engine that is only read from.
+    """
+
+    name: str
+    kind: str
+    model: str
+    hash: str
+    spec: EngineSpec | None = None
+
+    @classmethod
+    def of(cls, spec: EngineSpec, name: str | None = None) -> Engine:
+        """The engine of a spec, under its own name or another."""
+        return cls(name or spec.name, spec.kind, spec.model, spec.hash(), spec)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request(ABC, Generic[T]):
+    """Units that one engine answers in the same way; ``T`` is what their answers are read as.
+
+    Attributes:
+        role: what the engine is there for; a failing judge or simulator leaves its own numbers unscored, a
+            failing candidate or embedder the model.
+        engine: name of the engine among the study's, or CANDIDATE.
+        topic, label: what SQL and the progress show of it (table run_request).
+        batch: units that are answered and stored together, so lost at most by a kill.
+    """
+
+    kind: ClassVar[str]
+    """Of the parts that hold the answers."""
+    ability: ClassVar[Ability]
+    columns: ClassVar[tuple[str, ...]]
+    """Of a part, that ``decode`` reads."""
+
+    role: Role = "candidate"
+    engine: str = CANDIDATE
+    topic: str = ""
+    label: str = ""
+    batch: int = 32
+
+    @property
+    @abstractmethod
+    def units(self) -> Sequence[str]:
+        """What is answered, by name; may repeat."""
+
+    @abstractmethod
+    def identity(self, engine: Engine) -> list[Any]:
+        """All that determines the answers beside the units, as JSON."""
+
+    @abstractmethod
+    def answer(self, engine: Any, units: Sequence[str], progress: Callable[[int], None]) -> pl.DataFrame:
+        """Have a loaded engine answer some units: rows of a part, without provenance.
+
+        Args:
+            engine: has the ability.
+            progress: told how much of ``size`` was done, while it is.
+
+        Raises:
+            EngineError: it failed.
+        """
+
+    @abstractmethod
+    def decode(self, frame: pl.DataFrame) -> T:
+        """The stored answers of the units; ``frame`` has ``columns``, and lacks what is not answered."""
+
+    def hash(self, engine: Engine, occasion: str = "") -> str:
+        """Names the request: what one engine is asked on one occasion ("": whenever it was first asked)."""
+        return digest([*self.identity(engine), *([occasion] if occasion else [])])
+
+    def rule(self, engine: Engine) -> str:
+        """How prompt and answer meet (boundary rule)."""
+        return "none"
+
+    def size(self, units: Sequence[str]) -> int:
+        """How much work these units are: log-probabilities, completions or vectors."""
+        return len(units)
+
+    def at_most(self, units: Sequence[str]) -> list[Generation]:
+        """The most that these units can use of a budget, one per unit; none: nothing that costs."""
+        return []
+
+    def used(self, frame: pl.DataFrame) -> list[Generation]:
+        """What rows of ``answer`` used of a budget, in their order."""
+        return []
+
+
+@dataclass(frozen=True)
+class Later:
+    """What later rounds may send at most, about each model: known before any answer is.
+
+    Attributes:
+        engine: name among the study's engines.
+        n: prompts.
+        tokens: of one prompt and its completion, at most, estimated.
+    """
+
+    role: Role
+    engine: str
+    n: int
+    tokens: int
+
+
+def part_name(request_hash: str, units: Sequence[str]) -> str:
+    """The part that holds these units: the hash of what it answers."""
+    return digest([request_hash, sorted(units)], 32)

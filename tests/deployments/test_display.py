@@ -1,0 +1,128 @@
+"""Tables that fit the screen, CSV of nested values, lines of a log."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import logging
+import time
+
+import polars as pl
+import pytest
+
+from deployments import bars, display
+from deployments.display import Format, interval, notes, number, show
+from tasks import progress
+
+WIDE = pl.DataFrame(
+    {
+        "model": ["smollm2-135m", "null:shuffled"],
+        "gain": [1.25, None],
+        "words": ["a " * 60, "[red]b"],
+        "more": ["x" * 20] * 2,
+        "last": [1, 2],
+    }
+)
+
+
+def shown(capsys: pytest.CaptureFixture[str], width: int, *, is_wide: bool = False) -> tuple[str, str]:
+    """A table on a screen of a width, and what is said about it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", str(width))
+        show(WIDE, Format.table, "title [x]", "how to read it", is_wide=is_wide)
+    return capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("width", "columns"),
+    [
+        (20, ["model"]),
+        (80, ["model", "gain", "words"]),
+        (100, ["model", "gain", "words", "more", "last"]),
+    ],
+)
+def test_a_table_has_the_columns_that_fit(
+    capsys: pytest.CaptureFixture[str], width: int, columns: list[str]
+) -> None:
+    out, err = shown(capsys, width)
+    lines = out.splitlines()
+    assert lines[0] == "title [x]"
+    assert lines[2].replace("┃", " ").split() == columns
+    assert max(map(len, lines)) <= width
+    hidden = WIDE.width - len(columns)
+    assert (f"{hidden} more columns: add --wide" in err) == (hidden > 0)
+    assert "[red]b" in out or "words" not in columns
+
+
+def test_a_wide_table_has_all_columns_unfolded(capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = shown(capsys, 80, is_wide=True)
+    assert "a " * 59 in out
+    assert "last" in out
+    assert not err
+
+
+def test_csv_writes_nested_values_as_text(capsys: pytest.CaptureFixture[str]) -> None:
+    frame = pl.DataFrame({"words": [["a", "b"], []], "numbers": [[1, 2], None], "pair": [{"a": 1.5}] * 2})
+    show(frame, Format.csv)
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [row["words"] for row in rows] == ["a|b", ""]
+    assert [row["numbers"] for row in rows] == ["[1, 2]", ""]
+    assert json.loads(rows[0]["pair"]) == {"a": 1.5}
+
+
+def test_json_has_no_infinity(capsys: pytest.CaptureFixture[str]) -> None:
+    show(pl.DataFrame({"a": [float("inf"), float("nan"), 1.0]}), Format.json)
+    assert json.loads(capsys.readouterr().out) == [{"a": "inf"}, {"a": "nan"}, {"a": 1.0}]
+
+
+def test_numbers_and_intervals() -> None:
+    assert [number(v) for v in (None, 1.23456, float("inf"), 3)] == ["–", "1.235", "∞", "3"]
+    assert interval(0.5, 0.25, 1.0) == "0.500 [0.250, 1.000]"
+    assert interval(0.5, None, None, 2) == "0.50"
+    assert interval(None, None, None) == "–"
+
+
+@pytest.mark.parametrize(
+    ("verbose", "most", "said"),
+    [
+        (False, logging.CRITICAL, ["take care", "it failed"]),
+        (False, logging.WARNING, ["take care"]),
+        (True, logging.CRITICAL, ["by the way", "take care", "it failed"]),
+    ],
+)
+def test_our_log_is_shown_once(
+    capsys: pytest.CaptureFixture[str], verbose: bool, most: int, said: list[str]
+) -> None:
+    log = logging.getLogger("culturescope")
+    with notes(verbose, most):
+        log.info("by the way")
+        log.warning("take %s", "care")
+        log.error("it failed")
+    assert capsys.readouterr().err.splitlines() == said
+
+
+def test_a_log_has_a_line_now_and_then_and_one_at_the_end(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bars, "EVERY_S", 0.2)
+    assert not display.err.is_terminal
+    with bars.bars():
+        progress.report("model-a", 250, 1000)
+        time.sleep(0.05)
+        progress.report("model-a", 250, 1000)
+        time.sleep(0.5)  # nothing is reported meanwhile
+        progress.report("model-a", 500, 1000)
+        progress.report("metrics", 1, 1)
+    *running, last, metrics = capsys.readouterr().err.splitlines()
+    assert len(running) >= 2
+    assert all(line.startswith("model-a 500/1,000, ") for line in running)
+    assert all("/s, about " in line and line.endswith(" left") for line in running)
+    assert last == "model-a 1,000/1,000 in 1 s"
+    assert metrics == "metrics 1/1 in 0 s"
+
+
+def test_durations() -> None:
+    assert [bars.duration(s) for s in (0.4, 8, 200, 7500, 3_600_000)] == [
+        "0 s", "8 s", "3 min 20 s", "2 h 5 min", "1,000 h 0 min",
+    ]  # fmt: skip

@@ -1,0 +1,153 @@
+"""Options out of the fields of a model, by a small one of each kind of field."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pytest
+import typer
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from typer.testing import CliRunner
+
+from deployments import options
+
+Paths = Annotated[list[str], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)]
+runner = CliRunner()
+
+
+class Base(BaseModel):
+    """What several models share."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    seed: int = Field(0, ge=0, description="of the choice")
+    label: str = Field("custom", description="left out here")
+
+
+class Knobs(Base):
+    """One field of each kind."""
+
+    places: list[str] | None = Field(None, description="places; empty: all")
+    variants: list[Literal[1, 2, 3]] = Field([1, 2, 3], description="wordings")
+    pooling: Literal["sum", "mean"] = Field("sum", description="how")
+    at_most: int | None = Field(None, ge=2, description="items; empty: all")
+    share: float = Field(0.5, ge=0, le=1, description="of them")
+    aligned: bool = Field(True, description="only those in all languages")
+    judge: str | None = Field(None, description="who judges")
+    files: dict[Literal["casa", "normad"], Paths] = Field({}, description="whose")
+    weights: dict[str, float] = Field({}, description="of each")
+
+
+PROFILES = {"smoke": {"at_most": 4, "aligned": False, "places": ["Italy", "Japan"]}, "full": {}}
+
+
+def command(line: str) -> Any:
+    """What typer makes of a command line: the given values, or the output of a failure."""
+    given: dict[str, Any] = {}
+
+    def run(**values: Any) -> None:
+        given.update(values)
+
+    run.__signature__ = inspect.Signature(options.parameters(Knobs, PROFILES, ["label"]))  # type: ignore[attr-defined]
+    app = typer.Typer(rich_markup_mode="markdown")
+    app.command()(run)
+    result = runner.invoke(app, line.split(), env={"COLUMNS": "200"})
+    return result.output if "--help" in line or result.exit_code else given
+
+
+def knobs(line: str) -> Knobs:
+    """The model of a command line over the profile smoke."""
+    model: Knobs = options.validated(Knobs, PROFILES["smoke"] | options.values(Knobs, command(line)))
+    return model
+
+
+def test_what_is_not_given_is_left_to_the_profile_and_the_defaults() -> None:
+    assert options.values(Knobs, command("")) == {}
+    assert knobs("") == Knobs.model_validate(PROFILES["smoke"])
+
+
+def test_an_option_goes_before_the_profile() -> None:
+    given = {"at_most": 7, "aligned": True, "places": ["Mali"]}
+    assert knobs("--at-most 7 --aligned --places Mali") == Knobs.model_validate(given)
+
+
+@pytest.mark.parametrize(
+    ("line", "field", "value"),
+    [
+        ("--places FR,Italy --places JP", "places", ["FR", "Italy", "JP"]),
+        ("--variants 3,1", "variants", [3, 1]),
+        ("--pooling mean", "pooling", "mean"),
+        ("--share 0.25", "share", 0.25),
+        ("--seed 3", "seed", 3),
+        ("--no-aligned", "aligned", False),
+        ("--judge ./a.toml", "judge", "./a.toml"),
+        ("--files casa=a.json --files casa=b.json --files normad=c=d.csv", "files",
+         {"casa": ["a.json", "b.json"], "normad": ["c=d.csv"]}),
+        ("--weights a=2 --weights b=0.5", "weights", {"a": 2.0, "b": 0.5}),
+    ],
+)  # fmt: skip
+def test_every_kind_of_field_can_be_given(line: str, field: str, value: Any) -> None:
+    assert getattr(knobs(line), field) == value
+
+
+def test_an_empty_text_takes_back_what_the_profile_limits() -> None:
+    given = {"at_most": "", "places": [""]}
+    assert options.values(Knobs, given) == {"at_most": None, "places": None}
+
+
+def test_a_path_with_a_comma_is_one_part(tmp_path: Path) -> None:
+    folder = tmp_path / "a,b"
+    folder.mkdir()
+    assert options.split([str(folder), "c, d,"]) == [str(folder), "c", "d"]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--at-most 1", "--at-most: Input should be greater than or equal to 2, not '1'"),
+        ("--at-most many", "--at-most: Input should be a valid integer, unable to parse string as an "
+         "integer, not 'many'"),
+        ("--pooling max", "--pooling: Input should be 'sum' or 'mean', not 'max'"),
+        ("--variants 1,4", "--variants: Input should be 1, 2 or 3, not '4'"),
+        ("--files casa", "--files casa: write it as [casa|normad]=TEXT"),
+        ("--files cure=a.csv", "--files: Input should be 'casa' or 'normad', not 'cure'"),
+        ("--weights a=1 --weights a=2", "--weights: a is given twice"),
+        ("--share 2 --seed -1", "--seed: Input should be greater than or equal to 0, not '-1'; "
+         "--share: Input should be less than or equal to 1, not '2'"),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_is_one_line_that_names_the_option(line: str, message: str) -> None:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - all of it is compared
+        knobs(line)
+    assert str(caught.value) == message
+
+
+def test_the_help_says_type_choices_default_profiles_and_description() -> None:
+    text = " ".join(command("--help").split())
+    for part in (
+        "--at-most INTEGER items; empty: all (smoke 4)",
+        "--pooling [sum|mean] how (default sum)",
+        "--variants [1|2|3],… wordings (default 1,2,3)",
+        "--places TEXT,… places; empty: all (smoke Italy,Japan)",
+        "--share NUMBER of them (default 0.5)",
+        "only those in all languages (default yes; smoke no)",
+        "--files [casa|normad]=TEXT whose",
+        "--weights KEY=NUMBER of each",
+        "--judge TEXT who judges",
+    ):
+        assert part in text
+    assert "--label" not in text
+    headings = [text.index(f"─ {name} ─") for name in (options.WHAT, options.HOW_MUCH, options.ENGINES)]
+    assert all(headings)
+    assert text.index("--at-most") < text.index("--seed")  # its own before those that all have
+
+
+def test_panels() -> None:
+    parameters = options.parameters(Knobs, {})
+    panels = {p.name: p.annotation.__metadata__[0].rich_help_panel for p in parameters}
+    assert panels["judge"] == options.ENGINES
+    assert panels["at_most"] == panels["seed"] == options.HOW_MUCH
+    assert panels["pooling"] == panels["aligned"] == options.WHAT
+    assert sorted(parameters, key=options.place)[-1].name == "judge"

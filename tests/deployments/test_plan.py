@@ -1,0 +1,146 @@
+"""What a plan says: what is left, in which precision, how long it takes here, what it costs at most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import polars as pl
+import pytest
+
+from deployments import plan
+from deployments.plan import Estimate, probed, show
+from tasks.engines.protocols import Sampling
+from tasks.engines.specs import EngineSpec
+from tasks.generation.prompts import Prompt, Prompts
+from tasks.plan import Line, Plan, Wanted, lay_out
+from tasks.requests import Engine, Later
+from tasks.scoring.items import ItemScores
+from warehouse import Warehouse
+
+LOCAL = Engine.of(EngineSpec(name="local", kind="packed_trie", model="a", dtype="float32"))
+SERVED = EngineSpec(name="served", kind="openai", model="b", base_url="http://host/v1")
+PRICED = SERVED.model_copy(
+    update={"name": "priced", "usd_per_million_input_tokens": 1.0, "usd_per_million_output_tokens": 10.0}
+)
+SCORES = ItemScores(topic="t", label="q", questions={"A": "?", "B": "?"}, items=("x", "y", "z"), about=["e"])
+# 30 bytes: 10 tokens, and 16 of the template; at most 100 are written.
+PROMPTS = Prompts(
+    prompts=[Prompt([{"role": "user", "content": f"{n:030}"}]) for n in range(4)],
+    sampling=Sampling(max_tokens=100),
+    role="judge",
+    engine="priced",
+)
+
+
+def planned(requests: Sequence[tuple[Any, Engine]], n_left: int = 9, later: Sequence[Later] = ()) -> Plan:
+    """A plan of model m in which at most ``n_left`` units of each request are open."""
+    wanted = [Wanted("m", request, engine, request.hash(engine)) for request, engine in requests]
+    schema = {"request_hash": pl.String, "unit": pl.String}
+    missing: dict[str, pl.DataFrame] = {}
+    for each in wanted:
+        rows = [(each.request_hash, unit) for unit in each.request.units[:n_left]]
+        frame = pl.DataFrame(rows, schema, orient="row")
+        missing[each.request.kind] = pl.concat([missing.get(each.request.kind, frame.clear()), frame])
+    return lay_out(wanted, missing, later)
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: Any, width: int = 200) -> str:
+    """What ``show`` prints, in one line."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", str(width))
+        show(*arguments)
+    text = capsys.readouterr().err
+    assert max(map(len, text.splitlines())) <= width
+    return " ".join(text.replace("│", " ").split())
+
+
+def test_a_line_says_who_asks_what_of_whom(capsys: pytest.CaptureFixture[str]) -> None:
+    todo = planned([(SCORES, LOCAL), (PROMPTS, Engine.of(PRICED))], n_left=1)
+    text = said(capsys, "title\n3 countries", Estimate(todo, {("item_logprob", LOCAL.hash): 0.25}))
+    assert text.startswith("title 3 countries")
+    assert "m packed_trie float32 3 of 6 log-probabilities about 12 s none: runs here" in text
+    # 26 tokens in at $1 and 100 out at $10 per million.
+    assert "judge priced for m openai 1 of 4 completions not measured yet ≤ 126 tokens, ≤ $0.00" in text
+
+
+def test_nothing_is_hidden_on_a_narrow_screen(capsys: pytest.CaptureFixture[str]) -> None:
+    todo = planned([(SCORES, LOCAL), (PROMPTS, Engine.of(PRICED))])
+    text = said(capsys, "title", Estimate(todo, {}), width=70)
+    for part in ("float32", "priced", "tokens,", "≤ $0.00", "here"):
+        assert part in text
+
+
+def test_nothing_left_costs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    todo = planned([(PROMPTS, Engine.of(PRICED))], n_left=0, later=[Later("judge", "priced", 5, 100)])
+    text = said(capsys, "title", Estimate(todo, {}))
+    assert "0 of 4 completions – –" in text
+    assert "later" not in text
+
+
+@pytest.mark.parametrize(
+    ("spec", "price"),
+    [
+        (PRICED, "≤ 2,000,000 tokens, ≤ $20.00"),  # all at the higher price
+        (SERVED, "≤ 2,000,000 tokens"),
+        (LOCAL.spec, "none: runs here"),
+    ],
+)
+def test_later_rounds_are_bounded(capsys: pytest.CaptureFixture[str], spec: EngineSpec, price: str) -> None:
+    todo = planned([(SCORES, LOCAL)], later=[Later("judge", "who", 500, 2000)])
+    text = said(capsys, "title", Estimate(todo, {}), 2, {"who": Engine.of(spec)})
+    assert "judge who, later" in text
+    assert f"≤ 1,000 completions {price}" in text
+
+
+def test_speed_is_the_median_of_past_parts(warehouse: Warehouse) -> None:
+    begun = datetime(2026, 1, 1)
+    # 20 rows per part, every 2 s; then a pause of a minute, and one of a night, which does not count.
+    gaps = [0, 2, 2, 2, 60, 40_000]
+    times = [begun + timedelta(seconds=sum(gaps[: n + 1])) for n in range(len(gaps))]
+    with warehouse.write() as connection:
+        connection.execute(
+            "INSERT INTO run BY NAME SELECT 'r' AS run_id, 'e' AS evaluation, 'm' AS model, "
+            "false AS is_null, 'p' AS profile, 'c' AS config_hash, ? AS engine_hash, '{}' AS params, '{}' AS engine, "
+            "'{}' AS item_lists, '' AS boundary_rule, '' AS code_version, now() AS started_at, "
+            "'running' AS status",
+            [LOCAL.hash],
+        )
+        for n, time in enumerate(times):
+            for unit in ("A", "B"):
+                connection.execute(
+                    "INSERT INTO part_unit VALUES ('item_logprob', ?, ?, ?, 'r', 10, ?)",
+                    [f"request{n // 4}", unit, f"part{n}", time],
+                )
+    estimate = Estimate.of(planned([(SCORES, LOCAL)]))
+    (line,) = estimate.plan.lines
+    assert estimate.rate(line) == 10
+    assert estimate.speeds["item_logprob", "request1"] == pytest.approx(20 / 60)
+    assert Estimate(estimate.plan, {("response", LOCAL.hash): 3.0}).rate(line) is None
+
+
+def test_only_what_scores_here_and_was_never_measured_is_tried_out(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tried: list[Line] = []
+
+    def speed(line: Line) -> float:
+        tried.append(line)
+        return 2.0
+
+    todo = planned([(SCORES, LOCAL), (PROMPTS, Engine.of(PRICED))])
+    estimate = probed(Estimate(todo, {}), speed)
+    assert [line.engine.name for line in tried] == ["local"]
+    assert "probe: local 2 log-probabilities/s, about 3 s" in capsys.readouterr().err
+    assert estimate.rate(todo.lines[0]) == 2.0
+    assert probed(estimate, speed) == estimate
+    probed(Estimate(planned([(SCORES, LOCAL)], n_left=0), {}), speed)
+    assert len(tried) == 1
+
+
+def test_kinds_of_parts_are_named() -> None:
+    from tasks.embedding.texts import Texts
+    from tasks.scoring.candidates import CandidateRanking
+
+    assert plan.UNITS.keys() == {kind.kind for kind in (ItemScores, CandidateRanking, Prompts, Texts)}

@@ -1,0 +1,119 @@
+"""A Prefect server of our own: slow, dead and silent ones are fake ``uvicorn`` modules, as processes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from deployments import server
+from deployments.server import ServerError, connect, free_port, started
+
+SLOW = """
+import http.server, sys, time
+for step in range(15):
+    print("step", step, flush=True)
+    time.sleep(0.1)
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[sys.argv.index("--port") + 1])), Handler).serve_forever()
+"""
+BUSY = SLOW.replace('print("step", step, flush=True)', "").replace("time.sleep(0.1)", "sum(range(5_000_000))")
+DEAD = """
+print("INFO: starting")
+def create_app():
+    raise TypeError("Body() got an unexpected keyword argument 'min_items'")
+create_app()
+"""
+BROKEN = """
+import sys
+print("RuntimeError: the database is locked")
+print("ERROR:    Application startup failed. Exiting.")
+sys.exit(3)
+"""
+SILENT = "import time; time.sleep(60)"
+
+Uvicorn = Callable[[str], None]
+
+
+@pytest.fixture
+def uvicorn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Uvicorn:
+    """Put a program in the place of uvicorn, and be less patient."""
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    monkeypatch.setattr(server, "QUIET_S", 1.0)
+    monkeypatch.setattr(server, "SPEAK_AFTER_S", 0.5)
+
+    def put(program: str) -> None:
+        (tmp_path / "uvicorn.py").write_text(program)
+
+    return put
+
+
+@pytest.mark.parametrize("program", [SLOW, BUSY], ids=["its log grows", "it works"])
+def test_a_slow_server_is_waited_for(
+    uvicorn: Uvicorn, tmp_path: Path, program: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    uvicorn(program)
+    begun = time.monotonic()
+    with started(tmp_path, free_port()) as url:
+        assert url.startswith("http://127.0.0.1:")
+    assert time.monotonic() - begun > server.QUIET_S
+    said = capsys.readouterr().err
+    assert said.count("waiting for the Prefect server") == 1  # once
+
+
+def test_there_is_an_end_to_waiting(
+    uvicorn: Uvicorn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uvicorn(SLOW.replace("range(15)", "range(10**9)"))
+    monkeypatch.setattr(server, "LONGEST_S", 1.5)
+    with (
+        pytest.raises(ServerError, match=r"did not answer within [12] s: step \d+ \("),
+        started(tmp_path, free_port()),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        (DEAD, "ended with code 1: TypeError: Body() got an unexpected keyword argument 'min_items' ("),
+        (BROKEN, "ended with code 3: RuntimeError: the database is locked ("),
+        ("raise SystemExit(5)", "ended with code 5: it has written nothing ("),
+        (SILENT, "did not answer within 1 s: it has written nothing ("),
+    ],
+    ids=["dead", "broken", "mute", "silent"],
+)
+def test_a_server_that_does_not_start_is_one_line_with_the_reason(
+    uvicorn: Uvicorn, tmp_path: Path, program: str, message: str
+) -> None:
+    uvicorn(program)
+    with pytest.raises(ServerError) as caught:
+        connect(tmp_path, otherwise="Run again with --no-server.")
+    text = str(caught.value)
+    assert message in text
+    assert text.endswith("server.log). Run again with --no-server.")
+    assert "\n" not in text
+
+
+def test_an_address_at_which_nobody_answers_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    address = f"http://127.0.0.1:{free_port()}/api"
+    monkeypatch.setenv("PREFECT_API_URL", address)
+    with pytest.raises(ServerError, match=f"nobody answers at {address} .*PREFECT_API_URL"):
+        connect(tmp_path)
+
+
+def test_a_port_that_is_taken_is_named(uvicorn: Uvicorn, tmp_path: Path) -> None:
+    uvicorn(SLOW)
+    port = free_port()
+    with (
+        started(tmp_path, port),
+        pytest.raises(ServerError, match=f"port {port} .*--port"),
+        started(tmp_path / "other", port),
+    ):
+        pass

@@ -1,0 +1,108 @@
+"""A further evaluation is a set of new files: an invented one is dropped into a copy of the tree and run.
+
+The files under ``tree/`` are those that ARCHITECTURE.md, "Add an evaluation", names. None of them exists in
+the project, so nothing of it is edited.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import REPOSITORY
+from warehouse import Warehouse
+
+pytestmark = pytest.mark.slow
+
+TREE = Path(__file__).parent / "tree"
+TOP = ("deployments", "flows", "tasks", "scrapers", "warehouse")
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project with the invented evaluation in it."""
+    root = tmp_path_factory.mktemp("copy")
+    for top in TOP:
+        shutil.copytree(REPOSITORY / top, root / top, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(TREE, root, dirs_exist_ok=True)
+    home = root / "home" / "engines"
+    home.mkdir(parents=True)
+    for name in ("fake-a", "fake-b", "fake-judge"):
+        (home / f"{name}.toml").write_text(f'kind = "fake"\nmodel = "{name}"\n')
+    return root
+
+
+def run(copy: Path, *arguments: str, api: str = "") -> subprocess.CompletedProcess[str]:
+    """A command, or Python code after ``-c``, in the copy and with its modules alone."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "CULTURESCOPE_", "PYTHON"))}
+    own = {"CULTURESCOPE_HOME": str(copy / "home"), "PYTHONPATH": str(copy), "PYTHONSAFEPATH": "1"}
+    program = arguments if arguments[0] == "-c" else ("-m", "deployments.cli", *arguments)
+    return subprocess.run(
+        [sys.executable, *program],
+        env={**kept, **own, **({"PREFECT_API_URL": api} if api else {})},
+        cwd=copy,
+        capture_output=True,
+        text=True,
+    )
+
+
+RUN = ("run", "idioms", "-m", "fake-a", "-m", "fake-b", "--judge", "fake-judge")
+
+
+def test_it_only_adds_files() -> None:
+    new = [path.relative_to(TREE) for path in TREE.rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    assert len(new) > 10
+    assert not [path for path in new if (REPOSITORY / path).exists()]
+
+
+def test_from_plan_to_report(copy: Path, prefect_api: str) -> None:
+    help_text = run(copy, "run", "idioms", "--help")
+    assert "--languages" in help_text.stdout, help_text.stderr
+
+    plan = run(copy, *RUN, "--dry-run")
+    assert plan.returncode == 0, plan.stderr
+    assert "30" in plan.stderr
+    assert "fake-judge" in plan.stderr
+
+    done = run(copy, *RUN, api=prefect_api)
+    assert done.returncode == 0, done.stderr
+    warehouse = Warehouse(copy / "home")
+    board = warehouse.query("SELECT * FROM leaderboard_idioms ORDER BY place")
+    assert board["model"].to_list()[-1] == "null:coin"
+    assert set(board["model"]) == {"fake-a", "fake-b", "null:coin"}
+    assert board["accuracy"].is_between(0, 1).all()
+    verdicts = warehouse.query("SELECT count(*) AS n FROM verdict WHERE judge = 'fake-judge'")["n"][0]
+    assert verdicts == 2 * 30
+    answers = warehouse.query("SELECT count(*) AS n FROM idiom_answer")["n"][0]
+    assert answers == 2 * 30
+
+    again = run(copy, *RUN, api=prefect_api)
+    assert "nothing to do" in again.stderr
+
+    shown = run(copy, "leaderboard", "idioms")
+    assert "null:coin" in shown.stdout, shown.stderr
+
+    report = run(copy, "report", "idioms")
+    assert report.returncode == 0, report.stderr
+    assert "Do language models know what sayings mean?" in (copy / "home" / "report-idioms.html").read_text()
+
+    checks = run(copy, "check")
+    assert checks.returncode == 0, checks.stdout + checks.stderr
+
+
+def test_it_has_a_form_in_the_prefect_ui(copy: Path, prefect_api: str) -> None:
+    code = """
+from deployments.serve import deployments
+mine = [d for d in deployments(None, "demo", "0 3 * * 1") if d.flow_name == "idioms"]
+fields = mine[0]._parameter_openapi_schema.model_dump()["definitions"]["IdiomsParams"]["properties"]
+print(sorted(d.name for d in mine), sorted(fields))
+"""
+    shown = run(copy, "-c", code, api=prefect_api)
+    assert shown.returncode == 0, shown.stderr
+    assert "'demo', 'smoke', 'weekly'" in shown.stdout
+    assert "'judge', 'languages'" in shown.stdout

@@ -1,0 +1,68 @@
+"""The precision that a device is faster in is measured, and the same every time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from tasks.engines import devices
+from tasks.engines.protocols import EngineError
+
+HAS_AMX = Path("/proc/cpuinfo").is_file() and "amx_bf16" in Path("/proc/cpuinfo").read_text()
+
+
+def chosen(**environment: str) -> str:
+    """What a new process on this CPU chooses."""
+    code = "from tasks.engines.devices import fastest_dtype; print(fastest_dtype('cpu'))"
+    own = {**os.environ, **environment}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=own)
+    return done.stdout.strip()
+
+
+def test_without_native_bfloat16_it_is_float32() -> None:
+    assert chosen(ONEDNN_MAX_CPU_ISA="AVX2") == "float32"
+
+
+@pytest.mark.skipif(not HAS_AMX, reason="this CPU has no AMX")
+def test_with_amx_it_is_bfloat16() -> None:
+    assert chosen() == "bfloat16"
+
+
+@pytest.mark.parametrize(
+    ("float32", "bfloat16", "faster"),
+    [(1.0, 0.2, "bfloat16"), (1.0, 0.8, "bfloat16"), (1.0, 0.9, "float32"), (1.0, 20.0, "float32")],
+)
+def test_bfloat16_has_to_be_clearly_faster(
+    monkeypatch: pytest.MonkeyPatch, float32: float, bfloat16: float, faster: str
+) -> None:
+    monkeypatch.setattr(devices, "_seconds_of_products", lambda: {"float32": float32, "bfloat16": bfloat16})
+    assert devices._fastest_dtype.__wrapped__("cpu") == faster
+
+
+def test_timed_once_per_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = devices.fastest_dtype("cpu")
+    monkeypatch.setattr(devices, "_seconds_of_products", lambda: pytest.fail("timed again"))
+    assert devices.fastest_dtype("cpu") == first
+
+
+def test_takes_about_a_tenth_of_a_second() -> None:
+    start = time.perf_counter()
+    seconds = devices._seconds_of_products()
+    assert time.perf_counter() - start < 2  # a busy machine
+    assert all(0 < value < 1 for value in seconds.values())
+
+
+def test_auto_is_the_gpu_where_there_is_one() -> None:
+    assert devices.device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
+
+
+@pytest.mark.parametrize(("name", "said"), [("gpu0", "no device 'gpu0'"), ("cuda:64", "no device 'cuda:64'")])
+def test_a_device_that_is_not_there(name: str, said: str) -> None:
+    with pytest.raises(EngineError, match=said):
+        devices.fastest_dtype(name)

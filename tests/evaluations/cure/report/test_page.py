@@ -1,0 +1,340 @@
+"""The cure page from a hand-made warehouse: the verdict, every figure with its null, judges, what is lost."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import polars as pl
+import pytest
+from bs4 import BeautifulSoup, Tag
+from deployments.evaluations.cure.report import read_data
+from tasks.report.cure_data import CureData
+from tasks.report.cure_page import render_cure
+
+from tests.evaluations.cure.report.example_run import (
+    CONFIG,
+    JUDGE,
+    PARAMS,
+    Made,
+    gains,
+    label_rows,
+    model_rows,
+    store,
+    store_study,
+    validate,
+)
+from tests.evaluations.worldwise.report.example_run import unscored_rows
+from warehouse import Warehouse
+
+HOSTILE = "<script>alert(1)</script>"
+MODELS = {
+    "good": Made(0.8, 0.85, gains(0.4, 0.3, 0.3, 0.05)),
+    HOSTILE: Made(0.6, 0.5, gains(0.3, 0.05, 0.2, 0.0), is_kin=True),
+}
+COUNTRIES = ["IN", "JP", "US"]
+VERMILION = "#d55e00"
+FIGURES = {
+    "2": "F1 micro, thin and thick, over models",
+    "3": "F1 macro, thin and thick, over models",
+    "4": "Reasoning profile of every model",
+    "countries": "Exact match and explanations by country",
+}
+
+
+@pytest.fixture(name="warehouse", scope="module")
+def _warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    warehouse = Warehouse.open(tmp_path_factory.mktemp("home"))
+    thin = PARAMS | {"modes": ["thin"], "judges": []}
+    store(warehouse, "thin", list(label_rows("casa", "thin", 0.7, COUNTRIES, 0)), "thin", thin)
+    many = warehouse.query("SELECT country FROM country ORDER BY country LIMIT 16")["country"].to_list()
+    six = {f"m{i}": Made(0.5 + i / 20, 0.55 + i / 20, gains(0.0, 0.05, -0.1, 0.02)) for i in range(6)}
+    store_study(warehouse, six, many, "many", "another judge")
+    lost = unscored_rows(model_rows(MODELS["good"], COUNTRIES, 0))
+    store(warehouse, "lost", lost, "lost", PARAMS | {"judges": []})
+    store_study(warehouse, MODELS, COUNTRIES)
+    validate(warehouse, "normad", metrics=("krippendorff_alpha_nominal", "cohen_kappa", "pearson_graded"))
+    return warehouse
+
+
+@pytest.fixture(name="data", scope="module")
+def _data(warehouse: Warehouse) -> CureData:
+    return read_data(warehouse)
+
+
+@pytest.fixture(name="page", scope="module")
+def _page(data: CureData) -> BeautifulSoup:
+    return parsed(data)
+
+
+@pytest.fixture(name="many", scope="module")
+def _many(warehouse: Warehouse) -> BeautifulSoup:
+    return parsed(read_data(warehouse, "many"))
+
+
+@pytest.fixture(name="thin", scope="module")
+def _thin(warehouse: Warehouse) -> BeautifulSoup:
+    return parsed(read_data(warehouse, "thin"))
+
+
+def parsed(data: CureData) -> BeautifulSoup:
+    return BeautifulSoup(render_cure(data), "lxml")
+
+
+def text_of(element: Tag | None) -> str:
+    assert element is not None
+    return " ".join(element.get_text(" ").split())
+
+
+def figure(page: BeautifulSoup, number: str) -> Tag:
+    found = page.select_one(f'figure#figure-{number} svg[aria-label="{FIGURES[number]}"]')
+    assert found is not None, number
+    return found
+
+
+def shown(figure: Tag) -> list[str]:
+    return [text.get_text().strip() for text in figure.select("text")]
+
+
+def lines(page: BeautifulSoup, table: str) -> list[list[str]]:
+    rows = page.select(f"table#{table} tbody tr")
+    return [[text_of(cell) for cell in row.select("th, td")] for row in rows]
+
+
+def leads(page: BeautifulSoup) -> list[str]:
+    return [text_of(lead) for lead in page.select("p.lead")]
+
+
+def test_verdict_names_what_metrics_tell_and_who_was_validated(page: BeautifulSoup) -> None:
+    telling, judging, labels = leads(page)
+    assert telling == (
+        "Coverage tells real explanations from another item’s for 2 of 2 models, connotation for 1 of 2, "
+        "coherence for 2 of 2. Specificity does not, for any model (the 95 % interval of the "
+        "gain reaches 0), so that its values say nothing about the items."
+    )
+    assert judging.startswith(
+        f"Judge: {JUDGE} . Validated against people on coverage only , not on connotation, coherence and"
+    )
+    assert judging.endswith(f"It may favour {HOSTILE} , being of the same family.")
+    # good less 0.1 passes 0.45 and 0.5 in both modes, 0.61 in thick; the other passes 0.45 in thin
+    assert "in 6 of 16 combinations" in labels
+
+
+def test_verdict_where_no_metric_tells_anything(many: BeautifulSoup) -> None:
+    telling, judging, _ = leads(many)
+    assert telling.startswith("No metric tells real explanations from another item’s, for any model.")
+    assert "Not validated against people" in judging
+    assert "favour" not in judging
+
+
+def test_verdict_where_nothing_was_judged(warehouse: Warehouse) -> None:
+    page = parsed(read_data(warehouse, "lost"))
+    assert leads(page)[0] == (
+        "No explanation was scored , for nobody judged them: name a judge ( --judge ) to have them scored."
+    )
+    assert not page.select("figure")
+    assert page.get_text().count("nothing was scored") == len(FIGURES)
+    assert "Nobody: no judge was named" in page.get_text()
+    assert "refused" in text_of(page.select_one("h2#unscored ~ div.scroll.long"))
+
+
+def test_verdict_where_all_is_validated(warehouse: Warehouse, data: CureData) -> None:
+    board = data.leaderboard.with_columns(validated=pl.when("is_null").then(None).otherwise(True))
+    judging = leads(parsed(replace(data, leaderboard=board)))[1]
+    assert "Validated against people on coverage, connotation, coherence and specificity" in judging
+
+
+def test_thin_alone_has_a_page_of_labels(thin: BeautifulSoup) -> None:
+    assert "the same model" not in shown(figure(thin, "2"))
+    assert leads(thin)[0] == "Explanations were not asked for , so this page is about labels alone."
+    assert len(leads(thin)) == 2
+    assert not thin.select("h2#explanations, h2#judges, table#differences, figure#figure-4")
+    assert "Only one mode was asked" in thin.get_text()
+    assert [text for text in shown(figure(thin, "2")) if text.startswith("CASA")] == ["CASA, thin"]
+    (line,) = lines(thin, "board")[1:]
+    assert line[0] == "thin"
+    assert not thin.select("table#over-models, #board .badge")
+    assert line[1].startswith("0.70 0.60 to 0.80 null 0.50")
+
+
+def test_leaderboard_is_by_benchmark_with_nulls_last(page: BeautifulSoup, data: CureData) -> None:
+    rows = lines(page, "board")
+    heads = [i for i, row in enumerate(rows) if len(row) == 1]
+    assert [rows[i][0] for i in heads] == [
+        "NormAd: coverage", "CASA: connotation", "CultureBank: coherence", "SpecNorm: specificity",
+    ]  # fmt: skip
+    assert len(rows) == data.leaderboard.height + 4 == 4 * 4 + 4
+    normad, casa = rows[1:5], rows[6:10]
+    assert [row[0] for row in casa] == [
+        "good explanations told from shuffled ones",
+        f"{HOSTILE} explanations not told from shuffled ones",
+        "null:majority null model",
+        "null:prior null model",
+    ]
+    assert normad[0][1].startswith("0.80 0.70 to 0.90 null 0.45")
+    assert normad[0][5].startswith("0.70 0.62 to 0.78 null 0.35")
+    assert normad[0][6].startswith("+0.40 +0.30 to +0.50")
+    assert (normad[0][8], casa[0][8]) == (f"{JUDGE} validated", f"{JUDGE} not validated")
+    assert normad[1][8] == f"{JUDGE} validated own family"
+    assert casa[2][1].startswith("0.50")
+    assert casa[2][8] == "–"
+
+
+@pytest.mark.parametrize("number", FIGURES)
+def test_every_figure_is_there_with_its_null(page: BeautifulSoup, number: str) -> None:
+    drawn = figure(page, number)
+    if number == "countries":  # the null stands in each cell
+        nulls = [text for text in shown(drawn) if text.startswith("null ")]
+        assert len(nulls) == 2 * 3 * 4 * 3  # models, rows, benchmarks, countries
+    else:
+        assert VERMILION in str(drawn).lower()
+        assert any(text.startswith("null: ") for text in shown(drawn))
+
+
+def test_profile_marks_what_is_told_from_shuffled(page: BeautifulSoup) -> None:
+    texts = shown(figure(page, "4"))
+    assert sum(text.endswith(" ▲") for text in texts) == 5  # three of good, two of the other
+    assert {"0.70 ▲", "0.35"} <= set(texts)
+
+
+def test_modes_are_tested_over_six_models(page: BeautifulSoup, many: BeautifulSoup) -> None:
+    first = lines(many, "over-models")[0]
+    # 0.50 to 0.75 and 0.55 to 0.80 in steps of 0.05: IQR 0.125; Wilcoxon of six equal signs 2 / 2^6 = 0.031
+    assert first == [
+        "NormAd",
+        "F1 micro",
+        "6",
+        "0.62",
+        "0.68",
+        "+0.05",
+        "0.031",
+        "0.12",
+        "0.12",
+        "0.009",
+        "0.009",
+    ]
+    assert [row[6] for row in lines(page, "over-models")] == ["–"] * 10
+    assert lines(page, "over-models")[4][0] == "mean of all"
+
+
+def test_differences_have_interval_and_p(page: BeautifulSoup) -> None:
+    rows = lines(page, "differences")
+    assert len(rows) == 2 * 4
+    hostile = next(row for row in rows if row[1] == HOSTILE)
+    assert hostile[:6] == ["NormAd", HOSTILE, "0.60", "0.50", "−0.10 −0.16 to −0.04", "0.012"]
+    assert hostile[6:] == ["0.20", "0.15", "0.030", "0.020", "3"]
+    assert "With 8 tests, about 0.4 would" in page.get_text()
+
+
+def test_worthless_explanations_have_their_own_columns(page: BeautifulSoup) -> None:
+    row = lines(page, "nulls")[0]
+    assert [cell.split()[0] for cell in row] == [
+        "Coverage",
+        "good",
+        "0.70",
+        "0.30",
+        "0.35",
+        "0.05",
+        "+0.40",
+        "–",
+    ]
+    assert lines(page, "nulls")[-1][-1] == "0.18"
+    assert lines(page, "length")[0] == ["good", "0.60 0.52 to 0.68", "0.63 0.55 to 0.71", "+0.11"]
+
+
+def test_metrics_are_correlated_in_pairs(page: BeautifulSoup) -> None:
+    rows = lines(page, "correlations")
+    assert len(rows) == 6
+    assert rows[1] == ["Coverage and coherence", "+0.10 −0.20 to +0.40", "+0.10 −0.20 to +0.40"]
+
+
+def test_judges_stand_with_their_agreement(page: BeautifulSoup) -> None:
+    rows = lines(page, "judge-table")
+    assert [row[1].split()[0] for row in rows] == ["Coverage", "Connotation", "Coherence", "Specificity"]
+    coverage, connotation = rows[:2]
+    assert coverage[:5] == [JUDGE, f"Coverage {'0011223300000006'}", "8 2", "75 %", "validated"]
+    assert coverage[5:8] == ["0.60 0.50 to 0.70 n 90"] * 3
+    assert coverage[8:10] == ["–", "–"]
+    assert coverage[10].startswith("ratings.csv 20")
+    assert connotation[4:] == ["not validated", *"–––––", "–"]
+    assert HOSTILE in text_of(page.select_one("div.warning"))
+
+
+def test_agreement_of_people_alone_is_no_validation(data: CureData) -> None:
+    alone = data.validation.filter(pl.col("metric").str.starts_with("krippendorff"))
+    row = lines(parsed(replace(data, validation=alone)), "judge-table")[0]
+    assert row[4:7] == ["not validated", "0.60 0.50 to 0.70 n 90", "–"]
+
+
+def test_countries_with_the_most_labels_are_shown_and_the_table_has_all(
+    warehouse: Warehouse, page: BeautifulSoup
+) -> None:
+    data = read_data(warehouse, "many")
+    own = data.values.filter(slice_kind="benchmark_mode_country")["slice"]
+    codes = sorted({slice_.split(":")[2] for slice_ in own})
+    few = pl.col("slice").str.contains(rf":({'|'.join(codes[2:6])})$")
+    values = data.values.with_columns(n_scored=pl.when(few).then(1).otherwise("n_scored"))
+    many = parsed(replace(data, values=values))
+    assert "12 of 16 countries" in many.get_text()
+    names: dict[str, str] = dict(data.countries.select("country", "name").rows())
+    assert {row[0] for row in lines(many, "by-country")} == {names[code] for code in codes}
+    drawn = {names[code] for code in codes} & set(shown(figure(many, "countries")))
+    assert drawn == {names[code] for code in codes[:2] + codes[6:]}
+    assert "12 of" not in page.get_text()
+
+
+def test_countries_are_framed_where_above_the_null(page: BeautifulSoup, data: CureData) -> None:
+    kinds = ["benchmark_mode_country", "benchmark_country"]
+    own = data.values.filter(pl.col("slice_kind").is_in(kinds), ~pl.col("is_null"))
+    framed = [
+        p for p in figure(page, "countries").select("path") if "stroke-width: 1.4" in str(p.get("style"))
+    ]
+    assert len(framed) == own.filter(pl.col("value") > pl.col("null_value")).height > 0
+
+
+def test_country_without_items_of_a_benchmark_has_no_cell(data: CureData) -> None:
+    kept = data.values.filter(
+        ~pl.col("slice").str.starts_with("casa") | ~pl.col("slice").str.ends_with(":JP")
+    )
+    page = parsed(replace(data, values=kept))
+    nulls = [text for text in shown(figure(page, "countries")) if text.startswith("null ")]
+    assert len(nulls) == 72 - 2 * 3
+
+
+def test_answers_lost_are_listed_by_reason(page: BeautifulSoup) -> None:
+    row = lines(page, "lost")[0]
+    assert row[1].startswith("97 %")
+    assert "NormAd, judged: answer off the menu: 4" in row[-1]
+    assert "SpecNorm, thin: cut off: 2" in row[-1]
+
+
+def test_unscored_metrics_are_named_in_the_verdict(data: CureData) -> None:
+    lost = pl.col("metric").is_in(["explanation_gain"]) & (pl.col("slice") == "specnorm")
+    columns = [pl.when(lost).then(None).otherwise(pl.col(c)).alias(c) for c in ("value", "ci_low", "ci_high")]
+    page = parsed(replace(data, values=data.values.with_columns(columns)))
+    assert leads(page)[0].endswith("Specificity could not be scored.")
+
+
+def test_definitions_and_provenance(page: BeautifulSoup) -> None:
+    text = page.get_text()
+    for words in ("P(yes)/(P(yes) + P(no))", "McNemar’s exact test", "item by item", "Wilcoxon"):
+        assert words in text
+    assert "cure_normad.csv" in text
+    assert CONFIG in text
+    assert {"thin", "many", "lost"} <= {text_of(c) for c in page.select("details[open] tbody th code")}
+
+
+def test_nothing_runs_and_nothing_is_loaded(page: BeautifulSoup) -> None:
+    assert not page.select("script, link, iframe, object, embed")
+    assert HOSTILE in shown(figure(page, "4"))
+    for element in page.find_all(True):
+        for name, value in element.attrs.items():
+            text = " ".join(value) if isinstance(value, list) else value
+            assert not (name in ("src", "href", "data") and not text.startswith("#")), text
+            assert not re.search(r"url\((?!#)|http|^on", f"{name} {text}"), f"<{element.name} {name}>"
+    ids = [element["id"] for element in page.select("[id]")]
+    assert len(ids) == len(set(ids))
+
+
+def test_same_frames_give_the_same_bytes(data: CureData) -> None:
+    assert render_cure(data) == render_cure(data)

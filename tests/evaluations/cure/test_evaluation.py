@@ -1,0 +1,214 @@
+"""What the loop is handed: which requests become possible when, and what is read of what is stored."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tasks.evaluations.contract import Cohort, Completions
+from tasks.evaluations.cure.answers import NO_ANSWER
+from tasks.evaluations.cure.evaluation import EVALUATION, Answers, ask, later, read
+from tasks.evaluations.cure.params import CureParams
+from tasks.evaluations.cure.requests import Study
+from tasks.generation.budget import at_most
+from tasks.generation.prompts import Completion, Prompts
+from tasks.judging.prompts import UNANSWERED
+from tasks.requests import Engine
+from tests.evaluations.cure.conftest import MakeStudy, completion, judge, right_answers, tables, verdict
+from tests.evaluations.cure.row_checks import check, one
+
+MODEL = Engine("m", "fake", "maker/Model", "hash of m")
+JUDGES = (judge("j"), judge("k"))
+N_ITEMS = {"normad": 6, "specnorm": 3}
+# Four sources of each item, and three votes of SpecNorm's.
+N_CALLS = 6 * 4 + 3 * 4 * 3
+
+Stored = dict[tuple[str, str], Completion]
+"""(request hash, prompt) -> its completion"""
+
+
+@pytest.fixture
+def study(make_study: MakeStudy) -> Study:
+    return make_study(judges=JUDGES, benchmarks=list(N_ITEMS), batch=5)
+
+
+def completions(study: Study, stored: Stored) -> Completions:
+    """The contract's, over what a test has stored."""
+
+    def reader(kind: str, request_hash: str, units: Sequence[str], columns: Sequence[str]) -> pl.DataFrame:
+        assert kind == "response"
+        rows = [
+            {
+                "item": unit,
+                "text": c.text,
+                "finish_reason": c.finish_reason,
+                "prompt_tokens": c.prompt_tokens,
+                "completion_tokens": c.completion_tokens,
+                "seed": c.seed,
+                "option_logprobs": json.dumps(c.option_logprobs) if c.option_logprobs else None,
+            }
+            for unit in units
+            if (c := stored.get((request_hash, unit)))
+        ]
+        return pl.DataFrame(rows, schema=dict.fromkeys(columns))
+
+    return Completions(MODEL, study.judges, reader)
+
+
+def answer(
+    study: Study, requests: Sequence[Prompts], by_id: Callable[[str], Completion], stored: Stored
+) -> None:
+    """Store the completion of every prompt."""
+    access = completions(study, stored)
+    for request in requests:
+        name = request.hash(access.engine(request))
+        stored.update({(name, unit): by_id(unit) for unit in request.units})
+
+
+def gold(study: Study) -> Mapping[str, Completion]:
+    """Prompt id -> the right answer."""
+    right = right_answers(study)
+    return {sample.prompt.id: right[sample.key] for sample in study.all_samples()}
+
+
+def of_role(requests: Sequence[Prompts], role: str) -> list[Prompts]:
+    return [request for request in requests if request.role == role]
+
+
+def test_first_the_candidate_then_each_judge_about_what_is_there(study: Study) -> None:
+    stored: Stored = {}
+    first = ask(study, completions(study, stored))
+    assert [(r.role, r.engine, r.topic, r.label, r.batch) for r in first] == [
+        ("candidate", "", benchmark, f"{benchmark} {mode}", 5)
+        for benchmark in N_ITEMS
+        for mode in ("thin", "thick")
+    ]
+    assert [len(r.units) for r in first] == [6, 6, 3, 3]
+    answer(study, first, gold(study).__getitem__, stored)
+    second = ask(study, completions(study, stored))
+    judged = of_role(second, "judge")
+    assert [r.units for r in of_role(second, "candidate")] == [r.units for r in first]
+    # Of each judge NormAd's one vote, greedy, then SpecNorm's three.
+    assert [r.engine for r in judged] == ["j"] * 4 + ["k"] * 4
+    assert [len(r.units) for r in judged] == [24, 12, 12, 12] * 2
+    answer(study, judged, lambda unit: verdict(0.9), stored)
+    assert [r.units for r in ask(study, completions(study, stored))] == [r.units for r in second]
+
+
+def test_half_a_benchmark_is_not_judged_yet(study: Study) -> None:
+    """A shuffled explanation may become another's once all are there: to judge it now would be wasted."""
+    stored: Stored = {}
+    requests = ask(study, completions(study, stored))
+    answer(study, requests, gold(study).__getitem__, stored)
+    missing = study.samples("specnorm", "thick")[0].prompt.id
+    part = {key: value for key, value in stored.items() if key[1] != missing}
+    judged = of_role(ask(study, completions(study, part)), "judge")
+    assert [len(r.units) for r in judged] == [24, 24]
+    # What is there is read all the same.
+    readings = read(study, completions(study, part), None).readings
+    assert readings["specnorm", "thick", "specnorm-in-1"].label_reason == NO_ANSWER
+    assert readings["specnorm", "thick", "specnorm-jp-1"].label == "no"
+
+
+def test_nobody_is_asked_to_judge_labels(make_study: MakeStudy) -> None:
+    for study in (make_study(judges=[]), make_study(judges=JUDGES, modes=["thin"])):
+        stored: Stored = {}
+        requests = ask(study, completions(study, stored))
+        answer(study, requests, gold(study).__getitem__, stored)
+        assert len(ask(study, completions(study, stored))) == len(requests)
+        assert list(later(study)) == []
+
+
+def test_what_is_announced_is_the_most_that_judges_are_asked(study: Study) -> None:
+    announced = list(later(study))
+    assert [(each.role, each.engine, each.n) for each in announced] == [
+        ("judge", "j", N_CALLS),
+        ("judge", "k", N_CALLS),
+    ]
+    stored: Stored = {}
+    answer(study, ask(study, completions(study, stored)), gold(study).__getitem__, stored)
+    judged = of_role(ask(study, completions(study, stored)), "judge")
+    assert sum(len(r.units) for r in judged) == 2 * N_CALLS
+    most = [at_most(p.conversation, p.schema, r.sampling) for r in judged for p in r.prompts]
+    tokens = [g.prompt_tokens + g.completion_tokens for g in most]
+    assert max(tokens) <= announced[0].tokens < 2 * max(tokens)
+
+
+def test_a_judge_that_failed_leaves_labels_and_its_own_numbers_unscored(study: Study) -> None:
+    stored: Stored = {}
+    answer(study, ask(study, completions(study, stored)), gold(study).__getitem__, stored)
+    judged = of_role(ask(study, completions(study, stored)), "judge")
+    answer(study, [r for r in judged if r.engine == "j"], lambda unit: verdict(0.9), stored)
+    answers = read(study, completions(study, stored), None)
+    cohort = Cohort({"m": answers}, {"m": answers}, {"m": MODEL})
+    output = EVALUATION.rows(study, cohort, None)
+    rows = output.metrics["m"]
+    check(rows)
+    assert one(rows, "exact_match", "normad:thick").value == 1.0
+    coverage = one(rows, "coverage", "normad")
+    assert (coverage.value, coverage.unscored_reason, coverage.null_value) == (None, UNANSWERED, None)
+    assert one(rows, "judge_generic_refused", "normad:j").value == 0.0
+    assert one(rows, "judge_generic_refused", "normad:k").unscored_reason == UNANSWERED
+    # Both judges' verdicts are rows, those that are missing with the reason.
+    details = {(d.kind, d.key): d.frame for d in output.details["m"]}
+    assert list(details) == [("cure_answer", ""), *(("verdict", f"{j} {b}") for j in "jk" for b in N_ITEMS)]
+    assert details["verdict", "j normad"]["value"].null_count() == 0
+    assert set(details["verdict", "k normad"]["unscored_reason"]) == {UNANSWERED}
+
+
+def rambling(study: Study, model: str) -> Answers:
+    """A model whose explanations are of different lengths, and judges that look at the prompt's name."""
+    stored: Stored = {}
+    mixed = random.Random(model)
+    words = {unit: "word " * mixed.randint(1, 30) + model for unit in gold(study)}
+    answer(study, ask(study, completions(study, stored)), lambda u: completion("yes", words[u]), stored)
+    judged = of_role(ask(study, completions(study, stored)), "judge")
+    answer(study, judged, lambda unit: verdict(int(unit, 16) % 100 / 100), stored)
+    return read(study, completions(study, stored), None)
+
+
+def test_models_outside_the_cohort_have_rows_and_change_none(make_study: MakeStudy) -> None:
+    study = make_study(benchmarks=["culturebank"])
+    a, b = rambling(study, "a"), rambling(study, "b")
+    engines = {"a": MODEL, "b": Engine("b", "fake", "Qwen/Qwen3-8B", "hash of b")}
+    alone = EVALUATION.rows(study, Cohort({"a": a}, {"a": a}, engines), None)
+    new = EVALUATION.rows(study, Cohort({"b": b}, {"a": a}, engines), None)
+    both = EVALUATION.rows(study, Cohort({"a": a, "b": b}, {"a": a, "b": b}, engines), None)
+    assert set(new.metrics) == {"b", "null:majority", "null:prior"}
+    assert set(new.details) == {"b"}
+    slopes = {
+        name: one(tables.metrics[model], "coherence_length_slope", "culturebank").value
+        for name, tables, model in (("alone", alone, "a"), ("new", new, "b"), ("both", both, "a"))
+    }
+    assert slopes["new"] == slopes["alone"] != slopes["both"]
+
+
+def test_a_judge_of_the_candidates_family_is_known_by_the_cohorts_engines(make_study: MakeStudy) -> None:
+    study = make_study(judges=[judge("j", "Qwen/Qwen2.5-7B")], benchmarks=["normad"])
+    answers = read(study, completions(study, {}), None)
+    for model, warned in (("Qwen/Qwen3-8B", 1.0), ("maker/Model", 0.0)):
+        cohort = Cohort({"m": answers}, {"m": answers}, {"m": Engine("m", "fake", model, "h")})
+        rows = EVALUATION.rows(study, cohort, None).metrics["m"]
+        assert one(rows, "self_preference_warning").value == warned
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"benchmarks": ["casa"], "files": {"normad": "n.csv"}}, "files of normad, which is not among the"),
+        ({"files": {"normad": "no-such-file.csv"}}, "no-such-file.csv: cannot be read"),
+    ],
+)
+def test_files_that_do_not_fit_are_refused(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        EVALUATION.study(CureParams(models=["m"], **wrong), tables(), {})
+
+
+def test_the_engines_are_the_judges() -> None:
+    params = CureParams(models=["m"], judges=["k", "j"])
+    assert EVALUATION.engines(params) == {"k": "judge", "j": "judge"}

@@ -1,0 +1,194 @@
+"""Whole runs of the loop with fake models and a fake judge: nothing is sent or counted twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from flows.session import prepare
+from tasks import steps
+from tasks.evaluations.contract import Completions
+from tasks.evaluations.fmlama.evaluation import EVALUATION, later, read_shared
+from tasks.evaluations.fmlama.requests import ranking
+from tasks.requests import Engine
+from tasks.scoring.candidates import StoredScores
+from tests.evaluations.fmlama.finished_run import (
+    CONDITIONS,
+    WORDS,
+    Finished,
+    finished_run,
+    params,
+    run,
+    study_of,
+)
+from warehouse import run_checks
+
+NUMBERS = "SELECT * EXCLUDE (run_id) FROM metric_value ORDER BY ALL"
+EVERYONE = ("fake-a", "fake-b", "null:common", "null:common-of-origin")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Finished]:
+    with finished_run(tmp_path_factory.mktemp("home")) as run:
+        yield run
+
+
+def completions_of(home: Path, engine: Engine, **more: object) -> Completions:
+    session = prepare(EVALUATION, params(home, **more))
+    return Completions(engine, session.engines, steps.stored)
+
+
+def test_every_sentence_is_scored_once(finished: Finished) -> None:
+    warehouse, chosen, _ = finished
+    session = prepare(EVALUATION, chosen)
+    assert {p.condition.slug for p in study_of(chosen).probes} == CONDITIONS
+    # Per model: six conditions, two templates, five names of six dishes, four candidates. With the
+    # country too the two pizzas have one sentence, both being of Italy.
+    stored = warehouse.query("SELECT model, count(*) AS n FROM candidate_score GROUP BY model")
+    assert dict(stored.rows()) == {"fake-a": 6 * 2 * 5 * 4, "fake-b": 6 * 2 * 5 * 4}
+    assert session.plan.left == 0
+    assert run_checks(warehouse)["n_violations"].sum() == 0
+    assert warehouse.query("SELECT DISTINCT status FROM run")["status"].to_list() == ["finished"]
+
+
+def test_two_dishes_with_one_sentence_get_the_same_answer(finished: Finished) -> None:
+    warehouse, chosen, _ = finished
+    study = study_of(chosen)
+    probe = study.probes[0]
+    stored = completions_of(warehouse.home, steps.engine_of("fake-a", "candidate"))(
+        ranking(study, probe, probe.templates[0])
+    )
+    assert isinstance(stored, StoredScores)
+    table = stored.probability
+    assert [probe.names[i] for i in (0, 5)] == ["pizza", "pizza"]
+    assert table[0].tolist() == table[5].tolist() != table[1].tolist()
+    row = warehouse.query(
+        "SELECT candidate, probability FROM candidate_score WHERE model = 'fake-a' AND prompt = ? "
+        "AND template = ? ORDER BY candidate",
+        [probe.prompts(probe.templates[0])[1], probe.templates[0].template],
+    )
+    assert row["candidate"].to_list() == list(probe.candidates)
+    assert row["probability"].to_list() == pytest.approx(table[1].tolist())
+
+
+def test_a_model_without_answers_has_every_row_with_the_reason(finished: Finished) -> None:
+    """As far as its completions go, whichever they are: nothing raises, and the judge is sent nothing."""
+    warehouse, chosen, _ = finished
+    study = study_of(chosen)
+    completions = completions_of(warehouse.home, Engine("c", "fake", "c", "nobody"))
+    shared = read_shared(study, completions)
+    answers = EVALUATION.read(study, completions, shared)
+    reasons = {reason for score in answers.scores for reason in score.unscored.values()}
+    assert reasons == {"5 of 5 sentences have no answer"}
+    assert answers.marks == "3 of 3 sentences have no answer"  # those of the dishes that the judge sees
+    requests = EVALUATION.ask(study, completions)
+    assert {request.role for request in requests} == {"candidate"}
+
+
+def test_nothing_is_done_twice(finished: Finished) -> None:
+    warehouse, chosen, sent = finished
+    before = warehouse.query(NUMBERS)
+    assert len(sent) == len(set(sent)) > 0
+    n_sent = len(sent)
+    written = warehouse.query("SELECT count(*) AS n FROM part_unit")["n"][0]
+    run(chosen)
+    run(chosen.model_copy(update={"dishes_per_part": 1}))  # other parts, the same answers
+    assert len(sent) == n_sent
+    assert warehouse.query("SELECT count(*) AS n FROM part_unit")["n"][0] == written
+    assert warehouse.query(NUMBERS).equals(before)
+
+
+def test_the_judge_is_sent_each_models_predictions(finished: Finished) -> None:
+    warehouse, _, sent = finished
+    stored = warehouse.query("SELECT conversation, text, model FROM response")
+    assert sorted(json.dumps(json.loads(c)) for c in stored["conversation"]) == sorted(sent)
+    assert set(stored["model"]) == {"fake-b"}
+    verdicts = warehouse.query("SELECT * FROM verdict")
+    judged = verdicts.group_by("model").agg(pl.col("item").n_unique())
+    assert dict(judged.rows()) == dict.fromkeys(EVERYONE, 3)
+    assert set(verdicts["judge"]) == {"fake-b"}
+    assert verdicts["value"].is_between(0, 1).all()
+    predicted = warehouse.query(
+        "SELECT v.model, v.item, v.judged FROM verdict AS v JOIN prediction AS p ON p.run_id = v.run_id AND "
+        "p.dish = v.item AND p.candidate = v.judged AND p.condition = 'en:en:no' AND p.template = ?",
+        ["fmlama-en-1"],
+    )
+    assert predicted.height == verdicts.height
+
+
+def test_mes_is_what_the_verdicts_say(finished: Finished) -> None:
+    warehouse, _, _ = finished
+    by_hand = warehouse.query(
+        "SELECT model, avg(value) AS mes FROM (SELECT model, item, avg(value) AS value FROM verdict "
+        "GROUP BY ALL) GROUP BY model"
+    )
+    shown = warehouse.query(
+        "SELECT model, mes, null_mes FROM leaderboard_fmlama WHERE main_language = 'en' AND "
+        "subject_language = 'en' AND NOT country_mentioned"
+    )
+    both = shown.join(by_hand, on="model", suffix="_hand")
+    assert both.height == 4
+    assert both["mes"].to_list() == pytest.approx(both["mes_hand"].to_list())
+    # The null of a model is the baseline of its origins under the same judge; that one's is the other.
+    mes = dict(by_hand.rows())
+    null = dict(shown.select("model", "null_mes").rows())
+    assert null["fake-a"] == null["fake-b"] == pytest.approx(mes["null:common-of-origin"])
+    assert null["null:common-of-origin"] == pytest.approx(mes["null:common"])
+    assert null["null:common"] is None
+
+
+def test_no_more_is_sent_later_than_planned(finished: Finished) -> None:
+    warehouse, chosen, _ = finished
+    (bound,) = later(study_of(chosen))
+    judged = warehouse.query("SELECT model, count(DISTINCT item) AS n FROM verdict GROUP BY model")
+    assert (bound.role, bound.engine) == ("judge", "fake-b")
+    assert set(judged["n"]) == {bound.n}
+    used = warehouse.query("SELECT max(prompt_tokens + completion_tokens) AS n FROM response")["n"][0]
+    assert bound.tokens >= used
+    assert not list(later(study_of(chosen.model_copy(update={"judge": None}))))
+
+
+def test_word_vectors_of_each_language(finished: Finished) -> None:
+    warehouse, _, _ = finished
+    (warehouse.home / "words-en{.vec").write_text(WORDS)
+    vectors = f"{warehouse.home}/words-{{language}}{{.vec"
+    english = params(warehouse.home, word_vectors=vectors, languages=["en"], code_switching=False)
+    assert "embedder" in EVALUATION.engines(english).values()
+    run(english)
+    session = prepare(EVALUATION, english)
+    cosines = read_shared(study_of(english), session.completions("")).cosines["en:en:no"]
+    assert not isinstance(cosines, str)
+    assert cosines[2, :2].tolist() == pytest.approx([0.6, 0.8])  # rice to cheese and flour
+
+
+def test_vectors_that_know_english_only_leave_other_languages_unscored(finished: Finished) -> None:
+    warehouse, _, _ = finished
+    chinese = params(
+        warehouse.home, word_vectors="embedded:x", languages=["zh"], code_switching=False, judge=None
+    )
+    assert EVALUATION.engines(chinese) == {}  # so that nothing is loaded for it
+    config = run(chinese)
+    rows = warehouse.query(
+        "SELECT DISTINCT unscored_reason FROM metric_value JOIN run USING (run_id) "
+        "WHERE metric = 'mws' AND config_hash = ?",
+        [config],
+    )
+    assert rows["unscored_reason"].to_list() == [
+        "no word vectors for 'zh': set word_vectors to fastText files"
+    ]
+    assert warehouse.query("SELECT * FROM leaderboard_fmlama WHERE config_hash = ?", [config]).height == 4 * 2
+
+
+def test_the_judge_is_in_the_configuration(finished: Finished) -> None:
+    warehouse, chosen, _ = finished
+    path = warehouse.home / "engines" / "fake-b.toml"
+    before, config = path.read_text(), study_of(chosen).config_hash()
+    path.write_text('kind = "fake"\nmodel = "another"\n')
+    try:
+        assert study_of(chosen).config_hash() != config
+    finally:
+        path.write_text(before)

@@ -1,0 +1,116 @@
+"""The page: complete, escaped, self-contained, the same bytes every time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+import pytest
+from bs4 import BeautifulSoup
+
+from tasks.evaluations.spectral.report import REPORT
+from tests.evaluations.spectral.report.example_frames import example
+from tests.report.pages import HOSTILE, check_page, parsed, shown, text_of
+
+
+@pytest.fixture(name="page", scope="module")
+def _page() -> BeautifulSoup:
+    return parsed(REPORT, example(models=["model-a", HOSTILE, "$x$ & \\frac{", "weak"]))
+
+
+def leaderboard_cells(page: BeautifulSoup, model: str) -> list[str]:
+    """Texts of one row of the leaderboard, without the name."""
+    for row in page.select("table.leaderboard tbody tr"):
+        if model in row.th.get_text():
+            return [cell.get_text(" ", strip=True) for cell in row.select("td")]
+    raise AssertionError(f"{model} is not on the leaderboard")
+
+
+def test_hostile_model_name_is_text_everywhere(page: BeautifulSoup) -> None:
+    assert not page.select("script")
+    assert HOSTILE in page.select_one("table.leaderboard").get_text()
+    assert HOSTILE in shown(page)
+
+
+def test_model_name_with_dollars_is_no_formula(page: BeautifulSoup) -> None:
+    assert "$x$ & \\frac{" in shown(page)
+
+
+def test_page_stands_alone_and_everything_has_a_label(page: BeautifulSoup) -> None:
+    check_page(page)
+
+
+def test_same_bytes_every_time_and_without_dates_of_drawing() -> None:
+    data = example(n_countries=12)
+    first = REPORT.render(data)
+    assert REPORT.render(data) == first
+    assert "Matplotlib" not in first
+
+
+def test_badges_are_computed(page: BeautifulSoup) -> None:
+    badges = {
+        text_of(row.bdi): [badge.get_text() for badge in row.select(".badge")]
+        for row in page.select("table.leaderboard tbody tr:not(.null)")
+    }
+    # 0.62, 0.53, 0.44, 0.35, intervals from 0.14 below; guessing 0.22, up to 0.34; look-up 0.31
+    assert badges["model-a"] == ["better than guessing"]
+    assert badges["weak"] == ["not distinguishable from guessing"]  # begins at 0.21
+    assert "weak is not distinguishable from guessing" in text_of(page.select_one(".warning"))
+
+
+def test_no_model_told_from_guessing_is_said_at_the_top() -> None:
+    data = example()
+    weak = data.leaderboard.with_columns(ci_low=pl.lit(0.1))
+    page = parsed(REPORT, replace(data, leaderboard=weak))
+    assert "the order of models is not a finding" in page.select_one("p.lead").get_text()
+
+
+def test_unscored_is_a_dash_and_listed_with_its_reason() -> None:
+    data = example()
+    missing = [
+        pl.lit(None, pl.Float64).alias(c) for c in ("macro_f1", "ci_low", "ci_high", "coverage", "ceiling")
+    ]
+    kept = pl.when(pl.col("metric") != "macro_f1")
+    values = data.values.with_columns(**{c: kept.then(c) for c in ("value", "ci_low", "ci_high")})
+    leaderboard = data.leaderboard.with_columns(missing)
+    page = parsed(REPORT, replace(data, leaderboard=leaderboard, values=values))
+    cells = leaderboard_cells(page, "model-a")
+    assert cells[:2] == ["–", ""]
+    assert cells[-2:] == ["–", "–"]
+    assert "No model has a macro-F1 yet" in page.select_one("p.lead").get_text()
+    assert "719 of 720 log-probabilities are stored" in page.get_text()
+
+
+def test_infinite_ratio_is_shown_as_such(page: BeautifulSoup) -> None:
+    figure = page.select_one('svg[aria-label^="Spectral gap ratio"]')
+    assert shown(figure).count("∞") == 3
+    assert figure.select("pattern")  # hatched
+    assert "∞" in [cell.get_text() for cell in page.select("td")]
+
+
+@pytest.mark.parametrize(("models", "countries", "variants"), [(1, 2, 1), (2, 8, 3), (6, 10, 3), (2, 70, 1)])
+def test_all_sizes(models: int, countries: int, variants: int) -> None:
+    names = [f"model-{i}" for i in range(models)]
+    page = parsed(REPORT, example(names, countries, variants))
+    maps = page.select('svg[aria-label^="Similarity"]')
+    assert len(maps) == 9 * models
+    assert ("AB" in shown(maps[0])) == (countries <= 60)
+    neighbours = page.select("section")[0].select("tbody tr")
+    assert len(neighbours) == countries
+
+
+def test_country_without_all_pairs_has_no_map_but_a_reason() -> None:
+    data = example(n_countries=5)
+    page = REPORT.render(replace(data, similarity=data.similarity.slice(1)))
+    assert "No map: 9 of 10 pairs of countries are stored." in page
+
+
+def test_map_of_countries_all_alike_warns() -> None:
+    data = example(n_countries=5)
+    alike = data.similarity.with_columns(similarity=pl.lit(0.999999))
+    page = REPORT.render(replace(data, similarity=alike))
+    assert page.count("any two countries get nearly the same answer (least cosine 0.9999990)") == 18
+
+
+def test_other_configurations_are_listed(page: BeautifulSoup) -> None:
+    assert "00ff00ff00ff00ff" in page.select_one("details[open]:last-of-type").get_text()

@@ -1,0 +1,132 @@
+"""The evaluation by the loop, without a Prefect server: which models get which rows, and when they change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from flows.evaluation import evaluate
+from flows.session import prepare
+from tasks.engines import load
+from tasks.engines.fake import FakeEngine
+from tasks.engines.protocols import EngineError
+from tasks.evaluations.spectral.evaluation import EVALUATION, request
+from tasks.evaluations.spectral.params import SpectralParams
+from tasks.evaluations.spectral.requests import Study
+from tasks.scoring.items import ItemLogprobs
+from warehouse import CorruptPart, Warehouse, run_checks
+
+NUMBERS = "SELECT * EXCLUDE (run_id) FROM metric_value ORDER BY ALL"
+STATUS = "SELECT model, status FROM run ORDER BY model"
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Warehouse]:
+    """The shipped item lists, and three fake models."""
+    (tmp_path / "engines").mkdir()
+    for name in ("a", "b", "c"):
+        (tmp_path / "engines" / f"{name}.toml").write_text(f'kind = "fake"\nmodel = "{name}"\n')
+    monkeypatch.setenv("CULTURESCOPE_HOME", str(tmp_path))
+    yield Warehouse.open()
+    load.unload()
+
+
+def params(*models: str, **more: Any) -> SpectralParams:
+    chosen: dict[str, Any] = {
+        "countries": ["BR", "DE", "JP", "NG"],
+        "domains": ["currency", "religions"],
+        "variants": [1],
+    }
+    return SpectralParams(models=list(models), max_items=12, bootstrap=20, **chosen | more)
+
+
+def numbers(warehouse: Warehouse, *models: str) -> pl.DataFrame:
+    return warehouse.query(NUMBERS).filter(pl.col("model").is_in(models))
+
+
+def test_rows_of_models_and_null_models(warehouse: Warehouse) -> None:
+    evaluate(EVALUATION, params("a", "b"))
+    models = set(warehouse.query("SELECT model FROM leaderboard_spectral")["model"])
+    assert models == {
+        "a", "b", "null:shuffled(a)", "null:shuffled(b)", "null:list-frequency", "null:always-LH",
+        "null:uniform-by-domain",
+    }  # fmt: skip
+    similarity = warehouse.query("SELECT model, domain, count(*) AS n FROM country_similarity GROUP BY ALL")
+    # Four countries have six pairs.
+    assert sorted(similarity.rows()) == [
+        (model, domain, 6) for model in ("a", "b") for domain in ("currency", "religions")
+    ]
+    assert run_checks(warehouse)["n_violations"].sum() == 0
+
+
+def test_answers_come_back_as_they_were_given(warehouse: Warehouse) -> None:
+    chosen = params("a", countries_per_part=3)
+    evaluate(EVALUATION, chosen)
+    session = prepare(EVALUATION, chosen)
+    study = session.study
+    assert isinstance(study, Study)
+    asked = request(study, study.questions[0])
+    stored = session.completions("a")(asked)
+    assert isinstance(stored, ItemLogprobs)
+    spec = session.candidates["a"].spec
+    assert spec is not None
+    engine = FakeEngine(spec)
+    framed = engine.frame(list(asked.questions.values()))
+    own = engine.score(framed.prefixes, [framed.lead + item for item in asked.items])
+    assert np.array_equal(stored.logprobs, own.astype(np.float64))
+
+
+def test_rows_once_stored_do_not_change_because_another_model_is_run(warehouse: Warehouse) -> None:
+    """Categories are relative to the medians of the first run's models."""
+    evaluate(EVALUATION, params("a", "b"))
+    first = numbers(warehouse, "a", "b")
+    config = evaluate(EVALUATION, params("a", "b"))
+    evaluate(EVALUATION, params("c"))
+    assert numbers(warehouse, "a", "b").equals(first)
+    cohort = warehouse.query("SELECT model FROM cohort JOIN run USING (run_id) ORDER BY model")
+    assert cohort["model"].to_list() == ["a", "b"]
+    # Under another name there is another cohort, and so another configuration.
+    other = evaluate(EVALUATION, params("a", "b", "c", cohort="with c"))
+    assert other != config
+    assert warehouse.query("SELECT DISTINCT cohort FROM cohort").height == 2
+
+
+def test_a_model_that_fails_leaves_the_others(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    score = FakeEngine.score
+
+    def fails(self: FakeEngine, *arguments: Any) -> Any:
+        if self.spec.model == "b":
+            raise EngineError("out of memory")
+        return score(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FakeEngine, "score", fails)
+        with pytest.raises(EngineError, match="b: out of memory"):
+            evaluate(EVALUATION, params("a", "b"))
+    status = dict(warehouse.query(STATUS).rows())
+    assert (status["a"], status["b"]) == ("finished", "running")
+    assert numbers(warehouse, "a").height > 0
+    # The cohort waits for the one that failed.
+    assert warehouse.query("SELECT * FROM cohort").is_empty()
+    evaluate(EVALUATION, params("a", "b"))
+    whole = numbers(warehouse, "a", "b")
+    assert set(whole["model"]) == {"a", "b"}
+
+
+def test_a_corrupt_part_is_answered_again_and_changes_nothing(warehouse: Warehouse) -> None:
+    evaluate(EVALUATION, params("a", "b"))
+    before = warehouse.query(NUMBERS)
+    (victim, *_) = sorted((warehouse.home / "parts" / "item_logprob").glob("[!_]*.parquet"))
+    victim.write_bytes(victim.read_bytes()[:200])
+    evaluate(EVALUATION, params("a", "b"))  # all is answered and scored already: it is not looked at
+    with pytest.raises(CorruptPart, match="Run the same command again"):
+        evaluate(EVALUATION, params("a", "b", "c"))
+    assert numbers(warehouse, "a", "b").equals(before.filter(pl.col("model").is_in(["a", "b"])))
+    evaluate(EVALUATION, params("a", "b", "c"))
+    assert numbers(warehouse, "a", "b").equals(before.filter(pl.col("model").is_in(["a", "b"])))
+    assert numbers(warehouse, "c").height > 0

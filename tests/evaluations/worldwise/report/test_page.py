@@ -1,0 +1,336 @@
+"""The worldwise page from a hand-made warehouse: the verdict, every figure with its null, what is missing."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import polars as pl
+import pytest
+from bs4 import BeautifulSoup, Tag
+
+from deployments.evaluations.worldwise.report import read_data
+from tasks.report.worldwise_data import WorldwiseData
+from tasks.report.worldwise_page import render_worldwise
+from tests.evaluations.worldwise.report.example_run import CONFIG, NULLS, PARAMS, store_study
+from warehouse import Warehouse, WarehouseError
+
+HOSTILE = "<script>alert(1)</script>"
+GAINS = {"better": 0.31, HOSTILE: 0.05, "worse": -0.29, "lost": None}
+CULTURES = ["IN", "JP", "US"]
+VERMILION = "#d55e00"
+FIGURES = {
+    1: "Alignment by model and culture",
+    2: "Distribution of decisions by culture",
+    3: "Share of values by culture",
+    4: "Stereotype scores by model",
+    5: "Models compared over five metrics",
+    6: "Alignment by category of scenarios",
+    7: "Alignment with and without personas",
+    8: "Shift of values by persona",
+    9: "Scenarios from easy to hard",
+    10: "Decisions by model",
+    11: "Mean absolute error by culture and dimension",
+}
+
+
+@pytest.fixture(name="warehouse", scope="module")
+def _warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    warehouse = Warehouse.open(tmp_path_factory.mktemp("home"))
+    store_study(warehouse, {"alone": 0.2}, ["IN"], "one")
+    many = warehouse.query("SELECT country FROM country ORDER BY country LIMIT 16")["country"].to_list()
+    store_study(warehouse, {"model": 0.1}, many, "many")
+    store_study(warehouse, GAINS, CULTURES)
+    return warehouse
+
+
+@pytest.fixture(name="data", scope="module")
+def _data(warehouse: Warehouse) -> WorldwiseData:
+    return read_data(warehouse)
+
+
+@pytest.fixture(name="alone", scope="module")
+def _alone(warehouse: Warehouse) -> WorldwiseData:
+    return read_data(warehouse, "one")
+
+
+@pytest.fixture(name="page", scope="module")
+def _page(data: WorldwiseData) -> BeautifulSoup:
+    return parsed(data)
+
+
+def parsed(data: WorldwiseData) -> BeautifulSoup:
+    return BeautifulSoup(render_worldwise(data), "lxml")
+
+
+def text_of(element: Tag | None) -> str:
+    assert element is not None
+    return " ".join(element.get_text(" ").split())
+
+
+def only(data: WorldwiseData, keep: pl.Expr) -> WorldwiseData:
+    """Some of the numbers; the leaderboard keeps its models."""
+    return replace(data, values=data.values.filter(keep))
+
+
+def of_models(data: WorldwiseData, *models: str) -> WorldwiseData:
+    chosen = pl.col("model").is_in(models)
+    return replace(data, leaderboard=data.leaderboard.filter(chosen), values=data.values.filter(chosen))
+
+
+def figure(page: BeautifulSoup, number: int) -> Tag:
+    found = page.select_one(f'figure#figure-{number} svg[aria-label="{FIGURES[number]}"]')
+    assert found is not None, number
+    return found
+
+
+def shown(figure: Tag) -> list[str]:
+    return [text.get_text().strip() for text in figure.select("text")]
+
+
+def test_verdict_names_who_beats_its_best_null_and_by_how_much(page: BeautifulSoup) -> None:
+    lead = [text_of(p) for p in page.select("p.lead")]
+    assert lead[0].startswith("1 of 4 models beats its best null profile")
+    assert "better by +0.31 points (+0.16 to +0.46) over the all-zero profile." in lead[0]
+    assert "1 of 4 certainly does worse than its best null profile." in lead[0]
+    assert lead[0].endswith("1 could not be scored.")
+    assert "Raw alignment must not be read alone" in lead[1]
+    assert "zeros scores 6.92, its four models 6.63" in lead[1]
+
+
+def test_verdict_where_no_model_beats_its_null(data: WorldwiseData) -> None:
+    lead = text_of(parsed(of_models(data, HOSTILE, "worse")).select_one("p.lead"))
+    assert "No model beats its best null profile" in lead
+    assert "the order of models is not a finding" in lead
+    assert f"The best gain is +0.05 points by {HOSTILE} (−0.10 to +0.20) over the all-zero profile." in lead
+
+
+def test_verdict_where_nothing_was_scored(data: WorldwiseData) -> None:
+    page = parsed(of_models(data, "lost"))
+    assert text_of(page.select_one("p.lead")) == "No model could be scored."
+    assert not page.select("figure")
+    assert page.get_text().count("nothing was scored for it") == len(FIGURES)
+    assert "refused" in text_of(page.select_one("h2#unscored ~ div.scroll.long"))
+
+
+def test_leaderboard_has_the_gain_first_and_nulls_last(page: BeautifulSoup, data: WorldwiseData) -> None:
+    rows = page.select("table#board tbody tr")
+    assert len(rows) == data.leaderboard.height == 6
+    for line, expected in zip(rows, data.leaderboard.iter_rows(named=True), strict=True):
+        cells = [text_of(cell) for cell in line.select("td")]
+        assert expected["model"] in text_of(line.th)
+        gain = expected["alignment_gain"]
+        assert cells[0].split()[0] == ("–" if gain is None else f"{gain:+.2f}".replace("-", "−"))
+        assert cells[3].startswith("–" if gain is None else f"{expected['alignment']:.2f} ± ")
+        assert f"null {expected['null_mae']:.2f}" in cells[4]
+    badges = [text_of(line.select_one(".badge")) for line in rows]
+    assert badges == [
+        "more than its best null", "not told from its best null", "less than its best null",
+        "not scored", "null profile", "null profile",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", FIGURES)
+def test_every_figure_is_there_with_its_null(page: BeautifulSoup, number: int) -> None:
+    drawn = figure(page, number)
+    if number == 3:  # the null is the framed first column
+        assert shown(drawn).count("no persona") == len(GAINS)
+    elif number == 11:  # the null stands in each cell
+        assert shown(drawn).count("null 1.20") == 3 * 3 * 6  # scored models, cultures, dimensions
+    else:
+        assert VERMILION in str(drawn).lower()
+        assert any(text.startswith("null: ") for text in shown(drawn))
+
+
+@pytest.mark.parametrize("number", FIGURES)
+def test_figure_without_its_numbers_is_said(alone: WorldwiseData, number: int) -> None:
+    metrics = {
+        1: ["alignment"], 2: ["decision_share"], 3: ["value_share"], 4: ["stereotype_score"],
+        5: ["alignment", "accuracy_good", "stereotype_score", "value_shift", "decision_share"],
+        6: ["alignment"], 7: ["alignment"], 8: ["value_shift"], 9: ["alignment"], 10: ["decision_share"],
+        11: ["hofstede_mae"],
+    }[number]  # fmt: skip
+    page = parsed(only(alone, ~pl.col("metric").is_in(metrics)))
+    note = page.select_one(f"p#figure-{number}")
+    assert "nothing was scored for it" in text_of(note)
+
+
+def test_bars_mark_gains_away_from_zero_and_the_unscored(page: BeautifulSoup, data: WorldwiseData) -> None:
+    texts = shown(figure(page, 1))
+    assert texts.count("not scored") == 1 + len(CULTURES)  # of one model
+    gains = data.values.filter(
+        pl.col("slice_kind").is_in(["overall", "culture"]), ~pl.col("is_null"), metric="alignment_gain"
+    )
+    above, below = gains.filter(pl.col("ci_low") > 0).height, gains.filter(pl.col("ci_high") < 0).height
+    assert min(above, below) > 0
+    assert sum(t.endswith(" ▲") for t in texts) == above
+    assert sum(t.endswith(" ▼") for t in texts) == below
+
+
+def test_shift_is_in_percentage_points_with_stars(page: BeautifulSoup, data: WorldwiseData) -> None:
+    texts = shown(figure(page, 8))
+    assert texts.count("30.0") == 3  # overall, without a p-value
+    low = data.values.filter(pl.col("value") < 0.05, metric="value_shift_p")
+    assert sum(bool(re.fullmatch(r"[\d.]+ \*", t)) for t in texts) == low.height > 0
+
+
+def test_values_show_the_change_from_no_persona(page: BeautifulSoup, data: WorldwiseData) -> None:
+    texts = shown(figure(page, 3))
+    cell = data.values.filter(
+        model="better", metric="value_share", slice="IN:family_harmony"
+    ).row(0, named=True)  # fmt: skip
+    change = f"{cell['value'] - 0.2:+.2f}".replace("-", "−")
+    assert texts[texts.index(change) - 1] == f"{cell['value']:.2f}"
+    assert "Family Harmony" in texts
+
+
+def test_errors_are_framed_where_they_beat_the_null(page: BeautifulSoup, data: WorldwiseData) -> None:
+    framed = [p for p in figure(page, 11).select("path") if "stroke-width: 1.4" in str(p.get("style"))]
+    errors = data.values.filter(~pl.col("is_null"), metric="hofstede_mae", slice_kind="culture_dimension")
+    assert len(framed) == errors.filter(pl.col("value") < pl.col("null_value")).height > 0
+
+
+def test_decisions_by_model_pool_answers_over_cultures(page: BeautifulSoup, data: WorldwiseData) -> None:
+    own = data.values.filter(pl.col("slice").str.ends_with(":A"), model="better", metric="decision_share")
+    with_persona = own.filter(~pl.col("slice").str.starts_with("baseline"))
+    mean = with_persona["value"].mean()
+    assert isinstance(mean, float)
+    assert shown(figure(page, 10)).count(f"{100 * mean:.0f}") >= 1
+    assert shown(figure(page, 10)).count("without a persona") == 4
+
+
+def test_radar_and_null_figure_have_the_numbers(page: BeautifulSoup) -> None:
+    assert {"7.21 of 10", "30 %", "8.50 of 10", "0.30 of 1", "95 %"} <= set(shown(figure(page, 5)))
+    assert {"+1.01", "+0.75", "+0.41", "not scored"} <= set(shown(figure(page, 7)))  # over 6.2
+
+
+def test_null_profiles_have_their_own_table(page: BeautifulSoup) -> None:
+    cells = [text_of(c) for c in page.select("h2#nulls ~ div.scroll table tbody tr")[0].select("td")]
+    assert [c.split()[0] for c in cells] == [f"{value:.2f}" for value in NULLS.values()]
+    # better has 6.9 + 0.31; without a persona 6.2
+    assert cells[-1] == "6.20 +1.01 +0.86 to +1.16"
+
+
+def test_closest_culture_stands_beside_its_null(page: BeautifulSoup) -> None:
+    cells = [text_of(c) for c in page.select("#closest-table tbody tr")[0].select("td")]
+    assert cells[0] == "India 1.00 (null 1.40) 0.95 to 1.05"
+    assert cells[2].startswith("United States 1.20")
+
+
+def test_pairs_of_models_are_tested_once(page: BeautifulSoup) -> None:
+    rows = [text_of(r) for r in page.select("#model-pairs tbody tr")]
+    assert len(rows) == 6  # four models
+    assert rows[0] == f"better {HOSTILE} +0.03 −0.07 to +0.13 n 90 1.000 +0.02 n 90"
+
+
+def test_answers_lost_are_listed_by_reason(page: BeautifulSoup) -> None:
+    text = text_of(page.select_one("h2#unscored ~ div.scroll"))
+    assert "no value of the list: 11" in text
+    assert "1,234,567" in text
+
+
+def test_one_model_and_one_culture(alone: WorldwiseData) -> None:
+    page = parsed(alone)
+    assert text_of(page.select_one("p.lead")).startswith("1 of 1 model beats its best null profile")
+    assert len(page.select("figure svg[role=img]")) == len(FIGURES)
+    assert "Only one model was scored, so there is no pair to test." in page.get_text()
+    assert "12 of" not in text_of(page.select_one("h2#reading ~ p"))
+
+
+def test_many_cultures_show_both_ends_and_tables_have_all(warehouse: Warehouse) -> None:
+    data = read_data(warehouse, "many")
+    page = parsed(data)
+    assert "Figures show 12 of 16 cultures" in page.get_text()
+    means = (
+        data.values.filter(~pl.col("is_null"), metric="alignment", slice_kind="culture")
+        .group_by("slice").agg(pl.col("value").mean()).sort("value", "slice", descending=[True, False])
+    )  # fmt: skip
+    names = dict(data.labels.filter(kind="culture").select("key", "label").rows())
+    ends = [*means["slice"][:6], *means["slice"][-6:]]
+    texts = shown(figure(page, 1))
+    assert {names[c] for c in means["slice"]} & set(texts) == {names[c] for c in ends}
+    tables = page.select("h2#cultures ~ details tbody tr")
+    assert {text_of(r.th) for r in tables} >= {names[c] for c in means["slice"]}
+
+
+def test_many_scenarios_show_the_easiest_and_the_hardest(alone: WorldwiseData) -> None:
+    easy = alone.values.filter(slice_kind="scenario", metric="alignment").head(1)
+    rows = [
+        easy.with_columns(slice=pl.lit(f"own-{i:02}"), value=pl.lit(i / 10), null_value=pl.lit(5.0))
+        for i in range(30)
+    ]
+    kept = alone.values.filter(pl.col("slice_kind") != "scenario")
+    texts = shown(figure(parsed(replace(alone, values=pl.concat([kept, *rows]))), 9))
+    labels = [t for t in texts if t.startswith("own-")]
+    # Ten of each end, from easy to hard; matplotlib writes labels from top to bottom as they are ticked.
+    assert labels == [f"own-{i:02}" for i in (*range(29, 19, -1), *range(9, -1, -1))]
+
+
+def test_scenarios_of_the_users_own_file_are_named_by_themselves(
+    page: BeautifulSoup, alone: WorldwiseData
+) -> None:
+    assert "ww-pdi-01 Power Distance, work" in [" ".join(t.split()) for t in shown(figure(page, 9))]
+    params = json.dumps(PARAMS | {"scenarios_file": "mine.csv"})
+    own = parsed(replace(alone, runs=alone.runs.with_columns(params=pl.lit(params))))
+    assert "ww-pdi-01" in shown(figure(own, 9))
+
+
+def test_without_baseline_answers_the_page_stands(alone: WorldwiseData) -> None:
+    baseline = pl.col("slice").str.starts_with("baseline") | (pl.col("slice") == "unprompted")
+    gone = ~baseline & ~pl.col("metric").is_in(["baseline_distance", "value_shift", "value_shift_p"])
+    kept = only(alone, gone)
+    lost = kept.values.with_columns(
+        null_value=pl.when(pl.col("metric").is_in(["value_share", "decision_share"]))
+        .then(None).otherwise("null_value")
+    )  # fmt: skip
+    page = parsed(replace(kept, values=lost))
+    assert page.select_one("p#figure-8") is not None
+    assert shown(figure(page, 2)).count("not scored") == 1
+    assert figure(page, 7)
+    assert [text_of(c) for c in page.select("#closest-table tbody tr")[0].select("td")] == ["–"] * 4
+
+
+def test_long_lists_of_unscored_slices_are_cut(page: BeautifulSoup, data: WorldwiseData) -> None:
+    assert data.unscored["slice"].str.len_chars().max() > 300  # type: ignore[operator]
+    assert max(len(text_of(c)) for c in page.select("h2#unscored ~ div.scroll.long td:nth-child(3)")) < 250
+    assert "ww-pdi-08 and 2 more" in text_of(page.select_one("h2#unscored ~ div.scroll.long"))
+
+
+def test_definitions_and_provenance(page: BeautifulSoup) -> None:
+    text = page.get_text()
+    for words in ("2·tanh r", "10 − 2.5 |target − score|", "paired answer by answer", "Wilson"):
+        assert words in text
+    assert "culture_profiles.csv" in text
+    assert CONFIG in text
+    assert {"one", "many"} <= {text_of(c) for c in page.select("details[open] tbody th code")}
+
+
+def test_nothing_runs_and_nothing_is_loaded(page: BeautifulSoup) -> None:
+    assert not page.select("script, link, iframe, object, embed")
+    assert HOSTILE in text_of(page.select_one("table#board"))
+    assert HOSTILE in shown(figure(page, 1))
+    for element in page.find_all(True):
+        for name, value in element.attrs.items():
+            text = " ".join(value) if isinstance(value, list) else value
+            assert not (name in ("src", "href", "data") and not text.startswith("#")), text
+            assert not re.search(r"url\((?!#)|http|^on", f"{name} {text}"), f"<{element.name} {name}>"
+    ids = [element["id"] for element in page.select("[id]")]
+    assert len(ids) == len(set(ids))
+
+
+def test_same_frames_give_the_same_bytes(alone: WorldwiseData) -> None:
+    assert render_worldwise(alone) == render_worldwise(alone)
+
+
+def test_frames_are_of_one_configuration(warehouse: Warehouse, data: WorldwiseData) -> None:
+    assert data.config_hash == CONFIG
+    assert set(data.values["model"]) == {*GAINS, "null:zero", "null:scenario-text"}
+    assert read_data(warehouse, "one").leaderboard["model"].to_list()[0] == "alone"
+    with pytest.raises(WarehouseError, match="there are: "):
+        read_data(warehouse, "unknown")
+
+
+def test_empty_warehouse_says_what_to_run(tmp_path_factory: pytest.TempPathFactory) -> None:
+    with pytest.raises(WarehouseError, match="culturescope run worldwise --profile smoke"):
+        read_data(Warehouse.open(tmp_path_factory.mktemp("empty")))

@@ -1,0 +1,185 @@
+"""What the loop is handed: rounds of requests, answers read from what is stored, rows of a cohort."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tasks.embedding.texts import Texts
+from tasks.evaluations.contract import Cohort, Completions, comparable
+from tasks.evaluations.worldwise.evaluation import EVALUATION, Answers
+from tasks.evaluations.worldwise.params import MINILM, WorldwiseParams
+from tasks.evaluations.worldwise.projections import Space, fixed_texts
+from tasks.evaluations.worldwise.requests import Key, Study
+from tasks.evaluations.worldwise.scores import NO_ANSWER
+from tasks.generation.prompts import Completion, Prompts
+from tasks.requests import Engine, Request
+from tests.evaluations.worldwise.conftest import (
+    MakeStudy,
+    Scores,
+    completion,
+    embedded,
+    placed_at,
+    scored,
+    space_of,
+    tables,
+)
+from tests.evaluations.worldwise.row_checks import check, one
+
+EMBEDDER = Engine(MINILM, "embedder", MINILM, "e-hash")
+
+
+class Stored(Completions):
+    """What is stored: the completions given, and the vector of every text that says where it lies."""
+
+    def __init__(self, study: Study, completed: Mapping[Key, Completion]) -> None:
+        super().__init__(Engine("m", "fake", "m", "m-hash"), {MINILM: EMBEDDER}, lambda *_: 1 / 0)
+        by_seed: dict[int, dict[str, Completion]] = {r: {} for r in range(study.params.repetitions)}
+        for sample in study.samples:
+            if sample.key in completed:
+                by_seed[sample.repetition][sample.prompt.id] = completed[sample.key]
+        object.__setattr__(self, "by_seed", by_seed)
+
+    def __call__(self, request: Request[Any]) -> Any:
+        if isinstance(request, Texts):
+            return embedded(request.texts)
+        assert isinstance(request, Prompts)
+        return vars(self)["by_seed"][request.sampling.seed]
+
+
+@pytest.fixture(scope="module")
+def study(make_study: MakeStudy) -> Study:
+    return make_study(repetitions=2)
+
+
+def answers(study: Study, scores: Scores | None = None, without: str = "") -> Answers:
+    """A model's answers, read as the loop reads them."""
+    completed = placed_at(study, scores) if scores else placed_at(study)
+    kept = {key: value for key, value in completed.items() if key[0] != without}
+    answers: Answers = EVALUATION.read(study, Stored(study, kept), space_of(study))
+    return answers
+
+
+# --- ask
+
+
+def test_first_the_prompts_a_request_per_repetition(study: Study) -> None:
+    requests = EVALUATION.ask(study, Stored(study, {}))
+    assert list(requests) == list(study.requests)
+    assert sum(len(request.units) for request in requests) == study.n_samples == 32
+
+
+def test_then_the_vectors_of_what_can_be_read_so_far(study: Study) -> None:
+    completed = {
+        ("IN", "i1", 0): completion("Because at (0, 0, 0)"),
+        ("IN", "i1", 1): completion("Otherwise at (0, 1, 0)", "B", ["Group Loyalty"]),
+        ("JP", "i1", 0): Completion("", "refusal", 9, 1),
+    }
+    *prompts, texts = EVALUATION.ask(study, Stored(study, completed))
+    assert prompts == list(study.requests)  # those answered before included
+    assert isinstance(texts, Texts)
+    assert sorted(texts.texts) == [
+        "Family Harmony, Future Planning, Achievement & Success. Because at (0, 0, 0) one of i1",
+        "Group Loyalty. Otherwise at (0, 1, 0) other at (0, 0, 0)",
+    ]
+    assert (texts.role, texts.engine, texts.label) == ("embedder", MINILM, "answers")
+    refused = {sample.key: Completion("", "refusal", 9, 1) for sample in study.samples}
+    assert list(EVALUATION.ask(study, Stored(study, refused))) == list(study.requests)
+
+
+def test_the_studys_own_texts_are_asked_for_once_for_all_models(study: Study) -> None:
+    assert EVALUATION.shared is not None
+    (request,) = EVALUATION.shared.ask(study, Stored(study, {}))
+    assert isinstance(request, Texts)
+    assert request.texts == fixed_texts(study)
+    assert EVALUATION.engines(study.params) == {request.engine: request.role} == {MINILM: "embedder"}
+    space = EVALUATION.shared.read(study, Stored(study, {}))
+    assert isinstance(space, Space)
+    np.testing.assert_array_equal(space.scenario_scores, space_of(study).scenario_scores)
+
+
+# --- read
+
+
+def test_answers_are_read_from_what_is_stored(study: Study) -> None:
+    own = answers(study)
+    expected = scored(study, placed_at(study))
+    np.testing.assert_array_equal(own.scored.scores, expected.scores)
+    np.testing.assert_array_equal(own.scored.alignment, expected.alignment)
+    assert own.scored.n_tokens == expected.n_tokens == 32 * 120
+    some = answers(study, without="IN")
+    assert {some.readings["IN", scenario, 0] for scenario in ("i1", "p2")} == {NO_ANSWER}
+    assert np.isnan(some.scored.primary[1]).all()
+    np.testing.assert_array_equal(some.scored.primary[2:], expected.primary[2:])
+
+
+def test_a_model_without_any_answer_is_read(study: Study) -> None:
+    nothing = EVALUATION.read(study, Stored(study, {}), space_of(study))
+    assert (nothing.scored.reasons == NO_ANSWER).all()
+    assert set(nothing.readings.values()) == {NO_ANSWER}
+
+
+# --- rows
+
+FLAT: Scores = dict.fromkeys(("baseline", "IN", "JP", "MX"), (0, 0, 0, 0))
+
+
+def cohort(models: dict[str, Answers], against: dict[str, Answers]) -> Cohort[Answers]:
+    return Cohort(models, against, {name: Engine(name, "fake", name, name) for name in models | against})
+
+
+def test_models_are_compared_with_all_others_and_only_new_ones_have_rows(study: Study) -> None:
+    a, b, c = answers(study), answers(study, FLAT), answers(study, without="IN")
+    first = EVALUATION.rows(study, cohort({"a": a, "b": b}, {"a": a, "b": b}), space_of(study))
+    assert set(first.metrics) == {"a", "b", "null:zero", "null:global-mean", "null:scenario-text"}
+    assert set(first.details) == {"a", "b"}
+    for rows in first.metrics.values():
+        check(rows)
+    later = EVALUATION.rows(study, cohort({"c": c}, {"a": a, "b": b}), space_of(study))
+    assert set(later.metrics) == {"c", "null:zero", "null:global-mean", "null:scenario-text"}
+    assert set(later.details) == {"c"}
+    pairs = {r.slice: r for r in later.metrics["c"] if r.metric == "model_difference"}
+    assert set(pairs) == {"a", "b"}
+    # What three models that ran together would have been told.
+    together = EVALUATION.rows(study, cohort({"a": a, "b": b, "c": c}, {}), space_of(study))
+    assert later.metrics["c"] == together.metrics["c"]
+    assert one(first.metrics["a"], "variance_model") != one(together.metrics["a"], "variance_model")
+    # Null models are the same whoever is compared.
+    assert first.metrics["null:zero"] == later.metrics["null:zero"]
+
+
+def test_a_model_that_answers_again_is_not_compared_with_itself(study: Study) -> None:
+    old, new = answers(study, FLAT), answers(study)
+    rows = EVALUATION.rows(study, cohort({"a": new}, {"a": old}), space_of(study)).metrics["a"]
+    assert not [r for r in rows if r.slice_kind == "model_pair"]
+    assert one(rows, "variance_model").unscored_reason == "there is one model only"
+
+
+def test_every_answer_is_a_row_under_the_configuration_of_the_cohort(make_study: MakeStudy) -> None:
+    for named in ("first", "winter"):
+        study = make_study(cohort=named)
+        own = answers(study)
+        ((detail,),) = EVALUATION.rows(study, cohort({"a": own}, {}), space_of(study)).details.values()
+        assert (detail.kind, detail.key, detail.frame.height) == ("worldwise_answer", "", 16)
+        assert set(detail.frame["config_hash"]) == {comparable(study)}
+    assert comparable(study) != study.config_hash()
+
+
+# --- study
+
+
+def test_the_users_files_stand_in_place_of_tables(tmp_path: Path) -> None:
+    file = tmp_path / "values.csv"
+    file.write_text("value,label\na,Peace\nb,Quiet\nc,Rest\n")
+    chosen: dict[str, Any] = {"models": ["m"], "targets": "by_hand", "values_file": str(file)}
+    params = WorldwiseParams(**chosen)
+    study = EVALUATION.study(params, tables(), {MINILM: EMBEDDER})
+    assert study.content.labels == ["Peace", "Quiet", "Rest"]
+    assert study.materials == {"materials": study.content.hash}
+    assert EVALUATION.size(study) == "3 cultures and no persona, 4 scenarios, 3 repetitions"
+    with pytest.raises(ValueError, match=r"none\.csv cannot be read"):
+        EVALUATION.study(params.model_copy(update={"exemplars_file": "none.csv"}), tables(), {})

@@ -1,0 +1,274 @@
+"""What the golden and the contract tests share: a home, one run of an evaluation's net, and its rows as text.
+
+A *net* is a small, complete run of one evaluation on deterministic engines. ``nets/<evaluation>.py`` holds
+it as ``NET``; nothing else is needed for an evaluation to be tested here.
+
+``python -m tests.golden.harness EVALUATION [JSON]`` runs a net on $CULTURESCOPE_HOME, with further params as
+JSON: the process that a test kills.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import json
+import math
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import polars as pl
+import pytest
+
+from warehouse import Warehouse
+
+FOLDER = Path(__file__).parent
+EVALUATIONS = sorted(path.stem for path in (FOLDER / "nets").glob("*.py"))
+
+FAKES = ("fake-a", "fake-b", "fake-j", "fake-x")
+"""Two candidates, a judge, and one that some tests break."""
+SERVED = "served-m"
+"""A candidate behind HTTP; see ``served.py``."""
+
+COLUMNS = (
+    "model", "metric", "slice_kind", "slice", "value", "unscored_reason", "n_scored", "n_unscored",
+    "ci_low", "ci_high", "null_value",
+)  # fmt: skip
+ROWS = f"SELECT {', '.join(COLUMNS)} FROM metric_value JOIN run USING (run_id, model) WHERE evaluation = ?"
+NOT_COMPARED = re.compile(r"(^|_)(hash|run_id|finished_at)$")
+"""Columns of a leaderboard that say who and when, not what."""
+HASH = re.compile(r"\b[0-9a-f]{16,64}\b")
+
+Row = dict[str, str]
+Rows = list[Row]
+
+
+def nothing(home: Path, files: Path) -> None:
+    """For a net that needs neither files nor tables of its own."""
+
+
+@dataclass(frozen=True)
+class Net:
+    """One evaluation's small run.
+
+    Attributes:
+        params: fields of the evaluation's Params; "{files}" in a text stands for the folder of its files.
+        other: fields that change how the work is cut and no number, such as the size of a batch.
+        asked: kind of part -> its columns that say what was asked of an engine. No two stored rows have the
+            same, or something was asked twice.
+        prepare: given a new home and the folder of files, makes the tables and files that the params name.
+        kills: (kind, model): a run is killed once a new part of this kind by this model ("": any) is there.
+        judged: matches "metric slice_kind slice" of the rows that need the judge; None: there is no judge.
+        budget: ``max_total_tokens`` that stops a second model midway; None: nothing is generated.
+    """
+
+    params: Mapping[str, Any]
+    other: Mapping[str, Any]
+    asked: Mapping[str, tuple[str, ...]]
+    kills: tuple[tuple[str, str], ...]
+    prepare: Callable[[Path, Path], None] = nothing
+    judged: str | None = None
+    budget: int | None = None
+
+    @property
+    def models(self) -> list[str]:
+        """The candidates."""
+        return list(self.params["models"])
+
+
+def net(evaluation: str) -> Net:
+    """The net of an evaluation."""
+    return cast(Net, importlib.import_module(f"tests.golden.nets.{evaluation}").NET)
+
+
+def write_engine(home: Path, name: str, **options: Any) -> None:
+    """Make ``name`` a fake model of this home. ``delay=-1`` breaks it: the engine refuses to load."""
+    text = ", ".join(f"{key} = {value}" for key, value in options.items())
+    (home / "engines").mkdir(exist_ok=True)
+    (home / "engines" / f"{name}.toml").write_text(
+        f'kind = "fake"\nmodel = "{name}"\noptions = {{ {text} }}\n'
+    )
+
+
+def write_served(home: Path, name: str, url: str) -> None:
+    """Make ``name`` a model behind HTTP; its answers do not depend on the address."""
+    (home / "engines" / f"{name}.toml").write_text(
+        f'kind = "openai"\nmodel = "{name}"\nbase_url = "{url}"\noptions = {{ max_retries = 0 }}\n'
+    )
+
+
+def new_home(blank: Path, name: str, evaluation: str, url: str) -> Path:
+    """A home beside ``blank``, which has a warehouse already, with all engines and what the net needs."""
+    home = blank.parent / name
+    shutil.copytree(blank, home)
+    for fake in FAKES:
+        write_engine(home, fake)
+    write_served(home, SERVED, url)
+    net(evaluation).prepare(home, files_of(home, evaluation))
+    return home
+
+
+def files_of(home: Path, evaluation: str) -> Path:
+    """The folder of what params name, the same for all homes: some paths are part of a configuration."""
+    folder = home.parent / "files" / evaluation
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def run(evaluation: str, home: Path, **more: Any) -> str:
+    """Run the flow on the net's params in this process; returns the config_hash.
+
+    Raises:
+        whatever the flow raises.
+    """
+    flow = getattr(importlib.import_module(f"flows.{evaluation}"), evaluation)
+    module = importlib.import_module(f"tasks.evaluations.{evaluation}.params")
+    chosen = dict(net(evaluation).params) | {"profile": "golden"} | more
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CULTURESCOPE_HOME", str(home))
+        params = getattr(module, f"{evaluation.capitalize()}Params")(
+            **_at(files_of(home, evaluation), chosen)
+        )
+        return str(flow(params))
+
+
+def part_files(home: Path, kinds: Sequence[str]) -> dict[str, int]:
+    """Place under ``parts/`` -> when it was written, of the parts of these kinds."""
+    files = (file for kind in kinds for file in (home / "parts" / kind).glob("[!_]*.parquet"))
+    return {f"{file.parent.name}/{file.name}": file.stat().st_mtime_ns for file in sorted(files)}
+
+
+def stored(home: Path, kind: str, columns: Sequence[str]) -> pl.DataFrame:
+    """Columns of all part files of a kind, registered or not."""
+    files = (home / "parts" / place for place in part_files(home, [kind]))
+    frames = [pl.read_parquet(file, columns=list(columns), glob=False) for file in files]
+    return pl.concat(frames) if frames else pl.DataFrame(schema=list(columns))
+
+
+def metric_rows(home: Path, evaluation: str) -> Rows:
+    """All metric values of an evaluation, sorted."""
+    return _texts(Warehouse.open(home).query(ROWS, [evaluation]))
+
+
+def leaderboard_rows(home: Path, evaluation: str) -> Rows:
+    """The leaderboard without who and when, sorted; hashes within texts are "#"."""
+    board = Warehouse.open(home).query(f"SELECT * FROM leaderboard_{evaluation}")
+    return _texts(board.drop(name for name in board.columns if NOT_COMPARED.search(name)))
+
+
+def label(row: Row) -> str:
+    """What identifies a row."""
+    return " ".join(row[name] for name in ("metric", "slice_kind", "slice", "model"))
+
+
+def of_models(rows: Rows, models: Sequence[str]) -> Rows:
+    """The rows of these models and of null models that are not made from another model's answers."""
+    return [row for row in rows if row["model"] in models or re.fullmatch(r"null:[\w-]+", row["model"])]
+
+
+def differences(recorded: Rows, rows: Rows) -> list[str]:
+    """What is different, a line for each row, the first twenty; numbers may be off by a billionth.
+
+    A column that only ``rows`` has is not compared; one that they lack is a difference.
+    """
+    if not recorded or not rows:
+        return [] if not recorded and not rows else [f"{len(recorded)} rows before, {len(rows)} now"]
+    gone = recorded[0].keys() - rows[0].keys()
+    if gone:
+        return [f"column {name} is gone" for name in sorted(gone)]
+    kept = [{name: row[name] for name in recorded[0]} for row in rows]
+    kept.sort(key=_order)
+    recorded = sorted(recorded, key=_order)
+    lines = [f"- {_described(row)}" for row in _without(recorded, kept)]
+    lines += [f"+ {_described(row)}" for row in _without(kept, recorded)]
+    if not lines and len(kept) != len(recorded):
+        lines = [f"{len(recorded)} rows before, {len(kept)} now"]
+    if not lines:
+        lines = [
+            f"{_described(old)}: {name} was {old[name]!r}, is {new[name]!r}"
+            for old, new in zip(recorded, kept, strict=True)
+            for name in old
+            if not _same(old[name], new[name])
+        ]
+    return lines[:20] + ([f"and {len(lines) - 20} more"] if len(lines) > 20 else [])
+
+
+def golden_path(evaluation: str, table: str) -> Path:
+    """Where the recorded rows are. table: metric_value or leaderboard."""
+    return FOLDER / (f"{evaluation}.csv" if table == "metric_value" else f"{evaluation}_{table}.csv")
+
+
+def read_golden(path: Path) -> Rows:
+    """Recorded rows."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def write_golden(path: Path, rows: Rows) -> None:
+    """Record rows."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def _at(files: Path, value: Any) -> Any:
+    """With the folder of files in every text."""
+    if isinstance(value, str):
+        return value.replace("{files}", str(files))
+    if isinstance(value, Mapping):
+        return {key: _at(files, part) for key, part in value.items()}
+    return [_at(files, part) for part in value] if isinstance(value, list | tuple) else value
+
+
+def _texts(table: pl.DataFrame) -> Rows:
+    """Cells as text: numbers in full, NULL as nothing."""
+    rows = [{name: _text(cell) for name, cell in row.items()} for row in table.to_dicts()]
+    return sorted(rows, key=_order)
+
+
+def _text(cell: Any) -> str:
+    if cell is None:
+        return ""
+    return repr(cell) if isinstance(cell, float) else HASH.sub("#", str(cell))
+
+
+def _number(cell: str) -> float | None:
+    """A cell that was a float; counts are whole and compared as texts."""
+    try:
+        return float(cell) if not cell.lstrip("-").isdigit() else None
+    except ValueError:
+        return None
+
+
+def _described(row: Row) -> str:
+    """The cells that say which row it is."""
+    return " ".join(cell for cell in row.values() if cell and _number(cell) is None)
+
+
+def _order(row: Row) -> tuple[list[str], list[str]]:
+    """By all texts, then by the numbers."""
+    texts = ["" if _number(cell) is not None else cell for cell in row.values()]
+    return texts, list(row.values())
+
+
+def _same(old: str, new: str) -> bool:
+    if old == new:
+        return True
+    a, b = _number(old), _number(new)
+    return a is not None and b is not None and math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)
+
+
+def _without(rows: Rows, others: Rows) -> Rows:
+    """The rows whose texts none of the others has."""
+    known = {tuple(_order(other)[0]) for other in others}
+    return [row for row in rows if tuple(_order(row)[0]) not in known]
+
+
+if __name__ == "__main__":
+    run(sys.argv[1], Path(os.environ["CULTURESCOPE_HOME"]), **json.loads("".join(sys.argv[2:]) or "{}"))

@@ -1,0 +1,85 @@
+"""Three cultures and none, twelve scenarios of six dimensions, two repetitions; vectors of words."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tests.golden.harness import SERVED, Net
+
+DIMENSIONS = {
+    "power_distance": "chief",
+    "individualism": "alone",
+    "masculinity": "contest",
+    "uncertainty_avoidance": "rule",
+    "long_term_orientation": "saving",
+    "indulgence": "feast",
+}
+"""And a word that stands for the high end of each."""
+CATEGORIES = ("family", "work", "money")
+CULTURES = ("IN", "JP", "US")
+
+
+def prepare(home: Path, files: Path) -> None:
+    """Scenarios, exemplars and targets, and a vector for each word of theirs and some of the answers'."""
+    scenarios = [
+        {"scenario": f"golden-{dimension}-{n}", "framework": "hofstede", "dimension": dimension}
+        | {"category": CATEGORIES[(row + n) % 3], "text": f"It is day {n} and the {word} is near."}
+        | {"option_a": f"Take the {word} now.", "option_b": f"Leave it on day {n}."}
+        for row, (dimension, word) in enumerate(DIMENSIONS.items())
+        for n in range(2)
+    ]
+    exemplars = [
+        {"framework": "hofstede", "dimension": dimension, "pole": pole, "number": n}
+        | {"text": f"{word if pole == 'high' else 'no-' + word} of kind {n}"}
+        for dimension, word in DIMENSIONS.items()
+        for pole in ("high", "low")
+        for n in (1, 2)
+    ]
+    profiles = [
+        {"profile": "golden", "country": country, "dimension": dimension, "framework": "hofstede"}
+        | {"score": (7 * row + 4 * column) % 9 / 2 - 2}
+        for row, country in enumerate(CULTURES)
+        for column, dimension in enumerate(DIMENSIONS)
+    ]
+    write(files / "scenarios.csv", scenarios)
+    write(files / "exemplars.csv", exemplars)
+    write(files / "profiles.csv", profiles)
+    texts = [str(cell) for table in (scenarios, exemplars) for row in table for cell in row.values()]
+    answers = ["text", "Harmony,", "Harmony.", "Honesty", "Loyalty.", "&", "A", *map(str, range(1000))]
+    words = sorted({word for text in [*texts, *answers] for word in text.split()})
+    vectors = [
+        f"{w} {' '.join(str((n * k) % 11 - 4) for k in (1, 3, 4, 5, 7, 9))}" for n, w in enumerate(words)
+    ]
+    (files / "words.vec").write_text("\n".join([f"{len(words)} 6", *vectors]) + "\n")
+
+
+def write(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
+    """A CSV file of these rows."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+NET = Net(
+    params={
+        "models": ["fake-a", SERVED],
+        "cultures": list(CULTURES),
+        "targets": "golden",
+        "repetitions": 2,
+        "embedder": "{files}/words.vec",
+        "scenarios_file": "{files}/scenarios.csv",
+        "exemplars_file": "{files}/exemplars.csv",
+        "profiles_file": "{files}/profiles.csv",
+        "max_tokens": 64,
+        "bootstrap": 20,
+        "batch": 24,
+    },
+    other={"batch": 11},
+    asked={"response": ("request_hash", "item"), "embedding": ("request_hash", "text_hash")},
+    kills=(("response", ""), ("embedding", "")),
+    prepare=prepare,
+    budget=14_000,
+)

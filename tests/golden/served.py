@@ -1,0 +1,44 @@
+"""A model behind HTTP that is the same every time: answers of many lengths, and some that cannot be read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from tests.engines.test_openai import Scripted, completion
+
+
+def start() -> Scripted:
+    """The server; close it afterwards. It remembers what it was sent."""
+    return Scripted(lambda _, request: (200, reply(request)))
+
+
+def reply(request: dict[str, Any]) -> dict[str, Any]:
+    """An answer that depends on model, messages and seed alone."""
+    number = _number(json.dumps([request["model"], request["messages"], request["seed"]], sort_keys=True))
+    fields = request["response_format"]["json_schema"]["schema"]["properties"]
+    text = json.dumps({name: _value(part, f"{number}{name}") for name, part in fields.items()})
+    match number % 20:
+        case 0:
+            body = completion(text[: len(text) // 2], "length")
+        case 1:
+            body = completion(None, refusal="I would rather not.")
+        case 2:
+            body = completion("That depends.")
+        case _:
+            body = completion(text)
+    sent = sum(len(message["content"].split()) for message in request["messages"])
+    return body | {"usage": {"prompt_tokens": sent, "completion_tokens": 20, "total_tokens": sent + 20}}
+
+
+def _value(part: dict[str, Any], key: str) -> str:
+    """One of a menu, or one to twelve words."""
+    if "enum" in part:
+        return str(part["enum"][_number(key) % len(part["enum"])])
+    return " ".join(f"{_number(f'{key} {n}') % 1000}" for n in range(1 + _number(key) % 12))
+
+
+def _number(text: str) -> int:
+    """A 64-bit hash that is the same in every process."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())

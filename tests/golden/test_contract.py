@@ -1,0 +1,238 @@
+"""What goes wrong costs its own rows only, is said, and is made good by the next run. For every evaluation.
+
+Each test disturbs the run of an evaluation's net (``nets/``) and compares its rows with those of a run that
+nothing disturbed. Work that was stored before is never done again.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tasks.engines.protocols import EngineError
+from tests.conftest import REPOSITORY, environment
+from tests.engines.test_openai import Scripted, free_port
+from tests.golden.conftest import Homes
+from tests.golden.harness import (
+    EVALUATIONS,
+    SERVED,
+    Rows,
+    differences,
+    label,
+    metric_rows,
+    net,
+    of_models,
+    part_files,
+    run,
+    stored,
+    write_engine,
+    write_served,
+)
+from warehouse import CorruptPart, Warehouse
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("prefect")]
+
+JUDGED = [name for name in EVALUATIONS if net(name).judged]
+GENERATING = [name for name in EVALUATIONS if net(name).budget]
+UNSCORED_COUNTS = "unscored_answers"
+KILL_PATIENCE_S = 120.0
+
+
+def assert_nothing_twice(home: Path, evaluation: str) -> None:
+    """No request has two stored answers, in whatever parts."""
+    for kind, columns in net(evaluation).asked.items():
+        requests = stored(home, kind, columns)
+        assert requests.height > 0
+        assert not requests.is_duplicated().any(), kind
+
+
+def answers(home: Path, evaluation: str) -> dict[str, int]:
+    """The part files that hold what engines answered."""
+    return part_files(home, list(net(evaluation).asked))
+
+
+def without_judge(rows: Rows, evaluation: str) -> Rows:
+    """The rows that need no judge."""
+    judged = net(evaluation).judged
+    return [row for row in rows if judged is None or not re.search(judged, label(row))]
+
+
+@pytest.mark.parametrize("evaluation", EVALUATIONS)
+def test_a_model_that_fails_costs_its_own_rows(fresh: Homes, undisturbed: Homes, evaluation: str) -> None:
+    """One cannot be loaded; where text is generated, another cannot be reached."""
+    reference = metric_rows(undisturbed(evaluation), evaluation)
+    home, models = fresh(evaluation), net(evaluation).models
+    write_engine(home, "fake-x", delay=-1)
+    failing = ["fake-x"]
+    if evaluation in GENERATING and SERVED in models:
+        write_served(home, "gone", f"http://127.0.0.1:{free_port()}/v1")
+        failing.append("gone")
+    with pytest.raises(EngineError) as error:
+        run(evaluation, home, models=[*failing, *models])
+    assert all(name in str(error.value) for name in failing)
+    assert differences(reference, metric_rows(home, evaluation)) == []
+
+    before = answers(home, evaluation)
+    write_engine(home, "fake-x")
+    run(evaluation, home, models=["fake-x", *models])
+    assert before.items() <= answers(home, evaluation).items()
+    assert_nothing_twice(home, evaluation)
+    after = metric_rows(home, evaluation)
+    assert {row["metric"] for row in of_models(after, ["fake-x"])} >= {
+        row["metric"] for row in of_models(reference, models[:1]) if row["metric"] != UNSCORED_COUNTS
+    }
+
+
+@pytest.mark.parametrize("evaluation", JUDGED)
+def test_a_judge_that_fails_costs_the_judged_rows(fresh: Homes, undisturbed: Homes, evaluation: str) -> None:
+    reference, judged = metric_rows(undisturbed(evaluation), evaluation), net(evaluation).judged
+    assert judged is not None
+    home = fresh(evaluation)
+    write_engine(home, "fake-j", delay=-1)
+    with pytest.raises(EngineError, match="fake-j"):
+        run(evaluation, home)
+    rows = metric_rows(home, evaluation)
+    assert differences(without_judge(reference, evaluation), without_judge(rows, evaluation)) == []
+    scored = {label(row) for row in reference if re.match(judged, row["metric"]) and row["value"]}
+    now = {label(row): row for row in rows}
+    assert scored <= now.keys()
+    assert not [name for name in scored if now[name]["value"] or not now[name]["unscored_reason"]]
+
+    before = answers(home, evaluation)
+    write_engine(home, "fake-j")
+    run(evaluation, home)
+    assert before.items() <= answers(home, evaluation).items()
+    assert_nothing_twice(home, evaluation)
+    assert differences(reference, metric_rows(home, evaluation)) == []
+
+
+@pytest.mark.parametrize("evaluation", GENERATING)
+def test_a_budget_stops_and_a_higher_one_asks_the_rest(
+    fresh: Homes, undisturbed: Homes, evaluation: str
+) -> None:
+    """One model has finished, and the budget ends in the middle of the other."""
+    home, (first, *others) = fresh(evaluation), net(evaluation).models
+    run(evaluation, home, models=[first])
+    alone = of_models(metric_rows(home, evaluation), [first])
+    before = answers(home, evaluation)
+    with pytest.raises(EngineError, match="budget"):
+        run(evaluation, home, models=[*others, first], max_total_tokens=net(evaluation).budget)
+    rows = {label(row): row for row in metric_rows(home, evaluation)}
+    assert differences(alone, [rows[label(row)] for row in alone if label(row) in rows]) == []
+    some = answers(home, evaluation)
+    everything = stored(undisturbed(evaluation), "response", ["item"])
+    assert len(before) < len(some)
+    assert stored(home, "response", ["item"]).height < everything.height
+
+    run(evaluation, home, models=[*others, first], max_total_tokens=10**9)
+    assert before.items() <= some.items() <= answers(home, evaluation).items()
+    assert_nothing_twice(home, evaluation)
+    assert differences(metric_rows(undisturbed(evaluation), evaluation), metric_rows(home, evaluation)) == []
+
+
+@pytest.mark.parametrize("evaluation", EVALUATIONS)
+def test_corrupt_parts_are_set_aside_and_asked_again(
+    finished: Homes, undisturbed: Homes, evaluation: str
+) -> None:
+    """Parts of one model, of each kind, are cut off or overwritten when its rows have yet to be made."""
+    reference = metric_rows(undisturbed(evaluation), evaluation)
+    home, (first, *others) = finished(evaluation), net(evaluation).models
+    victims = damage(home, evaluation, first)
+    with Warehouse.open(home).write() as connection:
+        connection.execute("UPDATE run SET status = 'running', finished_at = NULL WHERE model = ?", [first])
+        connection.execute("DELETE FROM metric_value WHERE model = ?", [first])
+    try:
+        run(evaluation, home)
+    except CorruptPart as error:  # or it is asked again in the same run
+        said = str(error)
+    else:
+        said = ""
+    assert not said or (any(victim.stem in said for victim in victims) and "again" in said)
+    for victim in victims:
+        assert (home / "quarantine" / victim.parent.name / victim.name).exists()
+    rows = metric_rows(home, evaluation)
+    assert differences(of_models(reference, others), of_models(rows, others)) == []
+
+    run(evaluation, home)
+    assert_nothing_twice(home, evaluation)
+    assert differences(reference, metric_rows(home, evaluation)) == []
+
+
+def damage(home: Path, evaluation: str, model: str) -> list[Path]:
+    """Two parts of a kind that a model's run stored, or one if there is no more: in turn one loses its end,
+    one its middle. Of each kind."""
+    run_id = Warehouse.open(home).query("SELECT run_id FROM run WHERE model = ?", [model]).item()
+    victims: list[Path] = []
+    for kind in net(evaluation).asked:
+        files = [home / "parts" / place for place in part_files(home, [kind])]
+        own = [
+            file for file in files if pl.read_parquet(file, columns=["run_id"], glob=False)[0, 0] == run_id
+        ]
+        assert own, kind
+        victims += own[:2]
+    for n, victim in enumerate(victims):
+        content = victim.read_bytes()
+        half = len(content) // 2
+        # A Parquet file begins with data and ends with what says where they are.
+        victim.write_bytes(content[:half] if n % 2 == 0 else b"PAR1" + b"\xaa" * half + content[4 + half :])
+    return victims
+
+
+@pytest.mark.parametrize("evaluation", EVALUATIONS)
+def test_a_killed_run_goes_on_where_it_stopped(
+    fresh: Homes, undisturbed: Homes, prefect_api: str, evaluation: str
+) -> None:
+    home = fresh(evaluation)
+    command, log = [sys.executable, "-m", "tests.golden.harness", evaluation], home / "killed.log"
+    for name in ("fake-a", "fake-j"):
+        write_engine(home, name, delay=0.2)
+    for kind, model in net(evaluation).kills:
+        seen = n_parts(home, kind, model)
+        with log.open("wb") as out:
+            process = subprocess.Popen(
+                command, env=environment(home, prefect_api), cwd=REPOSITORY, stdout=out, stderr=out
+            )
+        deadline = time.monotonic() + KILL_PATIENCE_S
+        while n_parts(home, kind, model) <= seen and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.kill()
+        assert process.wait() == -9, log.read_text()
+        assert n_parts(home, kind, model) > seen
+    before = answers(home, evaluation)
+    for name in ("fake-a", "fake-j"):
+        write_engine(home, name)
+    run(evaluation, home)
+    assert before.items() <= answers(home, evaluation).items()
+    assert_nothing_twice(home, evaluation)
+    assert differences(metric_rows(undisturbed(evaluation), evaluation), metric_rows(home, evaluation)) == []
+
+
+def n_parts(home: Path, kind: str, model: str) -> int:
+    """Parts of a kind that a model answered; "": any model."""
+    if not model:
+        return len(part_files(home, [kind]))
+    return stored(home, kind, ["part", "model"]).filter(model=model)["part"].n_unique()
+
+
+@pytest.mark.parametrize("evaluation", EVALUATIONS)
+def test_a_second_run_asks_nothing(finished: Homes, server: Scripted, evaluation: str) -> None:
+    home = finished(evaluation)
+    rows, before, n_requests = metric_rows(home, evaluation), answers(home, evaluation), len(server.requests)
+    run(evaluation, home)
+    assert answers(home, evaluation) == before
+    assert len(server.requests) == n_requests
+    assert differences(rows, metric_rows(home, evaluation)) == []
+
+
+@pytest.mark.parametrize("evaluation", EVALUATIONS)
+def test_order_and_batch_change_no_number(fresh: Homes, undisturbed: Homes, evaluation: str) -> None:
+    home, chosen = fresh(evaluation), net(evaluation)
+    run(evaluation, home, models=chosen.models[::-1], **chosen.other)
+    assert answers(home, evaluation).keys() != answers(undisturbed(evaluation), evaluation).keys()
+    assert differences(metric_rows(undisturbed(evaluation), evaluation), metric_rows(home, evaluation)) == []

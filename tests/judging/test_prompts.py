@@ -1,0 +1,86 @@
+"""What judges are sent and what their completions come to."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tasks.generation.prompts import Completion, Prompt
+from tasks.judging.conversation import conversation
+from tasks.judging.prompts import UNANSWERED, judge_prompt, opinions
+from tasks.judging.rubric import Rubric
+from tasks.judging.verdicts import answer_schema
+
+RUBRIC = Rubric.model_validate(
+    {
+        "name": "coverage",
+        "version": 1,
+        "system": "Say YES, PARTLY or NO.",
+        "inputs": ("text",),
+        "user": "Text: {{ text }}",
+        "verdicts": {
+            "YES": {"value": 1.0, "reasons": ["any"]},
+            "PARTLY": {"value": 0.5, "reasons": ["vague"]},
+            "NO": {"value": 0.0, "reasons": ["off topic"]},
+        },
+    }
+)
+LIKELY = {"YES": -0.2231435513142097, "NO": -1.6094379124341003}
+"""Probabilities 0.8 and 0.2."""
+
+
+def said(text: str, logprobs: dict[str, float] | None = None) -> Completion:
+    return Completion(text, "stop", 10, 5, 0, logprobs)
+
+
+def verdict(name: str) -> str:
+    return json.dumps({"text": {"verdict": name, "reason": "any"}})
+
+
+def test_the_prompt_is_the_rubric_filled_in() -> None:
+    inputs = {"text": "So it is."}
+    prompt = judge_prompt(RUBRIC, inputs, ["text"])
+    own = Prompt(
+        conversation(RUBRIC, inputs), answer_schema(RUBRIC, ["text"]), ("YES", "PARTLY", "NO"), "verdict"
+    )
+    assert prompt == own
+    # Probabilities are of one key; with several, none are wanted.
+    plain = judge_prompt(RUBRIC, inputs, ["a", "b"], with_probabilities=False)
+    assert (plain.options, plain.field) == ((), "")
+    assert plain.schema is not None
+    assert plain.schema["required"] == ["a", "b"]
+
+
+def test_a_graded_score_beside_the_verdict() -> None:
+    (opinion,) = opinions(said(verdict("YES"), LIKELY), ["text"], RUBRIC)
+    assert (opinion.verdict.verdict, opinion.verdict.value) == ("YES", 1.0)
+    assert opinion.graded == opinion.score == pytest.approx(0.8)
+
+
+def test_without_probabilities_the_verdicts_value_is_the_score() -> None:
+    (opinion,) = opinions(said(verdict("PARTLY")), ["text"], RUBRIC)
+    assert (opinion.graded, opinion.score) == (None, 0.5)
+
+
+@pytest.mark.parametrize("text", ["YES", verdict("PERHAPS"), '{"text": {"verdict":'])
+def test_what_cannot_be_read_is_unscored_whatever_it_thinks(text: str) -> None:
+    (opinion,) = opinions(said(text, LIKELY), ["text"], RUBRIC)
+    assert (opinion.graded, opinion.score, opinion.is_answered) == (None, None, True)
+    assert opinion.verdict.unscored_reason
+
+
+def test_a_judge_that_has_not_answered_is_told_from_one_that_cannot_be_read() -> None:
+    both = opinions(None, ["a", "b"], RUBRIC)
+    assert [opinion.verdict.key for opinion in both] == ["a", "b"]
+    assert {opinion.verdict.unscored_reason for opinion in both} == {UNANSWERED}
+    assert not any(opinion.is_answered or opinion.score is not None for opinion in both)
+
+
+def test_several_keys_have_an_opinion_each() -> None:
+    text = json.dumps(
+        {"a": {"verdict": "NO", "reason": "off topic"}, "c": {"verdict": "YES", "reason": "any"}}
+    )
+    first, second = opinions(said(text), ["a", "b"], RUBRIC)
+    assert (first.score, first.verdict.reason) == (0.0, "off topic")
+    assert second.verdict.unscored_reason == "the judge left this key out"

@@ -1,0 +1,70 @@
+"""What the tests of all pages share: reading a page, and what must hold of each."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from bs4 import BeautifulSoup, Tag
+
+from tasks.report import Frames, Report
+
+NULL_COLOUR = "var(--null)"
+HOSTILE = "<script>alert(1)</script>"
+
+
+def parsed(report: Report[Any], data: Frames) -> BeautifulSoup:
+    return BeautifulSoup(report.render(data), "lxml")
+
+
+def text_of(element: Tag | None) -> str:
+    assert element is not None
+    return " ".join(element.get_text(" ").split())
+
+
+def shown(figure: Tag) -> list[str]:
+    """The texts of a figure."""
+    return [text.get_text().strip() for text in figure.select("text")]
+
+
+def lines(page: BeautifulSoup, table: str) -> list[list[str]]:
+    """The texts of all cells of a table's body."""
+    rows = page.select(f"table#{table} tbody tr")
+    return [[text_of(cell) for cell in row.select("th, td")] for row in rows]
+
+
+def section(page: BeautifulSoup, name: str) -> str:
+    """The text from one heading to the next."""
+    texts = []
+    for element in page.select_one(f"h2#{name}").find_next_siblings():  # type: ignore[union-attr]
+        if element.name == "h2":
+            break
+        texts.append(text_of(element))
+    return " ".join(texts)
+
+
+def check_page(page: BeautifulSoup) -> None:
+    """Nothing runs, nothing is loaded, every reference resolves, everything has a label; no word of ours."""
+    assert not page.select("script, link, iframe, object, embed")
+    assert all(not re.search(r"@import|url\((?!#)|http", style.get_text()) for style in page.select("style"))
+    for element in page.find_all(True):
+        for name, value in element.attrs.items():
+            text = " ".join(value) if isinstance(value, list) else value
+            assert not (name in ("src", "href", "data", "srcset") and not text.startswith("#")), text
+            assert not re.search(r"url\((?!#)|http|^on", f"{name} {text}"), f"<{element.name} {name}>"
+    ids = [element["id"] for element in page.select("[id]")]
+    assert len(ids) == len(set(ids))
+    wanted = {link["href"][1:] for link in page.select("[href]")}
+    clips = (re.findall(r"#([^)]+)", path["clip-path"]) for path in page.select("[clip-path]"))
+    assert wanted.union(*clips) <= set(ids)
+    for table in page.select("table"):
+        assert text_of(table.caption)
+        assert "scroll" in table.parent["class"]
+    for drawn in page.select("svg"):
+        assert drawn["role"] == "img"
+        assert drawn["aria-label"]
+        sizes = [re.search(r"font: ([\d.]+)px", str(t.get("style"))) for t in drawn.select("text")]
+        assert min((float(size[1]) for size in sizes if size), default=7) >= 7  # points, drawn as 4/3 pixels
+    for figure in page.select("figure svg"):
+        assert "scroll" in figure.parent["class"]
+    assert not re.search(r"\bseed’s|\bseed paper|dumb\b(?!”)", page.get_text())

@@ -1,0 +1,58 @@
+"""Finished runs and their numbers in a real warehouse, for the pages' tests of all evaluations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from warehouse import Run, Warehouse, finish_run, register_parts, registration, save_metrics, save_run, write_part
+
+CONFIG = "0123456789abcdef"
+
+Row = dict[str, Any]
+
+
+def row(metric: str, where: tuple[str, str], value: float | None, **more: object) -> Row:
+    """One row of metric_value, without run and model; an unscored one has a reason."""
+    ends: Row = dict.fromkeys(("ci_low", "ci_high", "null_value"))
+    place = {"metric": metric, "slice_kind": where[0], "slice": where[1], "value": value}
+    counts = {"n_scored": 0 if value is None else 90, "n_unscored": 90 if value is None else 0}
+    return ends | place | {"unscored_reason": "refused" if value is None else None} | counts | more
+
+
+def around(value: float, half: float, **more: object) -> Row:
+    """Both ends of an interval, as ``row`` takes them."""
+    return {"ci_low": value - half, "ci_high": value + half, **more}
+
+
+def unscored_rows(rows: list[Row]) -> list[Row]:
+    """The same rows of a model of which nothing could be scored."""
+    lost = dict.fromkeys(("value", "ci_low", "ci_high"))
+    return [r | lost | {"unscored_reason": "refused", "n_scored": 0, "n_unscored": 90} for r in rows]
+
+
+def store_run(
+    warehouse: Warehouse, evaluation: str, model: str, rows: list[Row], params: Row, config: str = CONFIG
+) -> str:
+    """A finished run of these rows; returns its run_id."""
+    run = Run(
+        run_id=f"{config} {model}", evaluation=evaluation, model=model, is_null=model.startswith("null:"),
+        profile="demo", config_hash=config, engine_hash="e", params=params, engine={"kind": "fake"},
+        item_lists={}, boundary_rule="a rule", code_version="0.1.0",
+    )  # fmt: skip
+    types = dict.fromkeys(("value", "ci_low", "ci_high", "null_value"), pl.Float64)
+    overrides = types | {"unscored_reason": pl.String}
+    frame = pl.DataFrame(rows, schema_overrides=overrides, infer_schema_length=None)
+    with warehouse.write() as connection:
+        save_run(connection, run)
+        save_metrics(connection, run.run_id, frame.with_columns(model=pl.lit(model)))
+        finish_run(connection, run.run_id)
+    return run.run_id
+
+
+def store_part(warehouse: Warehouse, kind: str, name: str, frame: pl.DataFrame) -> None:
+    """A registered part."""
+    write_part(warehouse.home, kind, name, frame)
+    with warehouse.write() as connection:
+        register_parts(connection, [registration(kind, name, frame)])

@@ -1,0 +1,125 @@
+"""Figures of the kit: what is drawn where, when there is nothing to draw, labels and colours."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+from bs4 import BeautifulSoup
+from markupsafe import Markup
+
+from tasks.report.bars import Bar, Key, bar_of, bar_panels
+from tasks.report.clusters import Matrix, cluster, matrix_of, neighbours
+from tasks.report.heatmaps import Cell, matrix_panels
+from tasks.report.marks import Kind, Line, mark_lines
+from tests.report.pages import HOSTILE, shown
+
+KEY = Key(("points",), "null: nothing")
+
+
+def texts(svg: Markup | None) -> list[str]:
+    assert svg is not None
+    return shown(BeautifulSoup(svg, "lxml"))
+
+
+@pytest.mark.parametrize(
+    ("largest", "ticks"),
+    [
+        (0.0, ["0", "0.5", "1"]),
+        (41.9, ["0", "25", "50"]),
+        (9.7, ["0", "5", "10"]),
+        (101.0, ["0", "100", "200"]),
+    ],
+)
+def test_bars_end_at_the_next_round_number(largest: float, ticks: list[str]) -> None:
+    svg = bar_panels([Bar("m", "r", largest, null=largest / 2)], {"r": "r"}, KEY, "bars", "bars")
+    assert [texts(svg).count(tick) for tick in ticks] == [1] * 3
+
+
+def test_bars_have_their_numbers_and_marks() -> None:
+    bars = [Bar("a", "r", 0.5, 0.4, 0.6, 0.2, "▲"), Bar("b", "r", None, null=0.2)]
+    assert {"0.50 ▲", "not scored", "null: nothing", "95 % interval"} <= set(
+        texts(bar_panels(bars, {"r": "row"}, KEY, "bars", "bars"))
+    )
+    two = Key(("without", "with"), "chance", digits=None, other="baseline", notes=("* p < 0.1",))
+    pair = [Bar("a", "r", 0.5, series=0), Bar("a", "r", 0.6, mark="**", series=1, other=0.4)]
+    assert {"**", "without", "with", "baseline", "* p < 0.1"} <= set(
+        texts(bar_panels(pair, {"r": "row"}, two, "bars", "bars"))
+    )
+
+
+def test_bars_of_null_models_are_hatched() -> None:
+    bars = [Bar("a", "m", 0.5), Bar("a", "n", 0.4, is_null=True)]
+    svg = bar_panels(bars, {"m": "m", "n": "n"}, KEY, "bars", "bars")
+    assert "null model: knows nothing" in texts(svg)
+    assert "<pattern" in str(svg)
+
+
+def test_bar_of_a_number_is_scaled() -> None:
+    row = {"value": 0.5, "ci_low": None, "ci_high": None, "null_value": 0.1}
+    assert bar_of("p", "r", row, "*", 100.0) == Bar("p", "r", 50.0, None, None, 10.0, "*")
+    assert bar_of("p", "r", None) == Bar("p", "r", None)
+
+
+def test_figures_without_numbers_are_none() -> None:
+    assert bar_panels([Bar("a", "r", None, null=0.1)], {"r": "r"}, KEY, "bars", "bars") is None
+    assert matrix_panels([Cell("a", "r", "c", None)], {"r": "r"}, {"c": "c"}, "m", "m") is None
+    assert mark_lines([Line("a", {})], {"x": Kind("dot", "x")}, "m", "m") is None
+
+
+def test_labels_and_ids_are_the_figures_own() -> None:
+    svg = str(bar_panels([Bar(HOSTILE, "r", 1.0)], {"r": "$x$ & \\frac{"}, KEY, "one", HOSTILE))
+    drawn = BeautifulSoup(svg, "lxml").svg
+    assert drawn is not None
+    assert drawn["aria-label"] == HOSTILE
+    assert "$x$ & \\frac{" in shown(drawn)
+    assert all(str(element["id"]).startswith("one-") for element in drawn.select("[id]"))
+    # One scheme for light and dark: what is drawn of ours has colours of the page.
+    assert {"var(--accent)", "var(--null)", "var(--ink)"} <= set(re.findall(r"var\(--\w+\)", svg))
+    assert not re.search(r"#(?:0[0-9a-f]){3}\b", svg)
+
+
+def test_matrix_has_notes_frames_and_crosses() -> None:
+    cells = [Cell("a", "r", "x", 0.5, "null 0.1", is_framed=True), Cell("a", "r", "y", None)]
+    svg = matrix_panels(cells, {"r": "row"}, {"x": "X", "y": "Y"}, "m", "m", digits=1)
+    assert {"0.5", "null 0.1", "×", "row", "X", "Y"} <= set(texts(svg))
+    assert str(svg).count("stroke-width: 1.4") == 1
+
+
+@pytest.mark.parametrize(("n", "boxes"), [(1, 0), (3, 0), (4, 1), (10, 1)])
+def test_boxes_are_drawn_from_four_values(n: int, boxes: int) -> None:
+    scores = [i / 10 for i in range(n)]
+    kinds = {"box": Kind("box", "quartiles"), "own": Kind("small", "each")}
+    svg = mark_lines([Line("a", {"box": scores, "own": scores})], kinds, "m", "m", unit=True)
+    # A box is a closed line of five corners; other such paths are filled patches, without line ends.
+    paths = re.findall(r'<path d="([^"]*)"[^>]*style="([^"]*)"', str(svg))
+    assert sum(d.count("L") == 4 and "stroke-linecap" in style for d, style in paths) == boxes
+
+
+def test_lines_of_marks_have_a_whole_axis_and_say_what_is_unscored() -> None:
+    kinds = {"own": Kind("dot", "own"), "null": Kind("line", "null: texts")}
+    lines = [Line("a", {"own": [7.3], "null": [8.0]}, "7.30"), Line("b", {"null": [7.9]}, is_scored=False)]
+    assert {"7", "8", "7.30", "not scored", "null: texts"} <= set(texts(mark_lines(lines, kinds, "m", "m")))
+    assert {"0", "0.25", "1"} <= set(texts(mark_lines([Line("a", {"own": [0.3]})], kinds, "m", "m", unit=True)))
+
+
+def test_tree_puts_groups_side_by_side() -> None:
+    near, far = 0.9, 0.1
+    values = np.array([[1, far, near, far], [far, 1, far, near], [near, far, 1, far], [far, near, far, 1]])
+    tree = cluster(Matrix(list("ABCD"), values))
+    assert {frozenset(tree.order[:2]), frozenset(tree.order[2:])} == {frozenset({0, 2}), frozenset({1, 3})}
+    assert np.nanmax(tree.x) == pytest.approx(1 - far)  # average linkage of the two groups
+
+
+def test_matrix_of_pairs_is_symmetric() -> None:
+    pairs = pl.DataFrame(
+        {"country_a": ["A", "A", "B"], "country_b": ["B", "C", "C"], "similarity": [0.1, 0.2, 0.3]}
+    )
+    matrix = matrix_of(pairs)
+    assert isinstance(matrix, Matrix)
+    assert matrix.values.tolist() == [[1, 0.1, 0.2], [0.1, 1, 0.3], [0.2, 0.3, 1]]
+    assert neighbours(matrix, 1) == [("A", [("C", 0.2)]), ("B", [("C", 0.3)]), ("C", [("B", 0.3)])]
+    assert matrix_of(pairs.head(2)) == "2 of 3 pairs of countries are stored"
+    assert matrix_of(pairs.clear()) == "0 of 0 pairs of countries are stored"

@@ -1,0 +1,81 @@
+"""How fast an engine is, tried out on fake ones that take a known time per call."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tasks import probe
+from tasks.engines.specs import EngineSpec
+from tasks.plan import Line, Wanted, lay_out
+from tasks.requests import Engine
+from tasks.scoring.items import ItemScores
+from warehouse import Warehouse
+
+
+@pytest.fixture(autouse=True)
+def warehouse(home: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
+    """Where engines are loaded from; nothing may be stored there."""
+    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    return Warehouse.open(home)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted(ItemScores):
+    """Remembers which units an engine was asked about."""
+
+    asked: list[str] = field(default_factory=list, compare=False)
+
+    def answer(self, engine: Any, units: Sequence[str], progress: Any) -> pl.DataFrame:
+        self.asked.extend(units)
+        return super().answer(engine, units, progress)
+
+
+def line(n_units: int, delay: float, **engine: Any) -> Line:
+    """Work on ``n_units`` countries and ten items, by an engine that waits that long per call."""
+    given = {"kind": "fake", "options": {"delay": delay}, **engine}
+    spec = EngineSpec(name="fake", model="fake", **given)
+    questions = {f"c{n:02}": f"Question {n}?" for n in range(n_units)}
+    request = Counted(
+        topic="t", label="q", questions=questions, items=tuple("abcdefghij"), about=["x"], batch=16
+    )
+    wanted = Wanted("fake", request, Engine.of(spec), "hash")
+    units = pl.DataFrame({"request_hash": ["hash"] * n_units, "unit": list(questions)})
+    (planned,) = lay_out([wanted], {"item_logprob": units}).lines
+    return planned
+
+
+def test_the_speed_is_that_of_the_engine_and_nothing_is_stored(warehouse: Warehouse) -> None:
+    slow = line(7, 0.2)
+    rate = probe.speed(slow)
+    assert rate is not None
+    # After the first unit, which only warms up: 2 and 4 units of 10 items in two calls of 0.2 s.
+    assert rate == pytest.approx(60 / 0.4, rel=0.25)
+    assert slow.work[0].wanted.request.asked == [f"c{n:02}" for n in range(7)]  # type: ignore[attr-defined]
+    assert warehouse.query("SELECT count(*) AS n FROM part_unit")["n"][0] == 0
+
+
+def test_no_more_than_the_first_part_is_tried() -> None:
+    much = line(40, 0.0)
+    assert probe.speed(much)
+    assert len(much.work) == 3
+    assert len(much.work[0].wanted.request.asked) == 16  # type: ignore[attr-defined]
+
+
+def test_it_ends_when_the_time_is_up_also_within_a_call() -> None:
+    begun = time.perf_counter()
+    slow = line(16, 0.3)
+    assert probe.speed(slow, seconds=0.2)
+    assert time.perf_counter() - begun < 1
+    assert slow.work[0].wanted.request.asked == ["c00"]  # type: ignore[attr-defined]
+
+
+def test_an_engine_that_fails_has_no_speed() -> None:
+    assert probe.speed(line(2, 0.0, options={"no such option": 1})) is None
+    assert probe.speed(line(0, 0.0)) is None

@@ -1,0 +1,238 @@
+"""Part kinds: what a file declares, what is refused, and parts from before a column was added or renamed."""
+
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+from warehouse import (
+    KINDS,
+    CorruptPart,
+    Warehouse,
+    WarehouseError,
+    part_path,
+    read_part,
+    register_orphans,
+    register_parts,
+    registration,
+    run_checks,
+    write_part,
+)
+from warehouse.kind_views import create_empty_parts, kind_view, unit_rows_view
+from warehouse.part_kinds import PartKind, read_kinds
+
+DECLARED = """
+comment = "Proverbs that a model's answers use (Parquet)."
+unit = "country"
+key = ["country", "proverb"]
+
+[provenance]
+model = "Model that said it."
+
+[columns]
+country = { type = "VARCHAR", comment = "Country: country.country." }
+proverb = { type = "VARCHAR", formerly = "saying", comment = "The proverb." }
+weight = { type = "FLOAT", comment = "Its weight." }
+tags = { type = "VARCHAR[]", nullable = true, comment = "What it is about." }
+origin = { type = "VARCHAR", added = true, comment = "Where it comes from." }
+
+[computed]
+initial = { sql = "left(proverb, 1)", comment = "Its first letter." }
+"""
+
+
+@pytest.fixture
+def kind(tmp_path: Path) -> PartKind:
+    """A kind that nobody else has."""
+    (tmp_path / "proverb.toml").write_text(DECLARED)
+    return read_kinds(tmp_path)["proverb"]
+
+
+def verdicts(**cells: object) -> pl.DataFrame:
+    """One row of a part of the kind verdict."""
+    row = {
+        "request_hash": "q", "run_id": "r", "model": "m", "judge": "j", "judge_hash": "h", "rubric": "mes 1",
+        "item": "Q1", "item_text": "soup", "group_name": "Japan", "judged": "salt", "verdict": "Correct",
+        "reason": None, "value": 1.0, "unscored_reason": None, "graded": 0.9, "disagreement": None,
+    }  # fmt: skip
+    return pl.DataFrame([row | cells])
+
+
+def store(warehouse: Warehouse, name: str, frame: pl.DataFrame) -> Path:
+    path = write_part(warehouse.home, "verdict", name, frame)
+    with warehouse.write() as connection:
+        register_parts(connection, [registration("verdict", name, frame)])
+    return path
+
+
+def written_before(path: Path) -> None:
+    """Give a part of verdicts the columns that it had before."""
+    frame = pl.read_parquet(path, glob=False)
+    old = {new: name for name, new in KINDS["verdict"].renamed.items()}
+    frame.rename(old).drop(KINDS["verdict"].added).write_parquet(path)
+
+
+def test_a_file_declares_a_kind(kind: PartKind) -> None:
+    assert list(kind.columns) == [
+        *("part", "request_hash", "run_id", "model"),
+        *("country", "proverb", "weight", "tags", "origin"),
+    ]
+    assert kind.schema["weight"] == pl.Float32
+    assert kind.schema["tags"] == pl.List(pl.String)
+    assert kind.nullable == {"tags", "origin"}
+    assert kind.added == {"origin"}
+    assert kind.renamed == {"saying": "proverb"}
+    assert (kind.unit, kind.key) == ("country", ("country", "proverb"))
+
+
+def test_the_view_has_the_declared_and_computed_columns_with_their_comments(
+    kind: PartKind, tmp_path: Path
+) -> None:
+    create_empty_parts(tmp_path, KINDS.values())
+    with duckdb.connect() as connection:
+        connection.execute(
+            "CREATE TABLE part_unit (kind VARCHAR, part VARCHAR, unit VARCHAR, request_hash VARCHAR)"
+        )
+        (tmp_path / "parts" / "proverb").mkdir()
+        rows = {
+            "country": "FR",
+            "weight": 0.5,
+            "tags": ["a"],
+            "run_id": "r",
+            "model": "m",
+            "request_hash": "q",
+        }
+        new = pl.DataFrame([rows | {"part": "new", "proverb": "Qui vivra verra", "origin": "oral"}])
+        old = pl.DataFrame([rows | {"part": "old", "saying": "L'habit ne fait pas le moine"}])
+        new.write_parquet(tmp_path / "parts" / "proverb" / "new.parquet")
+        old.write_parquet(tmp_path / "parts" / "proverb" / "old.parquet")
+        connection.execute(
+            "INSERT INTO part_unit VALUES ('proverb', 'new', 'FR', 'q'), ('proverb', 'old', 'FR', 'q')"
+        )
+        for sql in (kind_view(kind), unit_rows_view([kind])):
+            connection.execute(sql.replace("{parts}", str(tmp_path / "parts")))
+        shown = connection.execute("FROM proverb ORDER BY part").pl()
+        assert shown.columns == [
+            *("run_id", "model", "country", "proverb", "weight", "tags", "origin", "initial"),
+            *("request_hash", "part"),
+        ]
+        assert shown.select("proverb", "origin", "initial").rows() == [
+            ("Qui vivra verra", "oral", "Q"),
+            ("L'habit ne fait pas le moine", None, "L"),
+        ]
+        assert (
+            connection.execute("SELECT kind, unit, n_rows FROM unit_rows").fetchall()
+            == [("proverb", "FR", 1)] * 2
+        )
+        comments = dict(
+            connection.execute(
+                "SELECT column_name, comment FROM duckdb_columns() WHERE table_name = 'proverb'"
+            ).fetchall()
+        )
+        assert comments["model"] == "Model that said it."
+        assert comments["initial"] == "Its first letter."
+        assert comments["part"] == "Part that holds the row: parts/proverb/<part>.parquet."
+        assert None not in comments.values()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("comment =", "remark ="), r"\['remark'\] is none of"),
+        (('unit = "country"', ""), "it lacks 'unit'"),
+        (('unit = "country"', 'unit = "town"'), "'town' is not among its columns"),
+        (('unit = "country"', 'unit = "weight"'), "its unit weight is not a VARCHAR"),
+        (('key = ["country", "proverb"]', 'key = ["saying"]'), "'saying' is not among its columns"),
+        (('"FLOAT"', '"REAL"'), "column weight: no type 'REAL'"),
+        (('comment = "Its weight."', 'remark = "x"'), "unexpected keyword argument 'remark'"),
+        (("nullable = true", "nullable = "), "Invalid value"),
+        (("model =", "engine ="), r"\[provenance\] has \['engine'\]"),
+        (("weight =", '"Weight 1" ='), "'Weight 1' is no name"),
+        (("initial =", "origin ="), r"\['origin'\] is a column already"),
+        (('"saying"', '"origin"'), r"\['origin'\] is a column already"),
+    ],
+)
+def test_what_is_no_declaration_is_refused(tmp_path: Path, change: tuple[str, str], message: str) -> None:
+    assert change[0] in DECLARED
+    (tmp_path / "proverb.toml").write_text(DECLARED.replace(*change))
+    with pytest.raises(WarehouseError, match=rf"proverb\.toml does not declare a part kind.*{message}"):
+        read_kinds(tmp_path)
+
+
+def test_plain_frames_are_completed(warehouse: Warehouse) -> None:
+    write_part(warehouse.home, "verdict", "p1", verdicts(value=1).drop("reason", "graded", "unscored_reason"))
+    row = read_part(warehouse.home, "verdict", "p1").row(0, named=True)
+    assert (row["value"], row["reason"], row["graded"]) == (1.0, None, None)
+    with pytest.raises(WarehouseError, match="columns are"):
+        write_part(warehouse.home, "verdict", "p2", verdicts().drop("judge"))
+
+
+def test_parts_from_before_are_read_and_shown_under_the_present_names(warehouse: Warehouse) -> None:
+    store(warehouse, "new", verdicts(item="Q2", item_text="stew"))
+    path = store(warehouse, "old", verdicts())
+    written_before(path)
+    assert {"item_name", "origin"} <= set(pl.read_parquet_schema(path))
+    row = read_part(warehouse.home, "verdict", "old").row(0, named=True)
+    assert (row["item_text"], row["group_name"], row["graded"]) == ("soup", "Japan", None)
+    shown = warehouse.query("SELECT item_text, group_name, graded, part FROM verdict ORDER BY part")
+    assert shown.rows() == [("stew", "Japan", 0.9, "new"), ("soup", "Japan", None, "old")]
+    assert not {"item_name", "origin"} & set(warehouse.query("FROM verdict").columns)
+    assert run_checks(warehouse)["n_violations"].sum() == 0
+
+
+def test_an_orphan_from_before_is_registered(warehouse: Warehouse) -> None:
+    written_before(write_part(warehouse.home, "verdict", "old", verdicts()))
+    assert register_orphans(warehouse, "verdict") == (["old"], [])
+    assert warehouse.query("SELECT item_text FROM verdict")["item_text"].to_list() == ["soup"]
+
+
+def test_a_part_that_lacks_what_it_always_had_is_corrupt(warehouse: Warehouse) -> None:
+    path = part_path(warehouse.home, "verdict", "p1")
+    write_part(warehouse.home, "verdict", "p1", verdicts())
+    pl.read_parquet(path).drop("reason").write_parquet(path)
+    with pytest.raises(CorruptPart, match="columns are"):
+        read_part(warehouse.home, "verdict", "p1")
+
+
+def test_the_empty_part_follows_the_declaration(warehouse: Warehouse) -> None:
+    empty = warehouse.home / "parts" / "verdict" / "_empty.parquet"
+    assert {"item_text", "item_name"} <= set(pl.read_parquet_schema(empty))
+    pl.read_parquet(empty).drop("item_name").write_parquet(empty)
+    Warehouse.open(warehouse.home)
+    assert "item_name" in pl.read_parquet_schema(empty)
+
+
+def test_views_computed_from_a_condition(warehouse: Warehouse) -> None:
+    frame = pl.DataFrame(
+        [
+            {
+                "request_hash": "r", "run_id": "r", "model": "m", "condition": "en:zh:yes", "template": "t",
+                "dish": "Q1", "dish_name": "soup", "origin": "China", "rank": 1, "candidate": "salt",
+                "outcome": "correct",
+            }
+        ]
+    )  # fmt: skip
+    write_part(warehouse.home, "prediction", "p1", frame)
+    with warehouse.write() as connection:
+        register_parts(connection, [registration("prediction", "p1", frame)])
+    shown = warehouse.query("SELECT main_language, subject_language, country_mentioned FROM prediction")
+    assert shown.rows() == [("en", "zh", True)]
+
+
+def test_answers_are_found_by_their_configuration(warehouse: Warehouse) -> None:
+    """The column was called condition once, and frames may still bring it as that."""
+    frame = pl.DataFrame(
+        [
+            {
+                "request_hash": "r", "run_id": "r", "model": "m", "condition": "c", "benchmark": "casa",
+                "mode": "thin", "item": "i", "gold_label": "yes",
+            }
+        ]
+    )  # fmt: skip
+    write_part(warehouse.home, "cure_answer", "p1", frame)
+    with warehouse.write() as connection:
+        register_parts(connection, [registration("cure_answer", "p1", frame)])
+    assert warehouse.query("SELECT config_hash, gold_label FROM cure_answer").rows() == [("c", "yes")]
+    assert warehouse.query("SELECT unit FROM part_unit").item() == "c"
+    assert run_checks(warehouse)["n_violations"].sum() == 0

@@ -1,0 +1,147 @@
+"""What live sources bring: item lists and dish sets, replaced whole or not at all, and the record of that."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+import polars as pl
+
+from warehouse.connection import Warehouse
+from warehouse.home import WarehouseError
+from warehouse.item_lists import known_countries, put_item_list
+from warehouse.reference_csv import Item, check_items
+
+__all__ = ["SHIPPED_DISHES", "Ingest", "replace_dish_set", "replace_item_list", "save_ingest"]
+
+SHIPPED_DISHES = "shipped"
+"""The dish set that views/21_fmlama_dish.sql makes of the item list `dishes`."""
+
+_TEXTS = pl.List(pl.String())
+_DISH_SCHEMA = pl.Schema(
+    {
+        "url": pl.String(),
+        "language": pl.String(),
+        "name": pl.String(),
+        "origin": pl.String(),
+        "origin_name": pl.String(),
+        "ingredients": _TEXTS,
+        "materials": _TEXTS,
+        "image": pl.String(),
+    }
+)
+_REQUIRED = ("url", "language", "name", "origin", "ingredients", "materials")
+_PUT_DISHES = "INSERT INTO dish BY NAME SELECT $name AS dish_set, * FROM incoming"
+_PUT_SET = """
+INSERT OR REPLACE INTO dish_set BY NAME
+SELECT $name AS dish_set, $source AS source, $n_dishes AS n_dishes, $n_rows AS n_rows, $dropped AS dropped,
+       $loaded_at AS loaded_at
+"""
+_PUT_INGEST = """
+INSERT INTO ingest BY NAME
+SELECT $source AS source, $started_at AS started_at, $finished_at AS finished_at, $status AS status,
+       $url AS url, $n_pages AS n_pages, $bytes AS bytes, $sha256 AS sha256, $n_kept AS n_kept,
+       $dropped AS dropped, $message AS message
+"""
+
+
+@dataclass(frozen=True)
+class Ingest:
+    """One attempt to refresh data from a live source; the comments on the table `ingest` say what each is."""
+
+    source: str
+    started_at: datetime
+    status: Literal["replaced", "unchanged", "refused", "failed"]
+    url: str
+    n_pages: int = 0
+    bytes: int = 0
+    sha256: str | None = None
+    n_kept: int | None = None
+    dropped: Mapping[str, int] | None = None
+    message: str | None = None
+
+
+def replace_item_list(warehouse: Warehouse, name: str, rows: Sequence[Item], source: str) -> str:
+    """Make `rows` the current version of the item list `name` and return its list_hash; old versions stay.
+
+    source: who fetched it and when, for item_list.source. Raises WarehouseError, and changes nothing, for an
+    empty list, an empty or repeated item, or a country that the table `country` lacks.
+    """
+    if not rows:
+        raise WarehouseError(
+            f"refused to replace the item list {name!r} by an empty one from {source}: the source has "
+            f"probably changed or failed. See what it answered; the present list stays."
+        )
+    with warehouse.write() as connection:
+        check_items(
+            rows, known_countries(connection), lambda row: f"item list {name!r} from {source}, row {row}"
+        )
+        return put_item_list(connection, name, rows, source)
+
+
+def replace_dish_set(
+    warehouse: Warehouse, name: str, rows: pl.DataFrame, source: str, dropped: Mapping[str, int]
+) -> None:
+    """Make `rows` the whole content of the dish set `name`, in one transaction.
+
+    rows: url, language, name, origin, origin_name, ingredients, materials, image (the comments on the table
+    `dish`), one row per dish and language. Raises WarehouseError, and changes nothing, for no rows, a
+    repeated (url, language), an empty text where one is required, or a dish without an ingredient.
+    """
+    if name == SHIPPED_DISHES:
+        raise WarehouseError(
+            f"the dish set {name!r} is made of warehouse/reference/item_list/dishes.csv: name another"
+        )
+    frame = _checked(rows, f"dish set {name!r} from {source}")
+    facts = {
+        "name": name,
+        "source": source,
+        "n_dishes": frame["url"].n_unique(),
+        "n_rows": frame.height,
+        "dropped": json.dumps(dict(dropped), sort_keys=True),
+        "loaded_at": _now(),
+    }
+    with warehouse.write() as connection:
+        connection.execute("DELETE FROM dish WHERE dish_set = ?", [name])
+        connection.register("incoming", frame)
+        connection.execute(_PUT_DISHES, {"name": name})
+        connection.unregister("incoming")
+        connection.execute(_PUT_SET, facts)
+
+
+def save_ingest(warehouse: Warehouse, ingest: Ingest) -> None:
+    """Write down one attempt, whatever came of it."""
+    values = asdict(ingest) | {
+        "started_at": ingest.started_at.astimezone(UTC).replace(tzinfo=None),
+        "finished_at": _now(),
+        "dropped": json.dumps(dict(ingest.dropped or {}), sort_keys=True),
+    }
+    with warehouse.write() as connection:
+        connection.execute(_PUT_INGEST, values)
+
+
+def _checked(rows: pl.DataFrame, what: str) -> pl.DataFrame:
+    """`rows` in the table's columns and a fixed order, or a WarehouseError that names the first bad one."""
+    if set(rows.columns) != set(_DISH_SCHEMA):
+        raise WarehouseError(f"{what}: columns are {rows.columns}, expected {list(_DISH_SCHEMA)}.")
+    frame = rows.select(list(_DISH_SCHEMA)).cast(_DISH_SCHEMA).sort("url", "language")
+    if frame.is_empty():
+        raise WarehouseError(f"{what}: there are no dishes. The present set stays.")
+    text = pl.any_horizontal(pl.col("url", "language", "name", "origin").str.strip_chars() == "")
+    blank = pl.element().is_null() | (pl.element().str.strip_chars() == "")
+    lacking = (pl.col("ingredients").list.len() == 0) | pl.col("ingredients").list.eval(blank).list.any()
+    empty = pl.any_horizontal(pl.col(_REQUIRED).is_null()) | text | lacking
+    bad = frame.filter(empty.fill_null(True))
+    if bad.height:
+        raise WarehouseError(
+            f"{what}: {bad.height} rows lack a name, an origin or an ingredient, first {bad.row(0)}."
+        )
+    repeated = frame.filter(frame.select("url", "language").is_duplicated())
+    if repeated.height:
+        raise WarehouseError(f"{what}: {repeated.row(0)[:2]} is there more than once. Remove one.")
+    return frame
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).replace(tzinfo=None)

@@ -1,0 +1,26 @@
+CREATE OR REPLACE VIEW report_value AS
+SELECT r.evaluation, r.config_hash,
+    row_number() OVER (
+        PARTITION BY r.evaluation, r.config_hash ORDER BY r.is_null, v.model, v.metric, v.slice_kind, v.slice
+    ) AS place,
+    v.model, r.is_null, v.metric, v.slice_kind, v.slice, v.value, v.unscored_reason, v.n_scored, v.n_unscored,
+    v.ci_low, v.ci_high, v.null_value
+FROM latest_run AS r
+JOIN metric_value AS v USING (run_id);
+
+COMMENT ON VIEW report_value IS 'Every number of every evaluation, as report pages show it: newest finished run of each model and configuration.';
+COMMENT ON COLUMN report_value.evaluation IS 'Evaluation.';
+COMMENT ON COLUMN report_value.config_hash IS 'Configuration: run.config_hash. Only equal ones may be compared.';
+COMMENT ON COLUMN report_value.place IS 'Order in the configuration, from 1: models before null models, then by name.';
+COMMENT ON COLUMN report_value.model IS 'Model.';
+COMMENT ON COLUMN report_value.is_null IS 'Whether it is a null model that knows nothing.';
+COMMENT ON COLUMN report_value.metric IS 'Metric: metric.metric.';
+COMMENT ON COLUMN report_value.slice_kind IS 'What the slice is: overall, domain, question, country and so on.';
+COMMENT ON COLUMN report_value.slice IS 'Which one; "all" for overall.';
+COMMENT ON COLUMN report_value.value IS 'The number; NULL if unscored.';
+COMMENT ON COLUMN report_value.unscored_reason IS 'Why there is no number; NULL if there is one.';
+COMMENT ON COLUMN report_value.n_scored IS 'Points that the number rests on.';
+COMMENT ON COLUMN report_value.n_unscored IS 'Points that could not be used.';
+COMMENT ON COLUMN report_value.ci_low IS 'Lower end of the 95 % interval; NULL if there is none.';
+COMMENT ON COLUMN report_value.ci_high IS 'Upper end of the 95 % interval; NULL if there is none.';
+COMMENT ON COLUMN report_value.null_value IS 'What a null model scores in its place; NULL if there is none.';

@@ -1,0 +1,42 @@
+CREATE OR REPLACE VIEW report_run AS
+SELECT evaluation, config_hash,
+    row_number() OVER (PARTITION BY evaluation, config_hash ORDER BY is_null, model) AS place,
+    run_id, model, is_null, profile, code_version, engine::VARCHAR AS engine, params::VARCHAR AS params, boundary_rule,
+    started_at, finished_at
+FROM run
+SEMI JOIN latest_run USING (run_id);
+
+COMMENT ON VIEW report_run IS 'The newest finished run of each model and configuration, with all that it was run with.';
+COMMENT ON COLUMN report_run.evaluation IS 'Evaluation.';
+COMMENT ON COLUMN report_run.config_hash IS 'Configuration: run.config_hash.';
+COMMENT ON COLUMN report_run.place IS 'Order in the configuration, from 1: models by name, then null models.';
+COMMENT ON COLUMN report_run.run_id IS 'Run: run.run_id.';
+COMMENT ON COLUMN report_run.model IS 'Model.';
+COMMENT ON COLUMN report_run.is_null IS 'Whether it is a null model that knows nothing.';
+COMMENT ON COLUMN report_run.profile IS 'Run profile that set the parameters.';
+COMMENT ON COLUMN report_run.code_version IS 'Version of Culturescope.';
+COMMENT ON COLUMN report_run.engine IS 'How the model was run, as JSON text.';
+COMMENT ON COLUMN report_run.params IS 'Parameters of the run, as JSON text.';
+COMMENT ON COLUMN report_run.boundary_rule IS 'Which tokens of a prompt and its continuation are scored.';
+COMMENT ON COLUMN report_run.started_at IS 'When the run began (UTC).';
+COMMENT ON COLUMN report_run.finished_at IS 'When the run ended (UTC).';
+
+CREATE OR REPLACE VIEW report_configuration AS
+WITH newest AS (
+    SELECT evaluation, config_hash AS configuration, string_agg(DISTINCT profile, ', ' ORDER BY profile) AS profile,
+        count(*) FILTER (NOT is_null) AS n_models, max(finished_at) AS finished_at
+    FROM latest_run
+    GROUP BY evaluation, config_hash
+)
+SELECT evaluation,
+    row_number() OVER (PARTITION BY evaluation ORDER BY finished_at DESC, configuration) AS place,
+    configuration, profile, n_models, finished_at
+FROM newest;
+
+COMMENT ON VIEW report_configuration IS 'The configurations of every evaluation that have finished runs: what a page can be on.';
+COMMENT ON COLUMN report_configuration.evaluation IS 'Evaluation.';
+COMMENT ON COLUMN report_configuration.place IS 'Order in the evaluation, from 1: newest first.';
+COMMENT ON COLUMN report_configuration.configuration IS 'Configuration: run.config_hash.';
+COMMENT ON COLUMN report_configuration.profile IS 'Run profiles that set its parameters.';
+COMMENT ON COLUMN report_configuration.n_models IS 'Models with a finished run, without null models.';
+COMMENT ON COLUMN report_configuration.finished_at IS 'When the last of these runs ended (UTC).';

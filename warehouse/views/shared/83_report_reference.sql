@@ -1,0 +1,42 @@
+CREATE OR REPLACE VIEW report_metric AS
+SELECT evaluation, row_number() OVER (PARTITION BY evaluation ORDER BY rowid) AS place, metric, label, unit, range_low,
+    range_high, direction, description, null_baseline, unscored_when, source
+FROM metric;
+
+COMMENT ON VIEW report_metric IS 'The table metric, in the order of its file.';
+COMMENT ON COLUMN report_metric.evaluation IS 'Evaluation.';
+COMMENT ON COLUMN report_metric.place IS 'Order in the evaluation, from 1.';
+COMMENT ON COLUMN report_metric.metric IS 'Metric: metric.metric.';
+COMMENT ON COLUMN report_metric.label IS 'Name to show.';
+COMMENT ON COLUMN report_metric.unit IS 'Unit.';
+COMMENT ON COLUMN report_metric.range_low IS 'Least possible value; NULL if there is none.';
+COMMENT ON COLUMN report_metric.range_high IS 'Greatest possible value; NULL if there is none.';
+COMMENT ON COLUMN report_metric.direction IS 'Which way is better: higher, lower or none.';
+COMMENT ON COLUMN report_metric.description IS 'What it means.';
+COMMENT ON COLUMN report_metric.null_baseline IS 'What a null model scores.';
+COMMENT ON COLUMN report_metric.unscored_when IS 'When there is no value.';
+COMMENT ON COLUMN report_metric.source IS 'Where its definition is from.';
+
+CREATE OR REPLACE VIEW report_source AS
+SELECT row_number() OVER (ORDER BY file) AS place, file, source, version, licence, retrieved, build, notes
+FROM source;
+
+COMMENT ON VIEW report_source IS 'The table source, by file: where reference data is from and what may be done with it.';
+COMMENT ON COLUMN report_source.place IS 'Order, from 1.';
+COMMENT ON COLUMN report_source.file IS 'Reference file.';
+COMMENT ON COLUMN report_source.source IS 'Where it is from.';
+COMMENT ON COLUMN report_source.version IS 'Which version.';
+COMMENT ON COLUMN report_source.licence IS 'Its licence.';
+COMMENT ON COLUMN report_source.retrieved IS 'When it was taken.';
+COMMENT ON COLUMN report_source.build IS 'How the file was built.';
+COMMENT ON COLUMN report_source.notes IS 'What else to know.';
+
+CREATE OR REPLACE VIEW report_country AS
+SELECT row_number() OVER (ORDER BY country) AS place, country, regexp_replace(name, '^the ', '') AS name, region
+FROM country;
+
+COMMENT ON VIEW report_country IS 'Names of countries as tables and figures have them.';
+COMMENT ON COLUMN report_country.place IS 'Order, from 1: by code.';
+COMMENT ON COLUMN report_country.country IS 'Country: country.country.';
+COMMENT ON COLUMN report_country.name IS 'Its name, without "the".';
+COMMENT ON COLUMN report_country.region IS 'Its UN region.';

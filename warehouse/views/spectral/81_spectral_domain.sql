@@ -1,0 +1,25 @@
+CREATE OR REPLACE VIEW spectral_domain AS
+WITH asked AS (
+    SELECT r.config_hash, q.topic AS domain, max(u.n_rows) AS n_items
+    FROM latest_run AS r
+    JOIN run_request AS q USING (run_id)
+    LEFT JOIN part_unit AS u ON u.request_hash = q.request_hash AND u.kind = 'item_logprob'
+    WHERE r.evaluation = 'spectral'
+    GROUP BY ALL
+)
+SELECT asked.config_hash,
+    row_number() OVER (PARTITION BY asked.config_hash ORDER BY d.human_score, d.domain) AS place,
+    d.domain, d.label, asked.n_items, d.human_question, d.human_score, d.human_sd, d.human_category
+FROM asked
+JOIN domain AS d USING (domain);
+
+COMMENT ON VIEW spectral_domain IS 'The domains of each configuration, with what people said of them.';
+COMMENT ON COLUMN spectral_domain.config_hash IS 'Models may be compared if this is equal.';
+COMMENT ON COLUMN spectral_domain.place IS 'Order in the configuration, from 1: from common to unique by people''s ranking.';
+COMMENT ON COLUMN spectral_domain.domain IS 'Domain: domain.domain.';
+COMMENT ON COLUMN spectral_domain.label IS 'Its name.';
+COMMENT ON COLUMN spectral_domain.n_items IS 'Items that were scored for each country; NULL if none were.';
+COMMENT ON COLUMN spectral_domain.human_question IS 'What people ranked.';
+COMMENT ON COLUMN spectral_domain.human_score IS 'Mean rank that people gave it; low means common across countries.';
+COMMENT ON COLUMN spectral_domain.human_sd IS 'Standard deviation of their ranks.';
+COMMENT ON COLUMN spectral_domain.human_category IS 'Category that people expect.';
