@@ -15,7 +15,7 @@ QUESTION = "convenient_foods-1"
 
 def items(limit: int | None = None) -> list[str]:
     """The dishes in code-point order, or a fixed random choice of ``limit`` of them."""
-    every = sorted(_csv("dishes")["item"])
+    every = sorted(_csv("item_list/dishes")["item"])
     return every if limit is None else sorted(random.Random(0).sample(every, limit))
 
 
@@ -26,10 +26,10 @@ def sample(n_items: int, size: int) -> list[int]:
 
 def prompts(n_countries: int = 1) -> list[str]:
     """The question on the first countries of the list."""
-    rows = _csv("questions").join(_csv("domains"), on="domain").filter(question=QUESTION)
+    rows = _csv("question").join(_csv("domain"), on="domain").filter(question=QUESTION)
     row = rows.with_columns(pl.col("variant").cast(int), pl.col("human_score").cast(float)).row(0, named=True)
     question = Question(**{name: row[name] for name in Question.__dataclass_fields__})
-    return [question.prompt(name) for name in _csv("countries")["name"][:n_countries]]
+    return [question.prompt(name) for name in _csv("country")["name"][:n_countries]]
 
 
 def _csv(name: str) -> pl.DataFrame:

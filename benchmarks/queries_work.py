@@ -54,7 +54,7 @@ def build_warehouse(home: str, items: int) -> dict[str, Any]:
     seconds = time.perf_counter() - start
     requests = pl.DataFrame(
         [(f"request-{n:02d}", domain, question) for n, (question, domain) in enumerate(questions)],
-        schema=["request_hash", "domain", "question"],
+        schema=["request_hash", "topic", "label"],
         orient="row",
     )
     with warehouse.write() as connection:

@@ -152,9 +152,9 @@ def leaderboard(
 
     with errors():
         warehouse = Warehouse.open()
-        name, chosen = configuration(warehouse, evaluation, config)
+        name, chosen, labels = configuration(warehouse, evaluation, config)
         board = rows(warehouse, name, chosen)
-        title = f"{name}, profile {board['profile'][0]}, config {chosen}"
+        title = f"{name}, profile {labels}, config {chosen}"
         caption = doors()[name].caption
         if form is Format.table:
             board = pl.DataFrame([doors()[name].columns(row) for row in board.to_dicts()])

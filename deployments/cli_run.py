@@ -21,6 +21,7 @@ from deployments.server import configure, connect
 from warehouse import Warehouse
 
 if TYPE_CHECKING:
+    from deployments.plan import Estimate
     from flows.session import Session
 
 DEFAULT_PROFILE = "demo"
@@ -102,12 +103,13 @@ def command(name: str) -> Callable[..., None]:
 
     def start_it(**given: Any) -> None:
         asked = Asked(**{key: given.pop(key) for key in own})
-        resume = "run again to resume"
-        if asked.again and not given["occasion"]:
-            given["occasion"] = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-            resume += f", with --occasion {given['occasion']} in place of --again"
+        resume, now = "run again to resume", f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        if asked.again:
+            resume += f", with --occasion {now} in place of --again"
         with errors(resume):
-            start(name, asked, given)
+            if asked.again and given["occasion"]:
+                raise ValueError("--again names the occasion itself: leave --occasion out")
+            start(name, asked, given | {"occasion": now} if asked.again else given)
 
     every = [*(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own.values()), *knobs]
     start_it.__signature__ = inspect.Signature(sorted(every, key=options.place))  # type: ignore[attr-defined]
@@ -123,13 +125,21 @@ def start(name: str, asked: Asked, given: Mapping[str, Any]) -> None:
     warehouse = Warehouse.open()
     configure(warehouse.home, asked.verbose)
     planned = evaluation(name)
-    values = {"models": asked.model or list(doors()[name].models)} | profile(name, asked.profile)
+    models = options.split(asked.model or doors()[name].models)
+    values = {"models": models} | profile(name, asked.profile)
     knobs = options.validated(planned.params, values | options.values(planned.params, given))
+    from deployments import plan
     from flows import session as sessions
+    from tasks import probe
 
     with notes(asked.verbose, logging.WARNING):
         session = sessions.prepare(planned, knobs)
-    _show_plan(session, try_out=not asked.dry_run if asked.probe is None else asked.probe)
+    estimate = _show_plan(session)
+    if session.failures and not asked.dry_run:
+        text = "given up: " + "\n".join(session.failures)
+        err.print(text, style="yellow", highlight=False, markup=False, soft_wrap=True)
+    if asked.probe or (asked.probe is None and not asked.dry_run):
+        plan.probed(estimate, probe.speed)
     if session.is_done():
         err.print("nothing to do", highlight=False)
     elif asked.dry_run and session.failures:
@@ -155,9 +165,8 @@ def _work_off(name: str, session: Session, warehouse: Warehouse, asked: Asked) -
             flow(name)(session.params)
 
 
-def _show_plan(session: Session, try_out: bool) -> None:
+def _show_plan(session: Session) -> Estimate:
     from deployments import plan
-    from tasks import probe
     from tasks.evaluations.contract import comparable
 
     estimate = plan.Estimate.of(session.plan)
@@ -168,10 +177,7 @@ def _show_plan(session: Session, try_out: bool) -> None:
     if size := session.evaluation.size(study):
         title += f"\n{size}"
     plan.show(title, estimate, len(session.alive()), session.engines)
-    for failure in session.failures if try_out else ():
-        err.print(f"given up: {failure}", style="yellow", highlight=False, markup=False, soft_wrap=True)
-    if try_out:
-        plan.probed(estimate, probe.speed)
+    return estimate
 
 
 def _help(name: str) -> str:

@@ -33,7 +33,7 @@ class Format(StrEnum):
 
 
 def show(
-    frame: pl.DataFrame, form: Format, title: str = "", caption: str = "", *, is_wide: bool = False
+    frame: pl.DataFrame, form: Format, title: str = "", caption: str = "", *, is_wide: bool | None = None
 ) -> None:
     """Write rows to standard output; a table as ``print_table``."""
     match form:
@@ -55,17 +55,15 @@ def print_table(
     caption: str = "",
     numeric: Collection[str] = (),
     *,
-    is_wide: bool = False,
-    is_note: bool = False,
+    is_wide: bool | None = None,
 ) -> None:
     """Print the columns that fit on the screen, the first ones first, and say how many do not.
 
     Args:
         numeric: names of columns that are aligned to the right.
-        is_wide: print every column, however wide the table gets.
-        is_note: print to standard error.
+        is_wide: print every column, however wide the table gets; None: the command has no such option.
     """
-    screen = Console(stderr=is_note)
+    screen = Console()
     needed = [max([cell_len(n), *(cell_len(row[i]) for row in rows)]) for i, n in enumerate(names)]
     widths = needed if is_wide else [min(n, FOLDED) for n in needed]
     n_shown = len(names) if is_wide else _n_fitting(widths, screen.width)
@@ -77,11 +75,12 @@ def print_table(
         table.add_row(*map(escape, row[:n_shown]))
     if title:
         screen.print(escape(title), style="bold", highlight=False)
-    Console(stderr=is_note, width=max(screen.width, sum(widths[:n_shown]) + 3 * n_shown + 1)).print(table)
+    Console(width=max(screen.width, sum(widths[:n_shown]) + 3 * n_shown + 1)).print(table)
     if caption:
         screen.print(escape(caption), style="dim", highlight=False)
     if n_shown < len(names):
-        err.print(f"{len(names) - n_shown} more columns: add --wide", style="dim", highlight=False)
+        where = "on a wider screen" if is_wide is None else "with --wide"
+        err.print(f"{len(names) - n_shown} more columns {where}", style="dim", highlight=False)
 
 
 def number(value: Any, digits: int = 3) -> str:

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import polars as pl
 
-from tasks.evaluations.cure.human_ratings import Row, code
+from tasks.judging.audit import Answer
 from tasks.judging.disagreements import disagreements
+from tasks.judging.groups import About, group_agreement
 from tasks.judging.rated import Judged
-from tasks.judging.ratings import Rating
+from tasks.judging.ratings import Menus, Rating
 from tasks.judging.validation import judge_agreement, people_agreement, reliability_curves
 
 Scores = Mapping[str, Sequence[Judged]]
@@ -40,11 +41,17 @@ RELIABILITY = {
     "n": pl.Int64,
     **dict.fromkeys(("mean_score", "observed", "ci_low", "ci_high"), pl.Float64),
 }
+GROUPS = {
+    **dict.fromkeys(("judge", "dimension", "metric", "group"), pl.String),
+    "value": pl.Float64,
+    "unscored_reason": pl.String,
+    **dict.fromkeys(("n", "n_dropped"), pl.Int64),
+}
 DISAGREEMENTS = {
-    **dict.fromkeys(("judge", "dimension", "item", "model", "benchmark", "benchmark_item"), pl.String),
+    **dict.fromkeys(("judge", "dimension", "item"), pl.String),
     **dict.fromkeys(("people", "judge_score"), pl.Float64),
+    **dict.fromkeys(("pattern", "model", "group", "code"), pl.String),
     "n_annotators": pl.Int64,
-    "pattern": pl.String,
 }
 
 
@@ -64,47 +71,57 @@ def agreement(ratings: Sequence[Rating], scores: Scores, replicates: int, seed: 
 def reliability(ratings: Sequence[Rating], scores: Scores) -> pl.DataFrame:
     """Columns ``RELIABILITY``: graded scores in bins, and the share of items that most people rate yes."""
     rows = [
-        {"judge": judge, "dimension": dimension, **found._asdict()}
+        {"judge": judge, "dimension": dimension, **part._asdict()}
         for judge, judged in scores.items()
         for dimension, curve in reliability_curves(ratings, judged).items()
-        for found in curve
+        for part in curve
     ]
     return pl.DataFrame(rows, schema=RELIABILITY)
 
 
-def apart(ratings: Sequence[Rating], scores: Scores, explanations: Sequence[Row]) -> pl.DataFrame:
-    """Columns ``DISAGREEMENTS``: what judges and people are far apart on. item: as in the ratings' file."""
-    sources = {code(row): row for row in explanations}
+def apart(ratings: Sequence[Rating], scores: Scores, answers: Mapping[str, Answer]) -> pl.DataFrame:
+    """Columns ``DISAGREEMENTS``: what judges and people are far apart on. code: as in the ratings' file."""
     rows = [
         {
             "judge": judge,
-            "dimension": found.dimension,
-            "item": found.item,
-            "model": sources[found.item]["model"],
-            "benchmark": sources[found.item]["benchmark"],
-            "benchmark_item": sources[found.item]["item"],
-            "people": found.people,
-            "judge_score": found.judge,
-            "n_annotators": found.n_annotators,
-            "pattern": found.pattern,
+            "dimension": far.dimension,
+            "code": far.item,
+            "model": answers[far.item].model,
+            "group": answers[far.item].group,
+            "item": answers[far.item].item,
+            "people": far.people,
+            "judge_score": far.judge,
+            "n_annotators": far.n_annotators,
+            "pattern": far.pattern,
         }
         for judge, judged in scores.items()
-        for found in disagreements(ratings, judged)
+        for far in disagreements(ratings, judged)
     ]
     return pl.DataFrame(rows, schema=DISAGREEMENTS)
 
 
-def to_store(
-    found: pl.DataFrame, verdicts: pl.DataFrame, engines: Mapping[str, str], files: Sequence[Path]
+def groups(
+    ratings: Sequence[Rating], scores: Scores, answers: Mapping[str, Answer], menus: Menus
 ) -> pl.DataFrame:
+    """Columns ``GROUPS``: people and judge within each group, and over groups and items."""
+    about = {code: About(answer.group, (answer.model, answer.item)) for code, answer in answers.items()}
+    rows = [
+        {"judge": judge, **row._asdict()}
+        for judge, judged in scores.items()
+        for row in group_agreement(ratings, judged, about, menus)
+    ]
+    return pl.DataFrame(rows, schema=GROUPS)
+
+
+def to_store(numbers: pl.DataFrame, verdicts: pl.DataFrame, files: Sequence[Path]) -> pl.DataFrame:
     """Rows for the table judge_validation: all of a judge's dimension on which it was compared with people.
 
     A dimension without any number on the judge itself is left out: that is no validation.
 
     Args:
-        found: of ``agreement``.
-        verdicts: columns judge, dimension, rubric.
-        engines: judge -> the hash of its engine.
+        numbers: of ``agreement``.
+        verdicts: columns judge, judge_hash, dimension, rubric; of a configuration, so that a judge's name
+            stands for one engine and a dimension for one rubric.
         files: where the ratings are from.
     """
     key = ["judge", "dimension"]
@@ -113,8 +130,8 @@ def to_store(
         f"{file.name} sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}" for file in files
     )
     return (
-        found.join(found.filter(on_judge), on=key, how="semi")
-        .join(verdicts.select(*key, "rubric").unique(), on=key, maintain_order="left")
-        .with_columns(judge_hash=pl.col("judge").replace_strict(engines), source=pl.lit(source))
+        numbers.join(numbers.filter(on_judge), on=key, how="semi")
+        .join(verdicts.select(*key, "judge_hash", "rubric").unique(key), on=key, maintain_order="left")
+        .with_columns(source=pl.lit(source))
         .drop("n_dropped")
     )

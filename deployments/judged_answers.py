@@ -1,113 +1,92 @@
-"""Judged explanations out of the warehouse: for people to rate, and to compare with their ratings."""
+"""Judged answers of any evaluation, out of the view `verdict`: to be rated, and held against ratings."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from deployments.cli_common import validated
 from warehouse import Warehouse, WarehouseError
 
 if TYPE_CHECKING:
-    from tasks.evaluations.cure.benchmarks.common import BenchmarkItem
+    from tasks.judging.audit import Answer
+    from tasks.judging.rubric import Rubric
 
 NEWEST = """
-SELECT r.config_hash FROM cure_answer AS a JOIN latest_run AS r USING (run_id)
-WHERE a.score IS NOT NULL AND r.evaluation = $evaluation AND r.config_hash = coalesce($config, r.config_hash)
+SELECT r.evaluation, r.config_hash FROM verdict AS v JOIN latest_run AS r USING (run_id)
+WHERE NOT r.is_null AND v.value IS NOT NULL AND r.evaluation = coalesce($evaluation, r.evaluation)
+    AND r.config_hash = coalesce($config, r.config_hash)
 ORDER BY r.finished_at DESC LIMIT 1
 """
-EXPLANATIONS = """
-SELECT a.model, a.benchmark, a.item, a.explanation
-FROM cure_answer AS a JOIN latest_run AS r USING (run_id)
-WHERE r.config_hash = $config AND a.score IS NOT NULL
-"""
-# A verdict is about the benchmark whose metric its rubric is named after; "real:0" is the first sample of the
-# model's own explanation.
 VERDICTS = """
-SELECT a.model, a.benchmark, a.item, a.explanation, b.dimension, v.judge, v.rubric, v.verdict, v.value,
-    v.graded
-FROM cure_answer AS a
-JOIN latest_run AS r USING (run_id)
-JOIN (SELECT unnest($benchmarks) AS benchmark, unnest($dimensions) AS dimension) AS b USING (benchmark)
-JOIN verdict AS v ON v.run_id = a.run_id AND v.item = a.item AND split_part(v.rubric, ' ', 1) = b.dimension
-WHERE r.config_hash = $config AND a.explanation IS NOT NULL AND split_part(v.judged, ':', 1) = 'real'
+SELECT v.model, split_part(v.rubric, ' ', 1) AS dimension, v.group_name, v.item, v.item_text, v.judged_text,
+    v.judge, v.judge_hash, v.rubric, v.verdict, v.value, v.graded
+FROM verdict AS v JOIN latest_run AS r USING (run_id)
+WHERE NOT r.is_null AND r.evaluation = $evaluation AND r.config_hash = $config
+    AND NOT regexp_matches(v.judged, $nulls)
+ORDER BY v.judge, dimension, v.model, v.item, v.judged
 """
-ENGINES = """
-SELECT DISTINCT v.judge, v.judge_hash FROM verdict AS v JOIN run AS r USING (run_id) WHERE r.config_hash = ?
-"""
-RUN = """
-SELECT params, item_lists->>'materials' AS materials FROM run
-WHERE config_hash = ? AND status = 'finished' AND NOT is_null ORDER BY finished_at DESC LIMIT 1
-"""
-REFERENCE = {
-    "cure_item": "SELECT * FROM cure_item ORDER BY benchmark, item",
-    "country": "SELECT country, name FROM country ORDER BY country",
-}
 
 
-def configuration(warehouse: Warehouse, evaluation: str, config: str | None) -> str:
-    """The configuration given, or the newest one, if it has judged explanations.
+class Chosen(NamedTuple):
+    """Whose answers: an evaluation, and the config_hash of its runs."""
+
+    evaluation: str
+    config: str
+
+
+def choose(warehouse: Warehouse, evaluation: str | None, config: str | None) -> Chosen:
+    """What is given; where it is not, the newest that a judge has scored.
 
     Raises:
-        WarehouseError: it has none; says what to start.
+        WarehouseError: there is none; says what to start.
     """
-    found = warehouse.query(NEWEST, {"evaluation": evaluation, "config": config})
-    if found.is_empty():
+    newest = warehouse.query(NEWEST, {"evaluation": evaluation, "config": config})
+    if newest.is_empty():
+        of = f" of {evaluation}" if evaluation else ""
         under = f" under configuration {config}" if config else ""
         raise WarehouseError(
-            f"no judge has scored explanations{under}; start with: culturescope run {evaluation} -m MODEL "
-            f"--judge …"
+            f"no judge has scored answers{of}{under}; start with: culturescope run "
+            f"{evaluation or 'EVALUATION'} -m MODEL, and a judge"
         )
-    return str(found.item())
+    return Chosen(*newest.row(0))
 
 
-def explanations(warehouse: Warehouse, config: str) -> pl.DataFrame:
-    """Columns model, benchmark, item, explanation: every explanation that has a score."""
-    return warehouse.query(EXPLANATIONS, {"config": config})
+def verdicts(warehouse: Warehouse, chosen: Chosen) -> tuple[pl.DataFrame, dict[str, Answer]]:
+    """The verdicts on what models answered, null models and null texts left out; and those answers by code.
 
-
-def verdicts(warehouse: Warehouse, config: str) -> pl.DataFrame:
-    """Columns of ``explanations`` and dimension, judge, rubric, verdict, value, graded: one row a verdict."""
-    from tasks.evaluations.cure.rubrics import METRICS
-
-    names = {"benchmarks": list(METRICS), "dimensions": list(METRICS.values())}
-    return warehouse.query(VERDICTS, {"config": config, **names})
-
-
-def items(warehouse: Warehouse, config: str) -> Mapping[str, Sequence[BenchmarkItem]]:
-    """Benchmark -> the items that were asked about; users' files are read again.
+    Returns:
+        frame of the columns of ``VERDICTS`` and code, one row per verdict; code -> answer.
 
     Raises:
-        BenchmarkError: a user's file is gone.
-        WarehouseError: the items are not the same any more.
+        WarehouseError: they were stored without the texts that were judged.
     """
-    from tasks.evaluations.cure.benchmarks.common import read_rows
-    from tasks.evaluations.cure.materials import build_materials
-    from tasks.evaluations.cure.params import CureParams
+    from tasks.judging.audit import Answer
+    from tasks.judging.null_texts import NULLS
 
-    stored, materials = _run(warehouse, config)
-    params = validated(CureParams, stored | {"models": ["any"]})
-    rows = {table: warehouse.query(sql).to_dicts() for table, sql in REFERENCE.items()}
-    published = {name: {path: read_rows(path) for path in paths} for name, paths in params.files.items()}
-    found = build_materials(params, rows, published)
-    if found.hash() != materials:
-        files = ", ".join(path for paths in params.files.values() for path in paths) or "the shipped sample"
+    of = {"evaluation": chosen.evaluation, "config": chosen.config, "nulls": f"^({'|'.join(NULLS)}):"}
+    frame = warehouse.query(VERDICTS, of)
+    if not frame.filter(pl.col("value").is_not_null() & pl.col("judged_text").is_null()).is_empty():
         raise WarehouseError(
-            f"the items of configuration {config} have changed since it was run ({files}): people would be "
-            f"shown other norms than the judge. Restore the files, or run cure again and audit that"
+            f"verdicts of configuration {chosen.config} are stored without the texts that were judged: run "
+            f"{chosen.evaluation} with the same options again, which asks nothing again and adds them"
         )
-    return found.items
+    frame = frame.drop_nulls("judged_text")
+    columns = ("model", "dimension", "item", "group_name", "item_text", "judged_text")
+    answers = [Answer(*row) for row in frame.select(columns).iter_rows()]
+    codes = [answer.code for answer in answers]
+    return frame.with_columns(code=pl.Series(codes, dtype=pl.String)), dict(zip(codes, answers, strict=True))
 
 
-def engine_hashes(warehouse: Warehouse, config: str) -> dict[str, str]:
-    """Judge -> the hash of its engine; within a configuration a name stands for one engine."""
-    return dict(warehouse.query(ENGINES, [config]).rows())
+def rubrics(evaluation: str) -> dict[str, Rubric]:
+    """Dimension -> its rubric: the files in the folder ``rubrics`` of the evaluation.
 
+    Raises:
+        RubricError: a file is broken.
+    """
+    from tasks.evaluations import contract
+    from tasks.judging.rubric import load_rubric
 
-def _run(warehouse: Warehouse, config: str) -> tuple[dict[str, Any], str]:
-    """The params of the newest run of a configuration, and the hash of its items."""
-    params, materials = warehouse.query(RUN, [config]).row(0)
-    return json.loads(params), materials
+    files = (Path(contract.__file__).parent / evaluation / "rubrics").glob("*.toml")
+    return {rubric.name: rubric for rubric in map(load_rubric, sorted(files))}

@@ -1,4 +1,4 @@
-"""Write a report: what an evaluation's page needs is asked of the warehouse, then drawn, then put in place whole.
+"""Write a report: what a page needs is asked of the warehouse, then drawn, then put in place whole.
 
 An evaluation has a page if its folder has a package ``report`` with a ``REPORT`` (``tasks.report``).
 """
@@ -103,7 +103,8 @@ def _configuration(warehouse: Warehouse, evaluation: str, config_hash: str | Non
         )
     if config_hash is not None and config_hash not in known:
         raise WarehouseError(
-            f"no finished run of {evaluation} has the configuration {config_hash!r}; there are: {', '.join(known)}"
+            f"no finished run of {evaluation} has the configuration {config_hash!r}; "
+            f"there are: {', '.join(known)}"
         )
     return config_hash or known[0]
 

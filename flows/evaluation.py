@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from flows import runs
-from flows.session import SHARED, Session, plan_round, prepare, prepared
+from flows.session import OPTIONAL, SHARED, Session, plan_round, prepare, prepared
 from tasks import progress, steps
 from tasks.engines.protocols import EngineError
 from tasks.evaluations.contract import Cohort, Completions, Evaluation, Params, comparable
@@ -111,7 +111,7 @@ def _score(session: Session, ids: Mapping[str, str]) -> None:
             tables,
             {name: every[name] for name in models},
             session.occasion,
-            freeze=None if frozen or session.lost else [every[name] for name in models],
+            freeze=None if frozen or session.failures else [every[name] for name in models],
             keep_nulls=bool(frozen) and SHARED not in session.worked,
         )
 
@@ -146,9 +146,21 @@ def _read_past(session: Session, past: runs.Past, shared: Any) -> Any:
 
     Raises:
         CorruptPart: it cannot be read any more; it is set aside, to be answered again.
+        EngineError: some of it was set aside before, so that rows made against it would be others.
     """
     completions = Completions(past.engine, session.engines, steps.stored, past.occasion)
     try:
+        wanted = [
+            Wanted(past.engine.name, request, engine, request.hash(engine, past.occasion))
+            for request in session.evaluation.ask(session.study, completions)
+            for engine in (completions.engine(request),)
+            if request.role not in OPTIONAL
+        ]
+        if any(frame.height for frame in steps.unanswered(wanted).values()):
+            raise EngineError(
+                f"nothing is scored: answers of {past.engine.name}, which the cohort needs, are missing: run "
+                "it again, and then this"
+            )
         return session.evaluation.read(session.study, completions, shared)
     except CorruptPart as error:
         raise steps.set_corrupt_aside(error) from error

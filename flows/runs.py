@@ -195,10 +195,12 @@ def _row(
 
 
 def _requests(wanted: Sequence[Wanted]) -> pl.DataFrame:
-    """One row per request; several that only differ in their units are one."""
+    """One row per request; of several that differ in their units alone, topics and labels are joined."""
     schema = {"request_hash": pl.String, "topic": pl.String, "label": pl.String}
     rows = [(each.request_hash, each.request.topic, each.request.label) for each in wanted]
-    return pl.DataFrame(rows, schema=schema, orient="row").unique("request_hash", maintain_order=True)
+    joined = pl.col("topic", "label").unique(maintain_order=True).str.join(", ")
+    frame = pl.DataFrame(rows, schema=schema, orient="row")
+    return frame.group_by("request_hash", maintain_order=True).agg(joined)
 
 
 def _frame(model: str, metrics: Sequence[Metric]) -> pl.DataFrame:

@@ -33,6 +33,9 @@ from warehouse import CorruptPart, Warehouse
 SHARED = ""
 """Stands for the study's own requests where a model's name would stand."""
 
+OPTIONAL = ("judge", "simulator")
+"""Roles without which a model still has rows: those that need them are unscored."""
+
 _prepared: ContextVar[Session | None] = ContextVar("prepared", default=None)
 
 
@@ -92,8 +95,10 @@ class Session:
         }
 
     def is_done(self) -> bool:
-        """Whether nothing is left to do: everything is answered, and every run has its rows."""
-        return not self.plan.left and not self.lost and all(map(runs.is_finished, self.run_ids().values()))
+        """Whether nothing is left to do: nothing failed, all is answered, and every run has its rows."""
+        if self.plan.left or self.failures:
+            return False
+        return all(map(runs.is_finished, self.run_ids().values()))
 
     def lose(self, model: str, error: Exception, said: str | None = None) -> None:
         """Give a model up: it gets no rows."""
@@ -119,7 +124,7 @@ class Session:
 
     def fail(self, wanted: Wanted, error: Exception) -> None:
         """A judge or simulator that fails leaves its own numbers unscored; any other engine the model."""
-        if wanted.request.role not in ("judge", "simulator"):
+        if wanted.request.role not in OPTIONAL:
             return self.lose(wanted.model, error)
         self.barred.add((wanted.model, wanted.engine.name))
         about = wanted.model or "the null models"
@@ -228,9 +233,21 @@ def _candidates(params: Params, study: Study) -> dict[str, Engine]:
 
 
 def _occasion(given: str) -> str:
-    """The occasion, its {date}, {week} and {time} filled in with when the run is due."""
+    """The occasion, its {date}, {week} and {time} filled in with when the run is due.
+
+    Raises:
+        ValueError: it holds something else in braces.
+    """
     context = FlowRunContext.get()
     due = context.flow_run.expected_start_time if context and context.flow_run else None
     when = due or datetime.now(UTC)
     year, week, _ = when.isocalendar()
-    return given.format(date=f"{when:%Y-%m-%d}", time=f"{when:%Y-%m-%dT%H:%M:%SZ}", week=f"{year}-w{week:02}")
+    names = {
+        "date": f"{when:%Y-%m-%d}",
+        "week": f"{year}-w{week:02}",
+        "time": f"{when:%Y-%m-%dT%H:%M:%SZ}",
+    }
+    try:
+        return given.format(**names)
+    except (KeyError, IndexError, ValueError) as error:
+        raise ValueError(f"occasion {given!r}: it may hold {{date}}, {{week}} and {{time}} alone") from error

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from deployments import server
@@ -82,3 +83,8 @@ def environment(home: Path, api: str | None) -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "CULTURESCOPE_"))}
     own = {"CULTURESCOPE_HOME": str(home), "PYTHONPATH": str(REPOSITORY)}
     return {**kept, **own, **({"PREFECT_API_URL": api} if api else {})}
+
+
+# Examples of property tests may take long on a busy machine; slowness is no fault of theirs.
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")

@@ -129,14 +129,14 @@ def padded(sequences: Sequence[Sequence[int]], pad: int) -> tuple[IntArray, IntA
 
 def _in_place(tokenizer: Any, texts: Sequence[str], contexts: Sequence[str]) -> list[list[int]]:
     """Tokens of each text after the first context with which it does not merge, else on its own."""
-    found: list[list[int]] = [[] for _ in texts]
+    own: list[list[int]] = [[] for _ in texts]
     for context in contexts:
         head = _ids(tokenizer, context)
         for i, text in enumerate(texts):
-            if not found[i]:
+            if not own[i]:
                 joint = _ids(tokenizer, context + text)
-                found[i] = joint[len(head) :] if joint[: len(head)] == head else []
-    return [ids or _ids(tokenizer, text) for ids, text in zip(found, texts, strict=True)]
+                own[i] = joint[len(head) :] if joint[: len(head)] == head else []
+    return [ids or _ids(tokenizer, text) for ids, text in zip(own, texts, strict=True)]
 
 
 def _ids(tokenizer: Any, text: str) -> list[int]:

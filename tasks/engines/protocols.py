@@ -141,10 +141,10 @@ class TokenAlternatives:
     logprobs: Mapping[str, float]
 
     @classmethod
-    def of(cls, written: str, found: Iterable[tuple[str, float]]) -> TokenAlternatives:
+    def of(cls, written: str, known: Iterable[tuple[str, float]]) -> TokenAlternatives:
         """Pool (text, log-probability) of all tokens known at a position, the written one among them."""
         logprobs: dict[str, float] = {}
-        for text, logprob in found:
+        for text, logprob in known:
             if logprob > -math.inf:  # else it was forbidden
                 logprobs[text] = float(np.logaddexp(logprobs.get(text, -math.inf), logprob))
         return cls(written, logprobs)

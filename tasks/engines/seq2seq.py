@@ -2,7 +2,7 @@
 
 The encoder reads the sentence with the sentinel <extra_id_0> in its blank. The decoder reads its start token
 and the same sentinel, as in T5's pretraining, then a candidate's tokens c_1 … c_d. The probability is the
-mean of p(c_i | sentence, sentinel, c_1 … c_{i-1}) over i (equation 2 of FmLAMA, seed 002, with the decoder's
+mean of p(c_i | sentence, sentinel, c_1 … c_{i-1}) over i (equation 2 of Zhou et al. 2025, with the decoder's
 steps in place of masks), the log-probability the sum of their logs. No closing sentinel and no end token is
 scored.
 Tokens are those of ``blanks``; what follows the blank is seen by the encoder, not scored.

@@ -6,7 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
+from tasks.judging.ensemble import Vote, combine
 from tasks.judging.ratings import Rating
 from tasks.judging.rubric import normal
 
@@ -16,7 +18,7 @@ class Judged:
     """What the judge said of one dimension of an item.
 
     Attributes:
-        item: as in the ratings, such as ``audit.Answer.code``.
+        item: as in the ratings, which is the answer's ``audit.code``.
         value: the verdict's value in [0, 1]; None where unscored.
         graded: the graded score in [0, 1]; None where the engine gave none.
 
@@ -56,6 +58,27 @@ class RatedItem:
         """The commonest rating; None where two are equally common."""
         (rating, most), *others = Counter(self.ratings.values()).most_common(2)
         return None if others and others[0][1] == most else rating
+
+
+def scores_by_judge(verdicts: Iterable[Mapping[str, Any]]) -> dict[str, list[Judged]]:
+    """Judge -> its score of each answer.
+
+    Args:
+        verdicts: rows of judge, dimension, code, verdict, value and graded. Several of one judge on one
+            answer are its samples: the commonest verdict counts (none, if two are equally common), and the
+            mean of the graded scores.
+    """
+    samples: dict[tuple[str, str, str], list[Mapping[str, Any]]] = defaultdict(list)
+    for row in verdicts:
+        samples[row["judge"], row["dimension"], row["code"]].append(row)
+    scores: dict[str, list[Judged]] = defaultdict(list)
+    for (judge, dimension, code), of_answer in samples.items():
+        verdict = combine([Vote(judge, "", row["verdict"], row["value"]) for row in of_answer]).verdict
+        values = {row["verdict"]: row["value"] for row in of_answer}
+        grades = [row["graded"] for row in of_answer if row["graded"] is not None]
+        value = None if verdict is None else values[verdict]
+        scores[judge].append(Judged(code, dimension, value, fmean(grades) if grades else None))
+    return dict(scores)
 
 
 def by_dimension(ratings: Iterable[Rating], judged: Iterable[Judged]) -> dict[str, list[RatedItem]]:

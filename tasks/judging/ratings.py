@@ -23,14 +23,17 @@ from tasks.judging.rubric import normal
 COLUMNS = ("item", "annotator", "dimension", "rating")
 YES_NO: Mapping[str, float] = {"yes": 1.0, "no": 0.0}
 
+Menus = Mapping[str, Mapping[str, float]]
+"""Dimension -> verdict -> its value: the words that a rating may be."""
+
 
 class RatingsError(ValueError):
     """A file of ratings that cannot be used; the message names the file, the line and the column."""
 
 
 def _number(cell: str, info: ValidationInfo) -> float:
-    """A number, or the value of a word of the scale."""
-    words: Mapping[str, float] = info.context or {}
+    """A number, or the value of a word of the dimension's menu."""
+    words: Mapping[str, float] = {**YES_NO, **(info.context or {}).get(info.data.get("dimension"), {})}
     for word, value in words.items():
         if normal(word) == normal(cell):
             return value
@@ -45,7 +48,10 @@ Name = Annotated[Text, BeforeValidator(normal)]
 
 
 class Rating(BaseModel):
-    """One rating: annotator and dimension in the form of ``rubric.normal``, the rating in [0, 1]."""
+    """One rating: annotator and dimension in the form of ``rubric.normal``, the rating in [0, 1].
+
+    ``said`` is the rating as it was written, in that form: two words may have the same value.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -53,6 +59,7 @@ class Rating(BaseModel):
     annotator: Name
     dimension: Name
     rating: Annotated[float, BeforeValidator(_number), Field(ge=0, le=1)]
+    said: str = ""
 
 
 @dataclass(frozen=True)
@@ -63,13 +70,12 @@ class Ratings:
     n_empty: int
 
 
-def read_ratings(paths: Sequence[Path], words: Mapping[str, float] = YES_NO) -> Ratings:
+def read_ratings(paths: Sequence[Path], menus: Menus | None = None) -> Ratings:
     """Read ratings from CSV files with a header, UTF-8, one rating per line; further columns are ignored.
 
     Args:
         paths: one file for all annotators or one each, such as ``audit.annotation_rows`` makes them.
-        words: what a rating may be besides a number from 0 to 1, as ``{name: choice.value}`` of a rubric's
-            verdicts; compared under ``normal``.
+        menus: what a rating may be besides yes, no and a number from 0 to 1; compared under ``normal``.
 
     A line without a rating is one that its annotator left out: it is counted and does no harm.
 
@@ -81,12 +87,12 @@ def read_ratings(paths: Sequence[Path], words: Mapping[str, float] = YES_NO) -> 
     seen: dict[tuple[str, str, str], str] = {}
     n_empty = 0
     for path in paths:
-        for line, cells in read_lines(path, COLUMNS):
+        for line, cells in _lines(path):
             where = f"{path}, line {line}"
             if not cells["rating"].strip():
                 n_empty += 1
                 continue
-            rating = _checked(where, cells, words)
+            rating = _checked(where, cells, menus or {})
             first = seen.setdefault((rating.item, rating.annotator, rating.dimension), where)
             if first != where:
                 raise RatingsError(
@@ -100,8 +106,8 @@ def read_ratings(paths: Sequence[Path], words: Mapping[str, float] = YES_NO) -> 
     return Ratings(tuple(rows), n_empty)
 
 
-def read_lines(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """The number of each line of a CSV file, and its cells of these columns as written; others are ignored.
+def _lines(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """The number of each line of a CSV file, and its cells of ``COLUMNS`` as written; others are ignored.
 
     Raises:
         RatingsError: not readable, not UTF-8, not CSV, or a column is missing; names the line.
@@ -109,7 +115,7 @@ def read_lines(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[s
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file, strict=True)
-            missing = set(columns) - set(reader.fieldnames or ())
+            missing = set(COLUMNS) - set(reader.fieldnames or ())
             if missing:
                 raise RatingsError(
                     f"{path}, line 1: the header lacks {sorted(missing)}; it is {reader.fieldnames}"
@@ -120,7 +126,7 @@ def read_lines(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[s
                         f"{path}, line {reader.line_num}: more cells than the header; quote texts that hold "
                         f"a comma"
                     )
-                yield reader.line_num, {column: cells[column] or "" for column in columns}
+                yield reader.line_num, {column: cells[column] or "" for column in COLUMNS}
     except OSError as error:
         raise RatingsError(f"there are no readable ratings at {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -130,9 +136,9 @@ def read_lines(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[s
         raise RatingsError(f"{path}, line {reader.reader.line_num}: not CSV: {error}") from error
 
 
-def _checked(where: str, cells: Mapping[str, str], words: Mapping[str, float]) -> Rating:
+def _checked(where: str, cells: Mapping[str, str], menus: Menus) -> Rating:
     try:
-        return Rating.model_validate(cells, context=words)
+        return Rating.model_validate({**cells, "said": normal(cells["rating"])}, context=menus)
     except ValidationError as error:
         raise RatingsError(f"{where}, {'; '.join(map(_fault, error.errors()))}") from error
 

@@ -122,9 +122,9 @@ def _comparisons(items: Sequence[RatedItem]) -> list[tuple[str, Statistic, Point
         ("kappa", partial(_kappa, classes=names, weights="none"), classes),
         ("kappa_quadratic", partial(_kappa, classes=names, weights="quadratic"), classes),
         ("pearson", pearson, verdicts),
-        ("spearman", _spearman, verdicts),
+        ("spearman", spearman, verdicts),
         ("pearson_graded", pearson, grades),
-        ("spearman_graded", _spearman, grades),
+        ("spearman_graded", spearman, grades),
         ("brier", _brier, majorities),
         ("calibration_error", _calibration_error, majorities),
     ]
@@ -146,7 +146,8 @@ def _kappa(
     return cohen_kappa(people.tolist(), judge.tolist(), classes, weights)
 
 
-def _spearman(people: FloatArray, judge: FloatArray) -> float | None:
+def spearman(people: FloatArray, judge: FloatArray) -> float | None:
+    """Spearman's rho of two finite vectors; None where a side is constant."""
     return pearson(rankdata(people), rankdata(judge))
 
 

@@ -14,7 +14,8 @@ class VerdictRow(NamedTuple):
     Attributes:
         judge, judge_hash: name of the judge and hash of its engine.
         rubric: name and hash: "coverage 0123456789abcdef".
-        item, item_text: what the answer is about, and how the judge saw it.
+        item, item_text: what the answer is about, and how the judge saw it, for people to read: line by line,
+            with what is to be taken as right.
         group_name: what results are grouped by: the country, or an origin.
         judged: which answer about the item, or which part of it; no two rows of a part share item and judged.
         verdict, reason: of the rubric's menu; None: none was read.
@@ -22,6 +23,8 @@ class VerdictRow(NamedTuple):
         graded: in [0, 1]; None where the engine gives no probabilities.
         disagreement: standard deviation over several votes on the same answer; None for fewer than two.
         unscored_reason: None where there is a verdict.
+        judged_text: the text that was judged, as the judge saw it; None where there was none. People rate
+            what has one (``audit``).
     """
 
     judge: str
@@ -37,6 +40,7 @@ class VerdictRow(NamedTuple):
     graded: float | None = None
     disagreement: float | None = None
     unscored_reason: str | None = None
+    judged_text: str | None = None
 
 
 _NUMBERS = ("value", "graded", "disagreement")

@@ -10,7 +10,7 @@ from tasks.metrics._arrays import as_square
 from tasks.metrics.spectral import effective_rank, spectral_gap_ratio
 from tasks.metrics.types import FloatArray, IntArray
 
-__all__ = ["bootstrap_spectrum", "bootstrap_indices", "log_normal_interval", "percentile_interval"]
+__all__ = ["bootstrap_indices", "bootstrap_spectrum", "log_normal_interval", "percentile_interval"]
 
 
 def bootstrap_indices(n: int, replicates: int, seed: int) -> IntArray:

@@ -150,11 +150,12 @@ def decision_shares(counts: Mapping[str, int], level: float = 0.95) -> dict[str,
     }
 
 
-def wilson_interval(count: int, n: int, level: float = 0.95) -> tuple[float, float]:
+def wilson_interval(count: float, n: float, level: float = 0.95) -> tuple[float, float]:
     """Score interval of a proportion (Wilson 1927), which keeps within [0, 1] and works for 0 and n.
 
     With z the normal quantile and p = count / n: (p + z^2/2n -+ z sqrt(p (1 - p) / n + z^2/4n^2)) / (1 +
-    z^2/n). Raises ValueError unless 0 <= count <= n, n >= 1 and 0 < level < 1.
+    z^2/n). Fractions are allowed, for an effective n. Raises ValueError unless 0 <= count <= n, n >= 1 and
+    0 < level < 1.
     """
     if not 0 <= count <= n or n < 1 or not 0 < level < 1:
         raise ValueError(f"no interval for {count} of {n} at level {level}")

@@ -1,9 +1,10 @@
-"""A kit for reports: page frame, tables, panels, one colour scheme. It knows no evaluation; no input or output.
+"""A kit for reports: page frame, tables, panels, one colour scheme. Pure; it knows no evaluation.
 
-An evaluation has a package ``report`` with a ``REPORT``: a subclass of ``Frames``, whose fields name the views that
-fill them, and a pure function from these frames to one HTML document (``page.render_page`` and templates).
+An evaluation has a package ``report`` with a ``REPORT``: a subclass of ``Frames``, whose fields name the
+views that fill them, and a pure function from these frames to one HTML document (``page.render_page`` and
+templates). No file lists the evaluations that have one.
 """
 
-from tasks.report.data import Frames, Report, Row, in_order_of, side, value_of, view
+from tasks.report.data import Frames, Report, Row, gain_sign, in_order_of, value_of, view
 
-__all__ = ["Frames", "Report", "Row", "in_order_of", "side", "value_of", "view"]
+__all__ = ["Frames", "Report", "Row", "gain_sign", "in_order_of", "value_of", "view"]

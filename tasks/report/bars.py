@@ -1,4 +1,4 @@
-"""Panels of bars: one bar a row, or two of two conditions, each with its interval and what its null scores."""
+"""Panels of bars: one per row, or two of two conditions, with their intervals and what nulls score."""
 
 from __future__ import annotations
 
@@ -68,8 +68,10 @@ class Key:
 def bar_of(panel: str, row: str, number: Row | None, mark: str = "", times: float = 1.0, **more: Any) -> Bar:
     """A bar with a number of ``Frames.values``, its interval and its null, all times a factor."""
     sides = ("value", "ci_low", "ci_high", "null_value")
-    own = [None if number is None or number[side] is None else times * number[side] for side in sides]
-    return Bar(panel, row, *own, mark, **more)
+    value, low, high, null = (
+        None if number is None or number[side] is None else times * number[side] for side in sides
+    )
+    return Bar(panel, row, value, low, high, null, mark, **more)
 
 
 def bar_panels(
@@ -105,7 +107,7 @@ def _draw_bar(axes: Axes, row: float, bar: Bar, key: Key, end: float) -> None:
         panels.not_scored(axes, y)
     else:
         look = _HATCHED if bar.is_null else {"color": _colours(key)[bar.series]}
-        axes.barh(y, bar.value, height=0.92 * thick, **look)  # type: ignore[arg-type]
+        axes.barh(y, bar.value, height=0.92 * thick, **look)
     panels.interval(axes, bar.low, bar.high, y)
     panels.null_mark(axes, bar.null, y, 0.5 * thick if two else 0.46)
     panels.diamond(axes, bar.other, y)

@@ -30,12 +30,12 @@ class Frames:
 
     Attributes:
         config_hash: which configuration this is.
-        values: every number: model, is_null, metric, slice_kind, slice, value (null: unscored), unscored_reason,
-            n_scored, n_unscored, ci_low, ci_high, null_value.
+        values: every number: model, is_null, metric, slice_kind, slice, value (null: unscored),
+            unscored_reason, n_scored, n_unscored, ci_low, ci_high, null_value.
         metrics: the table metric, of this evaluation.
         runs: the newest run of each model, null models last; params and engine are JSON text.
-        unscored: model, metric, slice_kind, slice, unscored_reason, n_unscored; metrics and slices that share a
-            reason are in one row, separated by commas.
+        unscored: model, metric, slice_kind, slice, unscored_reason, n_unscored; metrics and slices that share
+            a reason are in one row, separated by commas.
         countries: country, name (without "the"), region.
         sources: the table source.
         configurations: all configurations of the evaluation, newest first: configuration, profile, n_models,
@@ -70,7 +70,7 @@ class Frames:
     @cached_property
     def _rows(self) -> dict[tuple[str, str, str, str], Row]:
         names = ("model", "metric", "slice_kind", "slice")
-        return {tuple(row[name] for name in names): row for row in self.values.iter_rows(named=True)}  # type: ignore[misc]
+        return {tuple(row[name] for name in names): row for row in self.values.iter_rows(named=True)}
 
     def find(self, model: str, metric: str, kind: str = "overall", where: str = "all") -> Row | None:
         """One number with its interval, counts and null; None where the configuration has none."""
@@ -104,7 +104,7 @@ def value_of(row: Row | None) -> float | None:
     return None if row is None else row["value"]
 
 
-def side(row: Row | None) -> int:
+def gain_sign(row: Row | None) -> int:
     """1 if a number's whole interval lies above 0, -1 if below, else 0; 0 without an interval."""
     if row is None or row["ci_low"] is None:
         return 0

@@ -93,7 +93,7 @@ def draw_cell(
     is_framed: bool = False,
     hatch: str = "",
 ) -> None:
-    """A cell with its number and a note under it, dark or light as the fill needs; crossed out without a fill."""
+    """A cell with its number and a note under it; crossed out without a fill."""
     x, y = at
     corner = (x - 0.48, y - 0.46)
     if fill is None:

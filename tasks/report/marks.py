@@ -95,7 +95,8 @@ def _draw(axes: Axes, kind: Kind, values: Sequence[float], y: float) -> None:
             for x in values:
                 axes.plot([x, x], [y - 0.45, y + 0.45], color=kind.colour, linewidth=1.8, linestyle=style)
         case "interval":
-            panels.interval(axes, *(values or (None, None)), y)
+            if len(values) == 2:
+                panels.interval(axes, values[0], values[1], y)
         case "link":
             axes.plot(values, [y] * len(values), color=kind.colour, linewidth=2, alpha=0.5)
         case "box" if len(values) >= _LEAST_FOR_BOX:
@@ -123,7 +124,12 @@ def _look(kind: Kind) -> dict[str, Any]:
         case "ringed":
             return look | {"markersize": 4.5, "markeredgecolor": INK, "markeredgewidth": 0.4}
         case _:
-            return look | {"marker": kind.shape, "markersize": 5, "markerfacecolor": "none", "markeredgewidth": 1.1}
+            return look | {
+                "marker": kind.shape,
+                "markersize": 5,
+                "markerfacecolor": "none",
+                "markeredgewidth": 1.1,
+            }
 
 
 def _handle(kind: Kind) -> panels.Handle:

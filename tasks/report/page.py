@@ -1,4 +1,4 @@
-"""The page: frames and an evaluation's templates in, one HTML document out that needs nothing from the network."""
+"""The page: frames and templates in, one HTML document out that needs nothing from the network."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ _GLOBALS = {
 
 
 def render_page(package: str, data: Frames, context: dict[str, Any]) -> str:
-    """``templates/page.html`` of a package, which extends ``kit/page.html``; the same input gives the same bytes.
+    """``templates/page.html`` of a package, which extends ``kit/page.html``.
 
-    All texts are escaped, figures and style sheet are inline, and there is no script.
+    All texts are escaped, figures and style sheet are inline, and there is no script. The same input gives
+    the same bytes.
 
     Args:
         package: of the evaluation's report, such as "tasks.evaluations.cure.report".

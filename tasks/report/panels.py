@@ -96,7 +96,9 @@ def interval_handle() -> Line2D:
 
 
 def null_handle(label: str) -> Line2D:
-    return Line2D([], [], color=NULL, marker="|", markersize=9, markeredgewidth=1.8, linestyle="none", label=label)
+    return Line2D(
+        [], [], color=NULL, marker="|", markersize=9, markeredgewidth=1.8, linestyle="none", label=label
+    )
 
 
 def diamond_handle(label: str) -> Line2D:

@@ -25,12 +25,12 @@ NULL: Final = "#131415"
 NEUTRAL: Final = "#161718"
 """Null models' own bars, baselines, a third kind."""
 _VARIABLES: Final = {
-    INK: "ink", MUTED: "muted", RULE: "rule", SURFACE: "surface", ACCENT: "accent", PALE: "pale", NULL: "null",
-    NEUTRAL: "neutral",
+    INK: "ink", MUTED: "muted", RULE: "rule", SURFACE: "surface", ACCENT: "accent", PALE: "pale",
+    NULL: "null", NEUTRAL: "neutral",
 }  # fmt: skip
 
 GROUP_COLOURS: Final = ("#E69F00", "#56B4E9", "#009E73", "#CC79A7", "#0072B2", "#D55E00", "#F0E442")
-"""Okabe and Ito's palette, which is told apart with every common colour vision."""
+"""Okabe and Ito's palette, which people of every common colour vision can read."""
 
 SMALL: Final = 7.0
 """The least size of letters, in points: 9.3 pixels, for figures are never scaled down."""

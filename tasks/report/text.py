@@ -31,7 +31,7 @@ def percent(share: float | None) -> str:
 
 
 def compact(value: float | None) -> str:
-    """A number of at least 1 in five characters at most: 1.23, 45.6, 789, 12k, 3.4M, 5e12, ∞, – if unscored."""
+    """At least 1, in five characters at most: 1.23, 45.6, 789, 12k, 3.4M, 5e12, ∞; – if unscored."""
     if value is None:
         return "–"
     if math.isinf(value):
@@ -79,6 +79,6 @@ def short(name: str) -> str:
 
 
 FILTERS: Final[dict[str, Callable[..., Any]]] = {
-    "number": number, "percent": percent, "compact": compact, "when": when, "pretty": pretty, "listed": listed,
-    "shortened": shortened,
+    "number": number, "percent": percent, "compact": compact, "when": when, "pretty": pretty,
+    "listed": listed, "shortened": shortened,
 }  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -12,10 +13,8 @@ import polars as pl
 from typer.testing import CliRunner, Result
 
 from deployments.cli import app
-from tasks.evaluations.cure.benchmarks.common import read_rows
-from tasks.evaluations.cure.human_ratings import code
-from tasks.evaluations.cure.materials import Materials, build_materials
-from tasks.evaluations.cure.params import CureParams
+from tasks.judging.audit import Answer
+from tasks.judging.verdict_rows import VerdictRow, verdict_frame
 from warehouse import Run, Warehouse, finish_run, register_parts, registration, save_run, write_part
 
 runner = CliRunner()
@@ -34,20 +33,9 @@ GOLDEN = [("YES", 0.9), ("YES", 0.8), ("NO", 0.1), ("YES", 0.6), ("NO", 0.2), ("
 ANA, BEN = ("yes", "1", "no", "0", "no", "yes"), ("yes", "yes", "no", "yes", "0", "")
 
 
-def shipped(warehouse: Warehouse, benchmark: str, n: int) -> list[str]:
-    sql = "SELECT item FROM cure_item WHERE benchmark = ? ORDER BY item LIMIT ?"
-    return warehouse.query(sql, [benchmark, n])["item"].to_list()
-
-
-def materials(warehouse: Warehouse, params: CureParams) -> Materials:
-    """The items of a run, as its steps make them."""
-    rows = {
-        "cure_item": warehouse.query("SELECT * FROM cure_item").to_dicts(),
-        "country": warehouse.query("SELECT country, name FROM country").to_dicts(),
-    }
-    return build_materials(
-        params, rows, {b: {path: read_rows(path) for path in paths} for b, paths in params.files.items()}
-    )
+def named(benchmark: str, n: int) -> list[str]:
+    """Items."""
+    return [f"{benchmark}-{number}" for number in range(n)]
 
 
 def explanation(model: str, item: str, edition: str = "") -> str:
@@ -60,74 +48,65 @@ def store(
     model: str = "m1",
     config: str = "c1",
     edition: str = "",
-    judges: Sequence[str] = ("fake-b",),
     rerun: str = "",
     status: Literal["finished", "failed"] = "finished",
-    **params: Any,
 ) -> None:
-    """A run of a model, its explanations and the verdicts on them, and on worthless ones."""
-    run_id = f"{config}-{model}{rerun}"
-    stored = CureParams(models=[model], judges=list(judges), **params)
-    run = Run(
-        run_id, "cure", model, False, "test", config, "e", stored.model_dump(exclude={"models", "refresh"}),
-        {}, {"materials": materials(warehouse, stored).hash()}, "none", "v",
-    )  # fmt: skip
-    answers, verdicts = [], []
+    """A run of a model, and the verdicts on its explanations and on worthless ones."""
+    parts: dict[tuple[str, str], list[VerdictRow]] = defaultdict(list)
     for benchmark, items in judgements.items():
+        rubric = f"{METRICS[benchmark]} 0123456789abcdef"
         for item, by_judge in items.items():
-            answers += [_answer(benchmark, item, mode, model, edition) for mode in ("thin", "thick")]
             for judge, samples in by_judge.items():
+                about = (judge, f"hash of {judge}", rubric, item, f"Norm: that of {item}", "NO")
                 for sample, (verdict, graded) in enumerate(samples):
-                    cells = {
-                        "judge": judge,
-                        "judge_hash": f"hash of {judge}",
-                        "item": item,
-                        "rubric": f"{METRICS[benchmark]} 0123456789abcdef",
-                    }
-                    verdicts.append(_verdict(f"real:{sample}", verdict, graded) | cells)
+                    real = _verdict((*about, f"real:{sample}"), verdict, graded)
                     # The opposite: would be seen if explanations and nulls were mixed up.
                     opposite = "NO" if verdict == "YES" else "YES"
-                    verdicts.append(_verdict(f"shuffled:{sample}", opposite, 1 - (graded or 0)) | cells)
+                    null = _verdict((*about, f"shuffled:{sample}"), opposite, 1 - (graded or 0))
+                    parts[judge, rubric] += [
+                        real._replace(judged_text=explanation(model, item, edition)),
+                        null._replace(judged_text="another's explanation"),
+                    ]
+    frames = [verdict_frame(rows) for rows in parts.values()]
+    store_run(warehouse, "cure", model, f"{config}-{model}{rerun}", config, frames, status)
+
+
+def store_run(
+    warehouse: Warehouse, evaluation: str, model: str, run_id: str, config: str,
+    verdicts: Sequence[pl.DataFrame], status: Literal["finished", "failed"] = "finished",
+) -> None:  # fmt: skip
+    """A run of any evaluation with these parts of verdicts."""
     with warehouse.write() as connection:
-        save_run(connection, run)
-        _store(warehouse, connection, "cure_answer", run_id, model, answers, {"condition": config})
-        for number, one in enumerate(sorted({(v["judge"], v["rubric"]) for v in verdicts})):
-            of_one = [v for v in verdicts if (v["judge"], v["rubric"]) == one]
-            _store(warehouse, connection, "verdict", run_id, model, of_one, {}, f"-{number}")
+        save_run(connection, _run(run_id, evaluation, model, config))
+        for number, verdict in enumerate(verdicts):
+            part = f"{run_id}-{number}"
+            own = {"request_hash": part, "run_id": run_id, "model": model}
+            frame = verdict.with_columns(**{name: pl.lit(cell) for name, cell in own.items()})
+            write_part(warehouse.home, "verdict", part, frame)
+            register_parts(connection, [registration("verdict", part, frame)])
         finish_run(connection, run_id, status)
 
 
-def _store(
-    warehouse: Warehouse, connection: Any, kind: str, run_id: str, model: str,
-    rows: list[dict[str, Any]], more: dict[str, str], suffix: str = "",
-) -> None:  # fmt: skip
-    own = {"request_hash": run_id + suffix, "run_id": run_id, "model": model} | more
-    frame = pl.DataFrame([row | own for row in rows], infer_schema_length=None)
-    write_part(warehouse.home, kind, run_id + suffix, frame)
-    register_parts(connection, [registration(kind, run_id + suffix, frame)])
+def _run(run_id: str, evaluation: str, model: str, config: str) -> Run:
+    is_null = model.startswith("null:")
+    return Run(run_id, evaluation, model, is_null, "test", config, "e", {}, {}, {}, "none", "v")
 
 
-def _answer(benchmark: str, item: str, mode: str, model: str, edition: str) -> dict[str, Any]:
-    thick = mode == "thick"
-    return {
-        "benchmark": benchmark, "mode": mode, "item": item, "country": None, "label": "yes",
-        "gold_label": "yes", "correct": True,
-        "explanation": explanation(model, item, edition) if thick else None,
-        "score": 0.5 if thick else None, "verdict": "YES" if thick else None, "disagreement": None,
-        "unscored_reason": None,
-    }  # fmt: skip
-
-
-def _verdict(judged: str, verdict: str | None, graded: float | None) -> dict[str, Any]:
-    return {
-        "item_name": "?", "origin": "NO", "judged": judged, "verdict": verdict, "reason": None,
-        "value": None if verdict is None else float(verdict == "YES"), "graded": graded, "disagreement": None,
-        "unscored_reason": None if verdict else "the judge left this key out",
-    }  # fmt: skip
+def _verdict(
+    about: tuple[str, str, str, str, str, str, str], verdict: str | None, graded: float | None
+) -> VerdictRow:
+    value = None if verdict is None else float(verdict == "YES")
+    reason = None if verdict else "the judge left this key out"
+    return VerdictRow(*about, verdict, None, value, graded, None, reason)
 
 
 def one_judge(items: Sequence[str], said: Said = GOLDEN, judge: str = "fake-b") -> dict[str, Any]:
     return {item: {judge: [sample]} for item, sample in zip(items, said, strict=True)}
+
+
+def code(item: str, benchmark: str = "normad", model: str = "m1", edition: str = "") -> str:
+    """The name of an explanation in the annotators' file."""
+    return Answer(model, METRICS[benchmark], item, "", "", explanation(model, item, edition)).code
 
 
 def rated(
@@ -142,8 +121,7 @@ def rated(
     lines = ["item,annotator,dimension,rating"]
     for annotator, ratings in by_annotator.items():
         for item, rating in zip(items, ratings, strict=True):
-            row = {"model": model, "benchmark": benchmark, "item": item}
-            name = code(row | {"explanation": explanation(model, item, edition)})
+            name = code(item, benchmark, model, edition)
             lines.append(f"{name},{annotator},{METRICS[benchmark]},{rating}")
     path.write_text("\n".join(lines) + "\n")
     return path
@@ -157,8 +135,8 @@ def table(*arguments: object) -> list[dict[str, Any]]:
     """The rows that a command gives to programs."""
     result = judge(*arguments, "--format", "json")
     assert result.exit_code == 0, result.output
-    found: list[dict[str, Any]] = json.loads(result.stdout)
-    return found
+    rows: list[dict[str, Any]] = json.loads(result.stdout)
+    return rows
 
 
 def words(result: Result) -> str:

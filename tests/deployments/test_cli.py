@@ -16,15 +16,11 @@ from typer.testing import CliRunner
 from deployments.cli import app
 from deployments.evaluations import doors
 from tests.conftest import command, environment
-from warehouse import Warehouse
 
 runner = CliRunner()
 
 
-@pytest.fixture(autouse=True)
-def own_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
-    return home
+pytestmark = pytest.mark.usefixtures("warehouse")
 
 
 @pytest.mark.parametrize(
@@ -114,11 +110,11 @@ def test_models_list_names_the_embedded_ones() -> None:
     assert {"smollm2-135m", "gemma3-270m", "fake-a"} <= names
 
 
-def test_ctrl_c_within_a_query_is_one_line(own_home: Path) -> None:
-    Warehouse.open(own_home)
+@pytest.mark.slow
+def test_ctrl_c_within_a_query_is_one_line(home: Path) -> None:
     endless = "SELECT count(*) FROM range(100000000) AS a, range(100000000) AS b"
     process = subprocess.Popen(
-        command("sql", endless), env=environment(own_home, None), stderr=subprocess.PIPE, text=True
+        command("sql", endless), env=environment(home, None), stderr=subprocess.PIPE, text=True
     )
     # It works once it has used more of the processor than starting takes.
     deadline = time.monotonic() + 60

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ from typer.testing import CliRunner, Result
 
 from deployments import cli_ingest
 from deployments.cli import app
-from deployments.server import pointed_at
+from deployments.server import ServerError
 from tasks.ingest.params import NAMES
 from tests.ingest.rows import attempts, items
 from warehouse import Warehouse
@@ -19,20 +18,23 @@ runner = CliRunner()
 
 
 @pytest.fixture(autouse=True)
-def warehouse(home: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
-    """The warehouse of this test. This process keeps the Prefect settings that it has."""
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+def settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This process keeps the Prefect settings that it has, and nobody's contact."""
     monkeypatch.delenv(cli_ingest.CONTACT, raising=False)
     monkeypatch.setattr(cli_ingest, "configure", lambda home, verbose: None)
-    return Warehouse.open(home)
 
 
-@pytest.fixture
-def prefect(prefect_api: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The tests' own Prefect server is the one that the command finds."""
-    monkeypatch.setattr(cli_ingest, "connect", lambda home: prefect_api)
-    with pointed_at(prefect_api):
-        yield
+@pytest.fixture(autouse=True)
+def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What was started of Prefect: nothing may be, unless a test wants it."""
+    calls: list[str] = []
+
+    def connect(home: Path, otherwise: str) -> None:
+        calls.append(otherwise)
+        raise ServerError(f"no server here. {otherwise}")
+
+    monkeypatch.setattr(cli_ingest, "connect", connect)
+    return calls
 
 
 def ingest(*arguments: str) -> Result:
@@ -51,25 +53,34 @@ def test_the_names_are_those_of_the_flow() -> None:
         (("-s", "fmlama", "-s", "wvs", "--file", "a.csv"), "files belong to one source"),
         (("--live", "--file", "a.csv"), "files belong to one source"),
         (("-s", "wikipedia", "--live"), "'wikipedia-currencies', 'wikipedia-religions'"),
-        (("--live", "--minimum", "0"), "minimum: Input should be greater than or equal to 1"),
-        (("--live", "--max-shrinkage", "1.5"), "max_shrinkage: Input should be less than or equal to 1"),
+        (("--live", "--minimum", "0"), "--minimum: Input should be greater than or equal to 1"),
+        (("--live", "--max-shrinkage", "1.5"), "--max-shrinkage: Input should be less than or equal to 1"),
     ],
 )
 def test_wrong_options_are_one_clear_error_before_anything_starts(
-    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str
+    warehouse: Warehouse, started: list[str], arguments: tuple[str, ...], message: str
 ) -> None:
-    def started(home: Path) -> str:
-        raise AssertionError("Prefect was started")
-
-    monkeypatch.setattr(cli_ingest, "connect", started)
     result = ingest(*arguments)
     assert result.exit_code == 1
     assert isinstance(result.exception, SystemExit)
     assert message in " ".join(result.stderr.split())
     assert attempts(warehouse) == []
+    assert started == []
 
 
-@pytest.mark.slow
+def test_live_sources_use_prefect_or_do_without_if_told_so(warehouse: Warehouse, started: list[str]) -> None:
+    refused = ingest("--live", "-s", "wikipedia-religions")
+    assert refused.exit_code == 1
+    assert "no server here. Run again with --no-server" in " ".join(refused.stderr.split())
+    assert attempts(warehouse) == []
+    # Without a contact nobody is asked; that it was tried is written down.
+    without = ingest("--live", "-s", "wikipedia-religions", "--no-server")
+    assert without.exit_code == 1
+    assert "live sources need a contact" in " ".join(without.stderr.split())
+    assert [row["status"] for row in attempts(warehouse)] == ["failed"]
+    assert len(started) == 1
+
+
 @pytest.mark.parametrize(
     ("source", "text", "item_list", "kept"),
     [
@@ -88,7 +99,6 @@ def test_wrong_options_are_one_clear_error_before_anything_starts(
         ),
     ],
 )
-@pytest.mark.usefixtures("prefect")
 def test_a_file_becomes_a_list_and_the_integrity_checks_hold(
     warehouse: Warehouse, tmp_path: Path, source: str, text: str, item_list: str, kept: list[str]
 ) -> None:
@@ -103,8 +113,6 @@ def test_a_file_becomes_a_list_and_the_integrity_checks_hold(
     assert ("notice" in result.stderr) == (source == "tasteatlas")
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("prefect")
 def test_a_file_that_is_missing_or_another_changes_nothing(warehouse: Warehouse, tmp_path: Path) -> None:
     before = items(warehouse, "languages")
     page = tmp_path / "page.html"

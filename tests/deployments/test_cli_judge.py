@@ -2,59 +2,56 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
-from tasks.evaluations.cure.params import CureParams
+from tasks.judging.verdict_rows import VerdictRow, verdict_frame
 from tests.deployments.judged_run import (
     GOLDEN,
     METRICS,
     Judgements,
     audited,
+    explanation,
     judge,
-    materials,
+    named,
     one_judge,
     rated,
-    shipped,
     store,
+    store_run,
     table,
     words,
 )
 from warehouse import Warehouse
 
 
-def all_benchmarks(warehouse: Warehouse, n: int = 5) -> Judgements:
-    return {b: one_judge(shipped(warehouse, b, n), [("YES", 0.9)] * n) for b in METRICS}
+def all_benchmarks(n: int = 5) -> Judgements:
+    return {b: one_judge(named(b, n), [("YES", 0.9)] * n) for b in METRICS}
 
 
 def test_audit_draws_of_every_stratum_what_people_need(warehouse: Warehouse) -> None:
     for model in ("m1", "m2"):
-        store(warehouse, all_benchmarks(warehouse), model)
+        store(warehouse, all_benchmarks(), model)
     result = judge("audit", "--sample", 24, "--out", "mine.csv")
     assert result.exit_code == 0, result.output
     rows = audited(Path("mine.csv"))
     assert len(rows) == 24
-    # 24 of eight strata of five explanations each: three of each.
-    assert "24 of 40 explanations, of 8 strata" in words(result)
-    assert "culturescope judge validate mine.csv --config c1" in words(result)
+    # 24 of eight strata of five answers each: three of each.
+    assert "24 of 40 answers, of 8 strata" in words(result)
+    assert "culturescope judge validate mine.csv --evaluation cure --config c1" in words(result)
     assert result.stdout.count("m1") == result.stdout.count("m2") == 4
     assert {d: sum(r["dimension"] == d for r in rows) for d in METRICS.values()} == dict.fromkeys(
         METRICS.values(), 6
     )
     assert {(row["annotator"], row["rating"]) for row in rows} == {("", "")}
-    golds = set(warehouse.query("SELECT gold FROM cure_item")["gold"])
+    assert {row["group"] for row in rows} == {"NO"}
     for row in rows:
-        assert row["question"].split("Norm, to be taken as right: ")[1] in golds
-        assert "YES" in row["criteria"]
+        item = row["question"].removeprefix("Norm: that of ")
+        assert row["answer"] in (explanation("m1", item), explanation("m2", item))
+        assert "Rating: YES, NO, or a number from 0 to 1." in row["criteria"]
         assert "JSON" not in row["criteria"]
-        assert ("Person: " in row["question"]) == (row["dimension"] in ("coherence", "specificity"))
-        assert ("Symbol: " in row["question"]) == (row["dimension"] == "connotation")
-        assert ("Subgroup: " in row["question"]) == (row["dimension"] == "specificity")
 
 
 def test_an_audit_is_the_same_again_and_never_overwritten(warehouse: Warehouse) -> None:
-    store(warehouse, all_benchmarks(warehouse))
+    store(warehouse, all_benchmarks())
     for out, seed in (("a.csv", 0), ("b.csv", 0), ("c.csv", 1)):
         assert judge("audit", "--sample", 8, "--out", out, "--seed", seed).exit_code == 0
     first, again, other = (Path(f"{name}.csv").read_bytes() for name in "abc")
@@ -69,8 +66,8 @@ def test_an_audit_is_the_same_again_and_never_overwritten(warehouse: Warehouse) 
 def test_audit_of_too_few_or_of_nothing(warehouse: Warehouse) -> None:
     result = judge("audit")
     assert result.exit_code == 1
-    assert "no judge has scored explanations; start with: culturescope run cure" in words(result)
-    store(warehouse, all_benchmarks(warehouse))
+    assert "no judge has scored answers; start with: culturescope run EVALUATION" in words(result)
+    store(warehouse, all_benchmarks())
     assert "under configuration c9" in words(judge("audit", "--config", "c9"))
     result = judge("audit", "--sample", 3)
     assert result.exit_code == 1
@@ -79,7 +76,7 @@ def test_audit_of_too_few_or_of_nothing(warehouse: Warehouse) -> None:
 
 
 def test_only_the_newest_finished_run_of_a_model_is_rated(warehouse: Warehouse) -> None:
-    items = shipped(warehouse, "normad", 6)
+    items = named("normad", 6)
     wrong = [("NO" if verdict == "YES" else "YES", 1 - graded) for verdict, graded in GOLDEN]
     store(warehouse, {"normad": one_judge(items, wrong)}, rerun="-1")
     store(warehouse, {"normad": one_judge(items)}, rerun="-2")
@@ -92,29 +89,18 @@ def test_only_the_newest_finished_run_of_a_model_is_rated(warehouse: Warehouse) 
     assert kappa == 1.0
 
 
-def test_audit_shows_the_norms_of_a_users_file(warehouse: Warehouse) -> None:
-    row = {
-        "persona": "Iris, a nurse", "situation": "She is offered tea.", "question": "May she refuse?",
-        "label": "no", "norm": "One cup is always taken.", "cues": "region: Sylt", "country": "Germany",
-    }  # fmt: skip
-    file = Path("mine.json")
-    file.write_text(json.dumps([row]))
-    params: dict[str, Any] = {"benchmarks": ["specnorm"], "files": {"specnorm": ["mine.json"]}}
-    (item,) = materials(warehouse, CureParams(models=["m1"], **params)).items["specnorm"]
-    store(warehouse, {"specnorm": one_judge([item.item], [("YES", 0.9)])}, **params)
-    assert judge("audit").exit_code == 0
-    (shown,) = audited(Path("audit.csv"))
-    assert "Norm, to be taken as right: One cup is always taken." in shown["question"]
-    assert "Person: Iris, a nurse" in shown["question"]
-    file.write_text(json.dumps([row | {"norm": "Tea is taken."}]))
-    result = judge("audit", "--out", "b.csv")
-    assert result.exit_code == 1
-    assert "the items of configuration c1 have changed since it was run (mine.json)" in words(result)
-    assert not Path("b.csv").exists()
+def test_verdicts_from_before_texts_were_stored_say_what_to_do(warehouse: Warehouse) -> None:
+    old = VerdictRow("j", "h", "coverage 1", "i", "a question", "NO", "real:0", "YES", value=1.0)
+    store_run(warehouse, "cure", "m1", "r", "c1", [verdict_frame([old])])
+    for arguments in (["audit"], ["validate", rated(Path("r.csv"), ["i"], {"ana": ["1"]})]):
+        result = judge(*arguments)
+        assert result.exit_code == 1
+        assert "of configuration c1 are stored without the texts that were judged: run cure" in words(result)
+    assert not Path("audit.csv").exists()
 
 
 def test_commands_explain_themselves() -> None:
-    for command in ("audit", "validate", "agreement"):
+    for command in ("audit", "validate"):
         result = judge(command, "--help")
         assert result.exit_code == 0
         assert f"culturescope judge {command}" in " ".join(result.output.split())

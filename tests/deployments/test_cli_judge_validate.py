@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr, spearmanr
 
-from tasks.evaluations.cure.human_ratings import code
 from tests.deployments.judged_run import (
     ANA,
     BEN,
@@ -21,11 +20,12 @@ from tests.deployments.judged_run import (
     STORED,
     Said,
     audited,
+    code,
     explanation,
     judge,
+    named,
     one_judge,
     rated,
-    shipped,
     store,
     table,
     words,
@@ -34,7 +34,7 @@ from warehouse import Warehouse
 
 
 def test_validate_by_hand_and_by_other_packages(warehouse: Warehouse) -> None:
-    items = shipped(warehouse, "normad", 6)
+    items = named("normad", 6)
     store(warehouse, {"normad": one_judge(items)})
     file = rated(Path("ratings.csv"), items, {"Ana": ANA, "Ben": BEN})
     found = {row["metric"]: row for row in table("validate", file)}
@@ -72,7 +72,7 @@ def test_validate_by_hand_and_by_other_packages(warehouse: Warehouse) -> None:
 
 
 def test_tables_for_people(warehouse: Warehouse) -> None:
-    items = shipped(warehouse, "normad", 6)
+    items = named("normad", 6)
     store(warehouse, {"normad": one_judge(items)})
     file = rated(Path("ratings.csv"), items, {"Ana": ANA, "Ben": BEN})
     result = judge("validate", file, "--bootstrap", 50)
@@ -86,7 +86,7 @@ def test_tables_for_people(warehouse: Warehouse) -> None:
         (0.1, 0, 1), (0.2, 0, 1), (0.4, 1, 1), (0.8, 1, 1), (0.9, 1, 1),
     ]  # fmt: skip
     (apart,) = table("validate", file, "--table", "disagreements")
-    expected = {"model": "m1", "benchmark": "normad", "benchmark_item": items[5], "pattern": "judge stricter"}
+    expected = {"model": "m1", "group": "NO", "item": items[5], "pattern": "judge stricter"}
     assert expected.items() <= apart.items()
     assert (apart["people"], apart["judge_score"], apart["n_annotators"]) == (1.0, 0.4, 1)
     as_csv = judge("validate", file, "--format", "csv").stdout
@@ -95,7 +95,7 @@ def test_tables_for_people(warehouse: Warehouse) -> None:
 
 def test_an_audit_filled_in_comes_back(warehouse: Warehouse) -> None:
     """Two copies of one audit, all benchmarks, people agree with the judge throughout."""
-    judgements = {b: one_judge(shipped(warehouse, b, 4), [("YES", 0.9), ("NO", 0.2)] * 2) for b in METRICS}
+    judgements = {b: one_judge(named(b, 4), [("YES", 0.9), ("NO", 0.2)] * 2) for b in METRICS}
     store(warehouse, judgements)
     store(warehouse, judgements, "m2")
     assert judge("audit").exit_code == 0
@@ -123,7 +123,7 @@ def test_an_audit_filled_in_comes_back(warehouse: Warehouse) -> None:
 
 
 def test_samples_are_one_opinion_and_judges_two(warehouse: Warehouse) -> None:
-    items = shipped(warehouse, "specnorm", 5)
+    items = named("specnorm", 5)
     yes: Said = [("YES", 0.9), ("NO", 0.3), ("YES", 0.6)]  # YES, 0.6
     no: Said = [("NO", 0.1), ("NO", None), (None, None)]  # NO, 0.1
     tied: Said = [("YES", 0.9), ("NO", 0.3)]  # no verdict, 0.6
@@ -131,7 +131,7 @@ def test_samples_are_one_opinion_and_judges_two(warehouse: Warehouse) -> None:
     judgements = {
         "specnorm": {item: {"fake-b": said, "slow": [("YES", None)]} for item, said in first.items()}
     }
-    store(warehouse, judgements, judges=("fake-b", "slow"))
+    store(warehouse, judgements)
     ratings = ("1", "0", "0", "1", "1")
     file = rated(Path("ratings.csv"), items, {"ana": ratings}, "specnorm")
     found = {(row["judge"], row["metric"]): row for row in table("validate", file, "--bootstrap", 20)}
@@ -146,7 +146,7 @@ def test_samples_are_one_opinion_and_judges_two(warehouse: Warehouse) -> None:
 
 
 def test_a_second_validation_replaces_that_dimension_alone(warehouse: Warehouse) -> None:
-    normad, casa = shipped(warehouse, "normad", 6), shipped(warehouse, "casa", 6)
+    normad, casa = named("normad", 6), named("casa", 6)
     store(warehouse, {"normad": one_judge(normad), "casa": one_judge(casa)})
     both = rated(Path("casa.csv"), casa, {"ana": ANA}, "casa"), rated(Path("n.csv"), normad, {"ana": ANA})
     assert judge("validate", *both, "--bootstrap", 20).exit_code == 0
@@ -160,7 +160,7 @@ def test_a_second_validation_replaces_that_dimension_alone(warehouse: Warehouse)
 
 
 def test_what_nobody_judged_is_counted(warehouse: Warehouse) -> None:
-    items = shipped(warehouse, "normad", 6)
+    items = named("normad", 6)
     store(warehouse, {"normad": one_judge(items)})
     text = rated(Path("ratings.csv"), items, {"ana": ANA, "ben": BEN}).read_text()
     more = "a000000000000,ana,coverage,1\n"
@@ -180,7 +180,7 @@ def rated_text(text: str) -> Path:
 
 
 def test_ratings_hold_for_the_words_that_were_rated(warehouse: Warehouse) -> None:
-    items = shipped(warehouse, "normad", 6)
+    items = named("normad", 6)
     store(warehouse, {"normad": one_judge(items)})
     file = rated(Path("ratings.csv"), items, {"ana": ANA})
     store(warehouse, {"normad": one_judge(items)}, config="c2", edition=" (revised)")
@@ -193,7 +193,7 @@ def test_ratings_hold_for_the_words_that_were_rated(warehouse: Warehouse) -> Non
 
 
 def test_too_few_items_are_no_validation(warehouse: Warehouse) -> None:
-    items = shipped(warehouse, "normad", 6)
+    items = named("normad", 6)
     store(warehouse, {"normad": one_judge(items)})
     result = judge("validate", rated(Path("ratings.csv"), items[:2], {"ana": ANA[:2], "ben": BEN[:2]}))
     assert result.exit_code == 1
@@ -203,7 +203,7 @@ def test_too_few_items_are_no_validation(warehouse: Warehouse) -> None:
 
 
 def test_people_alone_are_no_validation(warehouse: Warehouse) -> None:
-    items = shipped(warehouse, "normad", 6)
+    items = named("normad", 6)
     store(warehouse, {"normad": one_judge(items, [(None, None)] * 6)})
     result = judge("validate", rated(Path("ratings.csv"), items, {"ana": ANA, "ben": BEN}))
     assert result.exit_code == 1
@@ -225,9 +225,9 @@ def test_people_alone_are_no_validation(warehouse: Warehouse) -> None:
     ],
 )  # fmt: skip
 def test_a_broken_file_is_named_and_stores_nothing(warehouse: Warehouse, text: str, message: str) -> None:
-    items = shipped(warehouse, "normad", 6)
+    items = named("normad", 6)
     store(warehouse, {"normad": one_judge(items)})
-    name = code({"model": "m1", "benchmark": "normad", "item": items[0]} | {"explanation": "words"})
+    name = code(items[0])
     result = judge("validate", rated_text(text.replace("{a}", name)))
     assert result.exit_code == 1
     assert message in words(result)
@@ -236,7 +236,7 @@ def test_a_broken_file_is_named_and_stores_nothing(warehouse: Warehouse, text: s
 
 
 def test_the_engine_that_judged_is_validated_whatever_its_spec_says_now(warehouse: Warehouse) -> None:
-    items = shipped(warehouse, "normad", 6)
+    items = named("normad", 6)
     store(warehouse, {"normad": one_judge(items)})
     file = rated(Path("ratings.csv"), items, {"ana": ANA})
     spec = warehouse.home / "engines" / "fake-b.toml"

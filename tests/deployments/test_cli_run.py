@@ -70,7 +70,7 @@ def test_a_run_is_planned_once_and_leaves_nothing_to_do(
     prepared: list[object] = []
     prepare = session.prepare
     monkeypatch.setattr(session, "prepare", lambda *a: prepared.append(a) or prepare(*a))
-    first = said(run("-m", "fake-a", "-m", "fake-b", *SMALL))
+    first = said(run("-m", "fake-a,fake-b", *SMALL))
     assert len(prepared) == 1
     assert "probe: fake-b " in first
     assert "fake-a 162/162 in " in first
@@ -93,6 +93,10 @@ def test_again_asks_on_an_occasion_of_its_own(warehouse: Warehouse) -> None:
     assert n_parts(warehouse) > before
     text = said(run("-m", "fake-a", *SMALL, "--occasion", "{week}"))
     assert re.search(r"occasion 20\d\d-w\d\d ", text)
+    both = said(run("-m", "fake-a", *SMALL, "--again", "--occasion", "x", check=False))
+    assert both == "error: --again names the occasion itself: leave --occasion out"
+    unknown = said(run("-m", "fake-a", *SMALL, "--occasion", "{month}", check=False))
+    assert unknown.startswith("error: occasion '{month}': ")
     occasions = warehouse.query("SELECT DISTINCT occasion FROM run WHERE NOT is_null")["occasion"].to_list()
     assert len(occasions) == 3
 
@@ -155,7 +159,7 @@ def test_the_leaderboard_is_in_the_order_of_its_view(warehouse: Warehouse) -> No
     assert places == sorted(places)
     table = runner.invoke(app, ["leaderboard", "spectral"], env={"COLUMNS": "80"})
     assert max(map(len, table.stdout.splitlines())) <= 80
-    assert "columns: add --wide" in table.stderr
+    assert "more columns with --wide" in table.stderr
     assert "F1 LL" in runner.invoke(app, ["leaderboard", "spectral", "--wide"]).stdout
     unknown = runner.invoke(app, ["leaderboard", "spectral", "--config", "zzz"])
     assert unknown.exit_code == 1

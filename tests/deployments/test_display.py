@@ -26,7 +26,7 @@ WIDE = pl.DataFrame(
 )
 
 
-def shown(capsys: pytest.CaptureFixture[str], width: int, *, is_wide: bool = False) -> tuple[str, str]:
+def shown(capsys: pytest.CaptureFixture[str], width: int, *, is_wide: bool | None = False) -> tuple[str, str]:
     """A table on a screen of a width, and what is said about it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", str(width))
@@ -51,8 +51,12 @@ def test_a_table_has_the_columns_that_fit(
     assert lines[2].replace("┃", " ").split() == columns
     assert max(map(len, lines)) <= width
     hidden = WIDE.width - len(columns)
-    assert (f"{hidden} more columns: add --wide" in err) == (hidden > 0)
+    assert (f"{hidden} more columns with --wide" in err) == (hidden > 0)
     assert "[red]b" in out or "words" not in columns
+
+
+def test_a_command_without_the_option_does_not_offer_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "4 more columns on a wider screen" in shown(capsys, 20, is_wide=None)[1]
 
 
 def test_a_wide_table_has_all_columns_unfolded(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,11 +6,13 @@ import inspect
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 import deployments.evaluations
+from deployments.cli_run import Asked
 from deployments.evaluations import Door, doors, evaluation, flow, params, profile, profiles
 from tasks.engines.specs import catalogue
 from tasks.evaluations.contract import Evaluation, Params
@@ -55,6 +57,12 @@ def test_it_can_be_started(name: str) -> None:
     assert list(inspect.signature(flow(name).fn).parameters) == ["params"]
     assert door.models
     assert set(door.models) <= catalogue().keys()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_knob_is_named_like_an_option_of_every_command(name: str) -> None:
+    own = {field.name for field in fields(Asked)} - {"profile"}
+    assert own.isdisjoint(params(name).model_fields)
 
 
 @pytest.mark.parametrize("name", NAMES)

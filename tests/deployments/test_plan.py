@@ -68,7 +68,7 @@ def test_a_line_says_who_asks_what_of_whom(capsys: pytest.CaptureFixture[str]) -
 def test_nothing_is_hidden_on_a_narrow_screen(capsys: pytest.CaptureFixture[str]) -> None:
     todo = planned([(SCORES, LOCAL), (PROMPTS, Engine.of(PRICED))])
     text = said(capsys, "title", Estimate(todo, {}), width=70)
-    for part in ("float32", "priced", "tokens,", "≤ $0.00", "here"):
+    for part in ("float32", "priced", "tokens,", "$0.00", "here"):
         assert part in text
 
 
@@ -102,16 +102,16 @@ def test_speed_is_the_median_of_past_parts(warehouse: Warehouse) -> None:
     with warehouse.write() as connection:
         connection.execute(
             "INSERT INTO run BY NAME SELECT 'r' AS run_id, 'e' AS evaluation, 'm' AS model, "
-            "false AS is_null, 'p' AS profile, 'c' AS config_hash, ? AS engine_hash, '{}' AS params, '{}' AS engine, "
-            "'{}' AS item_lists, '' AS boundary_rule, '' AS code_version, now() AS started_at, "
-            "'running' AS status",
+            "false AS is_null, 'p' AS profile, 'c' AS config_hash, ? AS engine_hash, '{}' AS params, "
+            "'{}' AS engine, '{}' AS item_lists, '' AS boundary_rule, '' AS code_version, "
+            "now() AS started_at, 'running' AS status",
             [LOCAL.hash],
         )
         for n, time in enumerate(times):
             for unit in ("A", "B"):
                 connection.execute(
                     "INSERT INTO part_unit VALUES ('item_logprob', ?, ?, ?, 'r', 10, ?)",
-                    [f"request{n // 4}", unit, f"part{n}", time],
+                    [f"request{n // 4}", f"{unit}{n}", f"part{n}", time],
                 )
     estimate = Estimate.of(planned([(SCORES, LOCAL)]))
     (line,) = estimate.plan.lines

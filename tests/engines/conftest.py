@@ -39,7 +39,7 @@ def sample_items() -> list[str]:
         "पनीर टिक्का",
         "🍜 ramen",
     ]
-    for table in ("dishes.csv", "holidays.csv"):
+    for table in ("item_list/dishes.csv", "item_list/holidays.csv"):
         with (REFERENCE / table).open(encoding="utf-8") as file:
             names = [row["item"] for row in csv.DictReader(file)]
         awkward += names[:: max(1, len(names) // 145)]

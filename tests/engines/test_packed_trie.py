@@ -91,6 +91,55 @@ def test_equals_brute_force_on_every_kind_of_attention(
     np.testing.assert_allclose(scorer.score(framed.prefixes, continuations), expected, atol=1e-3)
 
 
+SHARING = {
+    "an instruction": [
+        "Name the food of a country, no more. In Peru it is",
+        "Name the food of a country, no more. Fiji",
+    ],
+    "nothing": ["Peru eats", "In Fiji people eat"],
+    "one begins the other": ["In Peru people eat", "In Peru people eat for breakfast", "In Peru people"],
+    "everything": ["In Peru people eat", "In Peru people eat"],
+    "a single prefix": ["In Peru people eat"],
+}
+
+
+@pytest.fixture(scope="module")
+def windowed(tokenizer_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    config = ARCHITECTURES["gemma3, window shorter than prefix and items"]
+    return save_random(config, tokenizer_folder, tmp_path_factory.mktemp("windowed"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shared", SHARING)
+@pytest.mark.parametrize("items", [ITEMS, ["rice", "bread", "tea"]], ids=["trie", "single tokens"])
+def test_equals_brute_force_whatever_the_prefixes_share(
+    shared: str, items: list[str], windowed: Path
+) -> None:
+    scorer = PackedTrieScorer(EngineSpec(name="tiny", model="x", dtype="float32"), str(windowed))
+    continuations = [" " + item for item in items]
+    expected = brute_force(windowed, SHARING[shared], continuations)
+    np.testing.assert_allclose(scorer.score(SHARING[shared], continuations), expected, atol=1e-3)
+    scorer.spec = scorer.spec.model_copy(update={"batch_tokens": 64})
+    np.testing.assert_allclose(scorer.score(SHARING[shared], continuations), expected, atol=1e-3)
+
+
+@pytest.mark.slow
+def test_what_prefixes_share_is_run_once(windowed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scorer = PackedTrieScorer(EngineSpec(name="tiny", model="x", dtype="float32"), str(windowed))
+    run, hidden = [], scorer._hidden
+
+    def counted(ids: np.ndarray, *more: object) -> torch.Tensor:
+        run.append(ids.shape)
+        return hidden(ids, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(scorer, "_hidden", counted)
+    prefixes = SHARING["an instruction"]
+    own = [len(scorer.tokenizer(p).input_ids) for p in prefixes]
+    n_shared = len(scorer.tokenizer("Name the food of a country, no more.").input_ids)
+    scorer.score(prefixes, [" rice", " rice pudding"])  # one inner node: rice
+    assert run == [(1, n_shared), (2, max(own) - n_shared + 1)]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["smollm2_folder", "gemma3_folder"])
 def test_real_models_equal_brute_force_whatever_the_batch_and_order(

@@ -96,7 +96,7 @@ def test_killed_runs_lose_and_duplicate_nothing(culturescope: Cli, home: Path, p
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while len(list(parts.glob("[!_]*.parquet"))) <= seen and time.monotonic() < deadline:
             time.sleep(0.005)  # so that the kill comes soon after a part appears, registered or not
         os.kill(process.pid, signal.SIGKILL)

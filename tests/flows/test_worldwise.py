@@ -283,10 +283,13 @@ def test_killed_runs_lose_and_repeat_nothing(
     assert set(stored["seed"]) == {0}
     assert stored["item"].n_unique() == 12
 
-    # Killed again once a part of vectors is there, registered or not.
+    # Killed again once everything is answered and a part of vectors more is there, registered or not.
     vectors = home / "parts" / "embedding"
     embedding, deadline = start(), time.monotonic() + 300
-    while not list(vectors.glob("[!_]*.parquet")) and time.monotonic() < deadline:
+    while len(asked(server)) < 36 and time.monotonic() < deadline:
+        time.sleep(0.005)
+    before = set(vectors.glob("[!_]*.parquet"))
+    while set(vectors.glob("[!_]*.parquet")) == before and time.monotonic() < deadline:
         time.sleep(0.005)
     embedding.kill()
     embedding.wait()

@@ -64,6 +64,7 @@ class Net:
         prepare: given a new home and the folder of files, makes the tables and files that the params name.
         kills: (kind, model): a run is killed once a new part of this kind by this model ("": any) is there.
         judged: matches "metric slice_kind slice" of the rows that need the judge; None: there is no judge.
+        compared: matches the rows that depend on which models the cohort is made of; None: none does.
         budget: ``max_total_tokens`` that stops a second model midway; None: nothing is generated.
     """
 
@@ -73,6 +74,7 @@ class Net:
     kills: tuple[tuple[str, str], ...]
     prepare: Callable[[Path, Path], None] = nothing
     judged: str | None = None
+    compared: str | None = None
     budget: int | None = None
 
     @property

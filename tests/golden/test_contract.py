@@ -57,10 +57,9 @@ def answers(home: Path, evaluation: str) -> dict[str, int]:
     return part_files(home, list(net(evaluation).asked))
 
 
-def without_judge(rows: Rows, evaluation: str) -> Rows:
-    """The rows that need no judge."""
-    judged = net(evaluation).judged
-    return [row for row in rows if judged is None or not re.search(judged, label(row))]
+def without(rows: Rows, pattern: str | None) -> Rows:
+    """The rows whose labels do not match."""
+    return [row for row in rows if pattern is None or not re.search(pattern, label(row))]
 
 
 @pytest.mark.parametrize("evaluation", EVALUATIONS)
@@ -98,7 +97,7 @@ def test_a_judge_that_fails_costs_the_judged_rows(fresh: Homes, undisturbed: Hom
     with pytest.raises(EngineError, match="fake-j"):
         run(evaluation, home)
     rows = metric_rows(home, evaluation)
-    assert differences(without_judge(reference, evaluation), without_judge(rows, evaluation)) == []
+    assert differences(without(reference, judged), without(rows, judged)) == []
     scored = {label(row) for row in reference if re.match(judged, row["metric"]) and row["value"]}
     now = {label(row): row for row in rows}
     assert scored <= now.keys()
@@ -116,7 +115,11 @@ def test_a_judge_that_fails_costs_the_judged_rows(fresh: Homes, undisturbed: Hom
 def test_a_budget_stops_and_a_higher_one_asks_the_rest(
     fresh: Homes, undisturbed: Homes, evaluation: str
 ) -> None:
-    """One model has finished, and the budget ends in the middle of the other."""
+    """One model has finished, and the budget ends in the middle of the other.
+
+    The first is the cohort, so its rows never change; rows that compare models differ from those of a run of
+    both.
+    """
     home, (first, *others) = fresh(evaluation), net(evaluation).models
     run(evaluation, home, models=[first])
     alone = of_models(metric_rows(home, evaluation), [first])
@@ -133,7 +136,13 @@ def test_a_budget_stops_and_a_higher_one_asks_the_rest(
     run(evaluation, home, models=[*others, first], max_total_tokens=10**9)
     assert before.items() <= some.items() <= answers(home, evaluation).items()
     assert_nothing_twice(home, evaluation)
-    assert differences(metric_rows(undisturbed(evaluation), evaluation), metric_rows(home, evaluation)) == []
+    reference, rows = metric_rows(undisturbed(evaluation), evaluation), metric_rows(home, evaluation)
+    assert differences(alone, of_models(rows, [first])) == []
+    assert {label(row) for row in of_models(rows, others)} == {
+        label(row) for row in of_models(reference, others)
+    }
+    compared = net(evaluation).compared
+    assert differences(without(reference, compared), without(rows, compared)) == []
 
 
 @pytest.mark.parametrize("evaluation", EVALUATIONS)

@@ -12,22 +12,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.judging.audit import COLUMNS, Answer, annotation_rows, stratified_sample
+from tasks.judging.audit import COLUMNS, Answer, annotation_rows, criteria, stratified_sample
 from tasks.judging.ratings import read_ratings
+from tasks.judging.rubric import Rubric
 
-CRITERIA = {"coverage": "Does it state the norm?", "correct": "Is the label right?"}
+CRITERIA = {"x": "Does it state the norm?", "y": "Is the label right?", "z": "Is it short?"}
 
 
 def answers(sizes: dict[tuple[str, str], int]) -> list[Answer]:
     return [
-        Answer(model, benchmark, f"q{number}", f"question {number}", "an answer", CRITERIA)
-        for (model, benchmark), size in sizes.items()
+        Answer(model, dimension, f"q{number}", f"g{number % 3}", f"question {number}", "an answer")
+        for (model, dimension), size in sizes.items()
         for number in range(size)
     ]
 
 
 def spread(sample: list[Answer]) -> Counter[tuple[str, str]]:
-    return Counter((answer.model, answer.benchmark) for answer in sample)
+    return Counter((answer.model, answer.dimension) for answer in sample)
 
 
 sizes = st.dictionaries(
@@ -47,7 +48,7 @@ def test_in_proportion_and_at_least_one() -> None:
 
 
 def test_cures_audit_is_even() -> None:
-    # Seed 001: 400 answers, 100 a benchmark, over ten models: 10 of each pair.
+    # Vo and Koyejo 2025: 400 answers, 100 per benchmark, over ten models: 10 of each pair.
     every = answers({(f"m{m}", f"b{b}"): 25 for m in range(10) for b in range(4)})
     assert set(spread(stratified_sample(every, 400, seed=1)).values()) == {10}
 
@@ -84,9 +85,20 @@ def test_another_seed_is_another_sample_in_no_order() -> None:
 def test_within_a_pair_every_answer_has_the_same_chance() -> None:
     every = answers({("a", "x"): 10})
     drawn = Counter(a.item for seed in range(600) for a in stratified_sample(every, 3, seed))
-    # 600 * 3 / 10 = 180 each, standard deviation sqrt(600 * 0.3 * 0.7) = 11.
+    # 600 * 3 / 10 = 180 each, standard deviation at most sqrt(600 * 0.3 * 0.7) = 11.
     assert all(abs(count - 180) < 45 for count in drawn.values())
     assert len(drawn) == 10
+
+
+@given(st.lists(st.integers(1, 12), min_size=1, max_size=4), st.integers(1, 40), st.integers(0, 5))
+def test_within_a_pair_groups_are_in_proportion(sizes: list[int], n: int, seed: int) -> None:
+    every = [
+        Answer("m", "x", f"q{i}", f"g{g}", "?", "!") for g, size in enumerate(sizes) for i in range(size)
+    ]
+    sample = Counter(answer.group for answer in stratified_sample(every, n, seed))
+    share = min(n, len(every)) / len(every)
+    # Each group's answers stand at even distances, from a start of its own: what is drawn is near its share.
+    assert all(abs(sample[f"g{g}"] - size * share) < 1 + len(sizes) for g, size in enumerate(sizes))
 
 
 def test_refuses() -> None:
@@ -95,8 +107,6 @@ def test_refuses() -> None:
         stratified_sample(every, 1, seed=0)
     with pytest.raises(ValueError, match="sample of 0"):
         stratified_sample([], 0, seed=0)
-    with pytest.raises(ValueError, match="a has 2 answers to 'q1' of x"):
-        stratified_sample([*every, every[1]], 4, seed=0)
     assert stratified_sample([], 5, seed=0) == []
 
 
@@ -105,36 +115,41 @@ def test_refuses() -> None:
 
 
 def test_the_code_tells_nothing_of_the_model() -> None:
-    first = Answer("gpt-4o", "normad", "q1", "?", "yes", CRITERIA)
-    assert first.code == Answer("gpt-4o", "normad", "q1", "other", "text", {}).code
-    others = [("gpt-4", "normad", "q1"), ("gpt-4o", "casa", "q1"), ("gpt-4o", "normad", "q2")]
-    codes = {Answer(*key, "?", "yes", CRITERIA).code for key in others}
-    assert len(codes | {first.code}) == 4
+    first = Answer("gpt-4o", "x", "q1", "IN", "?", "yes")
+    assert first.code == Answer("gpt-4o", "x", "q1", "JP", "other", "yes").code
+    others = [("gpt-4", "x", "q1"), ("gpt-4o", "y", "q1"), ("gpt-4o", "x", "q2")]
+    codes = {Answer(*key, "IN", "?", "yes").code for key in others}
+    codes.add(Answer("gpt-4o", "x", "q1", "IN", "?", "other words").code)
+    assert len(codes | {first.code}) == 5
     assert all(code[0] == "a" and len(code) == 13 for code in codes)
-    cells = " ".join(cell for row in annotation_rows([first]) for cell in row.values())
+    cells = " ".join(cell for row in annotation_rows([first], CRITERIA) for cell in row.values())
     assert "gpt" not in cells
 
 
-def test_one_row_for_each_dimension() -> None:
-    sample = answers({("a", "x"): 2})
-    rows = annotation_rows(sample)
+def test_one_row_per_answer() -> None:
+    sample = answers({("a", "x"): 2, ("a", "y"): 1})
+    rows = annotation_rows(sample, CRITERIA)
     assert all(tuple(row) == COLUMNS for row in rows)
-    assert [(row["item"], row["dimension"], row["criteria"]) for row in rows] == [
-        (answer.code, dimension, text) for answer in sample for dimension, text in CRITERIA.items()
+    assert [(row["item"], row["group"], row["dimension"], row["criteria"]) for row in rows] == [
+        (answer.code, answer.group, answer.dimension, CRITERIA[answer.dimension]) for answer in sample
     ]
     assert {(row["annotator"], row["rating"]) for row in rows} == {("", "")}
 
 
+def test_criteria_are_the_rules_and_the_verdicts(rubric: Rubric) -> None:
+    asked = rubric.model_copy(update={"system": "Is it tasty?\n\nAnswer with one JSON object."})
+    assert criteria(asked) == "Is it tasty?\n\nRating: Good, Unsure, Bad, or a number from 0 to 1."
+
+
 @pytest.mark.parametrize("text", ["=1+1", "+cmd|' /C calc'!A0", "-2", "@SUM(A1)", "\t=1", "\r=1"])
 def test_a_spreadsheet_runs_nothing(text: str) -> None:
-    answer = Answer("a", "x", "q", text, text, {"coverage": text})
-    (row,) = annotation_rows([answer])
-    assert row["question"] == row["answer"] == row["criteria"] == "'" + text
+    (row,) = annotation_rows([Answer("a", "x", "q", text, text, text)], {"x": text})
+    assert row["group"] == row["question"] == row["answer"] == row["criteria"] == "'" + text
 
 
 def test_a_filled_in_file_is_read_back(tmp_path: Path) -> None:
-    sample = [Answer("a", "x", "q", 'He said "no",\nthen left', "yes", CRITERIA)]
-    rows = annotation_rows(sample)
+    sample = [Answer("a", dimension, "q", "IN", 'He said "no",\nthen left', "yes") for dimension in "xy"]
+    rows = annotation_rows(sample, CRITERIA)
     rows[0] |= {"annotator": "Ana", "rating": "Yes"}
     path = tmp_path / "ana.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -143,6 +158,6 @@ def test_a_filled_in_file_is_read_back(tmp_path: Path) -> None:
         writer.writerows(rows)
     ratings = read_ratings([path])
     assert [tuple(r.model_dump().values()) for r in ratings.rows] == [
-        (sample[0].code, "ana", "coverage", 1.0)
+        (sample[0].code, "ana", "x", 1.0, "yes")
     ]
     assert ratings.n_empty == 1

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from tasks.judging.rated import Judged, RatedItem, by_dimension
+from tasks.judging.rated import Judged, RatedItem, by_dimension, scores_by_judge
 from tasks.judging.ratings import Rating
 
 
@@ -57,3 +57,16 @@ def test_two_judgements_of_one_thing_are_refused() -> None:
     judged = [Judged("a1", "coverage", 1.0, None), Judged("a1", "Coverage", 0.0, None)]
     with pytest.raises(ValueError, match="Coverage of 'a1' was judged twice: give one judge's scores"):
         by_dimension([], judged)
+
+
+def test_samples_of_a_judge_are_one_score() -> None:
+    said = [
+        ("j", "a1", "YES", 1.0, 0.75), ("j", "a1", "NO", 0.0, 0.25), ("j", "a1", "YES", 1.0, None),
+        ("j", "a2", "YES", 1.0, None), ("j", "a2", "NO", 0.0, None), ("k", "a1", None, None, None),
+    ]  # fmt: skip
+    columns = ("judge", "code", "verdict", "value", "graded")
+    rows = [dict(zip(columns, row, strict=True)) | {"dimension": "coverage"} for row in said]
+    assert scores_by_judge(rows) == {
+        "j": [Judged("a1", "coverage", 1.0, 0.5), Judged("a2", "coverage", None, None)],
+        "k": [Judged("a1", "coverage", None, None)],
+    }

@@ -40,7 +40,10 @@ def test_spellings_column_order_and_further_columns(tmp_path: Path) -> None:
 
 def test_words_of_a_rubric(tmp_path: Path) -> None:
     path = write(tmp_path, HEADER + "a1,ana,coverage,partly\na1,ben,coverage,0.5\n")
-    assert [r.rating for r in read_ratings([path], {"Fully": 1.0, "Partly": 0.5}).rows] == [0.5, 0.5]
+    ratings = read_ratings([path], {"coverage": {"Fully": 1.0, "Partly": 0.5}}).rows
+    assert [(r.rating, r.said) for r in ratings] == [(0.5, "partly"), (0.5, "0.5")]
+    with pytest.raises(RatingsError, match="'partly' is neither"):
+        read_ratings([path], {"beauty": {"Partly": 0.5}})
     with pytest.raises(RatingsError, match="'partly' is neither a number nor one of yes, no"):
         read_ratings([path])
 

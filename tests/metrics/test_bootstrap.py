@@ -5,8 +5,8 @@ import pytest
 import scipy.stats
 
 from tasks.metrics.bootstrap import (
-    bootstrap_spectrum,
     bootstrap_indices,
+    bootstrap_spectrum,
     log_normal_interval,
     percentile_interval,
 )

@@ -6,7 +6,17 @@ from typing import Any
 
 import polars as pl
 
-from warehouse import Run, Warehouse, finish_run, register_parts, registration, save_metrics, save_run, write_part
+from warehouse import (
+    KINDS,
+    Run,
+    Warehouse,
+    finish_run,
+    register_parts,
+    registration,
+    save_metrics,
+    save_run,
+    write_part,
+)
 
 CONFIG = "0123456789abcdef"
 
@@ -56,3 +66,10 @@ def store_part(warehouse: Warehouse, kind: str, name: str, frame: pl.DataFrame) 
     write_part(warehouse.home, kind, name, frame)
     with warehouse.write() as connection:
         register_parts(connection, [registration(kind, name, frame)])
+
+
+def store_verdicts(warehouse: Warehouse, name: str, verdicts: list[Row]) -> None:
+    """A registered part of verdicts; columns that they lack are empty."""
+    schema = {column: kind for column, kind in KINDS["verdict"].columns.items() if column != "part"}
+    rows = [dict.fromkeys(schema) | verdict for verdict in verdicts]
+    store_part(warehouse, "verdict", name, pl.DataFrame(rows, schema=schema))

@@ -102,7 +102,9 @@ def test_lines_of_marks_have_a_whole_axis_and_say_what_is_unscored() -> None:
     kinds = {"own": Kind("dot", "own"), "null": Kind("line", "null: texts")}
     lines = [Line("a", {"own": [7.3], "null": [8.0]}, "7.30"), Line("b", {"null": [7.9]}, is_scored=False)]
     assert {"7", "8", "7.30", "not scored", "null: texts"} <= set(texts(mark_lines(lines, kinds, "m", "m")))
-    assert {"0", "0.25", "1"} <= set(texts(mark_lines([Line("a", {"own": [0.3]})], kinds, "m", "m", unit=True)))
+    assert {"0", "0.25", "1"} <= set(
+        texts(mark_lines([Line("a", {"own": [0.3]})], kinds, "m", "m", unit=True))
+    )
 
 
 def test_tree_puts_groups_side_by_side() -> None:

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from bs4 import BeautifulSoup
 
-from tasks.report import Frames, Report, in_order_of, side, view
+from tasks.report import Frames, Report, gain_sign, in_order_of, view
 from tasks.report.page import render_page
 from tests.report.pages import HOSTILE, check_page, parsed, section, text_of
 from tests.report.stored import around, row
@@ -30,6 +30,7 @@ TEMPLATE = """
 {% endblock %}
 {% block made %}<p>By counting.</p>{% endblock %}
 """
+PARAMS = '{"bootstrap": 99}'
 FINISHED = datetime(2026, 1, 2, 3, 4)
 
 
@@ -72,7 +73,7 @@ def example() -> Data:
         ),
         runs=frame(
             "run_id model is_null profile code_version engine params boundary_rule started_at finished_at",
-            ("r1", HOSTILE, False, "demo", "0.1", '{"kind": "fake"}', '{"bootstrap": 99}', "rule", FINISHED, FINISHED),
+            ("r1", HOSTILE, False, "demo", "0.1", '{"kind": "fake"}', PARAMS, "rule", FINISHED, FINISHED),
         ),
         unscored=frame(
             "model metric slice_kind slice unscored_reason n_unscored",
@@ -84,7 +85,9 @@ def example() -> Data:
             ("country.csv", "UN", "1", "CC0-1.0", date(2026, 1, 1), "by hand", None),
         ),
         configurations=frame(
-            "configuration profile n_models finished_at", ("ff00", "demo", 1, FINISHED), ("aa11", "full", 2, FINISHED)
+            "configuration profile n_models finished_at",
+            ("ff00", "demo", 1, FINISHED),
+            ("aa11", "full", 2, FINISHED),
         ),
     )  # fmt: skip
 
@@ -130,8 +133,8 @@ def test_numbers_are_found_by_model_metric_and_slice() -> None:
 def test_gain_is_certain_where_its_whole_interval_is_on_one_side(
     low: float | None, high: float | None, expected: int
 ) -> None:
-    assert side({"ci_low": low, "ci_high": high}) == expected
-    assert side(None) == 0
+    assert gain_sign({"ci_low": low, "ci_high": high}) == expected
+    assert gain_sign(None) == 0
 
 
 def test_rows_follow_the_order_of_models() -> None:

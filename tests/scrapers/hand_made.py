@@ -9,7 +9,7 @@ from scrapers.countries import CountryCodes
 from scrapers.model import Page
 
 PAGES = Path(__file__).parent / "pages"
-REFERENCE = Path(__file__).parents[2] / "warehouse" / "reference" / "countries.csv"
+REFERENCE = Path(__file__).parents[2] / "warehouse" / "reference" / "country.csv"
 
 
 def page(name: str, url: str = "https://pages.example/", charset: str | None = "utf-8") -> Page:

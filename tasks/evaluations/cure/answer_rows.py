@@ -10,12 +10,17 @@ import polars as pl
 
 from tasks.evaluations.contract import comparable
 from tasks.evaluations.cure.answers import Readings
+from tasks.evaluations.cure.benchmarks.common import BenchmarkItem
 from tasks.evaluations.cure.judged import Reply
 from tasks.evaluations.cure.materials import country_of
 from tasks.evaluations.cure.requests import Study
 from tasks.evaluations.cure.scores import Scored
 from tasks.judging.null_texts import REAL
+from tasks.judging.untrusted import shorten
 from tasks.judging.verdict_rows import VerdictRow, verdict_frame
+
+_CUES = {"casa": "Symbol", "specnorm": "Subgroup"}
+"""What a benchmark's cues are to people."""
 
 SCHEMA = pl.Schema(
     {
@@ -61,7 +66,7 @@ def verdict_frames(study: Study, replies: Iterable[Reply]) -> dict[tuple[str, st
             judge_hash=hashes[reply.judge],
             rubric=rubrics[benchmark],
             item=item.item,
-            item_text=item.question,
+            item_text=_shown(item),
             group_name=country_of(item),
             judged=f"{reply.call.source}:{reply.call.sample}",
             verdict=verdict.verdict,
@@ -69,9 +74,22 @@ def verdict_frames(study: Study, replies: Iterable[Reply]) -> dict[tuple[str, st
             value=verdict.value,
             graded=reply.opinion.graded,
             unscored_reason=verdict.unscored_reason,
+            judged_text=shorten(reply.call.text, reply.call.rubric.max_chars),
         )
         rows.setdefault((reply.judge, benchmark), []).append(row)
     return {key: verdict_frame(of_key) for key, of_key in rows.items()}
+
+
+def _shown(item: BenchmarkItem) -> str:
+    """The item as people see it, and the norm that an explanation of it is held against."""
+    shown = {
+        "Country": item.extra.get("country_name", ""),
+        "Person": item.extra.get("persona", ""),
+        "Question": item.question,
+        _CUES.get(item.benchmark, ""): ", ".join(item.cues) if item.benchmark in _CUES else "",
+        "Norm, to be taken as right": item.gold,
+    }
+    return "\n".join(f"{name}: {text}" for name, text in shown.items() if text)
 
 
 def _rows(study: Study, readings: Readings, scored: Scored) -> Iterator[dict[str, Any]]:

@@ -135,14 +135,8 @@ def _details(study: Study, answers: Answers) -> list[Detail]:
 
 
 EVALUATION = Evaluation(
-    name="cure",
-    params=CureParams,
-    tables=TABLES,
-    study=study,
-    ask=ask,
-    read=read,
-    rows=make_rows,
+    "cure", CureParams, TABLES, study, ask, read, make_rows,
     engines=engines,
     later=later,
     size=lambda study: ", ".join(f"{name} {len(study.items(name))}" for name in study.benchmarks),
-)
+)  # fmt: skip

@@ -259,15 +259,9 @@ def _vectors(study: Study) -> dict[CandidateList, Texts | str]:
 
 
 EVALUATION = Evaluation(
-    name="fmlama",
-    params=FmlamaParams,
-    tables=TABLES,
-    study=study,
-    ask=ask,
-    read=read,
-    rows=make_rows,
+    "fmlama", FmlamaParams, TABLES, study, ask, read, make_rows,
     engines=engines,
     shared=Shared(ask_shared, read_shared),
     later=later,
     size=size,
-)
+)  # fmt: skip

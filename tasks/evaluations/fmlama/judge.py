@@ -92,13 +92,14 @@ def verdict_rows(judge: Engine, rubric: Rubric, marks: Sequence[Marks]) -> Itera
                 judge_hash=judge.hash,
                 rubric=f"{rubric.name} {rubric.hash()}",
                 item=each.dish.url,
-                item_text=each.dish.name,
+                item_text=f"Dish: {each.dish.name}\nReference ingredients: {', '.join(each.dish.reference)}",
                 group_name=each.dish.origin,
                 judged=verdict.key,
                 verdict=verdict.verdict,
                 reason=verdict.reason,
                 value=verdict.value,
                 unscored_reason=verdict.unscored_reason,
+                judged_text=verdict.key,
             )
 
 

@@ -18,10 +18,12 @@ from tasks.evaluations.fmlama.requests import Study
 from tasks.judging.judge_check import acceptances
 from tasks.judging.prompts import UNANSWERED
 from tasks.judging.verdicts import Verdict
-from tasks.metric_rows import Interval, Metric, Slice, percentile, scored, unscored
-from tasks.metrics import bootstrap
+from tasks.metric_rows import Interval, Metric, Slice, scored, unscored
+from tasks.metrics.value_shift import wilson_interval
 
 MAYBE = "Maybe"
+MIN_DISHES = 3
+"""The fewest that an interval over dishes is simulated for."""
 
 NO_VERDICT = "the judge gave no verdict that could be read"
 NO_GOLD = "no prediction that the judge saw is a reference ingredient"
@@ -112,14 +114,14 @@ def mes_rows(
         values = np.array([np.nan if s.value is None else s.value for s in of_dish])
         yield scored("mes", where, own.value, counts, interval(values, knobs), chance.value)
         yield scored("mes_maybe", where, own.maybe, counts, None, chance.maybe)
-    yield _check_row(study, marks, ("condition", slug), knobs)
+    yield _check_row(study, marks, ("condition", slug))
 
 
-def _check_row(study: Study, marks: Sequence[Marks] | str, where: Slice, knobs: tuple[int, int]) -> Metric:
+def _check_row(study: Study, marks: Sequence[Marks] | str, where: Slice) -> Metric:
     """Share of the predictions from the reference, right whatever a judge says, that it marks Correct.
 
     Null: the share of Correct among all its marks, which a judge has who does not look at the reference.
-    Points are predictions; the interval resamples dishes, because one completion marks a whole dish.
+    Points are predictions; one completion marks all those of a dish, so the interval is over dishes.
     """
     if isinstance(marks, str):
         n = int(study.judged_probe.relevant.sum())
@@ -137,19 +139,28 @@ def _check_row(study: Study, marks: Sequence[Marks] | str, where: Slice, knobs: 
     if row.value is None:
         return row
     every = [v.value for each in marks for v in each.verdicts if v.value is not None]
-    low, high = _share_interval(gold, knobs) or (None, None)
+    low, high = share_interval(gold) or (None, None)
     return row._replace(null_value=fmean(every), ci_low=low, ci_high=high)
 
 
-def _share_interval(of_dish: Sequence[Sequence[float | None]], knobs: tuple[int, int]) -> Interval:
-    """95 % bootstrap interval of a share over all points of dishes; None for fewer than two dishes."""
+def share_interval(of_dish: Sequence[Sequence[float | None]]) -> Interval:
+    """95 % interval of a share over the points of dishes, which are alike within a dish.
+
+    Wilson's with the effective sample size (Rao and Scott 1992): p (1 - p) over the variance of the share
+    between dishes; the number of dishes where that is 0. Simulated with 1 to 5 points per dish, it covers
+    the true share in 87 or more of 100 samples from 3 dishes on, mostly in 93 to 97, however alike the points
+    are; resampling 5 dishes covers it in 60 to 83. None for fewer than 3 dishes.
+    """
     known = [[value for value in dish if value is not None] for dish in of_dish]
     total = np.array([sum(dish) for dish in known if dish])
     n = np.array([len(dish) for dish in known if dish])
-    if n.size < 2:
+    if n.size < MIN_DISHES:
         return None
-    drawn = bootstrap.bootstrap_indices(n.size, *knobs)
-    return percentile(total[drawn].sum(axis=1) / n[drawn].sum(axis=1))
+    share = float(total.sum() / n.sum())
+    variance = n.size / (n.size - 1) * float(((total - share * n) ** 2).sum()) / float(n.sum()) ** 2
+    effective = float(n.size) if variance == 0 else share * (1 - share) / variance
+    effective = min(max(effective, 1.0), float(n.sum()))
+    return wilson_interval(share * effective, effective)
 
 
 def _dish_scores(marks: Sequence[Marks] | str | None, origin: str | None) -> list[DishScore]:

@@ -103,12 +103,6 @@ def _similarity(study: Study, score: scores.ModelScore) -> list[Detail]:
 
 
 EVALUATION = Evaluation(
-    name="spectral",
-    params=SpectralParams,
-    tables=TABLES,
-    study=study,
-    ask=ask,
-    read=read,
-    rows=make_rows,
+    "spectral", SpectralParams, TABLES, study, ask, read, make_rows,
     size=lambda study: f"{len(study.countries)} countries, {len(study.questions)} questions",
-)
+)  # fmt: skip

@@ -86,10 +86,14 @@ def read_shared(study: Study, completions: Completions) -> Space:
 def make_rows(study: Study, cohort: Cohort[Answers], space: Space) -> Tables:
     """Rows of the models and of the null models, and every answer as a row.
 
-    A model is compared with all others, of this run and of the frozen cohort.
+    A model is compared with the cohort's, and with no other: its rows do not depend on who ran beside it.
     """
-    everyone = {**cohort.against, **cohort.models}
-    compared = rows.cross_model_rows(study, {m: answers.scored.alignment for m, answers in everyone.items()})
+    members = {model: answers.scored.alignment for model, answers in cohort.against.items()}
+    compared = dict(rows.cross_model_rows(study, members)) if members else {}
+    for model, answers in cohort.models.items():
+        if model not in members:
+            both = members | {model: answers.scored.alignment}
+            compared[model] = rows.cross_model_rows(study, both)[model]
     metrics = {
         model: [*rows.model_rows(study, space, answers.scored), *compared[model]]
         for model, answers in cohort.models.items()
@@ -122,14 +126,8 @@ def _completed(study: Study, completions: Completions) -> dict[Key, Completion]:
 
 
 EVALUATION = Evaluation(
-    name="worldwise",
-    params=WorldwiseParams,
-    tables=TABLES,
-    study=study,
-    ask=ask,
-    read=read,
-    rows=make_rows,
+    "worldwise", WorldwiseParams, TABLES, study, ask, read, make_rows,
     engines=engines,
     shared=Shared(ask_shared, read_shared),
     size=size,
-)
+)  # fmt: skip

@@ -50,10 +50,18 @@ def test_verdicts(make_study: MakeStudy) -> None:
     assert study.rubric_id("specnorm").startswith("specificity ")
     first = frame.to_dicts()[0]
     assert (first["judge"], first["judge_hash"], first["judged"]) == ("j", "hash of j", "real:0")
-    assert (first["group_name"], first["item_text"]) == (
-        "IN",
-        "What happens in specnorm-in-1. Is it right in specnorm-in-1?",
-    )
+    assert first["group_name"] == "IN"
+    assert first["item_text"].splitlines() == [
+        "Country: India",
+        "Person: Someone of group IN",
+        "Question: What happens in specnorm-in-1. Is it right in specnorm-in-1?",
+        "Subgroup: ethnicity: group IN, age: old",
+        "Norm, to be taken as right: The norm of specnorm-in-1.",
+    ]
+    texts = {row["judged"]: row["judged_text"] for row in frame.to_dicts() if row["item"] == first["item"]}
+    assert texts["real:0"] == texts["real:2"] == "Because of specnorm-in-1."
+    assert texts["shuffled:0"] != texts["real:0"]
+    assert texts["empty:0"] == ""
     assert (first["verdict"], first["value"], first["graded"]) == ("YES", 1.0, pytest.approx(0.9))
     unread = verdict_frames(study, judged_by(study, readings, lambda call: "?"))["j", "normad"]
     assert unread["unscored_reason"].null_count() == 0

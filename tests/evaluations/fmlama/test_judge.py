@@ -104,7 +104,8 @@ def test_a_completion_becomes_verdicts(rubric: Rubric) -> None:
     first = rows[0]
     assert (first.judge, first.judge_hash) == (JUDGE.name, JUDGE.hash)
     assert first.rubric == f"mes {rubric.hash()}"
-    assert (first.item, first.item_text, first.group_name) == (POUTINE.url, "poutine", "Canada")
+    assert (first.item, first.group_name, first.judged_text) == (POUTINE.url, "Canada", "potato")
+    assert first.item_text == "Dish: poutine\nReference ingredients: cheese curds, gravy, french fries"
     assert (first.graded, first.disagreement) == (None, None)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 
 from tasks.evaluations.fmlama.judge import JudgedDish, Marks, rubric
@@ -15,11 +16,13 @@ from tasks.evaluations.fmlama.mes import (
     dish_score,
     mes,
     mes_rows,
+    share_interval,
 )
 from tasks.evaluations.fmlama.requests import Study
 from tasks.judging.prompts import UNANSWERED
 from tasks.judging.verdicts import Verdict
 from tasks.metric_rows import Metric
+from tasks.metrics.value_shift import wilson_interval
 from tests.evaluations.fmlama.conftest import MakeStudy
 from tests.evaluations.fmlama.row_checks import check, one
 
@@ -108,10 +111,9 @@ def test_rows_by_hand(study: Study) -> None:
     # three of all six marks are Correct.
     gold = one(rows, "judge_gold_accepted")
     assert (gold.value, gold.n_scored, gold.n_unscored, gold.null_value) == (0.75, 4, 0, 0.5)
-    # Of the dishes with gold, pizza accepts one of two, the others all: no resample is below 1/2.
-    assert gold.ci_low is not None
-    assert gold.ci_high is not None
-    assert 0.5 <= gold.ci_low < 0.75 < gold.ci_high <= 1
+    # Pizza accepts 1 of 2, sushi and onigiri 1 of 1: less 3/4 of each, -1/2, 1/4 and 1/4, whose squares' sum
+    # 3/8, times 3/2, over 4^2, is a variance of 9/256; 3/16 over it are 16/3 points, but there are only 4.
+    assert (gold.ci_low, gold.ci_high) == pytest.approx(wilson_interval(3, 4))
 
 
 def test_what_the_judge_left_out_is_counted(study: Study) -> None:
@@ -154,3 +156,33 @@ def test_predictions_that_are_all_wrong_are_no_check(study: Study) -> None:
     ]
     gold = one(rows_of(study, marks), "judge_gold_accepted")
     assert (gold.value, gold.unscored_reason, gold.n_unscored) == (None, NO_GOLD, 2)
+
+
+# --- the interval of a share
+
+
+def test_interval_by_hand() -> None:
+    # Two dishes accept both of their two, one neither: p = 2/3, deviations 2/3, 2/3, -4/3; the sum of squares
+    # 8/3 times 3/2 over 6^2 is 1/9, and 2/9 over it 2: points of a dish that are all alike are worth less
+    # than one each.
+    assert share_interval([[1, 1], [1, 1], [0, 0]]) == pytest.approx(wilson_interval(4 / 3, 2))
+    # Without any variance every dish is one point.
+    assert share_interval([[1, 1], [1], [1, 1, 1]]) == pytest.approx(wilson_interval(3, 3))
+    # What has no verdict is left out, with dishes that have none at all.
+    assert share_interval([[1, None], [None], [1], [1]]) == pytest.approx(wilson_interval(3, 3))
+    assert share_interval([[1, 0], [1], [None]]) is None
+
+
+@pytest.mark.parametrize("n_dishes", [4, 12, 70])
+@pytest.mark.parametrize("alike", [0.05, 0.4])
+def test_the_interval_covers_the_true_share(n_dishes: int, alike: float) -> None:
+    """Acceptance differs from dish to dish (beta-binomial with this intraclass correlation)."""
+    rng, truth, n = np.random.default_rng(n_dishes), 0.75, 600
+    covered = 0
+    for _ in range(n):
+        chance = rng.beta(truth * (1 / alike - 1), (1 - truth) * (1 / alike - 1), n_dishes)
+        dishes = [(rng.random(rng.integers(1, 6)) < c).astype(float).tolist() for c in chance]
+        interval = share_interval(dishes)
+        assert interval is not None
+        covered += interval[0] <= truth <= interval[1]
+    assert 0.89 < covered / n < 0.99

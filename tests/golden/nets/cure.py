@@ -70,7 +70,8 @@ NET = Net(
     asked={"response": ("request_hash", "item")},
     kills=(("response", ""), ("response", "fake-j")),
     prepare=prepare,
-    judged=r"^(coverage|specificity|connotation|coherence|explanation_gain|tells_real|judge_dis|metric_corr)"
-    r"|:judged ",
+    judged=r"^(coverage|specificity|connotation|coherence|explanation_gain|tells_real|judge_|metric_corr)"
+    r"|:judged[: ]",
+    compared=r" culturebank|coherence",
     budget=4_000,
 )

@@ -63,6 +63,6 @@ NET = Net(
     },
     kills=(("candidate_score", ""), ("response", "fake-j")),
     prepare=prepare,
-    judged=r"^mes",
+    judged=r"^(mes|judge_)",
     budget=1_000,
 )

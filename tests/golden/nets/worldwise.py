@@ -81,5 +81,6 @@ NET = Net(
     asked={"response": ("request_hash", "item"), "embedding": ("request_hash", "text_hash")},
     kills=(("response", ""), ("embedding", "")),
     prepare=prepare,
-    budget=14_000,
+    compared=r"^(model_|variance_)",
+    budget=24_000,
 )

@@ -82,7 +82,7 @@ ORDER BY max(wide.finished_at) OVER (PARTITION BY wide.config_hash) DESC, wide.c
 
 COMMENT ON VIEW leaderboard_cure IS 'One row a configuration, benchmark and model: newest configuration first, in a benchmark models whose explanations the metric tells from shuffled ones, by value, then the others, then null models. Compare within one config_hash and benchmark only.';
 COMMENT ON COLUMN leaderboard_cure.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN leaderboard_cure.place IS 'Order in the configuration, from 1: by benchmark, in it models told from shuffled explanations, by value, then the others, then null models.';
+COMMENT ON COLUMN leaderboard_cure.place IS 'Order in the configuration, from 1: by benchmark, in it models whose explanations are distinguished from shuffled ones, by value, then the others, then null models.';
 COMMENT ON COLUMN leaderboard_cure.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN leaderboard_cure.model IS 'Model; null:majority always gives the commonest label, null:prior draws labels as often as they are right.';
 COMMENT ON COLUMN leaderboard_cure.benchmark IS 'normad, casa, culturebank or specnorm.';

@@ -48,7 +48,7 @@ COMMENT ON COLUMN leaderboard_worldwise.profile IS 'Run profile that set the par
 COMMENT ON COLUMN leaderboard_worldwise.model IS 'Model.';
 COMMENT ON COLUMN leaderboard_worldwise.is_null IS 'Whether it is a null profile that knows nothing, not a model.';
 COMMENT ON COLUMN leaderboard_worldwise.alignment_gain IS 'Alignment less that of best_null, answer by answer; NULL if unscored.';
-COMMENT ON COLUMN leaderboard_worldwise.gain_low IS 'Lower end of the 95 % bootstrap interval of alignment_gain, over scenarios; above 0, the model is told from best_null.';
+COMMENT ON COLUMN leaderboard_worldwise.gain_low IS 'Lower end of the 95 % bootstrap interval of alignment_gain, over scenarios; above 0, the model is distinguished from best_null.';
 COMMENT ON COLUMN leaderboard_worldwise.gain_high IS 'Upper end of the 95 % bootstrap interval of alignment_gain; below 0, the model does worse than best_null.';
 COMMENT ON COLUMN leaderboard_worldwise.best_null IS 'The null profile with the highest alignment for this model: zero, global_mean, scenario_text, shuffled or unprompted; ties in this order.';
 COMMENT ON COLUMN leaderboard_worldwise.alignment IS 'Mean alignment of answers with a persona to their culture''s target, 0 to 10; NULL if unscored.';

@@ -1,4 +1,4 @@
-"""What the CURE page is made from: frames, and the order in which models, benchmarks and countries are shown."""
+"""What the CURE page is made from: frames, and the order of models, benchmarks and countries."""
 
 from __future__ import annotations
 

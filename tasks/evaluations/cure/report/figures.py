@@ -7,7 +7,7 @@ from collections.abc import Callable
 from markupsafe import Markup
 
 from tasks.evaluations.cure.report.data import BENCHMARKS, METRICS, Data
-from tasks.report import side, value_of
+from tasks.report import gain_sign, value_of
 from tasks.report.bars import Key, bar_of, bar_panels
 from tasks.report.heatmaps import Cell, matrix_panels
 from tasks.report.marks import Kind, Line, mark_lines
@@ -25,8 +25,9 @@ _NULLS = {
     PRIOR: Kind("dashed", "null: random labels", NULL),
 }
 _PROFILE = Key(
-    ("score by the judge, 0 to 1",), "null: the best of another item’s, a generic and an empty explanation", 1.0,
-    notes=("▲ told from another item’s explanation (95 %)",),
+    ("score by the judge, 0 to 1",),
+    "null: the best of another item’s, a generic and an empty explanation", end=1.0,
+    notes=("▲ distinguished from another item’s explanation (95 %)",),
 )  # fmt: skip
 
 
@@ -77,7 +78,7 @@ def profile_figure(data: Data) -> Markup | None:
         bar_of(model, benchmark, data.explained(model, METRICS[benchmark], benchmark), mark)
         for model in data.models
         for benchmark in data.benchmarks
-        for mark in ["▲" if side(data.explained(model, "explanation_gain", benchmark)) > 0 else ""]
+        for mark in ["▲" if gain_sign(data.explained(model, "explanation_gain", benchmark)) > 0 else ""]
     ]
     return bar_panels(bars, rows, _PROFILE, "profile", "Reasoning profile of every model")
 

@@ -27,7 +27,7 @@ def _context(data: Data) -> dict[str, Any]:
         "titles": BENCHMARKS,
         "metric_of": METRICS,
         "nulls": NULLS,
-        "tellings": tables.tellings(data),
+        "separations": tables.separations(data),
         "n_over_majority": tables.over_majority(data),
         "board": {b: board[b,].to_dicts() for b in data.benchmarks},
         "badge": tables.badge,

@@ -13,7 +13,7 @@ import polars as pl
 from tasks.evaluations.cure.report.data import BENCHMARKS, METRICS, MODES, Data
 from tasks.metrics.comparison import paired_test
 from tasks.metrics.two_ways import spread
-from tasks.report import Row, side, value_of
+from tasks.report import Row, gain_sign, value_of
 from tasks.report.cells import Badge
 
 Pair = tuple[float, float]
@@ -21,15 +21,15 @@ Pair = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Telling:
-    """One metric. judged: the models that have a gain; told: those whose whole interval lies above 0.
+class Separation:
+    """One metric. judged: the models that have a gain; separated: those whose whole interval lies above 0.
 
     validated: whether its judges were held against people; None if nobody judged.
     """
 
     metric: str
     judged: list[str]
-    told: list[str]
+    separated: list[str]
     validated: bool | None
 
 
@@ -84,25 +84,25 @@ def badge(line: Row) -> Badge:
     if line["tells_real_from_shuffled"] is None:
         return "plain", "explanations not scored"
     if line["tells_real_from_shuffled"]:
-        return "good", "explanations told from shuffled ones"
-    return "warn", "explanations not told from shuffled ones"
+        return "good", "explanations distinguished from shuffled ones"
+    return "warn", "explanations not distinguished from shuffled ones"
 
 
-def tellings(data: Data) -> list[Telling]:
+def separations(data: Data) -> list[Separation]:
     """Every metric, in the order of tables."""
-    told = []
+    checks = []
     for benchmark in data.benchmarks:
         rows = {model: data.explained(model, "explanation_gain", benchmark) for model in data.models}
         validated = data.leaderboard.filter(benchmark=benchmark)["validated"].drop_nulls()
-        told.append(
-            Telling(
+        checks.append(
+            Separation(
                 METRICS[benchmark],
                 [model for model, row in rows.items() if value_of(row) is not None],
-                [model for model, row in rows.items() if side(row) > 0],
+                [model for model, row in rows.items() if gain_sign(row) > 0],
                 bool(validated.all()) if validated.len() else None,
             )
         )
-    return told
+    return checks
 
 
 def over_majority(data: Data) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from tasks.report import Frames, Row, side, value_of, view
+from tasks.report import Frames, Row, gain_sign, value_of, view
 from tasks.report.cells import Badge
 
 LANGUAGES = {
@@ -23,8 +23,8 @@ scripts."""
 class Data(Frames):
     """The frames of one configuration.
 
-    Languages stand in the columns main_language and subject_language; they differ where the dish is named in another
-    language than the sentence.
+    Languages stand in the columns main_language and subject_language; they differ where the dish is named
+    in another language than the sentence.
 
     Attributes:
         leaderboard: the view leaderboard_fmlama: in each condition models by mAP, best first, baselines last.
@@ -113,18 +113,18 @@ class Line:
         return value_of(self.cell("map"))
 
     @property
-    def told(self) -> bool:
+    def beats_baseline(self) -> bool:
         """Its gain over the best baseline is certainly above 0."""
-        return side(self.cell("map_gain")) > 0
+        return gain_sign(self.cell("map_gain")) > 0
 
     @property
     def badge(self) -> Badge:
         """What its numbers may be trusted for."""
         if self.is_null:
             return "plain", "baseline"
-        if self.told:
+        if self.beats_baseline:
             return "good", "more than what is common"
-        return "warn", "not told from naming common ingredients"
+        return "warn", "not distinguished from naming common ingredients"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The figures of the FmLAMA page; figures 2, 3 and 4 of Zhou et al. 2025 with intervals, chance and baselines."""
+"""The figures of the FmLAMA page: 2, 3 and 4 of Zhou et al. 2025 with intervals, chance, baselines."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ def origin_figure(data: Data, pair: list[Group]) -> Markup | None:
 def language_figure(plain: list[Group]) -> Markup | None:
     """mAP over all dishes, by prompt language."""
     bars = [
-        _bar(line, None, group.best_baseline, group.condition.main) for group in plain for line in group.models
+        _bar(line, None, group.best_baseline, group.condition.main)
+        for group in plain
+        for line in group.models
     ]
     rows = {code: language(code) for code in in_order(bar.row for bar in bars)}
     text = f"mAP of {len({bar.panel for bar in bars})} models by prompt language"

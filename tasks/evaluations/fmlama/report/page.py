@@ -9,7 +9,7 @@ import polars as pl
 
 from tasks.evaluations.fmlama.report import figures
 from tasks.evaluations.fmlama.report.data import Data, Group, Line, language
-from tasks.report import Row, side, value_of
+from tasks.report import Row, gain_sign, value_of
 from tasks.report.page import render_page
 from tasks.report.text import number
 
@@ -32,7 +32,7 @@ def _context(data: Data) -> dict[str, Any]:
     lines = [line for group in plain for line in group.models]
     doubtful: dict[str, list[str]] = {}
     for line in lines:
-        if not line.told:
+        if not line.beats_baseline:
             doubtful.setdefault(line.model, []).append(line.condition.label)
     counts = dict(data.dishes.group_by("main_language").agg(pl.col("n_dishes").sum()).iter_rows())
     unspellable = [value_of(line.cell("unspellable_candidates")) for line in lines]
@@ -43,9 +43,9 @@ def _context(data: Data) -> dict[str, Any]:
         "language_names": [language(code) for code in data.languages],
         "p_note": p_note,
         "doubtful": doubtful,
-        "worse": Counter(line.model for line in lines if side(line.cell("map_gain")) < 0),
+        "worse": Counter(line.model for line in lines if gain_sign(line.cell("map_gain")) < 0),
         "n_lines": len(lines),
-        "n_told": sum(line.told for line in lines),
+        "n_beating": sum(line.beats_baseline for line in lines),
         "n_dishes": {code: counts.get(code, 0) for code in data.languages},
         "largest": _largest(plain),
         "by_language": [_by_language(data, plain, code) for code in data.languages],
@@ -74,7 +74,8 @@ def _by_language(data: Data, plain: list[Group], code: str) -> dict[str, Any]:
         "figure": figures.origin_figure(data, pair),
         "best": best.model if best else None,
         "models": [
-            [Line(data, group.condition, line.model, line.is_null) for group in pair] for line in pair[0].lines
+            [Line(data, group.condition, line.model, line.is_null) for group in pair]
+            for line in pair[0].lines
         ],
     }
 

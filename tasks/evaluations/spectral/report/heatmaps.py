@@ -45,8 +45,8 @@ class _Columns:
 def spectrum_heatmap(by_question: pl.DataFrame, measure: Measure) -> Markup:
     """Models in rows, questions in columns, each cell with its value and whether it counts as High or Low.
 
-    by_question: as in ``Data``, rows in the order to show. An infinite SR is hatched and marked ∞, an unscored cell
-    is crossed out.
+    by_question: as in ``Data``, rows in the order to show. An infinite SR is hatched and marked ∞, an
+    unscored cell is crossed out.
     """
     models = by_question["model"].unique(maintain_order=True).to_list()
     columns = _columns(by_question)

@@ -41,7 +41,7 @@ def _context(data: Data) -> dict[str, Any]:
         "lines": data.leaderboard.to_dicts(),
         "models": models.to_dicts(),
         "verdicts": by_model,
-        "told": [model for model, verdict in by_model.items() if not verdict.reasons],
+        "distinguished": [model for model, verdict in by_model.items() if not verdict.reasons],
         "shuffled": shuffled_copies(data.leaderboard),
         "best": scored[0] if scored else None,
         "item_range": " to ".join(f"{n:,}" for n in n_items[:: max(len(n_items) - 1, 1)]) or "–",
@@ -67,7 +67,7 @@ def _figures(data: Data) -> dict[str, Markup]:
 
 
 def _category_bars(data: Data) -> Markup | None:
-    """F1 of every category and their mean: models as bars, null models hatched, ticks what guessing scores."""
+    """F1 of every category and their mean; orange is what guessing scores."""
     lines = data.leaderboard.filter(~_is_shuffled()).select("model", "is_null").rows()
     bars = [
         bar_of(title, model, row, is_null=is_null)

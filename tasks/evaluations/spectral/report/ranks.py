@@ -26,8 +26,8 @@ def sr_ranks(by_question: pl.DataFrame) -> pl.DataFrame:
 def rank_scatter(by_question: pl.DataFrame, leaderboard: pl.DataFrame) -> Markup:
     """One panel a model: domains in people's order downwards, the model's rank rightwards.
 
-    by_question, leaderboard: as in ``Data``, models only. Small dots are wordings, large dots their mean; agreement
-    is the diagonal.
+    by_question, leaderboard: as in ``Data``, models only. Small dots are wordings, large dots their mean;
+    agreement is the diagonal.
     """
     domains = by_question.select("label", "human_score").unique().sort("human_score", "label")
     ranked = sr_ranks(by_question)

@@ -1,4 +1,4 @@
-"""What the numbers allow to say: is a model told from guessing, and from a look-up in the reference list?"""
+"""What the numbers allow to say: is a model distinguished from guessing, and from a look-up in a list?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the WorldWise page is made from: frames, and the order in which models, cultures and slices are shown."""
+"""What the WorldWise page is made from: frames, and the order of models, cultures and slices."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Data(Frames):
 
     @cached_property
     def scenario_names(self) -> dict[str, str]:
-        """scenario -> its identifier, dimension and category; empty if scenarios of the user's own were asked."""
+        """scenario -> its identifier, dimension and category; empty if they are the user's own."""
         if self.params.get("scenarios_file"):
             return {}
         texts = self.names["dimension"]

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from tasks.evaluations.worldwise.report import models as by_model
 from tasks.evaluations.worldwise.report.data import BASELINE, Data
 from tasks.evaluations.worldwise.report.stacks import Stack, stack_panels
-from tasks.report import Row, side, value_of
+from tasks.report import Row, gain_sign, value_of
 from tasks.report.bars import Bar, Key, bar_of, bar_panels
 from tasks.report.heatmaps import Cell, matrix_panels
 from tasks.report.text import number
@@ -120,7 +120,7 @@ def _with_all(data: Data) -> dict[str, str]:
 
 def _aligned(data: Data, model: str, kind: str, where: str) -> Bar:
     kind = "overall" if where == ALL else kind
-    mark = {1: "▲", 0: "", -1: "▼"}[side(data.find(model, "alignment_gain", kind, where))]
+    mark = {1: "▲", 0: "", -1: "▼"}[gain_sign(data.find(model, "alignment_gain", kind, where))]
     return bar_of(model, where, data.find(model, "alignment", kind, where), mark)
 
 

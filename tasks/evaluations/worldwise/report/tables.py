@@ -1,4 +1,4 @@
-"""The WorldWise page's tables: which models are told from knowing nothing, and what stands beside what."""
+"""The WorldWise page's tables: which models know more than a null profile, and what stands beside what."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from tasks.evaluations.worldwise.report.data import BASELINE, NULLS, Data
-from tasks.report import Row, side
+from tasks.report import Row, gain_sign
 from tasks.report.cells import Badge
 
 TOP_VALUES = 3
@@ -18,7 +18,7 @@ TOP_PAIRS = 10
 
 @dataclass(frozen=True)
 class Line:
-    """One row of the leaderboard. told: 1 its gain is certainly above 0, -1 below, 0 neither."""
+    """One row of the leaderboard. gain_sign: 1 its gain is certainly above 0, -1 below, 0 neither."""
 
     model: str
     is_null: bool
@@ -26,8 +26,8 @@ class Line:
     gain: Row | None
 
     @property
-    def told(self) -> int:
-        return side(self.gain)
+    def gain_sign(self) -> int:
+        return gain_sign(self.gain)
 
     @property
     def best_null(self) -> str:
@@ -41,12 +41,12 @@ class Line:
             return "plain", "null profile"
         if self.board["alignment_gain"] is None:
             return "warn", "not scored"
-        told: dict[int, Badge] = {
+        by_sign: dict[int, Badge] = {
             1: ("good", "more than its best null"),
-            0: ("warn", "not told from its best null"),
+            0: ("warn", "not distinguished from its best null"),
             -1: ("warn", "less than its best null"),
         }
-        return told[self.told]
+        return by_sign[self.gain_sign]
 
 
 def lines(data: Data) -> list[Line]:
@@ -107,5 +107,5 @@ def lost_answers(data: Data) -> list[dict[str, Any]]:
 def largest_gain(own: list[Line]) -> float:
     """Where the leaderboard's small axes end, on both sides of 0."""
     gains = [line.gain for line in own if line.gain and line.gain["value"] is not None]
-    ends = [abs(gain[end] or 0.0) for gain in gains for end in ("value", "ci_low", "ci_high")]
+    ends: list[float] = [abs(gain[end] or 0.0) for gain in gains for end in ("value", "ci_low", "ci_high")]
     return max([0.01, *ends])

@@ -8,10 +8,9 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-import polars as pl
 
-from tests.report.stored import CONFIG, Row, around, row, store_part, store_run
-from warehouse import KINDS, Warehouse
+from tests.report.stored import CONFIG, Row, around, row, store_run, store_verdicts
+from warehouse import Warehouse
 
 METRICS = {
     "normad": "coverage",
@@ -147,18 +146,19 @@ def judge(
     benchmarks: Sequence[str] = tuple(METRICS),
 ) -> None:
     """Four verdicts of a judge on each benchmark of a run, one of them unscored."""
+    verdicts = [("YES", 1.0, 0.8, None), ("NO", 0.0, 0.4, None), ("NO", 0.0, 0.1, None)]
+    lost = (None, None, None, "answer off the menu")
     for benchmark in benchmarks:
-        made = {
-            "request_hash": f"{run_id} {benchmark} {name}", "run_id": run_id, "model": model,
-            "judge": name, "judge_hash": "h",
-            "rubric": rubric(benchmark), "item": ["i1", "i2", "i3", "i4"], "item_text": "a question",
-            "group_name": "IN", "judged": "real:0", "verdict": ["YES", "NO", "NO", None], "reason": None,
-            "value": [1.0, 0.0, 0.0, None], "graded": [0.8, 0.4, 0.1, None], "disagreement": None,
-            "unscored_reason": [None, None, None, "answer off the menu"],
+        shared = {
+            "request_hash": f"{run_id} {benchmark} {name}", "run_id": run_id, "model": model, "judge": name,
+            "judge_hash": "h", "rubric": rubric(benchmark), "item_text": "a question", "group_name": "IN",
+            "judged": "real:0",
         }  # fmt: skip
-        schema = {name: kind for name, kind in KINDS["verdict"].columns.items() if name != "part"}
-        part, frame = f"{run_id} {benchmark} {name}".encode().hex()[-60:], pl.DataFrame(made, schema=schema)
-        store_part(warehouse, "verdict", part, frame)
+        rows = [
+            shared | {"item": f"i{i}", "verdict": v, "value": x, "graded": graded, "unscored_reason": reason}
+            for i, (v, x, graded, reason) in enumerate([*verdicts, lost])
+        ]
+        store_verdicts(warehouse, f"{run_id} {benchmark} {name}".encode().hex()[-60:], rows)
 
 
 def validate(

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import polars as pl
 import pytest
 from bs4 import BeautifulSoup, Tag
-from deployments.evaluations.cure.report import read_data
-from tasks.report.cure_data import CureData
-from tasks.report.cure_page import render_cure
 
+from deployments.report import read_data
+from tasks.evaluations.cure.report import REPORT
+from tasks.evaluations.cure.report.data import Data
 from tests.evaluations.cure.report.example_run import (
     CONFIG,
     JUDGE,
@@ -24,20 +23,20 @@ from tests.evaluations.cure.report.example_run import (
     store_study,
     validate,
 )
-from tests.evaluations.worldwise.report.example_run import unscored_rows
+from tests.report import pages
+from tests.report.pages import HOSTILE, NULL_COLOUR, check_page, lines, shown, text_of
+from tests.report.stored import unscored_rows
 from warehouse import Warehouse
 
-HOSTILE = "<script>alert(1)</script>"
 MODELS = {
     "good": Made(0.8, 0.85, gains(0.4, 0.3, 0.3, 0.05)),
     HOSTILE: Made(0.6, 0.5, gains(0.3, 0.05, 0.2, 0.0), is_kin=True),
 }
 COUNTRIES = ["IN", "JP", "US"]
-VERMILION = "#d55e00"
 FIGURES = {
-    "2": "F1 micro, thin and thick, over models",
-    "3": "F1 macro, thin and thick, over models",
-    "4": "Reasoning profile of every model",
+    "micro": "F1 micro, thin and thick, over models",
+    "macro": "F1 macro, thin and thick, over models",
+    "profile": "Reasoning profile of every model",
     "countries": "Exact match and explanations by country",
 }
 
@@ -58,47 +57,33 @@ def _warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 
 
 @pytest.fixture(name="data", scope="module")
-def _data(warehouse: Warehouse) -> CureData:
-    return read_data(warehouse)
+def _data(warehouse: Warehouse) -> Data:
+    return read_data(warehouse, "cure")
 
 
 @pytest.fixture(name="page", scope="module")
-def _page(data: CureData) -> BeautifulSoup:
+def _page(data: Data) -> BeautifulSoup:
     return parsed(data)
 
 
 @pytest.fixture(name="many", scope="module")
 def _many(warehouse: Warehouse) -> BeautifulSoup:
-    return parsed(read_data(warehouse, "many"))
+    return parsed(read_data(warehouse, "cure", "many"))
 
 
 @pytest.fixture(name="thin", scope="module")
 def _thin(warehouse: Warehouse) -> BeautifulSoup:
-    return parsed(read_data(warehouse, "thin"))
+    return parsed(read_data(warehouse, "cure", "thin"))
 
 
-def parsed(data: CureData) -> BeautifulSoup:
-    return BeautifulSoup(render_cure(data), "lxml")
+def parsed(data: Data) -> BeautifulSoup:
+    return pages.parsed(REPORT, data)
 
 
-def text_of(element: Tag | None) -> str:
-    assert element is not None
-    return " ".join(element.get_text(" ").split())
-
-
-def figure(page: BeautifulSoup, number: str) -> Tag:
-    found = page.select_one(f'figure#figure-{number} svg[aria-label="{FIGURES[number]}"]')
-    assert found is not None, number
-    return found
-
-
-def shown(figure: Tag) -> list[str]:
-    return [text.get_text().strip() for text in figure.select("text")]
-
-
-def lines(page: BeautifulSoup, table: str) -> list[list[str]]:
-    rows = page.select(f"table#{table} tbody tr")
-    return [[text_of(cell) for cell in row.select("th, td")] for row in rows]
+def figure(page: BeautifulSoup, key: str) -> Tag:
+    drawn = page.select_one(f'figure#figure-{key} svg[aria-label="{FIGURES[key]}"]')
+    assert drawn is not None, key
+    return drawn
 
 
 def leads(page: BeautifulSoup) -> list[str]:
@@ -128,7 +113,7 @@ def test_verdict_where_no_metric_tells_anything(many: BeautifulSoup) -> None:
 
 
 def test_verdict_where_nothing_was_judged(warehouse: Warehouse) -> None:
-    page = parsed(read_data(warehouse, "lost"))
+    page = parsed(read_data(warehouse, "cure", "lost"))
     assert leads(page)[0] == (
         "No explanation was scored , for nobody judged them: name a judge ( --judge ) to have them scored."
     )
@@ -138,26 +123,26 @@ def test_verdict_where_nothing_was_judged(warehouse: Warehouse) -> None:
     assert "refused" in text_of(page.select_one("h2#unscored ~ div.scroll.long"))
 
 
-def test_verdict_where_all_is_validated(warehouse: Warehouse, data: CureData) -> None:
+def test_verdict_where_all_is_validated(warehouse: Warehouse, data: Data) -> None:
     board = data.leaderboard.with_columns(validated=pl.when("is_null").then(None).otherwise(True))
     judging = leads(parsed(replace(data, leaderboard=board)))[1]
     assert "Validated against people on coverage, connotation, coherence and specificity" in judging
 
 
 def test_thin_alone_has_a_page_of_labels(thin: BeautifulSoup) -> None:
-    assert "the same model" not in shown(figure(thin, "2"))
+    assert "the same model" not in shown(figure(thin, "micro"))
     assert leads(thin)[0] == "Explanations were not asked for , so this page is about labels alone."
     assert len(leads(thin)) == 2
-    assert not thin.select("h2#explanations, h2#judges, table#differences, figure#figure-4")
+    assert not thin.select("h2#explanations, h2#judges, table#differences, figure#figure-profile")
     assert "Only one mode was asked" in thin.get_text()
-    assert [text for text in shown(figure(thin, "2")) if text.startswith("CASA")] == ["CASA, thin"]
+    assert [text for text in shown(figure(thin, "micro")) if text.startswith("CASA")] == ["CASA, thin"]
     (line,) = lines(thin, "board")[1:]
     assert line[0] == "thin"
     assert not thin.select("table#over-models, #board .badge")
     assert line[1].startswith("0.70 0.60 to 0.80 null 0.50")
 
 
-def test_leaderboard_is_by_benchmark_with_nulls_last(page: BeautifulSoup, data: CureData) -> None:
+def test_leaderboard_is_by_benchmark_with_nulls_last(page: BeautifulSoup, data: Data) -> None:
     rows = lines(page, "board")
     heads = [i for i, row in enumerate(rows) if len(row) == 1]
     assert [rows[i][0] for i in heads] == [
@@ -166,8 +151,8 @@ def test_leaderboard_is_by_benchmark_with_nulls_last(page: BeautifulSoup, data: 
     assert len(rows) == data.leaderboard.height + 4 == 4 * 4 + 4
     normad, casa = rows[1:5], rows[6:10]
     assert [row[0] for row in casa] == [
-        "good explanations told from shuffled ones",
-        f"{HOSTILE} explanations not told from shuffled ones",
+        "good explanations distinguished from shuffled ones",
+        f"{HOSTILE} explanations not distinguished from shuffled ones",
         "null:majority null model",
         "null:prior null model",
     ]
@@ -180,19 +165,19 @@ def test_leaderboard_is_by_benchmark_with_nulls_last(page: BeautifulSoup, data: 
     assert casa[2][8] == "–"
 
 
-@pytest.mark.parametrize("number", FIGURES)
-def test_every_figure_is_there_with_its_null(page: BeautifulSoup, number: str) -> None:
-    drawn = figure(page, number)
-    if number == "countries":  # the null stands in each cell
+@pytest.mark.parametrize("key", FIGURES)
+def test_every_figure_is_there_with_its_null(page: BeautifulSoup, key: str) -> None:
+    drawn = figure(page, key)
+    if key == "countries":  # the null stands in each cell
         nulls = [text for text in shown(drawn) if text.startswith("null ")]
         assert len(nulls) == 2 * 3 * 4 * 3  # models, rows, benchmarks, countries
     else:
-        assert VERMILION in str(drawn).lower()
+        assert NULL_COLOUR in str(drawn)
         assert any(text.startswith("null: ") for text in shown(drawn))
 
 
 def test_profile_marks_what_is_told_from_shuffled(page: BeautifulSoup) -> None:
-    texts = shown(figure(page, "4"))
+    texts = shown(figure(page, "profile"))
     assert sum(text.endswith(" ▲") for text in texts) == 5  # three of good, two of the other
     assert {"0.70 ▲", "0.35"} <= set(texts)
 
@@ -260,7 +245,7 @@ def test_judges_stand_with_their_agreement(page: BeautifulSoup) -> None:
     assert HOSTILE in text_of(page.select_one("div.warning"))
 
 
-def test_agreement_of_people_alone_is_no_validation(data: CureData) -> None:
+def test_agreement_of_people_alone_is_no_validation(data: Data) -> None:
     alone = data.validation.filter(pl.col("metric").str.starts_with("krippendorff"))
     row = lines(parsed(replace(data, validation=alone)), "judge-table")[0]
     assert row[4:7] == ["not validated", "0.60 0.50 to 0.70 n 90", "–"]
@@ -269,21 +254,21 @@ def test_agreement_of_people_alone_is_no_validation(data: CureData) -> None:
 def test_countries_with_the_most_labels_are_shown_and_the_table_has_all(
     warehouse: Warehouse, page: BeautifulSoup
 ) -> None:
-    data = read_data(warehouse, "many")
+    data = read_data(warehouse, "cure", "many")
     own = data.values.filter(slice_kind="benchmark_mode_country")["slice"]
     codes = sorted({slice_.split(":")[2] for slice_ in own})
     few = pl.col("slice").str.contains(rf":({'|'.join(codes[2:6])})$")
     values = data.values.with_columns(n_scored=pl.when(few).then(1).otherwise("n_scored"))
     many = parsed(replace(data, values=values))
     assert "12 of 16 countries" in many.get_text()
-    names: dict[str, str] = dict(data.countries.select("country", "name").rows())
+    names = data.country_names
     assert {row[0] for row in lines(many, "by-country")} == {names[code] for code in codes}
     drawn = {names[code] for code in codes} & set(shown(figure(many, "countries")))
     assert drawn == {names[code] for code in codes[:2] + codes[6:]}
     assert "12 of" not in page.get_text()
 
 
-def test_countries_are_framed_where_above_the_null(page: BeautifulSoup, data: CureData) -> None:
+def test_countries_are_framed_where_above_the_null(page: BeautifulSoup, data: Data) -> None:
     kinds = ["benchmark_mode_country", "benchmark_country"]
     own = data.values.filter(pl.col("slice_kind").is_in(kinds), ~pl.col("is_null"))
     framed = [
@@ -292,7 +277,7 @@ def test_countries_are_framed_where_above_the_null(page: BeautifulSoup, data: Cu
     assert len(framed) == own.filter(pl.col("value") > pl.col("null_value")).height > 0
 
 
-def test_country_without_items_of_a_benchmark_has_no_cell(data: CureData) -> None:
+def test_country_without_items_of_a_benchmark_has_no_cell(data: Data) -> None:
     kept = data.values.filter(
         ~pl.col("slice").str.starts_with("casa") | ~pl.col("slice").str.ends_with(":JP")
     )
@@ -308,7 +293,7 @@ def test_answers_lost_are_listed_by_reason(page: BeautifulSoup) -> None:
     assert "SpecNorm, thin: cut off: 2" in row[-1]
 
 
-def test_unscored_metrics_are_named_in_the_verdict(data: CureData) -> None:
+def test_unscored_metrics_are_named_in_the_verdict(data: Data) -> None:
     lost = pl.col("metric").is_in(["explanation_gain"]) & (pl.col("slice") == "specnorm")
     columns = [pl.when(lost).then(None).otherwise(pl.col(c)).alias(c) for c in ("value", "ci_low", "ci_high")]
     page = parsed(replace(data, values=data.values.with_columns(columns)))
@@ -319,22 +304,18 @@ def test_definitions_and_provenance(page: BeautifulSoup) -> None:
     text = page.get_text()
     for words in ("P(yes)/(P(yes) + P(no))", "McNemar’s exact test", "item by item", "Wilcoxon"):
         assert words in text
-    assert "cure_normad.csv" in text
+    assert "cure_item/normad.csv" in text
     assert CONFIG in text
     assert {"thin", "many", "lost"} <= {text_of(c) for c in page.select("details[open] tbody th code")}
 
 
-def test_nothing_runs_and_nothing_is_loaded(page: BeautifulSoup) -> None:
-    assert not page.select("script, link, iframe, object, embed")
-    assert HOSTILE in shown(figure(page, "4"))
-    for element in page.find_all(True):
-        for name, value in element.attrs.items():
-            text = " ".join(value) if isinstance(value, list) else value
-            assert not (name in ("src", "href", "data") and not text.startswith("#")), text
-            assert not re.search(r"url\((?!#)|http|^on", f"{name} {text}"), f"<{element.name} {name}>"
-    ids = [element["id"] for element in page.select("[id]")]
-    assert len(ids) == len(set(ids))
+def test_page_stands_alone_and_everything_has_a_label(
+    page: BeautifulSoup, many: BeautifulSoup, thin: BeautifulSoup
+) -> None:
+    for each in (page, many, thin):
+        check_page(each)
+    assert HOSTILE in shown(figure(page, "profile"))
 
 
-def test_same_frames_give_the_same_bytes(data: CureData) -> None:
-    assert render_cure(data) == render_cure(data)
+def test_same_frames_give_the_same_bytes(data: Data) -> None:
+    assert REPORT.render(data) == REPORT.render(data)

@@ -1,4 +1,4 @@
-"""Invented runs of FmLAMA in a real warehouse: every metric row, prediction and verdict that the page reads."""
+"""Invented runs of FmLAMA in a real warehouse: all that its page reads."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from tests.report.stored import CONFIG, Row, row, store_part, store_run
-from warehouse import KINDS, Warehouse
+from tests.report.stored import Row, row, store_part, store_run, store_verdicts
+from warehouse import Warehouse
 
 HOSTILE = "<script>alert(1)</script>"
 HEBREW = "מלח"
@@ -66,10 +66,7 @@ def store(warehouse: Warehouse, model: str) -> None:
         judged | {"judged": "salt", "verdict": "Correct", "value": 1.0},
         judged | {"judged": "tofu", "verdict": None, "value": None},
     ]
-    schema = {column: kind for column, kind in KINDS["verdict"].columns.items() if column not in (*ids, "part")}
-    rest = {column: [None] * len(verdicts) for column in schema if column not in verdicts[0]}
-    frame = pl.DataFrame(rest | {c: [v[c] for v in verdicts] for c in verdicts[0]}, schema=schema)
-    store_part(warehouse, "verdict", name, frame.with_columns(**_constant(ids)))
+    store_verdicts(warehouse, name, [ids | verdict for verdict in verdicts])
 
 
 def predictions() -> list[Row]:

@@ -10,28 +10,28 @@ import polars as pl
 import pytest
 from bs4 import BeautifulSoup, Tag
 
-from deployments.evaluations.worldwise.report import read_data
-from tasks.report.worldwise_data import WorldwiseData
-from tasks.report.worldwise_page import render_worldwise
+from deployments.report import read_data
+from tasks.evaluations.worldwise.report import REPORT
+from tasks.evaluations.worldwise.report.data import Data
 from tests.evaluations.worldwise.report.example_run import CONFIG, NULLS, PARAMS, store_study
+from tests.report import pages
+from tests.report.pages import HOSTILE, NULL_COLOUR, check_page, section, shown, text_of
 from warehouse import Warehouse, WarehouseError
 
-HOSTILE = "<script>alert(1)</script>"
 GAINS = {"better": 0.31, HOSTILE: 0.05, "worse": -0.29, "lost": None}
 CULTURES = ["IN", "JP", "US"]
-VERMILION = "#d55e00"
 FIGURES = {
-    1: "Alignment by model and culture",
-    2: "Distribution of decisions by culture",
-    3: "Share of values by culture",
-    4: "Stereotype scores by model",
-    5: "Models compared over five metrics",
-    6: "Alignment by category of scenarios",
-    7: "Alignment with and without personas",
-    8: "Shift of values by persona",
-    9: "Scenarios from easy to hard",
-    10: "Decisions by model",
-    11: "Mean absolute error by culture and dimension",
+    "cultures": "Alignment by model and culture",
+    "decisions": "Distribution of decisions by culture",
+    "values": "Share of values by culture",
+    "stereotypes": "Stereotype scores by model",
+    "radar": "Models compared over five metrics",
+    "categories": "Alignment by category of scenarios",
+    "baseline": "Alignment with and without personas",
+    "shift": "Shift of values by persona",
+    "scenarios": "Scenarios from easy to hard",
+    "patterns": "Decisions by model",
+    "errors": "Mean absolute error by culture and dimension",
 }
 
 
@@ -46,47 +46,38 @@ def _warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 
 
 @pytest.fixture(name="data", scope="module")
-def _data(warehouse: Warehouse) -> WorldwiseData:
-    return read_data(warehouse)
+def _data(warehouse: Warehouse) -> Data:
+    return read_data(warehouse, "worldwise")
 
 
 @pytest.fixture(name="alone", scope="module")
-def _alone(warehouse: Warehouse) -> WorldwiseData:
-    return read_data(warehouse, "one")
+def _alone(warehouse: Warehouse) -> Data:
+    return read_data(warehouse, "worldwise", "one")
 
 
 @pytest.fixture(name="page", scope="module")
-def _page(data: WorldwiseData) -> BeautifulSoup:
+def _page(data: Data) -> BeautifulSoup:
     return parsed(data)
 
 
-def parsed(data: WorldwiseData) -> BeautifulSoup:
-    return BeautifulSoup(render_worldwise(data), "lxml")
+def parsed(data: Data) -> BeautifulSoup:
+    return pages.parsed(REPORT, data)
 
 
-def text_of(element: Tag | None) -> str:
-    assert element is not None
-    return " ".join(element.get_text(" ").split())
-
-
-def only(data: WorldwiseData, keep: pl.Expr) -> WorldwiseData:
+def only(data: Data, keep: pl.Expr) -> Data:
     """Some of the numbers; the leaderboard keeps its models."""
     return replace(data, values=data.values.filter(keep))
 
 
-def of_models(data: WorldwiseData, *models: str) -> WorldwiseData:
+def of_models(data: Data, *models: str) -> Data:
     chosen = pl.col("model").is_in(models)
     return replace(data, leaderboard=data.leaderboard.filter(chosen), values=data.values.filter(chosen))
 
 
-def figure(page: BeautifulSoup, number: int) -> Tag:
-    found = page.select_one(f'figure#figure-{number} svg[aria-label="{FIGURES[number]}"]')
-    assert found is not None, number
-    return found
-
-
-def shown(figure: Tag) -> list[str]:
-    return [text.get_text().strip() for text in figure.select("text")]
+def figure(page: BeautifulSoup, key: str) -> Tag:
+    drawn = page.select_one(f'figure#figure-{key} svg[aria-label="{FIGURES[key]}"]')
+    assert drawn is not None, key
+    return drawn
 
 
 def test_verdict_names_who_beats_its_best_null_and_by_how_much(page: BeautifulSoup) -> None:
@@ -99,14 +90,14 @@ def test_verdict_names_who_beats_its_best_null_and_by_how_much(page: BeautifulSo
     assert "zeros scores 6.92, its four models 6.63" in lead[1]
 
 
-def test_verdict_where_no_model_beats_its_null(data: WorldwiseData) -> None:
+def test_verdict_where_no_model_beats_its_null(data: Data) -> None:
     lead = text_of(parsed(of_models(data, HOSTILE, "worse")).select_one("p.lead"))
     assert "No model beats its best null profile" in lead
     assert "the order of models is not a finding" in lead
     assert f"The best gain is +0.05 points by {HOSTILE} (−0.10 to +0.20) over the all-zero profile." in lead
 
 
-def test_verdict_where_nothing_was_scored(data: WorldwiseData) -> None:
+def test_verdict_where_nothing_was_scored(data: Data) -> None:
     page = parsed(of_models(data, "lost"))
     assert text_of(page.select_one("p.lead")) == "No model could be scored."
     assert not page.select("figure")
@@ -114,7 +105,7 @@ def test_verdict_where_nothing_was_scored(data: WorldwiseData) -> None:
     assert "refused" in text_of(page.select_one("h2#unscored ~ div.scroll.long"))
 
 
-def test_leaderboard_has_the_gain_first_and_nulls_last(page: BeautifulSoup, data: WorldwiseData) -> None:
+def test_leaderboard_has_the_gain_first_and_nulls_last(page: BeautifulSoup, data: Data) -> None:
     rows = page.select("table#board tbody tr")
     assert len(rows) == data.leaderboard.height == 6
     for line, expected in zip(rows, data.leaderboard.iter_rows(named=True), strict=True):
@@ -126,38 +117,37 @@ def test_leaderboard_has_the_gain_first_and_nulls_last(page: BeautifulSoup, data
         assert f"null {expected['null_mae']:.2f}" in cells[4]
     badges = [text_of(line.select_one(".badge")) for line in rows]
     assert badges == [
-        "more than its best null", "not told from its best null", "less than its best null",
+        "more than its best null", "not distinguished from its best null", "less than its best null",
         "not scored", "null profile", "null profile",
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("number", FIGURES)
-def test_every_figure_is_there_with_its_null(page: BeautifulSoup, number: int) -> None:
-    drawn = figure(page, number)
-    if number == 3:  # the null is the framed first column
+@pytest.mark.parametrize("key", FIGURES)
+def test_every_figure_is_there_with_its_null(page: BeautifulSoup, key: str) -> None:
+    drawn = figure(page, key)
+    if key == "values":  # the null is the framed first column
         assert shown(drawn).count("no persona") == len(GAINS)
-    elif number == 11:  # the null stands in each cell
+    elif key == "errors":  # the null stands in each cell
         assert shown(drawn).count("null 1.20") == 3 * 3 * 6  # scored models, cultures, dimensions
     else:
-        assert VERMILION in str(drawn).lower()
+        assert NULL_COLOUR in str(drawn)
         assert any(text.startswith("null: ") for text in shown(drawn))
 
 
-@pytest.mark.parametrize("number", FIGURES)
-def test_figure_without_its_numbers_is_said(alone: WorldwiseData, number: int) -> None:
+@pytest.mark.parametrize("key", FIGURES)
+def test_figure_without_its_numbers_is_said(alone: Data, key: str) -> None:
     metrics = {
-        1: ["alignment"], 2: ["decision_share"], 3: ["value_share"], 4: ["stereotype_score"],
-        5: ["alignment", "accuracy_good", "stereotype_score", "value_shift", "decision_share"],
-        6: ["alignment"], 7: ["alignment"], 8: ["value_shift"], 9: ["alignment"], 10: ["decision_share"],
-        11: ["hofstede_mae"],
-    }[number]  # fmt: skip
+        "radar": ["alignment", "accuracy_good", "stereotype_score", "value_shift", "decision_share"],
+        "decisions": ["decision_share"], "patterns": ["decision_share"], "values": ["value_share"],
+        "stereotypes": ["stereotype_score"], "shift": ["value_shift"], "errors": ["hofstede_mae"],
+    }.get(key, ["alignment"])  # fmt: skip
     page = parsed(only(alone, ~pl.col("metric").is_in(metrics)))
-    note = page.select_one(f"p#figure-{number}")
+    note = page.select_one(f"p#figure-{key}")
     assert "nothing was scored for it" in text_of(note)
 
 
-def test_bars_mark_gains_away_from_zero_and_the_unscored(page: BeautifulSoup, data: WorldwiseData) -> None:
-    texts = shown(figure(page, 1))
+def test_bars_mark_gains_away_from_zero_and_the_unscored(page: BeautifulSoup, data: Data) -> None:
+    texts = shown(figure(page, "cultures"))
     assert texts.count("not scored") == 1 + len(CULTURES)  # of one model
     gains = data.values.filter(
         pl.col("slice_kind").is_in(["overall", "culture"]), ~pl.col("is_null"), metric="alignment_gain"
@@ -168,15 +158,15 @@ def test_bars_mark_gains_away_from_zero_and_the_unscored(page: BeautifulSoup, da
     assert sum(t.endswith(" ▼") for t in texts) == below
 
 
-def test_shift_is_in_percentage_points_with_stars(page: BeautifulSoup, data: WorldwiseData) -> None:
-    texts = shown(figure(page, 8))
+def test_shift_is_in_percentage_points_with_stars(page: BeautifulSoup, data: Data) -> None:
+    texts = shown(figure(page, "shift"))
     assert texts.count("30.0") == 3  # overall, without a p-value
     low = data.values.filter(pl.col("value") < 0.05, metric="value_shift_p")
     assert sum(bool(re.fullmatch(r"[\d.]+ \*", t)) for t in texts) == low.height > 0
 
 
-def test_values_show_the_change_from_no_persona(page: BeautifulSoup, data: WorldwiseData) -> None:
-    texts = shown(figure(page, 3))
+def test_values_show_the_change_from_no_persona(page: BeautifulSoup, data: Data) -> None:
+    texts = shown(figure(page, "values"))
     cell = data.values.filter(
         model="better", metric="value_share", slice="IN:family_harmony"
     ).row(0, named=True)  # fmt: skip
@@ -185,31 +175,31 @@ def test_values_show_the_change_from_no_persona(page: BeautifulSoup, data: World
     assert "Family Harmony" in texts
 
 
-def test_errors_are_framed_where_they_beat_the_null(page: BeautifulSoup, data: WorldwiseData) -> None:
-    framed = [p for p in figure(page, 11).select("path") if "stroke-width: 1.4" in str(p.get("style"))]
+def test_errors_are_framed_where_they_beat_the_null(page: BeautifulSoup, data: Data) -> None:
+    framed = [p for p in figure(page, "errors").select("path") if "stroke-width: 1.4" in str(p.get("style"))]
     errors = data.values.filter(~pl.col("is_null"), metric="hofstede_mae", slice_kind="culture_dimension")
     assert len(framed) == errors.filter(pl.col("value") < pl.col("null_value")).height > 0
 
 
-def test_decisions_by_model_pool_answers_over_cultures(page: BeautifulSoup, data: WorldwiseData) -> None:
+def test_decisions_by_model_pool_answers_over_cultures(page: BeautifulSoup, data: Data) -> None:
     own = data.values.filter(pl.col("slice").str.ends_with(":A"), model="better", metric="decision_share")
     with_persona = own.filter(~pl.col("slice").str.starts_with("baseline"))
     mean = with_persona["value"].mean()
     assert isinstance(mean, float)
-    assert shown(figure(page, 10)).count(f"{100 * mean:.0f}") >= 1
-    assert shown(figure(page, 10)).count("without a persona") == 4
+    assert shown(figure(page, "patterns")).count(f"{100 * mean:.0f}") >= 1
+    assert shown(figure(page, "patterns")).count("without a persona") == 4
 
 
 def test_radar_and_null_figure_have_the_numbers(page: BeautifulSoup) -> None:
-    assert {"7.21 of 10", "30 %", "8.50 of 10", "0.30 of 1", "95 %"} <= set(shown(figure(page, 5)))
-    assert {"+1.01", "+0.75", "+0.41", "not scored"} <= set(shown(figure(page, 7)))  # over 6.2
+    assert {"7.21 of 10", "30 %", "8.50 of 10", "0.30 of 1", "95 %"} <= set(shown(figure(page, "radar")))
+    assert {"+1.01", "+0.75", "+0.41", "not scored"} <= set(shown(figure(page, "baseline")))  # over 6.2
 
 
 def test_null_profiles_have_their_own_table(page: BeautifulSoup) -> None:
-    cells = [text_of(c) for c in page.select("h2#nulls ~ div.scroll table tbody tr")[0].select("td")]
-    assert [c.split()[0] for c in cells] == [f"{value:.2f}" for value in NULLS.values()]
+    cells = [text_of(c) for c in page.select("table#null-profiles tbody tr")[0].select("td")]
+    assert [c.split()[-1] for c in cells] == [f"{value:.2f}" for value in NULLS.values()]
     # better has 6.9 + 0.31; without a persona 6.2
-    assert cells[-1] == "6.20 +1.01 +0.86 to +1.16"
+    assert cells[-1] == "+1.01 +0.86 to +1.16 alignment 6.20"
 
 
 def test_closest_culture_stands_beside_its_null(page: BeautifulSoup) -> None:
@@ -230,7 +220,7 @@ def test_answers_lost_are_listed_by_reason(page: BeautifulSoup) -> None:
     assert "1,234,567" in text
 
 
-def test_one_model_and_one_culture(alone: WorldwiseData) -> None:
+def test_one_model_and_one_culture(alone: Data) -> None:
     page = parsed(alone)
     assert text_of(page.select_one("p.lead")).startswith("1 of 1 model beats its best null profile")
     assert len(page.select("figure svg[role=img]")) == len(FIGURES)
@@ -239,44 +229,42 @@ def test_one_model_and_one_culture(alone: WorldwiseData) -> None:
 
 
 def test_many_cultures_show_both_ends_and_tables_have_all(warehouse: Warehouse) -> None:
-    data = read_data(warehouse, "many")
+    data = read_data(warehouse, "worldwise", "many")
     page = parsed(data)
     assert "Figures show 12 of 16 cultures" in page.get_text()
     means = (
         data.values.filter(~pl.col("is_null"), metric="alignment", slice_kind="culture")
         .group_by("slice").agg(pl.col("value").mean()).sort("value", "slice", descending=[True, False])
     )  # fmt: skip
-    names = dict(data.labels.filter(kind="culture").select("key", "label").rows())
+    names = data.country_names
     ends = [*means["slice"][:6], *means["slice"][-6:]]
-    texts = shown(figure(page, 1))
+    texts = shown(figure(page, "cultures"))
     assert {names[c] for c in means["slice"]} & set(texts) == {names[c] for c in ends}
     tables = page.select("h2#cultures ~ details tbody tr")
     assert {text_of(r.th) for r in tables} >= {names[c] for c in means["slice"]}
 
 
-def test_many_scenarios_show_the_easiest_and_the_hardest(alone: WorldwiseData) -> None:
+def test_many_scenarios_show_the_easiest_and_the_hardest(alone: Data) -> None:
     easy = alone.values.filter(slice_kind="scenario", metric="alignment").head(1)
     rows = [
         easy.with_columns(slice=pl.lit(f"own-{i:02}"), value=pl.lit(i / 10), null_value=pl.lit(5.0))
         for i in range(30)
     ]
     kept = alone.values.filter(pl.col("slice_kind") != "scenario")
-    texts = shown(figure(parsed(replace(alone, values=pl.concat([kept, *rows]))), 9))
+    texts = shown(figure(parsed(replace(alone, values=pl.concat([kept, *rows]))), "scenarios"))
     labels = [t for t in texts if t.startswith("own-")]
     # Ten of each end, from easy to hard; matplotlib writes labels from top to bottom as they are ticked.
     assert labels == [f"own-{i:02}" for i in (*range(29, 19, -1), *range(9, -1, -1))]
 
 
-def test_scenarios_of_the_users_own_file_are_named_by_themselves(
-    page: BeautifulSoup, alone: WorldwiseData
-) -> None:
-    assert "ww-pdi-01 Power Distance, work" in [" ".join(t.split()) for t in shown(figure(page, 9))]
+def test_scenarios_of_the_users_own_file_are_named_by_themselves(page: BeautifulSoup, alone: Data) -> None:
+    assert "ww-pdi-01 Power Distance, work" in [" ".join(t.split()) for t in shown(figure(page, "scenarios"))]
     params = json.dumps(PARAMS | {"scenarios_file": "mine.csv"})
     own = parsed(replace(alone, runs=alone.runs.with_columns(params=pl.lit(params))))
-    assert "ww-pdi-01" in shown(figure(own, 9))
+    assert "ww-pdi-01" in shown(figure(own, "scenarios"))
 
 
-def test_without_baseline_answers_the_page_stands(alone: WorldwiseData) -> None:
+def test_without_baseline_answers_the_page_stands(alone: Data) -> None:
     baseline = pl.col("slice").str.starts_with("baseline") | (pl.col("slice") == "unprompted")
     gone = ~baseline & ~pl.col("metric").is_in(["baseline_distance", "value_shift", "value_shift_p"])
     kept = only(alone, gone)
@@ -285,52 +273,46 @@ def test_without_baseline_answers_the_page_stands(alone: WorldwiseData) -> None:
         .then(None).otherwise("null_value")
     )  # fmt: skip
     page = parsed(replace(kept, values=lost))
-    assert page.select_one("p#figure-8") is not None
-    assert shown(figure(page, 2)).count("not scored") == 1
-    assert figure(page, 7)
+    assert page.select_one("p#figure-shift") is not None
+    assert shown(figure(page, "decisions")).count("not scored") == 1
+    assert figure(page, "baseline")
     assert [text_of(c) for c in page.select("#closest-table tbody tr")[0].select("td")] == ["–"] * 4
 
 
-def test_long_lists_of_unscored_slices_are_cut(page: BeautifulSoup, data: WorldwiseData) -> None:
+def test_long_lists_of_unscored_slices_are_cut(page: BeautifulSoup, data: Data) -> None:
     assert data.unscored["slice"].str.len_chars().max() > 300  # type: ignore[operator]
     assert max(len(text_of(c)) for c in page.select("h2#unscored ~ div.scroll.long td:nth-child(3)")) < 250
-    assert "ww-pdi-08 and 2 more" in text_of(page.select_one("h2#unscored ~ div.scroll.long"))
+    assert "ww-pdi-08 and 2 more" in section(page, "unscored")
 
 
 def test_definitions_and_provenance(page: BeautifulSoup) -> None:
     text = page.get_text()
     for words in ("2·tanh r", "10 − 2.5 |target − score|", "paired answer by answer", "Wilson"):
         assert words in text
-    assert "culture_profiles.csv" in text
+    assert "culture_profile.csv" in text
     assert CONFIG in text
     assert {"one", "many"} <= {text_of(c) for c in page.select("details[open] tbody th code")}
 
 
-def test_nothing_runs_and_nothing_is_loaded(page: BeautifulSoup) -> None:
-    assert not page.select("script, link, iframe, object, embed")
+def test_page_stands_alone_and_everything_has_a_label(page: BeautifulSoup, alone: Data) -> None:
+    check_page(page)
+    check_page(parsed(alone))
     assert HOSTILE in text_of(page.select_one("table#board"))
-    assert HOSTILE in shown(figure(page, 1))
-    for element in page.find_all(True):
-        for name, value in element.attrs.items():
-            text = " ".join(value) if isinstance(value, list) else value
-            assert not (name in ("src", "href", "data") and not text.startswith("#")), text
-            assert not re.search(r"url\((?!#)|http|^on", f"{name} {text}"), f"<{element.name} {name}>"
-    ids = [element["id"] for element in page.select("[id]")]
-    assert len(ids) == len(set(ids))
+    assert HOSTILE in shown(figure(page, "cultures"))
 
 
-def test_same_frames_give_the_same_bytes(alone: WorldwiseData) -> None:
-    assert render_worldwise(alone) == render_worldwise(alone)
+def test_same_frames_give_the_same_bytes(alone: Data) -> None:
+    assert REPORT.render(alone) == REPORT.render(alone)
 
 
-def test_frames_are_of_one_configuration(warehouse: Warehouse, data: WorldwiseData) -> None:
+def test_frames_are_of_one_configuration(warehouse: Warehouse, data: Data) -> None:
     assert data.config_hash == CONFIG
     assert set(data.values["model"]) == {*GAINS, "null:zero", "null:scenario-text"}
-    assert read_data(warehouse, "one").leaderboard["model"].to_list()[0] == "alone"
+    assert read_data(warehouse, "worldwise", "one").leaderboard["model"].to_list()[0] == "alone"
     with pytest.raises(WarehouseError, match="there are: "):
-        read_data(warehouse, "unknown")
+        read_data(warehouse, "worldwise", "unknown")
 
 
 def test_empty_warehouse_says_what_to_run(tmp_path_factory: pytest.TempPathFactory) -> None:
     with pytest.raises(WarehouseError, match="culturescope run worldwise --profile smoke"):
-        read_data(Warehouse.open(tmp_path_factory.mktemp("empty")))
+        read_data(Warehouse.open(tmp_path_factory.mktemp("empty")), "worldwise")

@@ -167,14 +167,8 @@ def _details(study: Study, answers: Answers) -> list[Detail]:
 
 
 EVALUATION = Evaluation(
-    name="idioms",
-    params=IdiomsParams,
-    tables={"idiom": "SELECT * FROM idiom ORDER BY idiom"},
-    study=study,
-    ask=ask,
-    read=read,
-    rows=make_rows,
+    "idioms", IdiomsParams, {"idiom": "SELECT * FROM idiom ORDER BY idiom"}, study, ask, read, make_rows,
     engines=lambda params: {params.judge: "judge"},
     later=lambda study: [Later("judge", study.params.judge, len(study.sayings), 600)],
     size=lambda study: f"{len(study.sayings)} sayings",
-)
+)  # fmt: skip

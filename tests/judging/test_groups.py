@@ -1,0 +1,132 @@
+"""People and judge by group, by hand and against scipy and statsmodels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from scipy.stats import pearsonr, spearmanr
+from statsmodels.stats.inter_rater import fleiss_kappa as statsmodels_kappa  # type: ignore[import-untyped]
+
+from tasks.judging.groups import About, GroupRow, group_agreement
+from tasks.judging.rated import Judged
+from tasks.judging.ratings import Rating
+
+Key = tuple[str, str, str]
+"""Group, item and answer."""
+
+MENU = {"Correct": 1.0, "Maybe": 0.0, "Incorrect": 0.0}
+LETTERS = {word[0]: word for word in MENU}
+
+
+def rows(given: Mapping[Key, str], said: Mapping[Key, float | None]) -> dict[tuple[str, str], GroupRow]:
+    """given: one letter per annotator."""
+    ratings = [
+        rating(code(key), f"a{i}", MENU[word], word.casefold())
+        for key, letters in given.items()
+        for i, word in enumerate(LETTERS[letter] for letter in letters)
+    ]
+    judged = [Judged(code(key), "mes", value, None) for key, value in said.items()]
+    about = {code(key): About(key[0], ("m1", key[1])) for key in said}
+    return {(r.metric, r.group): r for r in group_agreement(ratings, judged, about, {"mes": MENU})}
+
+
+def rating(item: str, annotator: str, value: float, said: str) -> Rating:
+    cells = {"item": item, "annotator": annotator, "dimension": "mes", "rating": str(value), "said": said}
+    return Rating.model_validate(cells)
+
+
+def code(key: Key) -> str:
+    return " ".join(key)
+
+
+def test_by_hand() -> None:
+    given = {
+        ("Italy", "Q1", "salt"): "CCC",
+        ("Italy", "Q1", "rice"): "CCI",
+        ("Italy", "Q2", "soil"): "III",
+        ("Italy", "Q2", "saffron"): "MI",  # two raters only: not in kappa, but in the means
+        ("Spain", "Q3", "oil"): "CMI",
+        ("Spain", "Q3", "wine"): "CCC",
+        ("Spain", "Q3", "nobody judged"): "CCC",
+    }
+    values = (1.0, 0.0, 0.0, 0.0, None, 1.0)
+    said = dict(zip(given, values, strict=False)) | {("Spain", "Q3", "nobody rated"): 0.0}
+    numbers = rows(given, said)
+    # Italy: agreeing pairs 1, 1/3, 1, mean 7/9. C 5/9, I 4/9: by chance 25/81 + 16/81 = 41/81.
+    # kappa = (63/81 - 41/81) / (40/81) = 22/40.
+    kappa = numbers["fleiss_kappa", "Italy"]
+    assert kappa.value == pytest.approx(0.55, abs=1e-12)
+    assert (kappa.n, kappa.n_dropped) == (3, 1)
+    assert numbers["fleiss_kappa", "Spain"].value is None
+    assert numbers["fleiss_kappa", "Spain"].unscored_reason == "2 answers, 3 are needed"
+    # People: Q1 (1 + 2/3)/2 = 5/6, Q2 0; Italy 5/12. Judge: Q1 1/2, Q2 0; Italy 1/4.
+    assert numbers["people_mean", "Italy"].value == pytest.approx(5 / 12, abs=1e-12)
+    assert numbers["judge_mean", "Italy"].value == pytest.approx(1 / 4, abs=1e-12)
+    # Oil has no verdict of the judge, so both sides leave it out.
+    assert (numbers["people_mean", "Spain"].value, numbers["judge_mean", "Spain"].value) == (1.0, 1.0)
+    assert numbers["people_mean", "Italy"].n == 2
+    # Two groups correlate trivially; three items: people 5/6, 0, 1, judge 1/2, 0, 1.
+    for metric in ("pearson_groups", "spearman_groups"):
+        assert numbers[metric, "all"].unscored_reason == "2 groups, 3 are needed"
+    # Pearson: deviations (4, -11, 7)/18 and (0, -1/2, 1/2): (11 + 7)/36 / sqrt(186/324 * 1/2) = 0.9335
+    assert numbers["pearson_items", "all"].value == pytest.approx(0.5 / np.sqrt(186 / 648), abs=1e-12)
+    assert numbers["spearman_items", "all"].value == pytest.approx(1.0, abs=1e-12)
+    assert numbers["spearman_items", "all"].n == 3
+
+
+def test_the_order_does_not_matter_and_other_code_agrees() -> None:
+    rng = np.random.default_rng(3)
+    given = {
+        (f"O{d % 5}", f"Q{d}", f"p{p}"): "".join(
+            rng.choice(list("CMI"), 3, p=[0.2 + d / 50, 0.2, 0.6 - d / 50])
+        )
+        for d in range(30)
+        for p in range(4)
+    }
+    said = {key: float(rng.random() < 0.2 + int(key[1][1:]) / 40) for key in given}
+    numbers = rows(given, said)
+    turned = rows(dict(reversed(given.items())), dict(reversed(said.items())))
+    assert turned.keys() == numbers.keys()
+    for key, row in turned.items():
+        assert row.value == pytest.approx(numbers[key].value, abs=1e-9)
+    people = [
+        np.mean([[c == "C" for c in g] for key, g in given.items() if key[1] == f"Q{i}"]) for i in range(30)
+    ]
+    judge = [np.mean([v for key, v in said.items() if key[1] == f"Q{i}"]) for i in range(30)]
+    assert numbers["pearson_items", "all"].value == pytest.approx(pearsonr(people, judge)[0], abs=1e-9)
+    rho = spearmanr(np.round(people, 12), judge)[0]
+    assert numbers["spearman_items", "all"].value == pytest.approx(rho, abs=1e-9)
+    means = [[np.mean(side[o::5]) for o in range(5)] for side in (people, judge)]
+    assert numbers["pearson_groups", "all"].value == pytest.approx(pearsonr(*means)[0], abs=1e-9)
+    for o in range(5):
+        counts = [[g.count(c) for c in "CMI"] for key, g in given.items() if key[0] == f"O{o}"]
+        assert numbers["fleiss_kappa", f"O{o}"].value == pytest.approx(statsmodels_kappa(counts), abs=1e-9)
+        assert numbers["fleiss_kappa", f"O{o}"].n == 24
+
+
+def test_what_cannot_be_scored_says_why() -> None:
+    given = {("Italy", f"Q{i}", "salt"): "C" for i in range(4)}
+    numbers = rows(given, dict.fromkeys(given, 1.0))
+    assert numbers["fleiss_kappa", "Italy"].unscored_reason == "answers have one rater each, two are needed"
+    assert numbers["pearson_items", "all"].unscored_reason == "people's or the judge's scores do not vary"
+    numbers = rows(dict.fromkeys(given, "CC"), dict.fromkeys(given, None))
+    assert numbers["fleiss_kappa", "Italy"].unscored_reason == "all ratings are the same verdict"
+    assert numbers["judge_mean", "Italy"].unscored_reason == "the judge gave no verdict on what people rated"
+    items = numbers["pearson_items", "all"]
+    assert (items.unscored_reason, items.n, items.n_dropped) == ("0 items, 3 are needed", 0, 4)
+    assert all((row.value is None) == (row.unscored_reason is not None) for row in numbers.values())
+
+
+def test_numbers_count_as_the_menus_last_verdict_of_their_value() -> None:
+    """1 and 0 mean Correct and Incorrect, a word means itself."""
+    spelled = [(1.0, "1"), (1.0, "correct"), (0.0, "0"), (0.0, "no"), (0.0, "maybe")]
+    ratings = [
+        rating(f"x{n}", f"a{number}", value, said)
+        for n in range(3)
+        for number, (value, said) in enumerate(spelled)
+    ]
+    about = {f"x{n}": About("Italy", ("m1", "Q1")) for n in range(3)}
+    kappa, *_ = group_agreement(ratings, [], about, {"mes": MENU})
+    assert kappa.value == pytest.approx(statsmodels_kappa([[2, 2, 1]] * 3), abs=1e-12)
