@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -41,7 +42,8 @@ UNITS = {
 }
 """Part kind -> what is counted."""
 
-FREE = "none: runs here"
+COLUMNS = ("who", "engine", "left", "time", "cost")
+FREE = "none"
 
 Speeds = Mapping[tuple[str, str], float]
 """(part kind, request or engine hash) -> rows per second."""
@@ -75,20 +77,38 @@ def show(title: str, estimate: Estimate, n_models: int = 1, engines: Mapping[str
         n_models: about how many models later rounds ask. engines: name -> engine of those rounds.
     """
     plan = estimate.plan
-    table = Table()
-    for name in ("who", "engine", "left", "time", "cost at most"):
-        table.add_column(name, overflow="fold")
-    for line in plan.lines:
-        left = f"{line.left:,} of {line.asked:,} {UNITS.get(line.kind, line.kind)}"
-        _add(table, _who(line), line.engine, left, _time(line.left, estimate.rate(line)), _cost(line))
-    for later in plan.later if plan.left else ():
-        engine = engines.get(later.engine)
-        who, n = f"{later.role} {later.engine}".strip(), later.n * n_models
-        _add(
-            table, f"{who}, later", engine, f"≤ {n:,} completions", "", _later_cost(engine, n * later.tokens)
+    rows = [
+        (
+            _who(line),
+            _engine(line.role, line.engine),
+            f"{line.left:,} of {line.asked:,} {UNITS.get(line.kind, line.kind)}",
+            _time(line.left, estimate.rate(line)),
+            _cost(line),
         )
+        for line in plan.lines
+    ]
+    for later in plan.later if plan.left else ():
+        engine, n = engines.get(later.engine), later.n * n_models
+        price = _later_cost(engine, n * later.tokens)
+        rows.append((later.engine, _engine(later.role, engine), f"later ≤ {n:,} completions", "", price))
+    console, table = Console(stderr=True), Table()
+    columns = list(zip(COLUMNS, *rows, strict=True))
+    for cells, width in zip(columns, _widths(columns, console.width - 3 * len(COLUMNS) - 1), strict=True):
+        table.add_column(cells[0], overflow="fold", width=width)
+    for row in rows:
+        table.add_row(*map(escape, row))
     err.print(title, style="bold", highlight=False, markup=False, soft_wrap=True)
-    Console(stderr=True).print(table)
+    console.print(table)
+
+
+def _widths(columns: Sequence[Sequence[str]], room: int) -> list[int]:
+    """How wide each column is so that all fit, as far as words allow: the ones with most to spare fold."""
+    widths = [max(map(cell_len, cells)) for cells in columns]
+    words = [max(cell_len(word) for cell in cells for word in cell.split()) for cells in columns]
+    while sum(widths) > room and widths != words:
+        spare = [width - word for width, word in zip(widths, words, strict=True)]
+        widths[spare.index(max(spare))] -= 1
+    return widths
 
 
 def probed(estimate: Estimate, speed: Callable[[Line], float | None]) -> Estimate:
@@ -114,23 +134,24 @@ def _is_tried(line: Line) -> bool:
     )
 
 
-def _add(table: Table, who: str, engine: Engine | None, *cells: str) -> None:
-    spec = engine.spec if engine else None
-    dtype = f" {spec.dtype}" if spec and has_dtype(spec) else ""
-    table.add_row(*map(escape, (who, f"{engine.kind}{dtype}" if engine else "", *cells)))
-
-
 def _who(line: Line) -> str:
-    if line.role == "candidate":
-        return line.model
-    return f"{line.role} {line.engine.name}" + (f" for {line.model}" if line.model else "")
+    about = f" on {line.model}" if line.model and line.role in ("judge", "simulator") else ""
+    return f"{line.engine.name}{about}"
+
+
+def _engine(role: str, engine: Engine | None) -> str:
+    """Role, kind and precision."""
+    spec = engine.spec if engine else None
+    roles = [] if role == "candidate" else [role]
+    kinds = [engine.kind] if engine and engine.kind != role else []
+    return " ".join([*roles, *kinds, *([spec.dtype] if spec and has_dtype(spec) else [])])
 
 
 def _time(left: int, rate: float | None) -> str:
     """How long it takes, in words."""
     if not left:
         return "–"
-    return f"about {duration(left / rate)}" if rate else "not measured yet"
+    return f"about {duration(left / rate)}" if rate else "unknown"
 
 
 def _cost(line: Line) -> str:

@@ -12,11 +12,7 @@ at a time.
 
 from __future__ import annotations
 
-import ctypes
-import platform
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from itertools import takewhile
 from typing import Any
 
@@ -26,6 +22,7 @@ from numpy.typing import NDArray
 from transformers import AttentionInterface, AutoModelForCausalLM, AutoTokenizer
 
 from tasks.engines import prompting, tree_attention
+from tasks.engines.cpu import half_precision_products, keep_freed_memory
 from tasks.engines.devices import device
 from tasks.engines.protocols import CandidateScores, Cloze, EngineError, Framed, Progress
 from tasks.engines.specs import EngineSpec, resolved
@@ -36,8 +33,6 @@ CACHED_LOGITS = 2**21  # logits whose log-sum-exp is taken at once: they stay in
 SELF_CHECK_TOLERANCE = {"float32": 1e-3, "bfloat16": 1.0, "float16": 0.25}
 """Nats an item may differ from a plain forward pass at load. Half precisions reorder their rounding; a
 wrong mask or position is off by several nats."""
-
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h
 
 AttentionInterface.register(tree_attention.NAME, tree_attention.tree_attention)
 
@@ -57,7 +52,7 @@ class PackedTrieScorer:
         self.spec = spec = resolved(spec)
         self.device = device(spec.device)
         if self.device.type == "cpu":
-            _keep_freed_memory()
+            keep_freed_memory()
         self.dtype: torch.dtype = getattr(torch, spec.dtype)
         try:
             self.tokenizer = AutoTokenizer.from_pretrained(folder, revision=spec.revision)
@@ -244,7 +239,7 @@ class PackedTrieScorer:
         if self._multiplies_into_float32:
             logits = torch.mm(states, head.T, out_dtype=torch.float32)
         else:
-            with _half_precision_products(self.dtype == torch.bfloat16):
+            with half_precision_products(self.dtype == torch.bfloat16):
                 logits = torch.mm(states, head.T)
         if self._head_bias is not None:
             logits += self._head_bias[start:stop].float()
@@ -297,18 +292,6 @@ def _log_sum_exp(logits: torch.Tensor) -> torch.Tensor:
     )
 
 
-def _keep_freed_memory() -> None:
-    """Have glibc reuse freed memory instead of returning it to the kernel after every operation.
-
-    A pass makes the same large temporaries in every layer; mapping and clearing their pages anew each time
-    took about a third of the time on two cores. Elsewhere than on glibc this does nothing.
-    """
-    if sys.platform == "linux" and platform.libc_ver()[0] == "glibc":
-        libc = ctypes.CDLL(None)
-        libc.mallopt(M_MMAP_THRESHOLD, 2**30)
-        libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
-
-
 def _load_model(folder: str, spec: EngineSpec, dtype: torch.dtype, device: torch.device) -> Any:
     """Load with the tree attention; architectures without the attention interface are refused."""
     try:
@@ -334,18 +317,3 @@ def _sliding_windows(model: Any) -> set[int]:
     config = model.config.get_text_config()
     window = getattr(config, "sliding_window", None)
     return {0, int(window)} if window else {0}
-
-
-@contextmanager
-def _half_precision_products(enabled: bool) -> Iterator[None]:
-    """Let oneDNN multiply float32 tensors that hold bfloat16 values at bfloat16 speed, summing in float32.
-
-    Exact for such tensors; without it the head of a bfloat16 model takes twice as long on a CPU.
-    """
-    matmul = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
-    before = matmul.fp32_precision
-    matmul.fp32_precision = "bf16" if enabled else before
-    try:
-        yield
-    finally:
-        matmul.fp32_precision = before

@@ -16,6 +16,7 @@ from typer.testing import CliRunner, Result
 
 from deployments import cli_run
 from deployments.cli import app
+from deployments.server import ServerError
 from tests.conftest import command, environment
 from warehouse import Warehouse
 
@@ -51,7 +52,7 @@ def test_a_dry_run_shows_the_plan_and_asks_nothing(warehouse: Warehouse) -> None
     text = said(run("-m", "fake-a", *SMALL, "--dry-run"))
     assert "spectral, profile smoke, config " in text
     assert "3 countries, 9 questions" in text
-    assert "fake-a fake 162 of 162 log-probabilities not measured yet none: runs here" in text
+    assert "fake-a fake 162 of 162 log-probabilities unknown none" in text
     assert "probe" not in text
     assert n_parts(warehouse) == 0
 
@@ -166,6 +167,20 @@ def test_the_leaderboard_is_in_the_order_of_its_view(warehouse: Warehouse) -> No
     assert f"no finished run of spectral has the configuration 'zzz'; there are: {new}, {old}" in said(
         unknown
     )
+
+
+def test_where_there_is_no_server_it_offers_to_do_without(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def connect(home: Path, otherwise: str) -> str:
+        raise ServerError(f"the Prefect server ended with code 1. {otherwise}")
+
+    monkeypatch.setattr(cli_run, "connect", connect)
+    result = runner.invoke(app, ["run", "spectral", "-m", "fake-a", "--no-probe", *SMALL])
+    assert result.exit_code == 1
+    assert said(result).endswith("code 1. Run again with --no-server to do without Prefect.")
+    assert n_parts(warehouse) == 0
+    assert "culturescope leaderboard spectral" in said(run("-m", "fake-a", *SMALL))
 
 
 @pytest.mark.slow

@@ -60,15 +60,15 @@ def test_a_line_says_who_asks_what_of_whom(capsys: pytest.CaptureFixture[str]) -
     todo = planned([(SCORES, LOCAL), (PROMPTS, Engine.of(PRICED))], n_left=1)
     text = said(capsys, "title\n3 countries", Estimate(todo, {("item_logprob", LOCAL.hash): 0.25}))
     assert text.startswith("title 3 countries")
-    assert "m packed_trie float32 3 of 6 log-probabilities about 12 s none: runs here" in text
+    assert "local packed_trie float32 3 of 6 log-probabilities about 12 s none" in text
     # 26 tokens in at $1 and 100 out at $10 per million.
-    assert "judge priced for m openai 1 of 4 completions not measured yet ≤ 126 tokens, ≤ $0.00" in text
+    assert "priced on m judge openai 1 of 4 completions unknown ≤ 126 tokens, ≤ $0.00" in text
 
 
 def test_nothing_is_hidden_on_a_narrow_screen(capsys: pytest.CaptureFixture[str]) -> None:
     todo = planned([(SCORES, LOCAL), (PROMPTS, Engine.of(PRICED))])
-    text = said(capsys, "title", Estimate(todo, {}), width=70)
-    for part in ("float32", "priced", "tokens,", "$0.00", "here"):
+    text = said(capsys, "title", Estimate(todo, {}), width=80)
+    for part in ("float32", "log-probabilities", "completions", "priced", "tokens,", "$0.00", "none"):
         assert part in text
 
 
@@ -84,14 +84,14 @@ def test_nothing_left_costs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (PRICED, "≤ 2,000,000 tokens, ≤ $20.00"),  # all at the higher price
         (SERVED, "≤ 2,000,000 tokens"),
-        (LOCAL.spec, "none: runs here"),
+        (LOCAL.spec, "none"),
     ],
 )
 def test_later_rounds_are_bounded(capsys: pytest.CaptureFixture[str], spec: EngineSpec, price: str) -> None:
     todo = planned([(SCORES, LOCAL)], later=[Later("judge", "who", 500, 2000)])
     text = said(capsys, "title", Estimate(todo, {}), 2, {"who": Engine.of(spec)})
-    assert "judge who, later" in text
-    assert f"≤ 1,000 completions {price}" in text
+    assert f"who judge {spec.kind} " in text
+    assert f"later ≤ 1,000 completions {price}" in text
 
 
 def test_speed_is_the_median_of_past_parts(warehouse: Warehouse) -> None:

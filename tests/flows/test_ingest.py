@@ -63,7 +63,7 @@ def test_from_wikidata_to_a_plan(culturescope: Cli, home: Path) -> None:
     asked = ("--dish-set", "wikidata", "--languages", "en", "--profile", "full", "--dry-run")
     plan = culturescope("run", "fmlama", "-m", "fake-a", *asked)
     n_english = sum(r["language"] == "en" for r in rows)
-    asked_about = re.search(r"fake-a .*?│ (\d+) +│", plan.stderr)
+    asked_about = re.search(r"(\d+) dishes, ", plan.stderr)
     assert asked_about, plan.stderr
     assert 0 < int(asked_about[1]) <= n_english  # those of the 14 groups
 

@@ -162,3 +162,13 @@ def test_on_another_occasion_all_is_asked_again_but_vectors(warehouse: Warehouse
         "WHERE occasion = '2026-w48' ORDER BY ALL"
     )
     assert again.equals(numbers)
+
+
+def test_corrupt_vectors_are_set_aside_and_made_again(warehouse: Warehouse, expected: pl.DataFrame) -> None:
+    run(small(warehouse, models=["fake-a"]))
+    (victim, *_) = sorted((warehouse.home / "parts" / "embedding").glob("[!_]*.parquet"))
+    victim.write_bytes(victim.read_bytes()[:200])
+    with pytest.raises(CorruptPart, match="Run the same command again"):
+        run(small(warehouse))
+    run(small(warehouse))
+    assert warehouse.query(NUMBERS).equals(expected)

@@ -166,7 +166,7 @@ def test_interval_by_hand() -> None:
     # 8/3 times 3/2 over 6^2 is 1/9, and 2/9 over it 2: points of a dish that are all alike are worth less
     # than one each.
     assert share_interval([[1, 1], [1, 1], [0, 0]]) == pytest.approx(wilson_interval(4 / 3, 2))
-    # Without any variance every dish is one point.
+    # Where all is accepted every dish is one point.
     assert share_interval([[1, 1], [1], [1, 1, 1]]) == pytest.approx(wilson_interval(3, 3))
     # What has no verdict is left out, with dishes that have none at all.
     assert share_interval([[1, None], [None], [1], [1]]) == pytest.approx(wilson_interval(3, 3))

@@ -13,7 +13,10 @@ import polars as pl
 from tasks.evaluations.spectral.report.data import Data
 from tests.report.stored import around, row
 
-DOMAINS = [
+Domain = tuple[str, str, float, str]
+"""(domain, label, mean rank by people, category)"""
+
+DOMAINS: list[Domain] = [
     ("convenient_foods", "Convenient foods", 2.90, "HH"),
     ("house_numbers", "House numbers", 3.18, "LH"),
     ("common_foods", "Common foods", 3.92, "HH"),
@@ -44,10 +47,13 @@ def similarity_of(n: int, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[
     return np.clip(unit @ unit.T, 0.0, 1.0)
 
 
-def example(models: list[str] | None = None, n_countries: int = 10, variants: int = 3, seed: int = 0) -> Data:
+def example(
+    models: list[str] | None = None, n_countries: int = 10, variants: int = 3, n_domains: int = 2
+) -> Data:
     """One configuration: models of differing quality, an unscored question, an infinite SR."""
     models = ["model-a", "model-b"] if models is None else models
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
+    domains = DOMAINS[-n_domains:]
     everyone = [*models, *NULLS, *[f"null:shuffled({m})" for m in models]]
     quality = {m: 0.62 - 0.09 * i for i, m in enumerate(models)}
     quality |= {f"null:shuffled({m})": quality[m] for m in models}
@@ -79,11 +85,11 @@ def example(models: list[str] | None = None, n_countries: int = 10, variants: in
     return Data(
         config_hash="3f2a9c0d1b7e4455",
         leaderboard=_leaderboard(everyone, quality),
-        values=_values(models, everyone, quality, codes, rng),
-        by_question=_by_question(asked, n_countries, variants, rng),
-        similarity=_similarity(models, codes, rng),
+        values=_values(models, everyone, quality, domains, codes, rng),
+        by_question=_by_question(asked, domains, n_countries, variants, rng),
+        similarity=_similarity(models, domains, codes, rng),
         countries=frame(countries, "country name region"),
-        domains=_domains(),
+        domains=_domains(domains),
         metrics=_metrics(),
         runs=_runs(everyone),
         unscored=frame([lost], "model metric slice_kind slice unscored_reason n_unscored"),
@@ -116,6 +122,7 @@ def _values(
     models: list[str],
     everyone: list[str],
     quality: dict[str, float],
+    domains: list[Domain],
     codes: list[str],
     rng: np.random.Generator,
 ) -> pl.DataFrame:
@@ -128,7 +135,7 @@ def _values(
         rows.append((m, row("er_sr_correlation", OVERALL, -0.61)))
         rows.append((m, row("reference_mass", OVERALL, 0.2, null_value=0.07)))
     for m in models:
-        for domain, *_ in DOMAINS:
+        for domain, *_ in domains:
             for metric in ("reference_mass", "paraphrase_agreement"):
                 if (domain, metric) != ("house_numbers", "reference_mass"):
                     value = float(rng.uniform(0.05, 0.6))
@@ -142,10 +149,12 @@ def _values(
     return pl.DataFrame(cells, schema_overrides=floats, infer_schema_length=None)
 
 
-def _by_question(asked: list[str], n: int, variants: int, rng: np.random.Generator) -> pl.DataFrame:
+def _by_question(
+    asked: list[str], domains: list[Domain], n: int, variants: int, rng: np.random.Generator
+) -> pl.DataFrame:
     rows: list[dict[str, Any]] = []
     for m in asked:
-        for place, (domain, label, score, category) in enumerate(DOMAINS):
+        for place, (domain, label, score, category) in enumerate(domains):
             for variant in range(1, variants + 1):
                 er = float(min(n, 1 + rng.gamma(2.0) * (place + 1) * n / 25))
                 sr = float(1 + 10 ** rng.normal(2 - place / 5, 0.6))
@@ -170,20 +179,22 @@ def _by_question(asked: list[str], n: int, variants: int, rng: np.random.Generat
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def _similarity(models: list[str], codes: list[str], rng: np.random.Generator) -> pl.DataFrame:
+def _similarity(
+    models: list[str], domains: list[Domain], codes: list[str], rng: np.random.Generator
+) -> pl.DataFrame:
     a, b = (list(side) for side in zip(*combinations(codes, 2), strict=True))
     upper = np.triu_indices(len(codes), k=1)
     frames = [
         pl.DataFrame({"country_a": a, "country_b": b, "similarity": similarity_of(len(codes), rng)[upper]})
         .with_columns(model=pl.lit(m), domain=pl.lit(domain))
         for m in models
-        for domain, *_ in DOMAINS
+        for domain, *_ in domains
     ]  # fmt: skip
     return pl.concat(frames).select("model", "domain", "country_a", "country_b", "similarity")
 
 
-def _domains() -> pl.DataFrame:
-    rows = [(d, label, 150, f"{label} in your country", s, 2.0, c) for d, label, s, c in DOMAINS]
+def _domains(domains: list[Domain]) -> pl.DataFrame:
+    rows = [(d, label, 150, f"{label} in your country", s, 2.0, c) for d, label, s, c in domains]
     return frame(rows, "domain label n_items human_question human_score human_sd human_category")
 
 

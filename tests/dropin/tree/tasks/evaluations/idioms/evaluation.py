@@ -50,8 +50,9 @@ class Study:
 
 @dataclass(frozen=True)
 class Answers:
-    """Saying -> the verdict on what one model takes it to mean."""
+    """What one model takes each saying to mean, and the verdict on it."""
 
+    texts: Mapping[str, str]
     verdicts: Mapping[str, Verdict | None]
 
 
@@ -84,7 +85,7 @@ def read(study: Study, completions: Completions, shared: Any) -> Answers:
         completion = judged.get(_judge_prompt(study, saying, texts[name]).id) if name in texts else None
         parsed = parse_verdicts(completion.text, [KEY], study.rubric).verdicts if completion else ()
         verdicts[name] = parsed[0] if parsed else None
-    return Answers(verdicts)
+    return Answers(texts, verdicts)
 
 
 def make_rows(study: Study, cohort: Cohort[Answers], shared: Any) -> Tables:
@@ -146,18 +147,12 @@ def _details(study: Study, answers: Answers) -> list[Detail]:
     rows, shown = [], []
     for saying in study.sayings:
         verdict = answers.verdicts[saying["idiom"]]
-        about = (
-            study.judge.name,
-            study.judge.hash,
-            rubric,
-            saying["idiom"],
-            saying["text"],
-            saying["language"],
-        )
+        item = (saying["idiom"], saying["text"], saying["language"])
         value = verdict.value if verdict else None
         reason = (verdict.unscored_reason if verdict else NO_VERDICT) if value is None else None
         word = verdict.verdict if verdict else None
-        rows.append(VerdictRow(*about, KEY, word, value=value, unscored_reason=reason))
+        row = VerdictRow(study.judge.name, study.judge.hash, rubric, *item, KEY, word, value=value)
+        rows.append(row._replace(unscored_reason=reason, judged_text=answers.texts.get(saying["idiom"])))
         shown.append({"config_hash": study.config_hash(), "idiom": saying["idiom"], "correct": value})
     schema_overrides = {"correct": pl.Float64}
     return [
