@@ -53,8 +53,8 @@ def errors(resume: str = "run again to resume") -> Iterator[None]:
             if interruptions or isinstance(error, KeyboardInterrupt):
                 err.print(f"interrupted: {escape(resume)}", highlight=False, soft_wrap=True)
                 raise typer.Exit(INTERRUPTED) from error
-            # A model of pydantic's that is not made here is ours to correct: ``validated`` words the user's.
-            if not isinstance(error, EXPECTED) or isinstance(error, ValidationError):
+            # pydantic's own errors are for us (``validated`` words the user's), broken pipes for typer.
+            if not isinstance(error, EXPECTED) or isinstance(error, ValidationError | BrokenPipeError):
                 raise
             err.print(f"[bold red]error:[/] {escape(str(error).strip())}", highlight=False, soft_wrap=True)
             raise typer.Exit(1) from error

@@ -1,7 +1,8 @@
 """A Prefect API for flows to talk to: the user's, the one of ``culturescope serve``, or one of our own.
 
 Prefect's built-in temporary server outlives a process that is killed; ours ends with its parent, and keeps
-its database under CULTURESCOPE_HOME, so that past runs show in the UI later.
+its database under CULTURESCOPE_HOME, so that past runs show in the UI later. Every command imports this
+module, so it imports httpx and psutil when they are needed.
 """
 
 from __future__ import annotations
@@ -19,9 +20,6 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-
-import httpx
-import psutil
 
 from deployments.display import err
 
@@ -144,6 +142,8 @@ def free_port() -> int:
 
 def is_healthy(url: str) -> bool:
     """Whether a Prefect API answers there."""
+    import httpx
+
     try:
         return httpx.get(f"{url}/health", timeout=2).status_code == 200
     except httpx.HTTPError:
@@ -152,6 +152,8 @@ def is_healthy(url: str) -> bool:
 
 def _answers(url: str) -> bool:
     """Whether anybody does: a remote API may ask for a key first."""
+    import httpx
+
     try:
         httpx.get(f"{url}/health", timeout=10)
     except (httpx.HTTPError, httpx.InvalidURL):
@@ -187,6 +189,8 @@ def _wait_until_healthy(url: str, process: subprocess.Popen[bytes], log: Path) -
 
 def _life(process: subprocess.Popen[bytes], log: Path) -> tuple[int, int]:
     """What grows as long as a server works: bytes of its log, and tenths of a second of processor time."""
+    import psutil
+
     try:
         used = psutil.Process(process.pid).cpu_times()
     except psutil.Error:

@@ -1,4 +1,7 @@
-"""The spectral evaluation: does a model know the macrostructure of culture? (Zhou et al. 2025)"""
+"""The spectral evaluation: does a model know the macrostructure of culture?
+
+Source: Measuring Meta-Cultural Competency (anonymous authors, 2025).
+"""
 
 from __future__ import annotations
 

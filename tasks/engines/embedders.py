@@ -12,9 +12,7 @@ from pathlib import Path
 from tasks.engines import embedded_encoder
 from tasks.engines.embedded_encoder import DEFAULT, PREFIX
 from tasks.engines.fasttext_vectors import BinVectors, VecVectors, file_name
-from tasks.engines.protocols import Embedded, Embedder, EngineError, Progress
-
-__all__ = ["DEFAULT", "Embedded", "Embedder", "Progress", "embedder_name", "load_embedder"]
+from tasks.engines.protocols import Embedder, EngineError
 
 WORD_VECTORS = (".vec", ".bin")
 MARKER = "modules.json"

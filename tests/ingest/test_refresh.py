@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import count
@@ -196,7 +195,6 @@ def test_nothing_private_can_be_reached(
     warehouse: Warehouse, web: MisbehavingServer, monkeypatch: pytest.MonkeyPatch, host: str
 ) -> None:
     monkeypatch.setattr(steps, "PoliteSession", PoliteSession)  # as users have it
-    monkeypatch.setattr(steps, "get_run_logger", logging.getLogger)  # its notice, outside of a run
     before = items(warehouse, "dishes")
     with pytest.raises(ScrapeError, match="not public: refused") as caught:
         refresh("tasteatlas", files=[web.url("/export.json", host=host)])
