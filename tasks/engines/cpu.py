@@ -1,4 +1,4 @@
-"""How torch is made faster on a CPU: memory that is reused, and products that sum in float32."""
+"""How torch is made faster on a CPU: reused memory, products that sum in float32, a faster log-sum-exp."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+
+CACHED_LOGITS = 2**21
+"""Logits whose log-sum-exp is taken at once: they stay in the cache."""
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h
 
@@ -38,3 +41,14 @@ def half_precision_products(enabled: bool) -> Iterator[None]:
         yield
     finally:
         matmul.fp32_precision = before
+
+
+def log_sum_exp(logits: torch.Tensor) -> torch.Tensor:
+    """[r] log of the sum of exponentials of each row.
+
+    From one column of log-softmax, whose kernel is several times faster on a CPU than torch.logsumexp.
+    """
+    rows = max(1, CACHED_LOGITS // logits.shape[1])
+    return torch.cat(
+        [part[:, 0] - torch.log_softmax(part, dim=-1)[:, 0] for part in torch.split(logits, rows)]
+    )

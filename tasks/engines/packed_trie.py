@@ -22,14 +22,13 @@ from numpy.typing import NDArray
 from transformers import AttentionInterface, AutoModelForCausalLM, AutoTokenizer
 
 from tasks.engines import prompting, tree_attention
-from tasks.engines.cpu import half_precision_products, keep_freed_memory
+from tasks.engines.cpu import half_precision_products, keep_freed_memory, log_sum_exp
 from tasks.engines.devices import device
 from tasks.engines.protocols import CandidateScores, Cloze, EngineError, Framed, Progress
 from tasks.engines.specs import EngineSpec, resolved
 from tasks.engines.trie import IntArray, TokenTrie, build_trie
 
 VOCABULARY_SLICE = {"cpu": 4096, "cuda": 32768}
-CACHED_LOGITS = 2**21  # logits whose log-sum-exp is taken at once: they stay in the CPU's cache
 SELF_CHECK_TOLERANCE = {"float32": 1e-3, "bfloat16": 1.0, "float16": 0.25}
 """Nats an item may differ from a plain forward pass at load. Half precisions reorder their rounding; a
 wrong mask or position is off by several nats."""
@@ -59,7 +58,7 @@ class PackedTrieScorer:
             self.model = _load_model(folder, spec, self.dtype, self.device)
         except (OSError, ValueError, KeyError) as error:
             raise EngineError(f"model {spec.name!r} cannot be loaded from {folder!r}: {error}") from error
-        self._windows = _sliding_windows(self.model)
+        self._windows = tree_attention.sliding_windows(self.model)
         head = self.model.get_output_embeddings()
         self._multiplies_into_float32 = self.device.type == "cuda" and self.dtype != torch.float32
         # Elsewhere a float32 copy of the head, so that its logits are not rounded to half precision.
@@ -226,7 +225,7 @@ class PackedTrieScorer:
         states = hidden if self._multiplies_into_float32 else hidden.float()
         for start in range(0, len(self._head), width):
             logits = self._logits(states, start, start + width)
-            log_sum = torch.logaddexp(log_sum, _log_sum_exp(logits))
+            log_sum = torch.logaddexp(log_sum, log_sum_exp(logits))
             low, high = np.searchsorted(ordered, [start, start + width])
             logit[low:high] = logits[row[low:high], token[low:high] - start]
         out = np.empty(len(rows), dtype=np.float32)
@@ -281,17 +280,6 @@ class PackedTrieScorer:
         return float(self._read_logprobs(hidden, np.arange(len(rest)), np.array(rest)).sum())
 
 
-def _log_sum_exp(logits: torch.Tensor) -> torch.Tensor:
-    """[r] log of the sum of exponentials of each row.
-
-    From one column of log-softmax, whose kernel is several times faster on a CPU than torch.logsumexp.
-    """
-    rows = max(1, CACHED_LOGITS // logits.shape[1])
-    return torch.cat(
-        [part[:, 0] - torch.log_softmax(part, dim=-1)[:, 0] for part in torch.split(logits, rows)]
-    )
-
-
 def _load_model(folder: str, spec: EngineSpec, dtype: torch.dtype, device: torch.device) -> Any:
     """Load with the tree attention; architectures without the attention interface are refused."""
     try:
@@ -310,10 +298,3 @@ def _load_model(folder: str, spec: EngineSpec, dtype: torch.dtype, device: torch
             ) from error
         raise
     return model.to(device).eval().requires_grad_(False)
-
-
-def _sliding_windows(model: Any) -> set[int]:
-    """Window sizes of the model's layers, 0 for full attention."""
-    config = model.config.get_text_config()
-    window = getattr(config, "sliding_window", None)
-    return {0, int(window)} if window else {0}

@@ -55,6 +55,13 @@ class TreeLayout:
         return next((key.shape[2] for key, _ in self.beginning.values()), 0)
 
 
+def sliding_windows(model: Any) -> set[int]:
+    """Window sizes of the model's layers, 0 for full attention."""
+    config = model.config.get_text_config()
+    window = getattr(config, "sliding_window", None)
+    return {0, int(window)} if window else {0}
+
+
 def block_keys(trie: TokenTrie, nodes: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """Cut sorted nodes into blocks and find the keys of each.
 
