@@ -104,8 +104,8 @@ def test_a_judge_is_planned_and_another_occasion_stands_beside_the_first(
     arguments = run(home, "-m", "fake-a", "--judge", "fake-b", "--origins", "Italy,Mexico")
     said = " ".join(culturescope(*arguments, "--dry-run").stderr.split())
     # Four dishes each, of two baselines before any answer, and of the model later.
-    assert "judge fake-b │ fake │ 16 of 16 completions" in said
-    assert "judge fake-b, later │ fake │ ≤ 8 completions" in said
+    assert "fake-b │ judge fake │ 16 of 16 completions" in said
+    assert "fake-b │ judge fake │ later ≤ 8 completions" in said
     culturescope(*arguments)
     warehouse = Warehouse.open(home)
     scores, numbers = warehouse.query(SCORED), warehouse.query(NUMBERS)

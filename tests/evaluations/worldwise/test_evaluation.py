@@ -145,7 +145,8 @@ def test_models_are_compared_with_all_others_and_only_new_ones_have_rows(study: 
     pairs = {r.slice: r for r in later.metrics["c"] if r.metric == "model_difference"}
     assert set(pairs) == {"a", "b"}
     # What three models that ran together would have been told.
-    together = EVALUATION.rows(study, cohort({"a": a, "b": b, "c": c}, {}), space_of(study))
+    models = {"a": a, "b": b, "c": c}
+    together = EVALUATION.rows(study, cohort(models, models), space_of(study))
     assert later.metrics["c"] == together.metrics["c"]
     assert one(first.metrics["a"], "variance_model") != one(together.metrics["a"], "variance_model")
     # Null models are the same whoever is compared.
