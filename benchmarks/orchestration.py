@@ -1,17 +1,34 @@
-"""Figure: what Prefect, Parquet, DuckDB and the metrics add to the time that a model takes."""
+"""Figure: what Prefect, Parquet, DuckDB and the metrics add to the time that a model takes.
+
+The spectral flow runs with an engine that needs no model, so that all time outside it is ours.
+"""
 
 from __future__ import annotations
 
-from benchmarks.process import WorkerError, measure, peak, show
+import logging
+import os
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from benchmarks.process import Result, WorkerError, measure, peak, show
+from benchmarks.scoring import scores
 from benchmarks.sizes import Sizes
+from tasks.engines import load
+from tasks.engines.specs import load_spec
+from tasks.evaluations.spectral.params import SpectralParams
+from warehouse import Warehouse
 
 BAR = 0.05
 GPU_RATE = 20_000.0
+ENGINE = "benchmark-fake"
+COUNTRIES_PER_PART = 170  # as in the profile full
 
 
-def figure(sizes: Sizes) -> None:
+def orchestration(sizes: Sizes) -> None:
     """Overhead a log-probability, as a share of the engine's time on this machine and on a GPU."""
-    ours = measure("flow", max_items=sizes.flow_items)
+    ours = measure(flow, max_items=sizes.flow_items)
     overhead = (ours["seconds"] - ours["engine_seconds"]) / ours["n_rows"]
     show(
         f"spectral flow {ours['seconds']:.1f} s {peak(ours)}, of these {ours['engine_seconds']:.1f} s in "
@@ -22,7 +39,7 @@ def figure(sizes: Sizes) -> None:
         _share(overhead, GPU_RATE, "a GPU, assumed"),
     )
     try:
-        engine = measure("packed_trie", dtype="bfloat16", repeats=1, limit=sizes.dishes, sample=sizes.sample)
+        engine = measure(scores, engine="packed_trie", dtype="bfloat16", style="chat", limit=sizes.dishes)
         show(_share(overhead, engine["rate"], "packed_trie smollm2-135m here"))
     except WorkerError as error:
         show(f"packed_trie: not measured: {error}")
@@ -32,3 +49,69 @@ def _share(overhead: float, rate: float, where: str) -> str:
     share = overhead * rate
     met = "met" if share < BAR else "missed"
     return f"overhead vs engine at {rate:,.0f} items/s ({where}): {share:.1%}; bar {BAR:.0%}: {met}"
+
+
+def flow(max_items: int) -> Result:
+    """Seconds of the flow, and of these the ones inside ``engine.score``; Prefect's start apart."""
+    with TemporaryDirectory(prefix="culturescope-bench-") as folder:
+        os.environ["CULTURESCOPE_HOME"] = folder
+        return _flow(Path(folder), max_items)
+
+
+def full_plan() -> int:
+    """(country, item) pairs of the whole profile ``full``, over all questions."""
+    from flows.session import prepare
+    from tasks.evaluations.spectral.evaluation import EVALUATION
+
+    session = prepare(EVALUATION, SpectralParams.model_validate({"models": [ENGINE]}))
+    return sum(line.asked for line in session.plan.lines)
+
+
+def _flow(home: Path, max_items: int) -> Result:
+    from deployments import server
+
+    (home / "engines").mkdir()
+    (home / "engines" / f"{ENGINE}.toml").write_text('kind = "fake"\nmodel = "benchmark"\n')
+    warehouse = Warehouse.open()
+    server.configure(home)
+    params = SpectralParams.model_validate(
+        {
+            "models": [ENGINE],
+            "max_items": max_items,
+            "countries_per_part": COUNTRIES_PER_PART,
+            "profile": "benchmark",
+        }
+    )
+    start = time.perf_counter()
+    with server.started(home, server.free_port()) as url, server.pointed_at(url):
+        from flows.spectral import spectral
+
+        logging.disable(logging.INFO)
+        started = time.perf_counter()
+        inside = _clock_engine(warehouse)
+        spectral(params)
+        seconds = time.perf_counter() - started
+    stored = warehouse.query("SELECT sum(n_rows) FROM part_unit WHERE kind = 'item_logprob'").item()
+    return {
+        "seconds": seconds,
+        "engine_seconds": sum(inside),
+        "server_seconds": started - start,
+        "n_rows": int(stored),
+        "n_full": full_plan(),
+    }
+
+
+def _clock_engine(warehouse: Warehouse) -> list[float]:
+    """Load the engine that the flow will find loaded, and note the seconds of each call of ``score``."""
+    engine: Any = load.load(load_spec(ENGINE, warehouse.home / "engines"), warehouse.home / "models")
+    score, seconds = engine.score, list[float]()
+
+    def clocked(*arguments: Any) -> Any:
+        start = time.perf_counter()
+        try:
+            return score(*arguments)
+        finally:
+            seconds.append(time.perf_counter() - start)
+
+    engine.score = clocked
+    return seconds

@@ -1,32 +1,38 @@
-"""One measurement in a process of its own, so that its peak memory and caches are its own."""
+"""One measurement in a process of its own, so that its peak memory and caches are its own.
+
+As a program (``python -m benchmarks.process module function arguments``) it is that process.
+"""
 
 from __future__ import annotations
 
+import importlib
 import json
+import os
+import resource
 import subprocess
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 TIMEOUT_S = 3600
 
 Result = dict[str, Any]
-"""What a worker returns, with ``peak_bytes``."""
+"""What a measurement returns, with ``peak_bytes``."""
 
 
 class WorkerError(RuntimeError):
     """A measurement could not be made; the message is its last line."""
 
 
-def measure(what: str, **arguments: object) -> Result:
-    """Run ``benchmarks.worker`` in a fresh interpreter and wait for it.
-
-    This process imports nothing large: Linux counts the memory of the process that starts another towards
-    the peak of the one it starts.
+def measure(what: Callable[..., Result], **arguments: object) -> Result:
+    """Call a function of ours in a fresh interpreter and wait for it.
 
     Raises:
-        WorkerError: the worker ended without a result.
+        WorkerError: it ended without a result.
     """
-    command = [sys.executable, "-m", "benchmarks.worker", what, json.dumps(arguments)]
+    name = [what.__module__, what.__name__]
+    command = [sys.executable, "-m", "benchmarks.process", *name, json.dumps(arguments)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
     except subprocess.TimeoutExpired as error:
@@ -37,6 +43,22 @@ def measure(what: str, **arguments: object) -> Result:
     return result
 
 
+def main() -> None:
+    """Call the named function and print what it returns, with the peak memory, as a line of JSON.
+
+    The peak is this process's and the largest of its ended children's. Its own is VmHWM: to the one that
+    getrusage knows, Linux counts the process that started it. Whatever libraries print to standard output
+    goes to standard error.
+    """
+    module, name, arguments = sys.argv[1:]
+    answer = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    result = getattr(importlib.import_module(module), name)(**json.loads(arguments))
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    kib = int(status["VmHWM"].split()[0]) + resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    print(json.dumps(result | {"peak_bytes": kib * 1024}), file=answer, flush=True)
+
+
 def peak(result: Result) -> str:
     """ "(peak 2.1 GiB)" """
     return f"(peak {result['peak_bytes'] / 2**30:.1f} GiB)"
@@ -45,3 +67,7 @@ def peak(result: Result) -> str:
 def show(*lines: str) -> None:
     """Print lines at once, so that a long run shows how far it has come."""
     print(*lines, sep="\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()

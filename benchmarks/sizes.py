@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Sizes:
-    """Amounts of work; ``QUICK`` only shows that everything runs.
+    """Amounts of work: those of ``FULL``; ``QUICK`` only shows that everything runs.
 
     Attributes:
         repeats: timings of which the median is taken.
@@ -17,42 +17,30 @@ class Sizes:
         sentences: sentences of each that the packed trie scores; slow peers score one.
         candidates: in every sentence; of them ``compared`` for the comparison of scores.
         matrices, matrix_items: answers of one model, each 170 countries x matrix_items.
-        resamples: of the countries, for the intervals.
+        resamples: half-samples of the countries, for the intervals.
         stored_items: items a question and country in the warehouse of the query timings.
         flow_items: items of each list in the flow.
         gpu_prefixes: countries that the GPU scores the whole list for.
+        simulations: samples for the coverage of each interval, a tenth or so for slow ones.
     """
 
-    repeats: int
-    dishes: int | None
-    sample: int
-    probe_templates: int
-    sentences: int
-    candidates: int
-    compared: int
-    matrices: int
-    matrix_items: int
-    resamples: int
-    stored_items: int
-    flow_items: int
-    gpu_prefixes: int
+    repeats: int = 3
+    dishes: int | None = None
+    sample: int = 200
+    probe_templates: int = 2
+    sentences: int = 16
+    candidates: int = 873
+    compared: int = 100
+    matrices: int = 27
+    matrix_items: int = 3750
+    resamples: int = 200
+    stored_items: int = 2180
+    flow_items: int = 2500
+    gpu_prefixes: int = 16
+    simulations: int = 2000
 
 
-FULL = Sizes(
-    repeats=3,
-    dishes=None,
-    sample=200,
-    probe_templates=2,
-    sentences=16,
-    candidates=873,
-    compared=100,
-    matrices=27,
-    matrix_items=3750,
-    resamples=200,
-    stored_items=2180,
-    flow_items=2500,
-    gpu_prefixes=16,
-)
+FULL = Sizes()
 QUICK = Sizes(
     repeats=1,
     dishes=300,
@@ -67,4 +55,5 @@ QUICK = Sizes(
     stored_items=20,
     flow_items=10,
     gpu_prefixes=1,
+    simulations=20,
 )

@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from deployments import cli_ingest, cli_judge, cli_run, cli_specnorm
+from deployments import cli_ingest, cli_judge, cli_run, cli_specnorm, options
 from deployments.cli_common import As, Config, Models, Wide, errors
-from deployments.display import Format, err, show
+from deployments.display import Format, err, say, show, working, write
 from deployments.evaluations import doors
 from deployments.server import configure
 from warehouse import Warehouse
@@ -22,6 +22,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     help="How well do language models know the world's cultures? All state lives under `CULTURESCOPE_HOME`.",
 )
+BUDGET = "that a scheduled run may use of a model and its judges (default: no limit)"
 models_app = typer.Typer(no_args_is_help=True, help="List the known models, prepare the embedded ones.")
 app.add_typer(cli_run.app, name="run")
 app.command("ingest")(cli_ingest.ingest)
@@ -54,16 +55,17 @@ def main(
 
 @app.command()
 def check() -> None:
-    """Check the warehouse's integrity and set unreadable Parquet parts aside, to be scored again.
+    """Check the warehouse's integrity and set damaged Parquet parts aside, to be answered again.
 
     Example: `culturescope check`
     """
-    from warehouse import verify_parts
+    from warehouse import compact_parts, verify_parts
 
     with errors():
         warehouse = Warehouse.open()
         for kind, part, n, problem in verify_parts(warehouse).rows():
-            err.print(f"[red]set aside[/] {kind}/{part} ({n} units to be done again): {problem}")
+            say(f"{kind}/{part} ({n} units to be done again): {problem}", "set aside", "red")
+        compact_parts(warehouse, all_unhashed=True)
         cli_ingest.report_checks(warehouse)
 
 
@@ -84,7 +86,7 @@ def models_list(form: As = Format.table, wide: Wide = False) -> None:
         for spec in catalogue(home / "engines").values():
             name = spec.model.removeprefix(embedded.PREFIX)
             packaged = embedded.EMBEDDED.get(name) if name != spec.model else None
-            is_ready = packaged is not None and embedded.status(name, home / "models").ready
+            is_ready = packaged is not None and embedded.is_ready(name, home / "models")
             ready = "yes" if is_ready else "on first use"
             licence = packaged.licence if packaged else ""
             rows.append(
@@ -107,16 +109,17 @@ def models_prepare(
     with errors():
         home = Warehouse.open().home
         for name in names or embedded.EMBEDDED:
-            with err.status(f"{name}: preparing") as status:
+            with working(f"{name}: preparing") as status:
                 folder = embedded.prepare(name, home / "models", lambda s, n=name: status.update(f"{n}: {s}"))  # type: ignore[misc]
-            err.print(f"[green]ready[/] {name}: {folder}")
-            err.print(f"        {embedded.EMBEDDED[name].notice}", style="dim")
+            say(f"{name}: {folder}", "ready")
+            say(f"        {embedded.EMBEDDED[name].notice}", style="dim")
 
 
 @app.command()
 def sql(
     query: Annotated[str, typer.Argument(help="a query; - reads it from standard input")],
     form: As = Format.table,
+    out: Annotated[Path | None, typer.Option(help="file to write instead: .parquet, .csv or .json")] = None,
     wide: Wide = False,
 ) -> None:
     """Query the warehouse, also while flows run.
@@ -126,12 +129,18 @@ def sql(
     - `culturescope sql "SELECT * FROM leaderboard" --format csv`
 
     - `culturescope sql "SELECT country, neighbour FROM country_neighbour WHERE domain = 'currency' LIMIT 9"`
+
+    - `culturescope sql "FROM item_logprob" --out scores.parquet`
     """
     with errors():
         text = sys.stdin.read() if query == "-" else query
         if not re.sub(r"--.*|/\*.*?\*/|[;\s]", "", text):
             raise ValueError('there is no query: write one, such as "FROM leaderboard"')
-        show(Warehouse.open().query(text), form, is_wide=wide)
+        rows = Warehouse.open().query(text)
+        if out:
+            write(rows, out)
+        else:
+            show(rows, form, is_wide=wide)
 
 
 @app.command()
@@ -146,18 +155,16 @@ def leaderboard(
 
     - `culturescope leaderboard fmlama --format csv`
     """
-    import polars as pl
-
-    from deployments.leaderboard import configuration, rows
+    from deployments import report
 
     with errors():
         warehouse = Warehouse.open()
-        name, chosen, labels = configuration(warehouse, evaluation, config)
-        board = rows(warehouse, name, chosen)
+        name, chosen, labels = report.configuration(warehouse, evaluation, config)
+        board = report.leaderboard(warehouse, name, chosen)
         title = f"{name}, profile {labels}, config {chosen}"
         caption = doors()[name].caption
         if form is Format.table:
-            board = pl.DataFrame([doors()[name].columns(row) for row in board.to_dicts()])
+            board = report.for_people(board, doors()[name].columns)
         show(board, form, title, caption, is_wide=wide)
 
 
@@ -171,13 +178,13 @@ def report(
 
     Example: `culturescope report fmlama --out fmlama.html`
     """
-    from deployments.report import newest_evaluation, usual_file, write_report
+    from deployments.report import configuration, reported, usual_file, write_report
 
     with errors():
         warehouse = Warehouse.open()
-        chosen = evaluation or newest_evaluation(warehouse, config)
-        with err.status("drawing"):
-            path = write_report(warehouse, out or warehouse.home / usual_file(chosen), config, chosen)
+        chosen, key, _ = configuration(warehouse, evaluation, config, reported())
+        with working("drawing"):
+            path = write_report(warehouse, out or warehouse.home / usual_file(chosen), key, chosen)
         err.print("[green]report[/]", end=" ")
         typer.echo(path)
 
@@ -185,20 +192,28 @@ def report(
 @app.command()
 def serve(
     model: Models = None,
+    judge: Annotated[list[str] | None, typer.Option(metavar="NAME", help="who judges; repeat it")] = None,
     profile: Annotated[str, typer.Option(help="profile of the weekly re-evaluation")] = "demo",
     cron: Annotated[str, typer.Option(help="when to re-evaluate (UTC)")] = "0 3 * * 1",
+    max_total_tokens: Annotated[int | None, typer.Option(min=1, help=f"tokens {BUDGET}")] = None,
+    max_usd: Annotated[float | None, typer.Option(min=0, help=f"dollars {BUDGET}")] = None,
     port: Annotated[int, typer.Option(help="of the Prefect UI and API")] = 4200,
 ) -> None:
     """Start Prefect on 127.0.0.1 with a deployment per profile and a weekly re-evaluation; Ctrl-C stops it.
 
+    The UI asks for the login that is printed. One run is at work at a time, those started by hand first.
+    Scheduled runs that were missed while nothing served them are dropped.
+
     Example: `culturescope serve --model gemma3-270m --cron "0 6 * * *"`
     """
-    from deployments.serve import serve_until_interrupted
+    with errors("run again to serve"):
+        home = Warehouse.open().home
+        configure(home)  # before Prefect is imported
+        from deployments.serve import Wishes, serve_until_interrupted
 
-    with errors():
-        warehouse = Warehouse.open()
-        configure(warehouse.home)
-        serve_until_interrupted(warehouse.home, model, profile, cron, port)
+        models, judges = (options.split(names) if names else None for names in (model, judge))
+        wishes = Wishes(models, judges, profile, cron, max_total_tokens, max_usd)
+        serve_until_interrupted(home, wishes, port)
 
 
 if __name__ == "__main__":

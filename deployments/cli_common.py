@@ -11,9 +11,8 @@ from typing import Annotated
 
 import typer
 from pydantic import ValidationError
-from rich.markup import escape
 
-from deployments.display import Format, err
+from deployments.display import Format, say
 from deployments.options import validated as validated
 from deployments.server import ServerError
 from scrapers.model import ScrapeError
@@ -27,13 +26,14 @@ INTERRUPTED = 130
 
 MODEL = "catalogue name, Hugging Face id or folder; repeat it"
 NO_SERVER = "without Prefect: nothing of this run shows in its UI"
+FORMAT = "table for people, csv or json for programs, spreadsheet: csv with an apostrophe before = + - @"
 WITHOUT_SERVER = "Run again with --no-server to do without Prefect."
 
 Models = Annotated[list[str] | None, typer.Option("--model", "-m", metavar="NAME", help=MODEL)]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="show what would be done, and stop")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="show the log")]
 NoServer = Annotated[bool, typer.Option("--no-server", help=NO_SERVER)]
-As = Annotated[Format, typer.Option("--format", "-f", help="table for people, csv or json for programs")]
+As = Annotated[Format, typer.Option("--format", "-f", help=FORMAT)]
 Wide = Annotated[bool, typer.Option("--wide", help="all columns of the table, also those that do not fit")]
 Config = Annotated[str | None, typer.Option(help="config_hash; default: the newest")]
 
@@ -51,12 +51,12 @@ def errors(resume: str = "run again to resume") -> Iterator[None]:
             yield
         except (Exception, KeyboardInterrupt) as error:
             if interruptions or isinstance(error, KeyboardInterrupt):
-                err.print(f"interrupted: {escape(resume)}", highlight=False, soft_wrap=True)
+                say(f"interrupted: {resume}", style="")
                 raise typer.Exit(INTERRUPTED) from error
             # pydantic's own errors are for us (``validated`` words the user's), broken pipes for typer.
             if not isinstance(error, EXPECTED) or isinstance(error, ValidationError | BrokenPipeError):
                 raise
-            err.print(f"[bold red]error:[/] {escape(str(error).strip())}", highlight=False, soft_wrap=True)
+            say(str(error).strip(), "error:", "bold red")
             raise typer.Exit(1) from error
 
 

@@ -14,21 +14,10 @@ from deployments.cli_common import WITHOUT_SERVER, NoServer, Verbose, errors
 from deployments.display import Format, err, notes, show
 from deployments.options import split, validated
 from deployments.server import configure, connect
+from tasks.ingest.params import NAMES, IngestParams
 from warehouse import Warehouse
 
 CONTACT = "CULTURESCOPE_CONTACT"
-NAMES = (
-    "wikipedia-currencies",
-    "wikipedia-religions",
-    "wikidata",
-    "timeanddate",
-    "tasteatlas",
-    "worldcuisines",
-    "wvs",
-    "fmlama",
-)
-"""Those of ``tasks.ingest.params``, which takes seconds to import; a test compares them."""
-
 LISTS = "SELECT item_list, n_items, list_hash, source FROM item_list WHERE is_current ORDER BY item_list"
 SETS = "SELECT dish_set, n_dishes, n_rows, source FROM dish_set ORDER BY dish_set"
 ATTEMPTS = """
@@ -105,7 +94,6 @@ def refresh(
         ServerError: there is no Prefect server.
     """
     configure(warehouse.home, verbose)
-    from tasks.ingest.params import IngestParams
     from tasks.ingest.sources import SOURCES, is_address
 
     params = validated(IngestParams, given)

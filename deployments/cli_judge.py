@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 
-from deployments import judged_answers
-from deployments.cli_common import As, Config, errors
-from deployments.display import Format, err, show
-from warehouse import Warehouse
-from warehouse.judge_validation import save_validation
+from deployments.cli_common import As, Config, Wide, errors
+from deployments.display import Format, interval, new_file, say, show
+from warehouse import Warehouse, save_validation
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,7 +20,6 @@ if TYPE_CHECKING:
     from tasks.judging.audit import Answer
     from tasks.judging.rated import Judged
     from tasks.judging.ratings import Ratings
-    from tasks.judging.rubric import Rubric
 
 app = typer.Typer(no_args_is_help=True, help="Compare judges with people.")
 
@@ -50,11 +45,6 @@ Evaluation = Annotated[
 ]
 
 
-@app.callback()
-def judge() -> None:
-    """Compare judges with people."""
-
-
 @app.command("audit")
 def audit(
     sample: Annotated[int, typer.Option(min=1, help="answers to draw")] = 100,
@@ -76,23 +66,30 @@ def audit(
 
     - `culturescope judge validate ana.csv ben.csv`
     """
-    from tasks.judging.audit import annotation_rows, stratified_sample
+    import polars as pl
+
+    from deployments import judged
+    from tasks.judging.audit import COLUMNS, annotation_rows, criteria, stratified_sample
 
     with errors():
         warehouse = Warehouse.open()
-        chosen = judged_answers.choose(warehouse, evaluation, config)
-        verdicts, answers = judged_answers.verdicts(warehouse, chosen)
+        chosen = judged.choose(warehouse, evaluation, config)
+        verdicts, answers = judged.verdicts(warehouse, chosen)
         scored = [answers[code] for code in verdicts.drop_nulls("value")["code"].unique()]
         drawn = stratified_sample(scored, sample, seed)
-        _write(out, annotation_rows(drawn, _criteria(scored, judged_answers.rubrics(chosen.evaluation))))
+        rubrics = judged.rubrics(chosen.evaluation)
+        # A rubric that has no file any more is known by its name alone.
+        told = {a.dimension: criteria(r) if (r := rubrics.get(a.dimension)) else a.dimension for a in drawn}
+        rows = pl.DataFrame(annotation_rows(drawn, told), schema=COLUMNS)
+        new_file(out, rows.write_csv(include_bom=True).encode())  # the mark by which spreadsheets know UTF-8
         strata = _strata(scored, drawn)
         show(strata, Format.table, f"Answers of {chosen.evaluation} by model and dimension")
-        text = (
+        say(
             f"{len(drawn)} of {len(scored)} answers, of {len(strata)} strata (model and dimension), are in "
             f"{out}. Annotators fill in annotator and rating; next: culturescope judge validate {out} "
-            f"--evaluation {chosen.evaluation} --config {chosen.config}"
+            f"--evaluation {chosen.evaluation} --config {chosen.config}",
+            head="done ",
         )
-        err.print(f"[green]done[/]  {escape(text)}", highlight=False, soft_wrap=True)
 
 
 @app.command("validate")
@@ -103,10 +100,10 @@ def validate(
     form: As = Format.table,
     evaluation: Evaluation = None,
     config: Config = None,
-    bootstrap: Annotated[int, typer.Option(min=20, help="resamples of the items for intervals")] = 1000,
     table: Annotated[
         Table | None, typer.Option(help="only this one (default: all but groups; as csv or json: agreement)")
     ] = None,
+    wide: Wide = False,
 ) -> None:
     """Compare the judges of a configuration with people, and store the numbers in `judge_validation`.
 
@@ -121,53 +118,30 @@ def validate(
 
     - `culturescope judge validate ana.csv ben.csv --table disagreements --format csv`
     """
-    from deployments import judge_tables
+    from deployments import judged
     from tasks.judging.rated import scores_by_judge
     from tasks.judging.ratings import read_ratings
     from tasks.judging.rubric import normal
 
     with errors():
         warehouse = Warehouse.open()
-        chosen = judged_answers.choose(warehouse, evaluation, config)
+        chosen = judged.choose(warehouse, evaluation, config)
         menus = {
             normal(name): {verdict: choice.value for verdict, choice in rubric.verdicts.items()}
-            for name, rubric in judged_answers.rubrics(chosen.evaluation).items()
+            for name, rubric in judged.rubrics(chosen.evaluation).items()
         }
         given = read_ratings(ratings, menus)
-        verdicts, answers = judged_answers.verdicts(warehouse, chosen)
+        verdicts, answers = judged.verdicts(warehouse, chosen)
         scores = scores_by_judge(verdicts.iter_rows(named=True))
         _count_unjudged(given, scores, chosen.config)
-        tables = {
-            Table.agreement: judge_tables.agreement(given.rows, scores, bootstrap, seed=0),
-            Table.reliability: judge_tables.reliability(given.rows, scores),
-            Table.disagreements: judge_tables.apart(given.rows, scores, answers),
-            Table.groups: judge_tables.groups(given.rows, scores, answers, menus),
-        }
-        stored = judge_tables.to_store(tables[Table.agreement], verdicts, ratings)
+        tables = judged.tables(given.rows, scores, answers, menus)
+        stored = judged.to_store(tables[Table.agreement], verdicts, ratings)
         save_validation(warehouse, stored)
-        _show(tables, form, table)
+        if form is Format.table:
+            _print(tables, table, wide)
+        else:
+            show(tables[table or Table.agreement], form)
         _say_stored(stored)
-
-
-def _write(out: Path, rows: Sequence[Mapping[str, str]]) -> None:
-    """A new CSV file, with the mark by which spreadsheets know UTF-8."""
-    from tasks.judging.audit import COLUMNS
-
-    try:
-        with out.open("x", encoding="utf-8-sig", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS)
-            writer.writeheader()
-            writer.writerows(rows)
-    except FileExistsError as error:
-        raise ValueError(f"{out} exists, perhaps with ratings in it: name another file with --out") from error
-
-
-def _criteria(answers: Sequence[Answer], rubrics: Mapping[str, Rubric]) -> dict[str, str]:
-    """Dimension -> what people are told to rate; of a rubric that has no file any more its name."""
-    from tasks.judging.audit import criteria
-
-    names = sorted({answer.dimension for answer in answers})
-    return {name: criteria(rubrics[name]) if name in rubrics else name for name in names}
 
 
 def _strata(answers: Sequence[Answer], drawn: Sequence[Answer]) -> pl.DataFrame:
@@ -188,29 +162,39 @@ def _count_unjudged(given: Ratings, scores: Mapping[str, Sequence[Judged]], conf
             f"`judge audit` named, with --evaluation and --config, and leave the columns item and "
             f"dimension as they were"
         )
-    notes = {
-        "rated items that no judge was asked about": len(rated - judged),
-        "lines without a rating": given.n_empty,
-    }
-    for what, n in notes.items():
+    for n, what in (
+        (len(rated - judged), "rated items that no judge was asked about"),
+        (given.n_empty, "lines without a rating"),
+    ):
         if n:
-            err.print(f"{what}: {n}", style="yellow", highlight=False)
+            say(f"{what}: {n}", style="yellow")
 
 
-def _show(tables: Mapping[Table, pl.DataFrame], form: Format, table: Table | None) -> None:
-    """One table to programs, which read one; to people all but the groups, of which there are many."""
-    if table is None and form is not Format.table:
-        table = Table.agreement
-    for name, frame in tables.items():
-        if name is (table or name) and (table or name is not Table.groups):
-            show(frame, form, TITLES[name], is_wide=True)
+def _print(tables: Mapping[str, pl.DataFrame], only: Table | None, is_wide: bool) -> None:
+    """A table of each judge; all but the groups, of which there are many."""
+    import polars as pl
+
+    for name, title in TITLES.items():
+        if name is not (only or name) or (name is Table.groups and not only):
+            continue
+        for (judge,), frame in tables[name].group_by("judge", maintain_order=True):
+            rows = [_for_people(row) for row in frame.drop("judge").to_dicts()]
+            show(pl.DataFrame(rows), Format.table, f"{title} ({judge})", is_wide=is_wide)
+
+
+def _for_people(row: dict[str, Any]) -> dict[str, Any]:
+    """A value and its interval in one cell, or why there is none."""
+    if "ci_low" not in row:
+        return row
+    of, low, high = "value" if "value" in row else "observed", row.pop("ci_low"), row.pop("ci_high")
+    said = row.pop("unscored_reason", None) or interval(row[of], low, high)
+    return {f"{k} [95 %]" if k == of else k: said if k == of else v for k, v in row.items()}
 
 
 def _say_stored(stored: pl.DataFrame) -> None:
     """Which judges are validated now. Exit code 1 if none is."""
     if stored.is_empty():
-        err.print("[yellow]nothing stored[/]: no dimension has enough rated items that the judge scored")
+        say("no dimension has enough rated items that the judge scored", "nothing stored:", "yellow")
         raise typer.Exit(1)
     for judge, dimension in stored.select("judge", "dimension").unique(maintain_order=True).rows():
-        text = f"leaderboards now show {judge} as validated on {dimension}"
-        err.print(f"[green]stored[/]  {escape(text)}", highlight=False, soft_wrap=True)
+        say(f"leaderboards now show {judge} as validated on {dimension}", "stored ")

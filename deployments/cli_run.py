@@ -15,16 +15,28 @@ from typer.core import TyperGroup
 from deployments import options
 from deployments.bars import bars
 from deployments.cli_common import MODEL, NO_SERVER, WITHOUT_SERVER, errors
-from deployments.display import err, notes
+from deployments.display import notes, say, working
 from deployments.evaluations import doors, evaluation, flow, params, profile, profiles
 from deployments.server import configure, connect
+from tasks.engines.specs import allow
 from warehouse import Warehouse
 
 if TYPE_CHECKING:
-    from deployments.plan import Estimate
     from flows.session import Session
 
 DEFAULT_PROFILE = "demo"
+
+
+def _option(*names: str, text: str, panel: str = options.RUN, **more: Any) -> Any:
+    return typer.Option(*names, help=text, rich_help_panel=panel, **more)
+
+
+_PROFILE = "a set of values for options; what is given on the command line goes before it"
+_AGAIN = "ask everything anew, on an occasion named after the time; what is there stays"
+_PROBE = """try out for up to five seconds how fast a model scores here, where that was never measured
+(default: before a run, not on a dry run)"""
+_CODE = "allow engine specs to run Python code of the model's repository: read it first"
+_PICKLE = "allow weights in pickles (.bin, .pt), which can run any code when they are read"
 
 
 @dataclass(frozen=True)
@@ -32,55 +44,27 @@ class Asked:
     """What the command line says beside the knobs; each field is an option of every evaluation."""
 
     model: Annotated[
-        list[str] | None,
-        typer.Option("--model", "-m", metavar="NAME", help=MODEL, rich_help_panel=options.ENGINES),
+        list[str] | None, _option("--model", "-m", metavar="NAME", text=MODEL, panel=options.ENGINES)
     ] = None
-    profile: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="a set of values for options; what is given on the command line goes before it",
-            rich_help_panel=options.HOW_MUCH,
-        ),
-    ] = DEFAULT_PROFILE
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="show the plan, and stop", rich_help_panel=options.RUN)
-    ] = False
-    again: Annotated[
-        bool,
-        typer.Option(
-            "--again",
-            help="ask everything anew, on an occasion named after the time; what is there stays",
-            rich_help_panel=options.RUN,
-        ),
-    ] = False
-    probe: Annotated[
-        bool | None,
-        typer.Option(
-            "--probe/--no-probe",
-            help="try out for up to five seconds how fast a model scores here, where that was never measured "
-            "(default: before a run, not on a dry run)",
-            rich_help_panel=options.RUN,
-            show_default=False,
-        ),
-    ] = None
-    no_server: Annotated[bool, typer.Option("--no-server", help=NO_SERVER, rich_help_panel=options.RUN)] = (
+    profile: Annotated[str, _option(metavar="NAME", text=_PROFILE, panel=options.HOW_MUCH)] = DEFAULT_PROFILE
+    dry_run: Annotated[bool, _option("--dry-run", text="show the plan, and stop")] = False
+    again: Annotated[bool, _option("--again", text=_AGAIN)] = False
+    probe: Annotated[bool | None, _option("--probe/--no-probe", text=_PROBE, show_default=False)] = None
+    no_server: Annotated[bool, _option("--no-server", text=NO_SERVER)] = False
+    trust_remote_code: Annotated[bool, _option("--trust-remote-code", text=_CODE, panel=options.ENGINES)] = (
         False
     )
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="show the log", rich_help_panel=options.RUN)
-    ] = False
+    trust_pickle: Annotated[bool, _option("--trust-pickle", text=_PICKLE, panel=options.ENGINES)] = False
+    verbose: Annotated[bool, _option("--verbose", "-v", text="show the log")] = False
 
 
-class Commands(TyperGroup):
+class _Commands(TyperGroup):
     """The evaluations, each imported when its command is asked for."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Their names."""
         return list(doors())
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of one, or None."""
         if cmd_name not in doors():
             return None
         single = typer.Typer(add_completion=False, rich_markup_mode="markdown")
@@ -88,7 +72,9 @@ class Commands(TyperGroup):
         return typer.main.get_command(single)
 
 
-app = typer.Typer(cls=Commands, no_args_is_help=True, help="Run an evaluation; only what is missing is done.")
+app = typer.Typer(
+    cls=_Commands, no_args_is_help=True, help="Run an evaluation; only what is missing is done."
+)
 
 
 @app.callback()
@@ -124,6 +110,7 @@ def start(name: str, asked: Asked, given: Mapping[str, Any]) -> None:
     """
     warehouse = Warehouse.open()
     configure(warehouse.home, asked.verbose)
+    allow(remote_code=asked.trust_remote_code, pickle=asked.trust_pickle)
     planned = evaluation(name)
     models = options.split(asked.model or doors()[name].models)
     values = {"models": models} | profile(name, asked.profile)
@@ -131,23 +118,28 @@ def start(name: str, asked: Asked, given: Mapping[str, Any]) -> None:
     from deployments import plan
     from flows import session as sessions
     from tasks import probe
+    from tasks.evaluations.contract import comparable
 
     with notes(asked.verbose, logging.WARNING):
         session = sessions.prepare(planned, knobs)
-    estimate = _show_plan(session)
+    estimate = plan.Estimate.of(session.plan)
+    title = f"{name}, profile {knobs.profile}, config {comparable(session.study)}"
+    if session.occasion:
+        title += f", occasion {session.occasion}"
+    if size := planned.size(session.study):
+        title += f"\n{size}"
+    plan.show(title, estimate, len(session.alive()), session.engines)
     if session.failures and not asked.dry_run:
-        text = "given up: " + "\n".join(session.failures)
-        err.print(text, style="yellow", highlight=False, markup=False, soft_wrap=True)
+        say("given up: " + "\n".join(session.failures), style="yellow")
     if asked.probe or (asked.probe is None and not asked.dry_run):
         plan.probed(estimate, probe.speed)
     if session.is_done():
-        err.print("nothing to do", highlight=False)
+        say("nothing to do", style="")
     elif asked.dry_run and session.failures:
         raise ValueError("\n".join(session.failures))
     elif not asked.dry_run:
         _work_off(name, session, warehouse, asked)
-        text = f"[green]done[/]  next: culturescope leaderboard {name} · culturescope report {name}"
-        err.print(text, highlight=False, soft_wrap=True)
+        say(f" next: culturescope leaderboard {name} · culturescope report {name}", "done")
 
 
 def _work_off(name: str, session: Session, warehouse: Warehouse, asked: Asked) -> None:
@@ -156,28 +148,13 @@ def _work_off(name: str, session: Session, warehouse: Warehouse, asked: Asked) -
     from flows.session import handed_over
 
     if not asked.no_server:
-        with err.status("starting Prefect"):
+        with working("starting Prefect"):
             connect(warehouse.home, otherwise=WITHOUT_SERVER)
     with handed_over(session), notes(asked.verbose), bars():
         if asked.no_server:
             evaluate(session.evaluation, session.params)
         else:
             flow(name)(session.params)
-
-
-def _show_plan(session: Session) -> Estimate:
-    from deployments import plan
-    from tasks.evaluations.contract import comparable
-
-    estimate = plan.Estimate.of(session.plan)
-    study, params = session.study, session.params
-    title = f"{session.evaluation.name}, profile {params.profile}, config {comparable(study)}"
-    if session.occasion:
-        title += f", occasion {session.occasion}"
-    if size := session.evaluation.size(study):
-        title += f"\n{size}"
-    plan.show(title, estimate, len(session.alive()), session.engines)
-    return estimate
 
 
 def _help(name: str) -> str:

@@ -16,7 +16,7 @@ from deployments.server import configure, connect
 from warehouse import Warehouse
 
 if TYPE_CHECKING:
-    from tasks.evaluations.cure.specnorm.decisions import Reviewed
+    from tasks.evaluations.cure.specnorm.outcomes import Reviewed
     from tasks.evaluations.cure.specnorm.steps import Build
 
 app = typer.Typer(no_args_is_help=True, help="Build SpecNorm: norms of subgroups, drafted and reviewed.")

@@ -1,27 +1,40 @@
-"""What the command line shows: tables that fit the screen for people, CSV and JSON for programs."""
+"""What the command line shows: tables that fit the screen for people, CSV and JSON for programs.
+
+Names and answers come from models, servers and files: no cell is read as markup, and no control character
+reaches a terminal.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
 import math
+import re
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
+from io import BytesIO
+from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 from rich.cells import cell_len
-from rich.console import Console, JustifyMethod
-from rich.markup import escape
+from rich.console import Console
+from rich.status import Status
 from rich.table import Table
+from rich.text import Text
 
 err = Console(stderr=True, width=None if sys.stderr.isatty() else 160)
 """For people: progress, notes and errors. Data alone goes to standard output."""
 
 FOLDED = 36
-"""Characters after which a cell of a table may go on in the next line."""
+"""Characters after which a cell of a table may go on in the next line; 28 on a narrow screen."""
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""C0 but tab and line feed, delete, and C1: what moves a cursor, sets a title or fills a clipboard."""
+_FORMULA = r"^([=+\-@\t\r])"
 
 
 class Format(StrEnum):
@@ -30,6 +43,24 @@ class Format(StrEnum):
     table = "table"
     csv = "csv"
     json = "json"
+    spreadsheet = "spreadsheet"
+    """CSV with an apostrophe before every text that a spreadsheet would run as a formula."""
+
+
+def clean(text: object) -> str:
+    """A text without control characters."""
+    return _CONTROL.sub("", str(text))
+
+
+def say(text: object, head: str = "", style: str = "green") -> None:
+    """A line for people on standard error; text is no markup, and only a head is styled if there is one."""
+    marked = Text.assemble((clean(head), style), " ", clean(text)) if head else Text(clean(text), style)
+    err.print(marked, highlight=False, soft_wrap=True)
+
+
+def working(text: str) -> Status:
+    """Turn a wheel on a terminal while a block runs."""
+    return err.status(Text(clean(text)))
 
 
 def show(
@@ -37,11 +68,11 @@ def show(
 ) -> None:
     """Write rows to standard output; a table as ``print_table``."""
     match form:
-        case Format.csv:
-            sys.stdout.write(_flat(frame).write_csv())
+        case Format.csv | Format.spreadsheet:
+            text = to_csv(frame, quoted=form is Format.spreadsheet)
+            sys.stdout.write(clean(text) if sys.stdout.isatty() else text)
         case Format.json:
-            rows = [{k: _json(v) for k, v in row.items()} for row in frame.to_dicts()]
-            sys.stdout.write(json.dumps(rows, ensure_ascii=False, default=str, indent=2) + "\n")
+            sys.stdout.write(to_json(frame))
         case Format.table:
             numeric = [name for name, dtype in frame.schema.items() if dtype.is_numeric()]
             cells = [[number(value) for value in row] for row in frame.iter_rows()]
@@ -56,31 +87,89 @@ def print_table(
     numeric: Collection[str] = (),
     *,
     is_wide: bool | None = None,
+    stderr: bool = False,
 ) -> None:
-    """Print the columns that fit on the screen, the first ones first, and say how many do not.
+    """Print a table.
 
     Args:
         numeric: names of columns that are aligned to the right.
-        is_wide: print every column, however wide the table gets; None: the command has no such option.
+        is_wide: print every column, however wide the table gets, or only the first ones that fit on the
+            screen, and say how many do not; None: all, with cells folded at words so that they fit.
     """
-    screen = Console()
-    needed = [max([cell_len(n), *(cell_len(row[i]) for row in rows)]) for i, n in enumerate(names)]
-    widths = needed if is_wide else [min(n, FOLDED) for n in needed]
-    n_shown = len(names) if is_wide else _n_fitting(widths, screen.width)
+    screen = Console(stderr=stderr)
+    columns = [[clean(cell) for cell in cells] for cells in zip(names, *rows, strict=True)]
+    widths = [max(map(cell_len, cells)) for cells in columns]
+    if is_wide is None:
+        widths = _folded(columns, widths, screen.width - 3 * len(names) - 1)
+    elif not is_wide:
+        widths = [min(width, FOLDED, max(28, screen.width // 4)) for width in widths]
+        used = [total + 3 * n + 1 for n, total in enumerate(accumulate(widths), start=1)]
+        widths = [w for n, w in enumerate(widths) if n == 0 or used[n] <= screen.width]
     table = Table()
-    for name, width in zip(names[:n_shown], widths, strict=False):
-        side: JustifyMethod = "right" if name in numeric else "left"
-        table.add_column(escape(name), justify=side, overflow="fold", max_width=width)
-    for row in rows:
-        table.add_row(*map(escape, row[:n_shown]))
+    for name, width in zip(names, widths, strict=False):
+        justify: Any = "right" if name in numeric else "left"
+        table.add_column(Text(clean(name)), justify=justify, overflow="fold", width=width)
+    for row in zip(*(cells[1:] for cells in columns[: len(widths)]), strict=True):
+        table.add_row(*map(Text, row))
     if title:
-        screen.print(escape(title), style="bold", highlight=False)
-    Console(width=max(screen.width, sum(widths[:n_shown]) + 3 * n_shown + 1)).print(table)
+        screen.print(Text(clean(title), "bold"), soft_wrap=stderr)
+    Console(stderr=stderr, width=max(screen.width, sum(widths) + 3 * len(widths) + 1)).print(table)
     if caption:
-        screen.print(escape(caption), style="dim", highlight=False)
-    if n_shown < len(names):
-        where = "on a wider screen" if is_wide is None else "with --wide"
-        err.print(f"{len(names) - n_shown} more columns {where}", style="dim", highlight=False)
+        screen.print(Text(clean(caption), "dim"))
+    if len(widths) < len(names):
+        say(f"{len(names) - len(widths)} more columns with --wide", style="dim")
+
+
+def to_csv(frame: pl.DataFrame, quoted: bool = False) -> str:
+    """CSV has no nested values: texts of a list are joined with |, anything else is written as JSON.
+
+    Args:
+        quoted: put an apostrophe before texts that a spreadsheet would run as a formula.
+    """
+    texts = [name for name, dtype in frame.schema.items() if dtype == pl.List(pl.String)]
+    nested = [name for name, dtype in frame.schema.items() if dtype.is_nested() and name not in texts]
+    as_json = [
+        pl.Series(name, [v if v is None else json.dumps(v, default=str) for v in frame[name].to_list()])
+        for name in nested
+    ]
+    flat = frame.with_columns(pl.col(texts).list.join("|"), *as_json)
+    return flat.with_columns(pl.col(pl.String).str.replace(_FORMULA, "'$1") if quoted else []).write_csv()
+
+
+def to_json(frame: pl.DataFrame) -> str:
+    """A list of objects. JSON has no infinity and no NaN; of control characters it escapes all but some."""
+    rows = [{k: _json(v) for k, v in row.items()} for row in frame.to_dicts()]
+    text = json.dumps(rows, ensure_ascii=False, default=str, indent=2)
+    return re.sub(r"[\x7f-\x9f]", lambda c: f"\\u{ord(c[0]):04x}", text) + "\n"
+
+
+def write(frame: pl.DataFrame, path: Path) -> None:
+    """Write rows to a new file, in the format that its name says.
+
+    Raises:
+        ValueError: it says none, or there is such a file.
+    """
+    content = BytesIO()
+    match path.suffix:
+        case ".parquet":
+            frame.write_parquet(content)
+        case ".csv":
+            content.write(to_csv(frame).encode())
+        case ".json":
+            content.write(to_json(frame).encode())
+        case _:
+            raise ValueError(f"--out {path}: name a file that ends in .parquet, .csv or .json")
+    new_file(path, content.getvalue())
+    say(f"{frame.height:,} rows in {path}", "written")
+
+
+def new_file(path: Path, content: bytes) -> None:
+    """Write a file of which there is none yet. Raises ValueError if there is."""
+    try:
+        with path.open("xb") as file:
+            file.write(content)
+    except FileExistsError as error:
+        raise ValueError(f"{path} exists and is not overwritten: name another file with --out") from error
 
 
 def number(value: Any, digits: int = 3) -> str:
@@ -120,31 +209,17 @@ def notes(verbose: bool, most: int = logging.CRITICAL) -> Iterator[None]:
 
 class _Notes(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
-        err.print(record.getMessage(), style="yellow", highlight=False, markup=False, soft_wrap=True)
+        say(record.getMessage(), style="yellow")
 
 
-def _n_fitting(widths: Sequence[int], width: int) -> int:
-    """How many of the first columns fit beside each other, one at least."""
-    used, n_columns = 1, 0
-    for column in widths:
-        used += column + 3
-        if used > width:
-            break
-        n_columns += 1
-    return max(n_columns, 1)
-
-
-def _flat(frame: pl.DataFrame) -> pl.DataFrame:
-    """CSV has no nested values: texts of a list are joined with |, anything else is written as JSON."""
-    texts = [name for name, dtype in frame.schema.items() if dtype == pl.List(pl.String)]
-    nested = [name for name, dtype in frame.schema.items() if dtype.is_nested() and name not in texts]
-    as_json = [
-        pl.Series(name, [v if v is None else json.dumps(v, default=str) for v in frame[name].to_list()])
-        for name in nested
-    ]
-    return frame.with_columns(pl.col(texts).list.join("|"), *as_json)
+def _folded(columns: Sequence[Sequence[str]], widths: list[int], room: int) -> list[int]:
+    """How wide each column is so that all fit, as far as words allow: the ones with most to spare fold."""
+    words = [max(min(cell_len(w), FOLDED) for c in cells for w in c.split() or [""]) for cells in columns]
+    while sum(widths) > room and widths != words:
+        spare = [width - word for width, word in zip(widths, words, strict=True)]
+        widths[spare.index(max(spare))] -= 1
+    return widths
 
 
 def _json(value: Any) -> Any:
-    """JSON has no infinity and no NaN."""
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -33,11 +33,10 @@ def parameters(
         profiles: name -> values that stand in place of the defaults; the help shows both.
         leave_out: fields that have options of their own.
     """
+    fields = sorted(model.model_fields.items(), key=lambda item: item[0] not in model.__annotations__)
     return [
         _parameter(name, field, {label: values[name] for label, values in profiles.items() if name in values})
-        for name, field in sorted(
-            model.model_fields.items(), key=lambda item: item[0] not in model.__annotations__
-        )
+        for name, field in fields
         if name not in leave_out
     ]
 
@@ -50,22 +49,13 @@ def place(parameter: inspect.Parameter) -> int:
 
 
 def values(model: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
-    """What was given on the command line, as ``model`` wants it; options that were not given are left out.
-
-    Raises:
-        ValueError: an entry of a mapping is not of the form KEY=VALUE, or a key comes twice.
-    """
-    return {
-        name: _value(name, model.model_fields[name], text) for name, text in given.items() if text is not None
-    }
+    """What was given on the command line, as ``model`` wants it; raises ValueError for broken mappings."""
+    fields = model.model_fields
+    return {name: _value(name, fields[name], text) for name, text in given.items() if text is not None}
 
 
 def validated(model: Callable[..., Any], given: Mapping[str, Any]) -> Any:
-    """The model of these values.
-
-    Raises:
-        ValueError: they are wrong; names the options.
-    """
+    """The model of these values; raises ValueError that names the options that are wrong."""
     try:
         return model(**given)
     except ValidationError as error:
@@ -109,12 +99,8 @@ def _parameter(name: str, field: FieldInfo, by_profile: Mapping[str, Any]) -> in
             settings["autocompletion"] = lambda: choices
         if get_origin(kind) in (list, dict):
             annotation = list[str] | None
-    return inspect.Parameter(
-        name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=None,
-        annotation=Annotated[annotation, typer.Option(declared, **settings)],
-    )
+    annotation = Annotated[annotation, typer.Option(declared, **settings)]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
 def _value(name: str, field: FieldInfo, given: Any) -> Any:
@@ -193,10 +179,8 @@ def _metavar(kind: Any) -> str:
 def _panel(name: str, kind: Any, field: FieldInfo) -> str:
     """Under which heading the help has an option; a field may say so itself (``json_schema_extra``)."""
     extra = field.json_schema_extra
-    if isinstance(extra, dict) and "panel" in extra:
-        return str(extra["panel"])
-    if name in _PANELS:
-        return _PANELS[name]
+    if panel := (extra.get("panel") if isinstance(extra, dict) else None) or _PANELS.get(name):
+        return str(panel)
     if any(part in name for part in _OF_ENGINES):
         return ENGINES
     return HOW_MUCH if kind in (int, float) else WHAT
@@ -212,10 +196,7 @@ def _defaults(field: FieldInfo, by_profile: Mapping[str, Any]) -> str:
 
 def _short(value: Any) -> str:
     """A default as the command line would take it; of a long list, how long it is."""
-    match value:
-        case bool():
-            return "yes" if value else "no"
-        case list() | tuple():
-            text = ",".join(map(str, value))
-            return text if len(text) <= 40 else f"{len(value)} values"
-    return str(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return text if len(text) <= 40 or isinstance(value, str) else f"{len(value)} values"

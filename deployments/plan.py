@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from rich.cells import cell_len
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
-
 from deployments.bars import duration
-from deployments.display import err
+from deployments.display import print_table, say, working
 from tasks.engines.protocols import Generation
 from tasks.engines.specs import EngineSpec, cost, has_dtype
 from tasks.plan import Line, Plan
@@ -43,7 +38,6 @@ UNITS = {
 """Part kind -> what is counted."""
 
 COLUMNS = ("who", "engine", "left", "time", "cost")
-FREE = "none"
 
 Speeds = Mapping[tuple[str, str], float]
 """(part kind, request or engine hash) -> rows per second."""
@@ -77,61 +71,32 @@ def show(title: str, estimate: Estimate, n_models: int = 1, engines: Mapping[str
         n_models: about how many models later rounds ask. engines: name -> engine of those rounds.
     """
     plan = estimate.plan
-    rows = [
-        (
-            _who(line),
-            _engine(line.role, line.engine),
-            f"{line.left:,} of {line.asked:,} {UNITS.get(line.kind, line.kind)}",
-            _time(line.left, estimate.rate(line)),
-            _cost(line),
-        )
-        for line in plan.lines
-    ]
+    rows = []
+    for line in plan.lines:
+        left = f"{line.left:,} of {line.asked:,} {UNITS.get(line.kind, line.kind)}"
+        time = _time(line.left, estimate.rate(line))
+        rows.append((_who(line), _engine(line.role, line.engine), left, time, _cost(line)))
     for later in plan.later if plan.left else ():
         engine, n = engines.get(later.engine), later.n * n_models
         price = _later_cost(engine, n * later.tokens)
         rows.append((later.engine, _engine(later.role, engine), f"later ≤ {n:,} completions", "", price))
-    console, table = Console(stderr=True), Table()
-    columns = list(zip(COLUMNS, *rows, strict=True))
-    for cells, width in zip(columns, _widths(columns, console.width - 3 * len(COLUMNS) - 1), strict=True):
-        table.add_column(cells[0], overflow="fold", width=width)
-    for row in rows:
-        table.add_row(*map(escape, row))
-    err.print(title, style="bold", highlight=False, markup=False, soft_wrap=True)
-    console.print(table)
-
-
-def _widths(columns: Sequence[Sequence[str]], room: int) -> list[int]:
-    """How wide each column is so that all fit, as far as words allow: the ones with most to spare fold."""
-    widths = [max(map(cell_len, cells)) for cells in columns]
-    words = [max(cell_len(word) for cell in cells for word in cell.split()) for cells in columns]
-    while sum(widths) > room and widths != words:
-        spare = [width - word for width, word in zip(widths, words, strict=True)]
-        widths[spare.index(max(spare))] -= 1
-    return widths
+    print_table(COLUMNS, rows, title, stderr=True)
 
 
 def probed(estimate: Estimate, speed: Callable[[Line], float | None]) -> Estimate:
     """The estimate with speeds tried out where none was measured: of engines that run here and score."""
     speeds = dict(estimate.speeds)
     for line in estimate.plan.lines:
-        if estimate.rate(line) is not None or not _is_tried(line):
+        spec, is_scored = line.engine.spec, UNITS.get(line.kind) == UNITS["item_logprob"]
+        if estimate.rate(line) or not (line.work and is_scored and spec and spec.kind != "openai"):
             continue
-        with err.status(f"trying out {line.engine.name}"):
+        with working(f"trying out {line.engine.name}"):
             rate = speed(line)
         if rate:
             speeds[line.kind, line.engine.hash] = rate
-            text = f"probe: {line.engine.name} {rate:,.0f} {UNITS[line.kind]}/s, {_time(line.left, rate)}"
-            err.print(text, highlight=False, markup=False, soft_wrap=True)
+            speed_here = f"{rate:,.0f} {UNITS[line.kind]}/s, {_time(line.left, rate)}"
+            say(f"probe: {line.engine.name} {speed_here}", style="")
     return Estimate(estimate.plan, speeds)
-
-
-def _is_tried(line: Line) -> bool:
-    """Whether something is left that a model which runs here scores."""
-    spec = line.engine.spec
-    return (
-        bool(line.work and spec and spec.kind != "openai") and UNITS.get(line.kind) == UNITS["item_logprob"]
-    )
 
 
 def _who(line: Line) -> str:
@@ -158,7 +123,7 @@ def _cost(line: Line) -> str:
     """What is left can cost at most."""
     spec = line.engine.spec
     if spec is None or _is_free(spec):
-        return FREE
+        return "none"
     most = [g for work in line.work for g in work.wanted.request.at_most(work.units)]
     return _price(sum(g.prompt_tokens + g.completion_tokens for g in most), cost(spec, most))
 
@@ -169,7 +134,7 @@ def _later_cost(engine: Engine | None, tokens: int) -> str:
     if spec is None:
         return f"≤ {tokens:,} tokens"
     if _is_free(spec):
-        return FREE
+        return "none"
     dearest = max(cost(spec, [Generation("", "", *split, 0)]) or 0 for split in ((tokens, 0), (0, tokens)))
     return _price(tokens, dearest if spec.usd_per_million_input_tokens is not None else None)
 

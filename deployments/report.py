@@ -1,11 +1,12 @@
-"""Write a report: what a page needs is asked of the warehouse, then drawn, then put in place whole.
+"""Results of finished runs: the rows of a leaderboard, the page of a report.
 
 An evaluation has a page if its folder has a package ``report`` with a ``REPORT`` (``tasks.report``).
 """
 
 from __future__ import annotations
 
-import pkgutil
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from importlib import import_module
 from importlib.util import find_spec
@@ -14,78 +15,124 @@ from typing import Any
 
 import polars as pl
 
-import tasks.evaluations
-from tasks.report import Frames, Report
+from deployments.evaluations import doors
+from tasks.report import Frames, Report, Row
 from warehouse import Warehouse, WarehouseError
 from warehouse.storage import written_whole
 
-_NEWEST = """
-SELECT evaluation
-FROM latest_run
-WHERE list_contains(?, evaluation) AND coalesce(config_hash = ?, true)
-ORDER BY finished_at DESC, evaluation
-LIMIT 1
+_FINISHED = """
+SELECT evaluation, configuration, profile FROM report_configuration
+WHERE list_contains(?, evaluation) AND n_models > 0 ORDER BY finished_at DESC, evaluation, place
 """
-_CONFIGURATIONS = "SELECT configuration FROM report_configuration WHERE evaluation = ? ORDER BY place"
+
+_BOARD = """
+SELECT board.*, run.engine->>'dtype' AS dtype, run.engine->>'revision' AS revision
+FROM {board} AS board LEFT JOIN latest_run AS latest ON latest.model = board.model
+    AND latest.config_hash = board.config_hash AND latest.evaluation = $evaluation
+LEFT JOIN run ON run.run_id = latest.run_id
+WHERE board.config_hash = $config ORDER BY place
+"""
 
 
-def newest_evaluation(warehouse: Warehouse, config_hash: str | None = None) -> str:
-    """The evaluation of the newest finished run, or of the newest one with a configuration.
+def configuration(
+    warehouse: Warehouse, evaluation: str | None, config: str | None, known: Sequence[str] | None = None
+) -> tuple[str, str, str]:
+    """The evaluation, the configuration and its profiles; what is None is that of the newest finished run.
+
+    Args:
+        known: evaluations to choose from; None: all.
 
     Raises:
-        WarehouseError: there is no such run.
+        WarehouseError: there is no such evaluation, or no finished run of it; says which there are.
     """
-    newest = warehouse.query(_NEWEST, [_evaluations(), config_hash])
-    if newest.height:
-        return str(newest["evaluation"][0])
-    if config_hash is not None:
-        raise WarehouseError(
-            f"no finished run has the configuration {config_hash!r}; "
-            f'culturescope sql "FROM latest_run" lists those that there are'
-        )
-    commands = " or ".join(f"culturescope run {name} --profile smoke" for name in _evaluations())
-    raise WarehouseError(f"{warehouse.path} has no finished run to report on. Start one first: {commands}")
+    names = [name for name in known or doors() if evaluation in (None, name)]
+    if not names:
+        raise WarehouseError(f"there is no evaluation {evaluation!r}; there are: {', '.join(doors())}")
+    finished = warehouse.query(_FINISHED, [names]).rows()
+    if not finished:
+        commands = " or ".join(f"culturescope run {name} --profile smoke" for name in names)
+        raise WarehouseError(f"no finished run to show; start one with: {commands}")
+    chosen: tuple[str, str, str] | None = next((row for row in finished if config in (None, row[1])), None)
+    if chosen is None:
+        of = f" of {evaluation}" if evaluation else ""
+        keys = ", ".join(key for _, key, _ in finished)
+        raise WarehouseError(f"no finished run{of} has the configuration {config!r}; there are: {keys}")
+    return chosen
+
+
+def leaderboard(warehouse: Warehouse, evaluation: str, config: str) -> pl.DataFrame:
+    """The rows of one configuration, by place; and dtype and revision of the models."""
+    query = _BOARD.format(board=f"leaderboard_{evaluation}")
+    return warehouse.query(query, {"evaluation": evaluation, "config": config})
+
+
+def for_people(board: pl.DataFrame, columns: Callable[[Row], dict[str, Any]]) -> pl.DataFrame:
+    """The main columns; where several models have one name, their dtype and revision beside it."""
+    rows = board.to_dicts()
+    bases = Counter(str(row["model"]).partition("#")[0] for row in rows)
+    for row in rows:
+        if bases[str(row["model"]).partition("#")[0]] > 1:
+            row["model"] = " ".join(filter(None, (row["model"], row["dtype"], row["revision"])))
+    return pl.DataFrame([columns(row) | {n: row[n] or "–" for n in ("dtype", "revision")} for row in rows])
+
+
+def reported() -> list[str]:
+    """The evaluations that have a report; none is imported."""
+    return [name for name in doors() if find_spec(f"tasks.evaluations.{name}.report")]
 
 
 def usual_file(evaluation: str) -> str:
-    """The name of the report's file under the home folder.
-
-    Raises:
-        WarehouseError: there is no report of that evaluation.
-    """
+    """The name of the report's file under the home folder."""
     return _report(evaluation).file
 
 
 def write_report(
     warehouse: Warehouse, path: Path, config_hash: str | None = None, evaluation: str = "spectral"
 ) -> Path:
-    """Write the page on one configuration (default: the newest) to `path`, whole or not at all.
+    """Write the HTML page on one configuration (default: the newest) to `path`, whole or not at all.
 
-    Raises:
-        WarehouseError: there is no report of that evaluation, no run of it has finished, none of that
-            configuration, or the disk is full.
+    It has links to the pages of other evaluations that lie beside it. Raises as ``read_data``, and
+    WarehouseError if the disk is full.
     """
-    page = _report(evaluation).render(read_data(warehouse, evaluation, config_hash))
-    with written_whole(path, len(page)) as temporary:
-        temporary.write_text(page, encoding="utf-8")
+    files = {name: usual_file(name) for name in reported()}
+    links = {name: file if (path.parent / file).exists() else None for name, file in files.items()}
+    text = page(warehouse, evaluation, config_hash, links)
+    with written_whole(path, len(text)) as temporary:
+        temporary.write_text(text, encoding="utf-8")
     return path
 
 
-def read_data(warehouse: Warehouse, evaluation: str, config_hash: str | None = None) -> Any:
+Links = Mapping[str, str | None]
+"""Evaluation -> where its page is, "" for this one, None for one that is not written yet."""
+
+
+def page(warehouse: Warehouse, evaluation: str, config: str | None = None, links: Links | None = None) -> str:
+    """The HTML page on one configuration, its links (default) as ``guard`` serves them; raises as
+    ``read_data``."""
+    if links is None:
+        newest = {name: key for name, key, _ in reversed(warehouse.query(_FINISHED, [reported()]).rows())}
+        links = {name: f"/reports/{name}/{newest[name]}" if name in newest else None for name in reported()}
+    data = read_data(warehouse, evaluation, config, {**links, evaluation: ""})
+    return _report(evaluation).render(data)
+
+
+def read_data(
+    warehouse: Warehouse, evaluation: str, config_hash: str | None = None, links: Links | None = None
+) -> Any:
     """The frames of one configuration (default: the newest), as the evaluation's ``REPORT.data``.
 
     Raises:
-        WarehouseError: there is no report of that evaluation, no run of it has finished, or none of that
-            configuration.
+        WarehouseError: there is no report of that evaluation, or no finished run of that configuration.
     """
     shape: type[Frames] = _report(evaluation).data
-    asked = {"evaluation": evaluation, "config_hash": _configuration(warehouse, evaluation, config_hash)}
-    frames = {
+    chosen = configuration(warehouse, evaluation, config_hash)[1]
+    asked = {"evaluation": evaluation, "config_hash": chosen}
+    frames: dict[str, Any] = {
         field.name: _frame(warehouse, field.metadata["view"], {by: asked[by] for by in field.metadata["by"]})
         for field in fields(shape)
         if "view" in field.metadata
     }
-    return shape(config_hash=asked["config_hash"], **frames)
+    return shape(config_hash=chosen, links=links or {}, **frames)
 
 
 def _frame(warehouse: Warehouse, view: str, by: dict[str, str]) -> pl.DataFrame:
@@ -93,31 +140,8 @@ def _frame(warehouse: Warehouse, view: str, by: dict[str, str]) -> pl.DataFrame:
     return warehouse.query(f"SELECT * FROM {view} WHERE {where} ORDER BY place", list(by.values()))
 
 
-def _configuration(warehouse: Warehouse, evaluation: str, config_hash: str | None) -> str:
-    """The configuration asked for, or the newest."""
-    known: list[str] = warehouse.query(_CONFIGURATIONS, [evaluation])["configuration"].to_list()
-    if not known:
-        raise WarehouseError(
-            f"{warehouse.path} has no finished run to report on. Start one first: "
-            f"culturescope run {evaluation} --profile smoke"
-        )
-    if config_hash is not None and config_hash not in known:
-        raise WarehouseError(
-            f"no finished run of {evaluation} has the configuration {config_hash!r}; "
-            f"there are: {', '.join(known)}"
-        )
-    return config_hash or known[0]
-
-
-def _evaluations() -> list[str]:
-    """Those with a report, in alphabetical order; none is imported."""
-    folder = tasks.evaluations
-    names = sorted(module.name for module in pkgutil.iter_modules(folder.__path__) if module.ispkg)
-    return [name for name in names if find_spec(f"{folder.__name__}.{name}.report")]
-
-
 def _report(evaluation: str) -> Report[Any]:
-    if evaluation not in (known := _evaluations()):
+    if evaluation not in (known := reported()):
         raise WarehouseError(f"there is no report of {evaluation!r}; there are: {', '.join(known)}")
     report: Report[Any] = import_module(f"tasks.evaluations.{evaluation}.report").REPORT
     return report

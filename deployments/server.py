@@ -1,8 +1,9 @@
 """A Prefect API for flows to talk to: the user's, the one of ``culturescope serve``, or one of our own.
 
 Prefect's built-in temporary server outlives a process that is killed; ours ends with its parent, and keeps
-its database under CULTURESCOPE_HOME, so that past runs show in the UI later. Every command imports this
-module, so it imports httpx and psutil when they are needed.
+its database under CULTURESCOPE_HOME, so that past runs show in the UI later. Whoever may use its API may run
+any command as this user, so it answers to a login alone, kept at home, and to pages of its own (``guard``).
+Every command imports this module, so it imports httpx and psutil when they are needed.
 """
 
 from __future__ import annotations
@@ -12,18 +13,23 @@ import ctypes
 import json
 import os
 import re
+import secrets
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from deployments.display import err
+from deployments.display import say
 
 HOST = "127.0.0.1"
+HOSTS = (HOST, "localhost")
+AUTH = "API_AUTH_STRING"
+"""Of the settings PREFECT_API_AUTH_STRING (a client's) and PREFECT_SERVER_API_AUTH_STRING."""
+CHECKOUT = Path(__file__).resolve().parent.parent
 QUIET_S, LONGEST_S = 120.0, 600.0
 """How long a server may take to answer: without a sign of life, and in all."""
 SPEAK_AFTER_S = 10.0
@@ -37,36 +43,53 @@ class ServerError(RuntimeError):
 
 
 def configure(home: Path, verbose: bool = False) -> None:
-    """Set Prefect's environment before it is imported: its state at home, no telemetry, quiet logs."""
+    """Set Prefect's environment before it is imported: its state at home, where nobody else may look, no
+    telemetry, the log of runs for the UI, and for the terminal only if verbose."""
+    with suppress(PermissionError):  # somebody else's folder
+        home.chmod(0o700)
     (home / "prefect").mkdir(exist_ok=True)
-    os.environ.setdefault("PREFECT_HOME", str(home / "prefect"))
-    os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
-    os.environ.setdefault("DO_NOT_TRACK", "1")
-    os.environ.setdefault("PREFECT_LOGGING_LEVEL", "INFO" if verbose else "CRITICAL")
-    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    defaults = {
+        "PREFECT_HOME": str(home / "prefect"),
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "DO_NOT_TRACK": "1",
+        "PREFECT_LOGGING_LEVEL": "INFO",
+        "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO" if verbose else "CRITICAL",
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+        "TRANSFORMERS_VERBOSITY": "error",
+    }
+    for name, value in defaults.items():
+        os.environ.setdefault(name, value)
+
+
+def login(home: Path) -> str:
+    """Name and password of the API and UI of this home's servers, drawn once; no other user can read it."""
+    file = home / "prefect" / "login"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(descriptor, "w") as out:
+            out.write(f"culturescope:{secrets.token_urlsafe(24)}")
+    return file.read_text()
 
 
 def connect(home: Path, otherwise: str = "") -> str:
     """Point this process at a Prefect API, started for it if there is none, until the process ends.
 
-    Args:
-        otherwise: what to do without one, for the error.
-
-    Returns:
-        the API's address: PREFECT_API_URL if set, else that of a running ``culturescope serve`` of this
-        home, else of a server of our own. That one is stopped at exit, after Prefect has sent its last logs.
+    Returns the address: PREFECT_API_URL if set, else that of a running ``culturescope serve`` of this home,
+    else of a server of our own, which is stopped at exit, after Prefect has sent its last logs.
 
     Raises:
-        ServerError: nobody answers at PREFECT_API_URL, or the server did not start.
+        ServerError: nobody answers, or the server did not start; ``otherwise`` says what to do without.
     """
     given = os.environ.get("PREFECT_API_URL")
     exit_stack = ExitStack()
     atexit.register(exit_stack.close)
     try:
-        if given and not _answers(given):
+        if given and not is_healthy(given, 10, range(1000)):  # a remote API may ask for a key first
             raise ServerError(f"nobody answers at {given} (the environment variable PREFECT_API_URL).")
-        url = given or _served(home) or exit_stack.enter_context(started(home, free_port()))
+        if not given and (served := _served(home)):
+            exit_stack.enter_context(_environment(_told_of(served, home)))
+        url = given or served or exit_stack.enter_context(started(home, free_port()))
     except ServerError as error:
         raise ServerError(f"{error} {otherwise}".strip()) from error
     exit_stack.enter_context(pointed_at(url))
@@ -75,13 +98,10 @@ def connect(home: Path, otherwise: str = "") -> str:
 
 @contextmanager
 def started(home: Path, port: int, announce: bool = False) -> Iterator[str]:
-    """Start a Prefect server on 127.0.0.1 and stop it afterwards.
+    """Start a Prefect server on 127.0.0.1 and stop it afterwards; meanwhile the environment has its login.
 
-    Args:
-        announce: write the address where other commands of this home find it.
-
-    Raises:
-        ServerError: the port is taken, or the server ends or does not answer in time.
+    With ``announce`` other commands of this home find its address. Raises ServerError if the port is taken,
+    or the server ends or does not answer in time.
     """
     if not _is_free(port):
         raise ServerError(
@@ -92,15 +112,22 @@ def started(home: Path, port: int, announce: bool = False) -> Iterator[str]:
     url = f"http://{HOST}:{port}/api"
     env = {
         **os.environ,
+        "CULTURESCOPE_HOME": str(home),
         "PREFECT_API_URL": url,
+        "PREFECT_UI_API_URL": url,
         "PREFECT_SERVER_API_HOST": HOST,
         "PREFECT_SERVER_API_PORT": str(port),
+        f"PREFECT_SERVER_{AUTH}": login(home),
+        "PREFECT_SERVER_CSRF_PROTECTION_ENABLED": "true",
+        "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": ",".join(f"http://{host}:{port}" for host in HOSTS),
+        # So that a run's slot of its deployment is freed also if the server was stopped meanwhile.
+        "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
     }
-    env["PREFECT_UI_API_URL"] = url
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [sys.executable, "-m", "uvicorn", "--factory", "prefect.server.api.server:create_app",
-             "--host", HOST, "--port", str(port), "--log-level", "warning", "--timeout-keep-alive", "30"],
+            [sys.executable, "-m", "uvicorn", "--factory", "deployments.guard:create_app",
+             "--app-dir", str(CHECKOUT), "--host", HOST, "--port", str(port), "--log-level", "warning",
+             "--timeout-keep-alive", "30"],
             stdout=out, stderr=subprocess.STDOUT, env=env, preexec_fn=_end_with_parent,
         )  # fmt: skip
     address = _address_file(home)
@@ -108,7 +135,8 @@ def started(home: Path, port: int, announce: bool = False) -> Iterator[str]:
         _wait_until_healthy(url, process, log)
         if announce:
             address.write_text(json.dumps({"url": url, "pid": process.pid}))
-        yield url
+        with _environment(_told_of(url, home)):
+            yield url
     finally:
         if announce:
             address.unlink(missing_ok=True)
@@ -122,15 +150,30 @@ def started(home: Path, port: int, announce: bool = False) -> Iterator[str]:
 
 @contextmanager
 def pointed_at(url: str) -> Iterator[None]:
-    """Within the block, this process and the flow runs that it starts talk to the API at ``url``."""
-    from prefect.settings import PREFECT_API_URL, temporary_settings
+    """Within the block, this process and the flow runs that it starts talk to the API at ``url``, with the
+    login that the environment has."""
+    from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
 
-    os.environ["PREFECT_API_URL"] = url
+    settings = {PREFECT_API_URL: url, PREFECT_API_AUTH_STRING: os.environ.get(f"PREFECT_{AUTH}")}
+    with _environment({"PREFECT_API_URL": url}), temporary_settings(settings):
+        yield
+
+
+def _told_of(url: str, home: Path) -> dict[str, str]:
+    """What clients of one of our own servers have in their environment: its login, and where reports are."""
+    reports = f"{url.removesuffix('/api')}/reports"
+    return {f"PREFECT_{AUTH}": login(home), "CULTURESCOPE_REPORTS": reports}
+
+
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
     try:
-        with temporary_settings({PREFECT_API_URL: url}):
-            yield
+        yield
     finally:
-        os.environ.pop("PREFECT_API_URL", None)
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
 def free_port() -> int:
@@ -140,41 +183,29 @@ def free_port() -> int:
         return int(s.getsockname()[1])
 
 
-def is_healthy(url: str) -> bool:
-    """Whether a Prefect API answers there."""
+def is_healthy(url: str, patience: float = 2.0, ok: range = range(200, 201)) -> bool:
+    """Whether a Prefect API answers there within so many seconds, with such a status."""
     import httpx
 
     try:
-        return httpx.get(f"{url}/health", timeout=2).status_code == 200
-    except httpx.HTTPError:
-        return False
-
-
-def _answers(url: str) -> bool:
-    """Whether anybody does: a remote API may ask for a key first."""
-    import httpx
-
-    try:
-        httpx.get(f"{url}/health", timeout=10)
+        return httpx.get(f"{url}/health", timeout=patience).status_code in ok
     except (httpx.HTTPError, httpx.InvalidURL):
         return False
-    return True
 
 
 def _wait_until_healthy(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
     """Wait while there are signs of life: the log grows, or the process works.
 
-    Raises:
-        ServerError: it ended, was quiet for ``QUIET_S``, or took ``LONGEST_S``; with what its log says.
+    Raises ServerError, with what its log says, once it ended, was quiet for ``QUIET_S``, or took
+    ``LONGEST_S``.
     """
     start = alive = time.monotonic()
     life, spoken = _life(process, log), False
     while not is_healthy(url):
         now = time.monotonic()
         if process.poll() is not None:
-            raise ServerError(
-                f"the Prefect server ended with code {process.returncode}: {_says(log)} ({log})."
-            )
+            said = f"{_says(log)} ({log})."
+            raise ServerError(f"the Prefect server ended with code {process.returncode}: {said}")
         if (latest := _life(process, log)) != life:
             life, alive = latest, now
         if now - alive > QUIET_S or now - start > LONGEST_S:
@@ -182,7 +213,7 @@ def _wait_until_healthy(url: str, process: subprocess.Popen[bytes], log: Path) -
                 f"the Prefect server did not answer within {now - start:.0f} s: {_says(log)} ({log})."
             )
         if not spoken and now - start > SPEAK_AFTER_S:
-            err.print(f"waiting for the Prefect server: {_says(log)}", markup=False, soft_wrap=True)
+            say(f"waiting for the Prefect server: {_says(log)}", style="")
             spoken = True
         time.sleep(0.1)
 

@@ -11,9 +11,5 @@ from tasks.evaluations.cure.params import CureParams
 
 @flow(name="cure", flow_run_name="cure {params.profile}", validate_parameters=True)
 def cure(params: CureParams) -> str:
-    """Measure how well models label norms (thin) and explain them (thick), with judges on the explanations.
-
-    Returns the config_hash under which ``leaderboard_cure`` shows the result. See ``evaluate`` for what is
-    resumed and raised.
-    """
+    """Measure how well models label norms (thin) and explain them (thick), with judges on the latter."""
     return evaluate(EVALUATION, params)

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from flows import runs
-from flows.session import OPTIONAL, SHARED, Session, plan_round, prepare, prepared
+from flows.session import SHARED, Session, plan_round, prepare, prepared
 from tasks import progress, steps
 from tasks.engines.protocols import EngineError
 from tasks.evaluations.contract import Cohort, Completions, Evaluation, Params, comparable
@@ -31,8 +31,10 @@ def evaluate(evaluation: Evaluation[Any, Any, Any], params: Params) -> str:
         EngineError: one or more models, judges or budgets failed; everything else is stored.
         CorruptPart: stored answers cannot be read; they are set aside, to be answered again.
     """
+    steps.sign_in()
     session = prepared(evaluation, params) or steps.step("build", lambda: prepare(evaluation, params))
-    ids = _start(session)
+    ids = session.run_ids()
+    runs.start(session, ids)
     while session.plan.left:
         for line in session.plan.lines:
             for work in line.work:
@@ -53,9 +55,10 @@ def _answer(session: Session, work: Work, ids: Mapping[str, str], total: int) ->
         return
     asker = wanted.model or next(iter(ids))
     run, meter = (ids[asker], asker), session.meter(wanted.model)
-    label, title = _label(wanted), f"{wanted.request.label or wanted.request.kind} × {work.part}"
+    label, request = _label(wanted), wanted.request
+    title = f"{label}: {request.label or request.topic or request.kind}, part {work.part[:8]}"
     try:
-        steps.step(wanted.request.ability, lambda: steps.answer(work, run, meter, label, total), title)
+        steps.step(request.ability, lambda: steps.answer(work, run, meter, label, total), title)
     except EngineError as error:
         session.fail(wanted, error)
     else:
@@ -65,14 +68,13 @@ def _answer(session: Session, work: Work, ids: Mapping[str, str], total: int) ->
 
 def _label(wanted: Wanted) -> str:
     """What the progress calls the work of an engine for a model."""
-    match wanted.request.role:
-        case "judge":
-            return f"{wanted.engine.name} judges {wanted.model or 'null models'}"
-        case "embedder":
-            return f"embed {wanted.model or wanted.request.label}"
-        case "simulator":
-            return f"{wanted.engine.name} talks with {wanted.model}"
-    return wanted.engine.name
+    engine, model = wanted.engine.name, wanted.model
+    labels = {
+        "judge": f"{engine} judges {model or 'null models'}",
+        "embedder": f"embed {model or wanted.request.label}",
+        "simulator": f"{engine} talks with {model}",
+    }
+    return labels.get(wanted.request.role, engine)
 
 
 def _score(session: Session, ids: Mapping[str, str]) -> None:
@@ -89,12 +91,15 @@ def _score(session: Session, ids: Mapping[str, str]) -> None:
         shared = _read_shared(session)
         answers = {} if SHARED in session.lost else _read(session, shared)
         frozen = runs.frozen(config, study.params.cohort)
-        if lacking := [past.engine.name for past in frozen if past.engine.name in session.lost]:
+        lost = [past.engine.name for past in frozen if past.engine.name in session.lost]
+        if lacking := lost if evaluation.compares else []:
             session.failures.append(f"nothing is scored: the cohort needs {', '.join(lacking)}")
         if lacking or not answers:
             return
         own = {ids[name]: name for name in answers}
         others = frozen or [p for p in runs.finished(config) if p.engine.name not in session.candidates]
+        if frozen and not evaluation.compares:
+            others = []
         past = {p.engine.name: _read_past(session, p, shared) for p in others if p.run_id not in own}
         members = {p.run_id for p in frozen} or set(own)
         against = past | {name: answers[name] for run, name in own.items() if run in members}
@@ -105,15 +110,9 @@ def _score(session: Session, ids: Mapping[str, str]) -> None:
         engines = {p.engine.name: p.engine for p in others} | session.candidates
         cohort = Cohort(dict(sorted(models.items())), dict(sorted(against.items())), engines)
         tables = evaluation.rows(study, cohort, shared)
-        runs.save(
-            evaluation.name,
-            study,
-            tables,
-            {name: every[name] for name in models},
-            session.occasion,
-            freeze=None if frozen or session.failures else [every[name] for name in models],
-            keep_nulls=bool(frozen) and SHARED not in session.worked,
-        )
+        own_runs = {name: every[name] for name in models}
+        freeze = None if frozen or session.failures else list(own_runs.values())
+        runs.save(session, tables, own_runs, freeze, bool(frozen) and SHARED not in session.worked)
 
 
 def _read_shared(session: Session) -> Any:
@@ -154,7 +153,7 @@ def _read_past(session: Session, past: runs.Past, shared: Any) -> Any:
             Wanted(past.engine.name, request, engine, request.hash(engine, past.occasion))
             for request in session.evaluation.ask(session.study, completions)
             for engine in (completions.engine(request),)
-            if request.role not in OPTIONAL
+            if request.role not in session.evaluation.optional
         ]
         if any(frame.height for frame in steps.unanswered(wanted).values()):
             raise EngineError(
@@ -164,12 +163,3 @@ def _read_past(session: Session, past: runs.Past, shared: Any) -> Any:
         return session.evaluation.read(session.study, completions, shared)
     except CorruptPart as error:
         raise steps.set_corrupt_aside(error) from error
-
-
-def _start(session: Session) -> dict[str, str]:
-    """Write down what is going to be measured; returns model -> run_id."""
-    ids = session.run_ids()
-    runs.start(
-        session.evaluation.name, session.study, ids, session.candidates, session.wanted, session.occasion
-    )
-    return ids

@@ -11,9 +11,5 @@ from tasks.evaluations.fmlama.params import FmlamaParams
 
 @flow(name="fmlama", flow_run_name="fmlama {params.profile}", validate_parameters=True)
 def fmlama(params: FmlamaParams) -> str:
-    """Probe what models know of the world's dishes: which ingredients, across origins and languages.
-
-    Returns the config_hash under which ``leaderboard_fmlama`` shows the result. See ``evaluate`` for what is
-    resumed and raised.
-    """
+    """Probe what models know of the world's dishes: which ingredients, across origins and languages."""
     return evaluate(EVALUATION, params)

@@ -9,13 +9,13 @@ from scrapers.model import ScrapeError
 from tasks.ingest import steps
 from tasks.ingest.params import IngestParams
 from tasks.ingest.sources import SOURCES, without_queries
-from tasks.steps import logger
-from warehouse import WarehouseError
+from tasks.steps import logger, sign_in
 
 
 @flow(name="ingest", flow_run_name="ingest", validate_parameters=True)
 def ingest(params: IngestParams) -> dict[str, str]:
     """Refresh the chosen sources; see ``refresh_all``. Prefect tries again what may pass."""
+    sign_in()
     for source in params.sources:
         if notice := SOURCES[source].notice:
             logger().warning("%s: %s", source, notice)
@@ -37,8 +37,8 @@ def refresh_all(params: IngestParams) -> dict[str, str]:
         started_at = steps.now()
         try:
             done[source] = refresh(source, params, started_at)
-        except (ScrapeError, WarehouseError, ValueError) as error:  # ValueError: a language or endpoint
-            reason = without_queries(str(error)).removeprefix(f"{source}: ")
+        except Exception as error:  # whatever one source does, the next is asked
+            reason = without_queries(str(error) or type(error).__name__).removeprefix(f"{source}: ")
             logger().error("%s: %s", source, reason)
             failures.append(f"{source}: {reason}")
             if not isinstance(error, steps.Refused):

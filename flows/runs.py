@@ -5,38 +5,37 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from typing import Any, Protocol
 
 import polars as pl
 
-from tasks.evaluations.contract import Detail, Study, Tables, comparable
+from tasks.evaluations.contract import Detail, Evaluation, Study, Tables, comparable
 from tasks.identity import digest
 from tasks.metric_rows import Metric
 from tasks.plan import Wanted
 from tasks.requests import Engine
+from warehouse import Run as RunRow
 from warehouse import (
-    Registration,
     Warehouse,
     finish_run,
     freeze_cohort,
     register_parts,
-    registration,
     save_metrics,
     save_run,
     save_run_requests,
     write_part,
 )
-from warehouse import Run as RunRow
 
-_FINISHED = """
-SELECT run_id, model, engine_hash, engine->>'kind' AS kind, engine->>'model' AS runs, occasion
-FROM run WHERE config_hash = ? AND status = 'finished' AND NOT is_null
+_PAST = (
+    "SELECT run_id, model, engine_hash, engine->>'kind' AS kind, engine->>'model' AS runs, occasion FROM run "
+)
+_FINISHED = f"""
+{_PAST} WHERE config_hash = ? AND status = 'finished' AND NOT is_null
 QUALIFY row_number() OVER (PARTITION BY engine_hash ORDER BY finished_at DESC, run_id) = 1
 """
-_FROZEN = """
-SELECT r.run_id, r.model, r.engine_hash, r.engine->>'kind' AS kind, r.engine->>'model' AS runs, r.occasion
-FROM cohort AS c JOIN run AS r USING (run_id)
-WHERE c.config_hash = ? AND c.cohort = ? ORDER BY r.model
-"""
+_FROZEN = (
+    f"{_PAST} JOIN cohort USING (config_hash, run_id) WHERE config_hash = ? AND cohort = ? ORDER BY model"
+)
 _IS_FINISHED = "SELECT 1 FROM run WHERE run_id = ? AND status = 'finished'"
 _NAMESAKES = "SELECT DISTINCT model, engine_hash FROM run WHERE config_hash = ? AND NOT is_null"
 
@@ -50,10 +49,23 @@ class Past:
     occasion: str
 
 
-def run_id(study: Study, engine: Engine, rule: str, occasion: str) -> str:
-    """A run is a value: the same configuration, engine, occasion and code version are the same run."""
-    parts = [comparable(study), engine.hash, rule, version("culturescope")]
-    return digest([*parts, *([occasion] if occasion else [])])
+class Session(Protocol):
+    """What of ``flows.session.Session`` is written down."""
+
+    evaluation: Evaluation[Any, Any, Any]
+    study: Study
+    occasion: str
+    candidates: dict[str, Engine]
+    wanted: list[Wanted]
+
+
+def run_id(study: Study, who: Sequence[str], occasion: str) -> str:
+    """A run is a value: the same configuration, engine, occasion and code version are the same run.
+
+    Args:
+        who: engine hash and boundary rule, or the name of a null model.
+    """
+    return digest([comparable(study), *who, version("culturescope"), *([occasion] if occasion else [])])
 
 
 def boundary_rule(wanted: Sequence[Wanted], model: str) -> str:
@@ -63,12 +75,6 @@ def boundary_rule(wanted: Sequence[Wanted], model: str) -> str:
     """
     own = [each for each in wanted if each.model == model and each.request.role == "candidate"]
     return ", ".join(sorted({each.request.rule(each.engine) for each in own} - {"none"})) or "none"
-
-
-def null_run_id(study: Study, model: str, occasion: str) -> str:
-    """The run of a null model."""
-    parts = [comparable(study), model, version("culturescope")]
-    return digest([*parts, *([occasion] if occasion else [])])
 
 
 def is_finished(run: str) -> bool:
@@ -94,45 +100,29 @@ def frozen(config_hash: str, cohort: str) -> list[Past]:
     return _past(Warehouse.open().query(_FROZEN, [config_hash, cohort]))
 
 
-def start(
-    evaluation: str,
-    study: Study,
-    runs: Mapping[str, str],
-    engines: Mapping[str, Engine],
-    wanted: Sequence[Wanted],
-    occasion: str,
-) -> None:
+def start(session: Session, runs: Mapping[str, str]) -> None:
     """Write down what is going to be measured, before anything is: all runs in one transaction.
 
     Args:
-        runs: model -> run_id. engines: model -> its engine.
-        wanted: what is asked in the first round.
+        runs: model -> run_id.
     """
     with Warehouse.open().write() as connection:
         for model, run in runs.items():
-            mine = [each for each in wanted if each.model == model]
-            rule = boundary_rule(wanted, model)
-            save_run(connection, _row(evaluation, study, run, model, engines[model], rule, occasion))
-            save_run_requests(connection, run, _requests(mine))
+            rule = boundary_rule(session.wanted, model)
+            save_run(connection, _row(session, run, model, session.candidates[model], rule))
+            save_run_requests(connection, run, _requests(session.wanted, model))
 
 
 def add_requests(runs: Mapping[str, str], wanted: Sequence[Wanted]) -> None:
     """Write down what later rounds ask."""
     with Warehouse.open().write() as connection:
         for model, run in runs.items():
-            mine = [each for each in wanted if each.model == model]
-            if mine:
-                save_run_requests(connection, run, _requests(mine))
+            if not (requests := _requests(wanted, model)).is_empty():
+                save_run_requests(connection, run, requests)
 
 
 def save(
-    evaluation: str,
-    study: Study,
-    tables: Tables,
-    runs: Mapping[str, str],
-    occasion: str,
-    freeze: Sequence[str] | None,
-    keep_nulls: bool,
+    session: Session, tables: Tables, runs: Mapping[str, str], freeze: Sequence[str] | None, keep_nulls: bool
 ) -> None:
     """Store all rows and detail tables of a cohort and finish its runs, in one transaction.
 
@@ -141,7 +131,8 @@ def save(
         freeze: run_ids to freeze as the cohort of the params' name; None: freeze nothing.
         keep_nulls: leave null models alone whose rows are stored.
     """
-    nulls = {name: null_run_id(study, name, occasion) for name in tables.metrics if name not in runs}
+    study = session.study
+    nulls = {name: run_id(study, [name], session.occasion) for name in tables.metrics if name not in runs}
     if keep_nulls:
         nulls = {name: run for name, run in nulls.items() if not is_finished(run)}
     ids = {**runs, **nulls}
@@ -154,7 +145,7 @@ def save(
     ]
     with Warehouse.open().write() as connection:
         for name, run in nulls.items():
-            save_run(connection, _row(evaluation, study, run, name, None, "none", occasion))
+            save_run(connection, _row(session, run, name, None, "none"))
         register_parts(connection, parts, replace=True)
         for model, metrics in tables.metrics.items():
             if model in ids:
@@ -164,22 +155,19 @@ def save(
             freeze_cohort(connection, comparable(study), study.params.cohort, freeze)
 
 
-def _write(study: Study, run: str, model: str, detail: Detail) -> Registration:
+def _write(study: Study, run: str, model: str, detail: Detail) -> pl.DataFrame:
     """Write a detail table as a part; it shows once it is registered."""
     part = digest([run, *([detail.key] if detail.key else []), comparable(study)], 32)
     ids = {"request_hash": part if detail.key else run, "run_id": run, "model": model}
     frame = detail.frame.with_columns(**{name: pl.lit(value) for name, value in ids.items()})
-    write_part(Warehouse.open().home, detail.kind, part, frame)
-    return registration(detail.kind, part, frame)
+    return write_part(Warehouse.open().home, detail.kind, part, frame)
 
 
-def _row(
-    evaluation: str, study: Study, run: str, model: str, engine: Engine | None, rule: str, occasion: str
-) -> RunRow:
-    spec = engine.spec if engine else None
+def _row(session: Session, run: str, model: str, engine: Engine | None, rule: str) -> RunRow:
+    study, spec = session.study, engine.spec if engine else None
     return RunRow(
         run_id=run,
-        evaluation=evaluation,
+        evaluation=session.evaluation.name,
         model=model,
         is_null=engine is None,
         profile=study.params.profile,
@@ -190,16 +178,16 @@ def _row(
         item_lists=study.materials,
         boundary_rule=rule,
         code_version=version("culturescope"),
-        occasion=occasion,
+        occasion=session.occasion,
     )
 
 
-def _requests(wanted: Sequence[Wanted]) -> pl.DataFrame:
-    """One row per request; of several that differ in their units alone, topics and labels are joined."""
-    schema = {"request_hash": pl.String, "topic": pl.String, "label": pl.String}
-    rows = [(each.request_hash, each.request.topic, each.request.label) for each in wanted]
+def _requests(wanted: Sequence[Wanted], model: str) -> pl.DataFrame:
+    """One row per request of a model; of those that differ in units alone, topics and labels are joined."""
+    mine = [each for each in wanted if each.model == model]
+    rows = [(each.request_hash, each.request.topic, each.request.label) for each in mine]
+    frame = pl.DataFrame(rows, dict.fromkeys(("request_hash", "topic", "label"), pl.String), orient="row")
     joined = pl.col("topic", "label").unique(maintain_order=True).str.join(", ")
-    frame = pl.DataFrame(rows, schema=schema, orient="row")
     return frame.group_by("request_hash", maintain_order=True).agg(joined)
 
 
@@ -210,8 +198,6 @@ def _frame(model: str, metrics: Sequence[Metric]) -> pl.DataFrame:
 
 def _past(rows: pl.DataFrame) -> list[Past]:
     return [
-        Past(
-            row["run_id"], Engine(row["model"], row["kind"], row["runs"], row["engine_hash"]), row["occasion"]
-        )
-        for row in rows.to_dicts()
+        Past(run, Engine(model, kind, runs, engine_hash), occasion)
+        for run, model, engine_hash, kind, runs, occasion in rows.rows()
     ]

@@ -33,9 +33,6 @@ from warehouse import CorruptPart, Warehouse
 SHARED = ""
 """Stands for the study's own requests where a model's name would stand."""
 
-OPTIONAL = ("judge", "simulator")
-"""Roles without which a model still has rows: those that need them are unscored."""
-
 _prepared: ContextVar[Session | None] = ContextVar("prepared", default=None)
 
 
@@ -64,7 +61,6 @@ class Session:
 
     @property
     def params(self) -> Params:
-        """The knobs."""
         return self.study.params
 
     def completions(self, model: str) -> Completions:
@@ -73,13 +69,10 @@ class Session:
 
     def meter(self, model: str) -> Meter:
         """Counts what one model's evaluation uses, of candidate and judges together."""
-        params = self.params
-        if model not in self.meters:
-            budget = Budget()
-            if isinstance(params, GenerationParams):
-                budget = Budget(params.max_total_tokens, params.max_usd)
-            self.meters[model] = Meter(budget)
-        return self.meters[model]
+        params, budget = self.params, Budget()
+        if isinstance(params, GenerationParams):
+            budget = Budget(params.max_total_tokens, params.max_usd)
+        return self.meters.setdefault(model, Meter(budget))
 
     def alive(self) -> list[str]:
         """Models that have not failed, in the order given."""
@@ -87,11 +80,10 @@ class Session:
 
     def run_ids(self) -> dict[str, str]:
         """Model that has not failed -> its run, in the order given."""
+        rules = {name: runs.boundary_rule(self.wanted, name) for name in self.alive()}
         return {
-            name: runs.run_id(
-                self.study, self.candidates[name], runs.boundary_rule(self.wanted, name), self.occasion
-            )
-            for name in self.alive()
+            name: runs.run_id(self.study, [self.candidates[name].hash, rule], self.occasion)
+            for name, rule in rules.items()
         }
 
     def is_done(self) -> bool:
@@ -123,8 +115,8 @@ class Session:
         return (wanted.model, wanted.engine.name) in self.barred
 
     def fail(self, wanted: Wanted, error: Exception) -> None:
-        """A judge or simulator that fails leaves its own numbers unscored; any other engine the model."""
-        if wanted.request.role not in OPTIONAL:
+        """An engine in an optional role that fails leaves its own numbers unscored; any other the model."""
+        if wanted.request.role not in self.evaluation.optional:
             return self.lose(wanted.model, error)
         self.barred.add((wanted.model, wanted.engine.name))
         about = wanted.model or "the null models"
@@ -233,20 +225,12 @@ def _candidates(params: Params, study: Study) -> dict[str, Engine]:
 
 
 def _occasion(given: str) -> str:
-    """The occasion, its {date}, {week} and {time} filled in with when the run is due.
-
-    Raises:
-        ValueError: it holds something else in braces.
-    """
+    """The occasion, its {date}, {week} and {time} filled in with when the run is due."""
     context = FlowRunContext.get()
     due = context.flow_run.expected_start_time if context and context.flow_run else None
     when = due or datetime.now(UTC)
     year, week, _ = when.isocalendar()
-    names = {
-        "date": f"{when:%Y-%m-%d}",
-        "week": f"{year}-w{week:02}",
-        "time": f"{when:%Y-%m-%dT%H:%M:%SZ}",
-    }
+    names = {"date": f"{when:%Y-%m-%d}", "week": f"{year}-w{week:02}", "time": f"{when:%Y-%m-%dT%H:%M:%SZ}"}
     try:
         return given.format(**names)
     except (KeyError, IndexError, ValueError) as error:

@@ -14,9 +14,5 @@ from tasks.evaluations.spectral.params import SpectralParams
 
 @flow(name="spectral", flow_run_name="spectral {params.profile}", validate_parameters=True)
 def spectral(params: SpectralParams) -> str:
-    """Measure how well models know the macrostructure of culture: 9 domains, up to 170 countries.
-
-    Returns the config_hash under which ``leaderboard_spectral`` shows the result. See ``evaluate`` for what
-    is resumed and raised.
-    """
+    """Measure how well models know the macrostructure of culture: 9 domains, up to 170 countries."""
     return evaluate(EVALUATION, params)

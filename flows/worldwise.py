@@ -11,9 +11,5 @@ from tasks.evaluations.worldwise.params import WorldwiseParams
 
 @flow(name="worldwise", flow_run_name="worldwise {params.profile}", validate_parameters=True)
 def worldwise(params: WorldwiseParams) -> str:
-    """Measure which values show in models' reasoning, with and without a persona, against published scores.
-
-    Returns the config_hash under which ``leaderboard_worldwise`` shows the result. See ``evaluate`` for what
-    is resumed and raised.
-    """
+    """Measure which values show in models' reasoning, with and without persona, against published scores."""
     return evaluate(EVALUATION, params)

@@ -14,6 +14,11 @@ import httpx
 from scrapers.model import ScrapeError
 
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+# IPv4 within IPv6 as no public name server gives it, translation inside a network, old site-local ones.
+_NEVER_PUBLIC = [
+    ipaddress.IPv6Network(network)
+    for network in ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b:1::/48", "fec0::/10")
+]
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -62,8 +67,9 @@ def is_public(address: str) -> bool:
     """Whether an IP address belongs to the public internet, also when IPv6 wraps an IPv4 address."""
     ip = ipaddress.ip_address(address)
     if isinstance(ip, ipaddress.IPv6Address):
-        translated = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF) if ip in _NAT64 else None
-        wrapped = translated or ip.ipv4_mapped or ip.sixtofour
+        if any(ip in network for network in _NEVER_PUBLIC):
+            return False
+        wrapped = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF) if ip in _NAT64 else ip.sixtofour
         if wrapped is not None:
             return is_public(str(wrapped))
     return ip.is_global and not ip.is_multicast

@@ -1,4 +1,7 @@
-"""Countries as pages write them ("Korea, South", "the United States[1]") to ISO 3166-1 alpha-2 codes."""
+"""Countries as sources write them ("Korea, South", "the United States[1]") to ISO 3166-1 alpha-2 codes.
+
+The one resolver of names: live sources, published files and files of the user's all ask here.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from scrapers.text import clean
 _FOOTNOTE = re.compile(r"\[[^\]]{0,20}\]|[¹²³⁴⁵]")
 _APOSTROPHE = re.compile("['’‘ʻʼ`´]")
 _NOT_A_LETTER = re.compile(r"[^\w]+|_")
+_OF_PEOPLE = re.compile(r"(?<=\w)(?:s| people| culture)$")
 _TWO_PARTS = re.compile(r"([^,()]+)(?:,\s*([^,()]+)|\s*\(([^()]+)\))")
 
 
@@ -22,15 +26,19 @@ class CountryCodes:
 
     names: what a country is called -> its alpha-2 code. Anything that a source may write is a name here, so
     the caller adds alpha-3 codes as names for sources that use them. ``country_aliases.csv`` adds other
-    spellings. Case, accents, punctuation, a leading "the" and footnote marks do not matter. "Congo, Republic
-    of the" and "Congo (Republic of the)" are read as "Republic of the Congo", and "Myanmar (Burma)" as either
-    of its names where both mean the same country.
+    spellings and adjectives ("Korean": South Korea), and places that are none of the warehouse's. Case,
+    accents, punctuation, a leading "the" and footnote marks do not matter. "Congo, Republic of the" and
+    "Congo (Republic of the)" are read as "Republic of the Congo", and "Myanmar (Burma)" as either of its
+    names where both mean the same country.
     """
 
     def __init__(self, names: Mapping[str, str]) -> None:
+        self.names = names
         known = set(names.values())
-        self._codes = {_key(name): code for name, code in _aliases().items() if code in known}
+        aliases = {_key(name): place for name, place in country_aliases().items()}
+        self._codes = {key: place for key, place in aliases.items() if place in known}
         self._codes |= {_key(name): code for name, code in names.items()}
+        self._regions = {key: place for key, place in aliases.items() if len(place) > 2} | self._codes
 
     def code(self, name: str) -> str | None:
         """The country's alpha-2 code; None for a territory, a country outside the warehouse, or no name."""
@@ -43,6 +51,15 @@ class CountryCodes:
         turned = self._codes.get(_key(f"{tail} {head}"))
         first, second = self._codes.get(_key(head)), self._codes.get(_key(tail))
         return turned or (first if first == second else None)
+
+    def region(self, name: str) -> str | None:
+        """The country's alpha-2 code, or the name of a place that is none of the warehouse's countries.
+
+        "Hong Kongers" and "hong_kong" are "Hong Kong": a result can be broken down by it, under a name of its
+        own. Groups of people are read as their place ("Americans", "Japanese people"). None if it is neither.
+        """
+        key = _key(_FOOTNOTE.sub("", clean(name)))
+        return self.code(name) or self._regions.get(key) or self._regions.get(_OF_PEOPLE.sub("", key))
 
     def listed(self, text: str) -> list[str]:
         """The names in a text such as "Laos, Thailand"; "Korea, South" is one name."""
@@ -62,7 +79,7 @@ def _key(name: str) -> str:
 
 
 @cache
-def _aliases() -> dict[str, str]:
-    """Other name -> alpha-2 code, from the CSV file beside this module."""
+def country_aliases() -> dict[str, str]:
+    """Other name -> alpha-2 code, or the name of a place without one, from the CSV file beside it."""
     with Path(__file__).with_name("country_aliases.csv").open(encoding="utf-8", newline="") as file:
         return {row["name"]: row["country"] for row in csv.DictReader(file)}

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from gzip import GzipFile
-from io import BytesIO
 from pathlib import Path
 
 import httpcore
@@ -56,8 +54,7 @@ def exchange(
             return Answer(200, "", stored.content, stored.content_type, from_cache=True)
         if response.status != 200:
             return Answer(response.status, received.get("Location", ""))
-        body = _body(response, max_bytes, url)
-    content = _decoded(body, received.get("Content-Encoding", ""), max_bytes, url)
+        content = read_body(response, max_bytes, url)
     content_type = received.get("Content-Type", "")
     if "no-store" not in received.get("Cache-Control", "").lower():
         validators = received.get("ETag", ""), received.get("Last-Modified", "")
@@ -78,7 +75,12 @@ def retry_after(header: str | None, now: datetime) -> float | None:
     return max(0.0, ((date if date.tzinfo else date.replace(tzinfo=UTC)) - now).total_seconds())
 
 
-def _body(response: httpcore.Response, max_bytes: int, url: httpx.URL) -> bytes:
+def read_body(response: httpcore.Response, max_bytes: int, url: httpx.URL) -> bytes:
+    """The whole body, gzip or deflate undone. Reading stops at the cap, so that a few bytes cannot fill the
+    memory.
+
+    Raises ScrapeError over the cap or for another encoding, TransientError for a damaged body.
+    """
     chunks: list[bytes] = []
     size = 0
     for chunk in response.iter_stream():
@@ -86,22 +88,23 @@ def _body(response: httpcore.Response, max_bytes: int, url: httpx.URL) -> bytes:
         if size > max_bytes:
             raise _too_large(url, max_bytes)
         chunks.append(chunk)
-    return b"".join(chunks)
-
-
-def _decoded(body: bytes, encoding: str, max_bytes: int, url: httpx.URL) -> bytes:
-    """The body with gzip undone. Reading stops at the cap, so that a few bytes cannot fill the memory."""
-    encoding = encoding.strip().lower()
+    encoding = httpx.Headers(response.headers).get("Content-Encoding", "identity").strip().lower()
     if encoding in ("", "identity"):
-        return body
-    if encoding not in ("gzip", "x-gzip"):
+        return b"".join(chunks)
+    if encoding not in ("gzip", "x-gzip", "deflate"):
         raise ScrapeError(f"{shown(url)} comes in the encoding {encoding!r}, which was not asked for")
-    try:
-        content = GzipFile(fileobj=BytesIO(body)).read(max_bytes + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise TransientError(f"{shown(url)}: the compressed body is damaged ({error})") from error
-    if len(content) > max_bytes:
-        raise _too_large(url, max_bytes)
+    packed, content = b"".join(chunks), b""
+    while packed:  # gzip may have several members
+        inflate = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # 32: gzip or zlib, by the header
+        try:
+            content += inflate.decompress(packed, max_bytes + 1 - len(content))
+        except zlib.error as error:
+            raise TransientError(f"{shown(url)}: the compressed body is damaged ({error})") from error
+        if len(content) > max_bytes:
+            raise _too_large(url, max_bytes)
+        if not inflate.eof:
+            raise TransientError(f"{shown(url)}: the compressed body is damaged (it broke off)")
+        packed = inflate.unused_data
     return content
 
 

@@ -3,28 +3,47 @@
 Spans are laid out as in the HTML standard ("forming a table"), with what browsers do where it leaves
 a choice: a rowspan ends with its row group (thead, tbody or tfoot), and rowspan=0 means exactly that. Where
 two cells claim one slot, the earlier one keeps it. A row without any slot, its own or spanned, is no row.
+
+A page may be hostile: it is walked without recursion, in time that grows with its size; its size, the slots
+of its tables and the seconds that they take are bounded.
 """
 
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 from bs4 import BeautifulSoup, Tag
+from bs4.element import CData, NavigableString
 
-from scrapers.html_cells import cell_text
 from scrapers.model import Page, ScrapeError
-from scrapers.text import decode
+from scrapers.text import clean, decode
 
 MAX_COLSPAN = 1000
 MAX_ROWSPAN = 65534
-MAX_SLOTS = 1_000_000  # of one table; spans can make a small page a huge grid
+MAX_COLUMNS = 1000
+MAX_SLOTS = 1_000_000  # of one page; spans can make a small page a huge grid
+MAX_CHARACTERS = 5_000_000  # of one page: ten times the largest that is read here
+PAGE_SECONDS = 30.0
 
 _INTEGER = re.compile(r"\s*\+?(\d{1,9})")
 _PARENTHESIS = re.compile(r"\([^()]*\)")
 _NOT_A_WORD = re.compile(r"\W+")
+
+# Elements whose text is not part of the cell: nested tables are read as tables of their own.
+_SKIPPED = frozenset({"table", "style", "script", "noscript", "template", "img", "svg", "picture", "object"})
+_SKIPPED_CLASSES = frozenset({"sortkey", "reference", "flagicon", "mw-editsection", "noprint"})
+_BREAKS = frozenset({"br", "hr", "p", "div", "li", "ul", "ol", "dl", "dt", "dd"})
+_HIDDEN = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
+# [1], [a], [note 2] and the like, where they are text and not <sup class="reference">.
+_FOOTNOTE = re.compile(
+    r"\[\s*(?:\d{1,3}|[a-z]{1,2}|(?:note|nb|n|fn|lower-alpha|upper-alpha)\s*\d{1,3}|"
+    r"(?:citation|clarification|verification) needed)\s*\]",
+    re.IGNORECASE,
+)
+_EMOJI_FLAG = re.compile("[\U0001f1e6-\U0001f1ff]+")
 
 Header = str | tuple[str, ...]
 
@@ -73,11 +92,44 @@ def tables(html: bytes | str, charset: str | None = None) -> list[Table]:
     """Every table of a page with at least one cell, in document order, nested ones after those around them.
 
     charset: of the Content-Type header, a hint only (see ``scrapers.text.decode``). Raises ScrapeError for a
-    table of more than ``MAX_SLOTS`` slots.
+    page that is over a bound.
     """
-    soup = BeautifulSoup(html if isinstance(html, str) else decode(html, charset), "lxml")
-    tables = (_table(element) for element in soup.find_all("table"))
-    return [table for table in tables if table]
+    ends = time.monotonic() + PAGE_SECONDS
+    grids: list[Table] = []
+    slots_left = MAX_SLOTS
+    for element in parsed_html(html, charset).find_all("table"):
+        if time.monotonic() > ends:
+            raise ScrapeError(
+                f"the tables of a page take over {PAGE_SECONDS:g} s; this is not a page we know"
+            )
+        grid = _table(element, slots_left)
+        if grid:
+            grids.append(grid)
+            slots_left -= len(grid.header[0]) * (len(grid.header) + len(grid.rows))
+    return grids
+
+
+def parsed_html(html: bytes | str, charset: str | None = None) -> BeautifulSoup:
+    """A page as a tree. Raises ScrapeError for one of more than ``MAX_CHARACTERS``."""
+    text = html if isinstance(html, str) else decode(html, charset)
+    if len(text) > MAX_CHARACTERS:
+        raise ScrapeError(f"a page of {len(text):,} characters, over {MAX_CHARACTERS:,}: not a page we know")
+    return BeautifulSoup(text, "lxml")
+
+
+def cell_text(cell: Tag) -> str:
+    """One line of text: no footnote marks, hidden sort keys, flags or images; a line break is a space."""
+    pieces: list[str] = []
+    waiting = list(cell.children)[::-1]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Tag):
+            around = [NavigableString(" ")] if node.name in _BREAKS else []
+            inside = [] if _is_left_out(node) else list(node.children)[::-1]
+            waiting += [*around, *inside, *around]
+        elif type(node) in (NavigableString, CData):  # subclasses are comments, styles and the like
+            pieces.append(str(node))
+    return clean(_FOOTNOTE.sub("", _EMOJI_FLAG.sub("", "".join(pieces))))
 
 
 def tables_of(page: Page) -> list[Table]:
@@ -116,15 +168,26 @@ def _layout_changed(tables: Sequence[Table], headers: Sequence[Header]) -> Scrap
     )
 
 
-def _table(element: Tag) -> Table | None:
+def _is_left_out(element: Tag) -> bool:
+    """Whether a reader would not count the element as text of the cell."""
+    style = element.get("style")
+    return (
+        element.name in _SKIPPED
+        or element.has_attr("hidden")
+        or (isinstance(style, str) and _HIDDEN.search(style) is not None)
+        or not _SKIPPED_CLASSES.isdisjoint(element.get_attribute_list("class"))
+    )
+
+
+def _table(element: Tag, max_slots: int) -> Table | None:
     """One <table>; None if it has no cell."""
     header: list[tuple[str, ...]] = []
     body: list[tuple[str, ...]] = []
-    groups = [_grid(rows) for rows in _row_groups(element)]
+    groups = [_grid(rows, group.name == "thead", max_slots) for group, rows in _row_groups(element)]
     width = max((len(slots) for group in groups for slots, _ in group), default=0)
     if not width:
         return None
-    if width * sum(map(len, groups)) > MAX_SLOTS:
+    if width > MAX_COLUMNS or width * sum(map(len, groups)) > max_slots:
         raise _too_large()
     for group in groups:
         for slots, is_header in group:
@@ -135,35 +198,36 @@ def _table(element: Tag) -> Table | None:
     return Table(header=tuple(header), rows=tuple(body))
 
 
-def _row_groups(element: Tag) -> Iterator[list[Tag]]:
-    """The table's own rows by row group, those of a tfoot last."""
-    rows = [row for row in element.find_all("tr") if row.find_parent("table") is element]
-    groups = [list(group) for _, group in groupby(rows, key=lambda row: id(_group_of(row)))]
-    yield from sorted(groups, key=lambda group: _group_of(group[0]).name == "tfoot")
+def _row_groups(element: Tag) -> list[tuple[Tag, list[Tag]]]:
+    """The table's own rows by row group (thead, tbody, tfoot, or the table itself), those of a tfoot last."""
+    groups: list[tuple[Tag, list[Tag]]] = []
+    waiting = [(element, element)]
+    while waiting:
+        node, group = waiting.pop()
+        if node.name == "tr":
+            if not groups or groups[-1][0] is not group:
+                groups.append((group, []))
+            groups[-1][1].append(node)
+        children = [child for child in node.children if isinstance(child, Tag) and child.name != "table"]
+        waiting += [(c, c if c.name in ("thead", "tbody", "tfoot") else group) for c in reversed(children)]
+    return sorted(groups, key=lambda group: group[0].name == "tfoot")
 
 
-def _group_of(row: Tag) -> Tag:
-    """The thead, tbody or tfoot of a row, or the table itself."""
-    group = row.find_parent(["thead", "tbody", "tfoot", "table"])
-    assert group is not None  # rows are searched below a table
-    return group
-
-
-def _grid(rows: Sequence[Tag]) -> list[tuple[list[str], bool]]:
+def _grid(rows: Sequence[Tag], in_head: bool, max_slots: int) -> list[tuple[list[str], bool]]:
     """Slots of each row of one row group, and whether they are header cells only or in a thead."""
     placed: list[dict[int, tuple[str, bool]]] = [{} for _ in rows]
     n_slots = 0
     for y, row in enumerate(rows):
         x = 0
-        for cell in row.find_all(["td", "th"], recursive=False):
+        for cell in (c for c in row.children if isinstance(c, Tag) and c.name in ("td", "th")):
             while x in placed[y]:
                 x += 1
             colspan, rowspan = _spans(cell)
             covered = placed[y : y + rowspan] if rowspan else placed[y:]
             n_slots += colspan * len(covered)
-            if n_slots > MAX_SLOTS:
+            if n_slots > max_slots:
                 raise _too_large()
-            content = cell_text(cell), cell.name == "th" or _group_of(row).name == "thead"
+            content = cell_text(cell), in_head or cell.name == "th"
             for slots in covered:
                 for column in range(x, x + colspan):
                     slots.setdefault(column, content)
@@ -184,7 +248,10 @@ def _spans(cell: Tag) -> tuple[int, int]:
 
 def _too_large() -> ScrapeError:
     """The error for a table that would fill the memory."""
-    return ScrapeError(f"a table of the page has more than {MAX_SLOTS:,} slots; this is not a page we know")
+    return ScrapeError(
+        f"the tables of a page have over {MAX_SLOTS:,} slots, or one over {MAX_COLUMNS:,} columns: "
+        "not a page we know"
+    )
 
 
 def _plain(text: str) -> str:

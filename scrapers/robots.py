@@ -12,13 +12,15 @@ PRODUCT = "culturescope"
 """Our product token: the group of robots.txt that speaks to us, else the group of ``*``."""
 
 LONGEST_DELAY_S = 60.0
+MAX_BYTES = 512 * 1024
+"""What is read of a robots.txt; RFC 9309 asks for 500 KiB at least. Rules beyond are none."""
 
 
 class Robots:
     """The rules of one site. Unknown lines, an HTML page among them, are no rules."""
 
     def __init__(self, content: bytes) -> None:
-        self._rules = Protego.parse(content.decode("utf-8-sig", errors="replace"))
+        self._rules = Protego.parse(content[:MAX_BYTES].decode("utf-8-sig", errors="replace"))
 
     def require(self, url: httpx.URL) -> None:
         """Raise ScrapeError if the address is closed to us: the longest rule that matches decides."""

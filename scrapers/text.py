@@ -10,7 +10,8 @@ from bs4.dammit import EncodingDetector
 
 # Soft hyphen, zero-width space, word joiner, byte order mark, and the marks that only steer the direction of
 # writing. The zero-width joiner and non-joiner stay: Persian and the Indic scripts spell with them.
-_INVISIBLE = re.compile("[\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
+# Half a surrogate pair, which JSON can spell, is no text that can be stored.
+_INVISIBLE = re.compile("[\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff]")
 _JOINERS = "\u200c\u200d"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rapidfuzz import process, utils
@@ -23,3 +23,26 @@ def digest(value: Any, length: int = 16) -> str:
     """Hex digits of the SHA-256 of a value's canonical JSON."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:length]
+
+
+def choose_codes(what: str, wanted: Sequence[str] | None, names: Mapping[str, str]) -> list[str]:
+    """Codes in code-point order, each once, of what is named by code or name, in any case and with or without
+    "the"; all of them if nothing is named.
+
+    Args:
+        what: says in the error what they are codes of.
+        names: code -> name.
+
+    Raises:
+        UnknownName: a name that is none of them.
+    """
+    known = {name: code for code, name in names.items()} | {code: code for code in names}
+    codes = {_plain(name): code for name, code in known.items()}
+    for name in wanted or ():
+        if _plain(name) not in codes:
+            raise UnknownName(what, name, list(names.values()))
+    return sorted({codes[_plain(name)] for name in wanted} if wanted else names)
+
+
+def _plain(name: str) -> str:
+    return name.strip().casefold().removeprefix("the ")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
 
+from tasks.engines.specs import in_flight
 from tasks.requests import Engine, Later, Request, part_name
 
 UNITS = {"request_hash": pl.String, "unit": pl.String}
@@ -88,10 +89,7 @@ def units_wanted(wanted: Iterable[Wanted]) -> dict[str, pl.DataFrame]:
         hashes, units = columns.setdefault(each.request.kind, ([], []))
         hashes += [each.request_hash] * len(each.request.units)
         units += each.request.units
-    frames = {
-        kind: pl.DataFrame(dict(zip(UNITS, both, strict=True)), UNITS) for kind, both in columns.items()
-    }
-    return {kind: frame.unique() for kind, frame in frames.items()}
+    return {kind: pl.DataFrame(both, UNITS, orient="col").unique() for kind, both in columns.items()}
 
 
 def lay_out(
@@ -111,19 +109,13 @@ def lay_out(
         request, left = each.request, open_units[each.request.kind]
         todo = sorted({unit for unit in request.units if (each.request_hash, unit) in left})
         left.difference_update((each.request_hash, unit) for unit in todo)
-        chunks = (todo[start : start + request.batch] for start in range(0, len(todo), request.batch))
+        size = max(request.batch, in_flight(each.engine.spec))
+        chunks = (todo[start : start + size] for start in range(0, len(todo), size))
         work = tuple(Work(each, tuple(chunk)) for chunk in chunks)
         key = (each.engine.name, each.model, request.kind)
         line = lines.get(key) or Line(each.model, each.engine, request.role, request.kind, 0, 0, ())
-        lines[key] = Line(
-            line.model,
-            line.engine,
-            line.role,
-            line.kind,
-            line.asked + request.size(request.units),
-            line.left + request.size(todo),
-            line.work + work,
-        )
+        asked, open_ = request.size(request.units), request.size(todo)
+        lines[key] = replace(line, asked=line.asked + asked, left=line.left + open_, work=line.work + work)
     engines = list(dict.fromkeys(name for name, *_ in lines))
     ordered = sorted(lines.items(), key=lambda item: engines.index(item[0][0]))
     return Plan(tuple(line for _, line in ordered), tuple(later))

@@ -97,7 +97,7 @@ class Request(ABC, Generic[T]):
             progress: told how much of ``size`` was done, while it is.
 
         Raises:
-            EngineError: it failed.
+            EngineError: it failed; ``Unfinished`` with the units that were answered before, and their rows.
         """
 
     @abstractmethod

@@ -8,9 +8,11 @@ a Prefect server.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from socket import gethostname
 from typing import Any, TypeVar
 
 import polars as pl
@@ -18,25 +20,27 @@ from filelock import FileLock
 from prefect import get_run_logger, task
 from prefect.artifacts import create_table_artifact
 from prefect.cache_policies import NO_CACHE
+from prefect.client.orchestration import get_client
 from prefect.context import FlowRunContext
 from threadpoolctl import threadpool_limits
 
 from tasks import progress
 from tasks.engines import load
 from tasks.engines.embedders import embedder_name
+from tasks.engines.protocols import Unfinished
 from tasks.engines.specs import Dtype, EngineSpec, load_spec
 from tasks.generation.budget import Meter
 from tasks.plan import Wanted, Work, units_wanted
-from tasks.requests import Ability, Engine, Role
+from tasks.requests import Ability, Engine, Role, part_name
 from warehouse import (
     KINDS,
     CorruptPart,
     Warehouse,
+    compact_parts,
     missing_units,
     read_answers,
     register_orphans,
     register_parts,
-    registration,
     verify_parts,
     write_part,
 )
@@ -75,6 +79,14 @@ def _task(name: str) -> Any:
     return run
 
 
+def sign_in() -> None:
+    """Say which process works on the flow run under way: once that is gone, the run has crashed."""
+    context = FlowRunContext.get()
+    if context and context.flow_run:
+        with get_client(sync_client=True) as client:
+            client.update_flow_run(context.flow_run.id, infrastructure_pid=f"{gethostname()}:{os.getpid()}")
+
+
 def logger() -> Any:
     """Of the flow run under way, or Python's own."""
     return logging.getLogger("culturescope") if FlowRunContext.get() is None else get_run_logger()
@@ -86,25 +98,22 @@ def spec_of(name: str, dtype: Dtype | None = None) -> EngineSpec:
 
 
 def engine_of(name: str, role: Role, dtype: Dtype | None = None) -> Engine:
-    """The engine of that name in a role.
-
-    Raises:
-        EngineError: there is none; said before anything is asked and paid for.
-    """
+    """The engine of that name in a role; raises EngineError if there is none, before anything is paid for."""
     if role == "embedder":
         return Engine(name, "embedder", name, embedder_name(name))
     return Engine.of(spec_of(name, dtype))
 
 
 def take_over_orphans() -> None:
-    """Register what a killed run stored but did not come to register."""
-    warehouse = Warehouse.open()
+    """Register what a killed run stored but did not come to register; make many small parts few."""
+    warehouse, corrupt = Warehouse.open(), list[str]()
     for kind in KINDS:
         orphans = register_orphans(warehouse, kind)
         if orphans.registered:
             logger().info("took over %d parts of an interrupted run", len(orphans.registered))
-        for part in orphans.quarantined:
-            logger().warning("part %s cannot be read: moved to quarantine/, and answered again", part)
+        corrupt += orphans.quarantined
+    for part in [*corrupt, *compact_parts(warehouse)]:
+        logger().warning("part %s cannot be read: moved to quarantine/, and answered again", part)
 
 
 def unanswered(wanted: Sequence[Wanted]) -> dict[str, pl.DataFrame]:
@@ -115,11 +124,7 @@ def unanswered(wanted: Sequence[Wanted]) -> dict[str, pl.DataFrame]:
 
 
 def stored(kind: str, request_hash: str, units: Sequence[str], columns: Sequence[str]) -> pl.DataFrame:
-    """The stored rows of some units.
-
-    Raises:
-        CorruptPart: they cannot be read.
-    """
+    """The stored rows of some units; raises CorruptPart if they cannot be read."""
     return read_answers(Warehouse.open(), kind, request_hash, units, columns)
 
 
@@ -133,40 +138,43 @@ def answer(work: Work, run: Run, meter: Meter, label: str, total: int) -> None:
 
     Raises:
         BudgetReached: the units may use more than is left.
-        EngineError: the engine cannot be loaded, or failed.
+        EngineError: the engine cannot be loaded, or failed; what it answered before is stored.
     """
     wanted, request = work.wanted, work.wanted.request
     spec, most = wanted.engine.spec, request.at_most(work.units)
     if spec and most:
         meter.check(spec, most)
     engine = load_engine(wanted.engine, request.ability)
-    frame = request.answer(engine, work.units, lambda n: progress.report(label, n, total))
+    units, failure = work.units, None
+    try:
+        frame = request.answer(engine, units, lambda n: progress.report(label, n, total))
+    except Unfinished as error:
+        units, frame = error.done
+        failure = error
     if spec and most:
-        meter.add(spec, most, request.used(frame))
+        meter.add(spec, request.at_most(units), request.used(frame))
     name = wanted.engine.name if spec else wanted.engine.hash  # an embedder's name is where it lies
     ids = {"request_hash": wanted.request_hash, "run_id": run[0], "model": name}
-    store_part(request.kind, work.part, frame.with_columns(**{k: pl.lit(v) for k, v in ids.items()}))
+    part = part_name(wanted.request_hash, units)
+    store_part(request.kind, part, frame.with_columns(**{k: pl.lit(v) for k, v in ids.items()}))
+    if failure:
+        raise failure
 
 
 def store_part(kind: str, part: str, frame: pl.DataFrame, replace: bool = False) -> None:
     """Write a part, then register it: killed in between, the next run takes it over."""
     warehouse = Warehouse.open()
-    write_part(warehouse.home, kind, part, frame)
+    units = write_part(warehouse.home, kind, part, frame)
     with warehouse.write() as connection:
-        register_parts(connection, [registration(kind, part, frame)], replace=replace)
+        register_parts(connection, [units], replace=replace)
 
 
 def load_engine(engine: Engine, ability: Ability) -> Any:
     """The loaded engine; the last ones used are kept (``engines.load``)."""
     cache_folder = Warehouse.open().home / "models"
-    if engine.spec is None:
+    if engine.spec is None or ability == "embed":
         return load.embedder(engine.name, cache_folder)
-    loader = {
-        "score": load.scorer,
-        "candidates": load.candidate_scorer,
-        "generate": load.generator,
-    }[ability]
-    return loader(engine.spec, cache_folder)
+    return load.load(engine.spec, cache_folder, ability)
 
 
 def set_corrupt_aside(error: CorruptPart) -> CorruptPart:
@@ -197,8 +205,13 @@ def show_leaderboard(evaluation: str, config_hash: str) -> None:
         f"SELECT * FROM {board} WHERE config_hash = ? ORDER BY place", [config_hash]
     )
     rows = table.drop("config_hash", "run_id", "profile", "finished_at", strict=False).to_dicts()
+    reports = os.environ.get("CULTURESCOPE_REPORTS")  # a server of ours shows them
+    link = (
+        f"[Report]({reports}/{evaluation}/{config_hash}), with the login of this page, or " if reports else ""
+    )
     create_table_artifact(
         key=f"leaderboard-{evaluation}",
         table=[{k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()} for row in rows],
-        description=f"{board}, configuration {config_hash}",
+        description=f"{board}, configuration {config_hash}. {link}`culturescope report {evaluation} --config "
+        f"{config_hash}`",
     )

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import httpx
 import hypothesis
 import pytest
 
@@ -50,7 +53,7 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def prefect_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A real Prefect server for all tests that run flows."""
+    """A real Prefect server for all tests that run flows; the environment has its login."""
     folder = tmp_path_factory.mktemp("prefect")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PREFECT_HOME", str(folder / "prefect"))
@@ -82,7 +85,22 @@ def environment(home: Path, api: str | None) -> dict[str, str]:
     """A clean environment for a subprocess: this home and this Prefect server."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "CULTURESCOPE_"))}
     own = {"CULTURESCOPE_HOME": str(home), "PYTHONPATH": str(REPOSITORY)}
-    return {**kept, **own, **({"PREFECT_API_URL": api} if api else {})}
+    login = "PREFECT_API_AUTH_STRING"
+    return kept | own | ({"PREFECT_API_URL": api, login: os.environ[login]} if api else {})
+
+
+def prefect_post(api: str, path: str, body: object, login: str | None = None) -> Any:
+    """What a Prefect API answers to a client that may use it; login: default the environment's."""
+    name, _, password = (login or os.environ["PREFECT_API_AUTH_STRING"]).partition(":")
+    with httpx.Client(auth=(name, password), timeout=60) as client:
+        token = client.get(f"{api}/csrf-token", params={"client": "test"}).raise_for_status().json()["token"]
+        headers = {"Prefect-Csrf-Token": token, "Prefect-Csrf-Client": "test"}
+        for _ in range(10):
+            answer = client.post(f"{api}{path}", json=body, headers=headers)
+            if answer.status_code != 503:  # its database is busy
+                break
+            time.sleep(1)
+        return answer.raise_for_status().json()
 
 
 # Examples of property tests may take long on a busy machine; slowness is no fault of theirs.

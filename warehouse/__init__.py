@@ -8,21 +8,11 @@ Nothing outside this package imports duckdb.
 """
 
 from warehouse.connection import Warehouse
-from warehouse.home import WarehouseError, home
-from warehouse.ingest import SHIPPED_DISHES, Ingest, replace_dish_set, replace_item_list, save_ingest
-from warehouse.item_lists import list_hash
-from warehouse.part_kinds import KINDS, PartKind
-from warehouse.parts import (
-    CorruptPart,
-    Registration,
-    part_path,
-    read_part,
-    register_parts,
-    registration,
-    write_part,
-)
-from warehouse.recovery import Orphans, register_orphans, run_checks, verify_parts
-from warehouse.reference_csv import Item
+from warehouse.ingest import Ingest, replace_dish_set, replace_item_list, save_ingest
+from warehouse.part_kinds import KINDS
+from warehouse.parts import CorruptPart, part_path, read_part, register_parts, write_part
+from warehouse.recovery import compact_parts, register_orphans, run_checks, verify_parts
+from warehouse.reference import Item, list_hash
 from warehouse.runs import (
     Run,
     finish_run,
@@ -32,20 +22,19 @@ from warehouse.runs import (
     save_metrics,
     save_run,
     save_run_requests,
+    save_validation,
 )
+from warehouse.storage import WarehouseError, home
 
 __all__ = [
     "KINDS",
-    "SHIPPED_DISHES",
     "CorruptPart",
     "Ingest",
     "Item",
-    "Orphans",
-    "PartKind",
-    "Registration",
     "Run",
     "Warehouse",
     "WarehouseError",
+    "compact_parts",
     "finish_run",
     "freeze_cohort",
     "home",
@@ -56,7 +45,6 @@ __all__ = [
     "read_part",
     "register_orphans",
     "register_parts",
-    "registration",
     "replace_dish_set",
     "replace_item_list",
     "run_checks",
@@ -64,6 +52,7 @@ __all__ = [
     "save_metrics",
     "save_run",
     "save_run_requests",
+    "save_validation",
     "verify_parts",
     "write_part",
 ]

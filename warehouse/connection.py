@@ -7,9 +7,8 @@ opened.
 
 import shutil
 import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
@@ -17,21 +16,14 @@ import duckdb
 import polars as pl
 from filelock import FileLock, Timeout
 
-from warehouse.home import WarehouseError
-from warehouse.home import home as default_home
-from warehouse.kind_views import create_empty_parts, empty_parts
 from warehouse.migrate import bring_up_to_date, is_up_to_date, source_signs
-from warehouse.part_kinds import KINDS
-from warehouse.published import HeldOutside, lock_shared, reader
-from warehouse.state import FileSign, sign_of
-from warehouse.storage import disk_full_error, is_disk_full, publish
-
-__all__ = ["Warehouse"]
+from warehouse.part_kinds import KINDS, create_empty_parts, empty_part
+from warehouse.published import damaged, is_damage, lock_shared, patiently, reader
+from warehouse.storage import FileSign, WarehouseError, publish, room_for, sign_of
+from warehouse.storage import home as default_home
 
 _FILE = "culturescope.duckdb"
-_OUTSIDE_WRITER_PATIENCE_S = 30.0
 _WRITE_LOCK_PATIENCE_S = 600.0
-_FIRST_RETRY_S, _LONGEST_RETRY_S = 0.02, 1.0
 
 # Small blocks: most tables have few rows, and every write copies the file. Older files keep larger ones.
 _WRITER_CONFIG: Mapping[str, int] = {"threads": 1, "default_block_size": 16384}
@@ -67,7 +59,7 @@ class Warehouse:
         warehouse = cls(folder)
         if _current.get(folder) != warehouse._signs():
             folder.mkdir(parents=True, exist_ok=True)
-            create_empty_parts(folder, KINDS.values())
+            create_empty_parts(folder)
             signs = warehouse._signs()  # before looking: what changes meanwhile is looked at the next time
             if warehouse._is_up_to_date():
                 _current[folder] = signs
@@ -84,9 +76,11 @@ class Warehouse:
         WarehouseError.
         """
         if not self.path.exists():
-            raise WarehouseError(f"there is no warehouse at {self.path}: create it with Warehouse.open().")
-        with ExitStack() as stack:
-            yield self._enter_reader(stack)
+            raise WarehouseError(
+                f"there is no warehouse at {self.path}: `culturescope ingest` makes one, and so does any run."
+            )
+        with reader(self.path) as connection:
+            yield connection
 
     @contextmanager
     def write(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -97,40 +91,53 @@ class Warehouse:
         WarehouseError for a write inside a write, a lock that stays held, an outside writer or a full disk.
         """
         with self._turn_to_write():
-            self._remove_leftovers()
+            self._remove_leftovers()  # of writers that were killed
             temporary = self.home / f"{_FILE}.writing-{uuid4().hex}"
-            try:
-                self._copy_published(temporary)
-                seen = _current.get(self.home)
-                was_current = seen is not None and seen[0] == sign_of(self.path)
-                # One thread: writes are small, and starting DuckDB's pool costs more than it saves.
-                connection = duckdb.connect(str(temporary), config={**_WRITER_CONFIG})
+            size = self.path.stat().st_size if self.path.exists() else 0
+            # The copy, and at most as much again for its log until the checkpoint.
+            with room_for(self.path, 2 * size):
                 try:
-                    connection.begin()
-                    yield connection
-                    connection.commit()
-                    connection.execute("CHECKPOINT")
+                    patiently(self.path, lambda: self._copy_published(temporary))
+                    seen = _current.get(self.home)
+                    was_current = seen is not None and seen[0] == sign_of(self.path)
+                    # One thread: writes are small, and starting DuckDB's pool costs more than it saves.
+                    connection = duckdb.connect(str(temporary), config={**_WRITER_CONFIG})
+                    try:
+                        connection.begin()
+                        yield connection
+                        connection.commit()
+                        connection.execute("CHECKPOINT")
+                    finally:
+                        connection.close()
+                    publish(temporary, self.path)
+                    if seen is not None and was_current:
+                        _current[self.home] = sign_of(self.path), seen[1]
+                except duckdb.Error as error:
+                    if is_damage(error):
+                        raise damaged(self.path, error) from error
+                    raise
                 finally:
-                    connection.close()
-                publish(temporary, self.path)
-                if seen is not None and was_current:
-                    _current[self.home] = sign_of(self.path), seen[1]
-            except BaseException as error:
-                self._remove_leftovers()
-                if is_disk_full(error):
-                    # The copy, and at most as much again for its log until the checkpoint.
-                    raise disk_full_error(self.path, 2 * self._size()) from error
-                raise
+                    self._remove_leftovers()
 
     def query(self, sql: str, params: Sequence[object] | Mapping[str, object] | None = None) -> pl.DataFrame:
         """The result of a read-only `sql`, its values bound from `params` (`?` or `$name`).
 
-        Raises WarehouseError with DuckDB's own words, and with what to do if a Parquet part cannot be read.
+        Of several statements it is that of the last; each must be a SELECT in any of its forms. Raises
+        WarehouseError with DuckDB's own words, and with what to do if a part cannot be read.
         """
         with self.read() as connection:
             try:
+                for statement in connection.extract_statements(sql):
+                    # A PIVOT is a query too; the type that DuckDB makes for it first has no text.
+                    if statement.type != duckdb.StatementType.SELECT and statement.query:
+                        raise WarehouseError(
+                            f"{statement.type.name} is not allowed: the warehouse answers queries only "
+                            f"(SELECT, FROM, SUMMARIZE …). `culturescope sql … --out FILE` writes a result."
+                        )
                 return connection.execute(sql, params).pl()
             except duckdb.Error as error:
+                if is_damage(error):
+                    raise damaged(self.path, error) from error
                 if ".parquet" not in str(error):
                     raise WarehouseError(str(error)) from error
                 raise WarehouseError(
@@ -146,20 +153,8 @@ class Warehouse:
 
     def _signs(self) -> tuple[FileSign | None, object]:
         """Change whenever the published file does, or something that it should be current with."""
-        return sign_of(self.path), (source_signs(), *map(sign_of, empty_parts(self.home, KINDS.values())))
-
-    def _enter_reader(self, stack: ExitStack) -> duckdb.DuckDBPyConnection:
-        for _ in self._while_held_outside():
-            try:
-                return stack.enter_context(reader(self.path))
-            except HeldOutside:
-                continue
-            except duckdb.Error as error:
-                raise WarehouseError(
-                    f"{self.path} cannot be opened: {error}. If it is damaged, move it away: "
-                    f"Warehouse.open() makes a new one and register_orphans() registers the parts again."
-                ) from error
-        raise self._held_outside()
+        empty = [sign_of(empty_part(self.home, kind)) for kind in KINDS.values()]
+        return sign_of(self.path), (source_signs(), empty)
 
     @contextmanager
     def _turn_to_write(self) -> Iterator[None]:
@@ -196,37 +191,13 @@ class Warehouse:
         """Copy the published file, if there is one yet, while no outside program can change it."""
         if not self.path.exists():
             return
-        for _ in self._while_held_outside():
-            with self.path.open("rb") as source:
-                if not lock_shared(source):
-                    continue
-                log = self.path.with_name(f"{_FILE}.wal")
-                if log.exists():
-                    raise WarehouseError(
-                        f"{log} exists: an outside program wrote to {self.path} and did not finish. Keep its "
-                        f"changes with `duckdb {self.path} -c CHECKPOINT`, or drop them by deleting "
-                        f"{log.name}."
-                    )
-                with target.open("xb") as copy:
-                    shutil.copyfileobj(source, copy, 1 << 20)
-                return
-        raise self._held_outside()
-
-    def _while_held_outside(self) -> Iterator[None]:
-        """Yield once per attempt, pausing longer each time, until patience with the outside program ends."""
-        deadline = time.monotonic() + _OUTSIDE_WRITER_PATIENCE_S
-        pause = _FIRST_RETRY_S
-        yield
-        while time.monotonic() < deadline:
-            time.sleep(pause)
-            pause = min(2 * pause, _LONGEST_RETRY_S)
-            yield
-
-    def _held_outside(self) -> WarehouseError:
-        return WarehouseError(
-            f"another program has had {self.path} open for writing for {_OUTSIDE_WRITER_PATIENCE_S:.0f} s. "
-            f"Close it there, and open it read-only instead: `duckdb -readonly {self.path}`."
-        )
-
-    def _size(self) -> int:
-        return self.path.stat().st_size if self.path.exists() else 0
+        with self.path.open("rb") as source:
+            lock_shared(source)
+            log = self.path.with_name(f"{_FILE}.wal")
+            if log.exists():
+                raise WarehouseError(
+                    f"{log} exists: an outside program wrote to {self.path} and did not finish. Keep its "
+                    f"changes with `duckdb {self.path} -c CHECKPOINT`, or drop them by deleting {log.name}."
+                )
+            with target.open("xb") as copy:
+                shutil.copyfileobj(source, copy, 1 << 20)

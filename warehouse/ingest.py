@@ -9,41 +9,16 @@ from typing import Literal
 import polars as pl
 
 from warehouse.connection import Warehouse
-from warehouse.home import WarehouseError
-from warehouse.item_lists import known_countries, put_item_list
-from warehouse.reference_csv import Item, check_items
-
-__all__ = ["SHIPPED_DISHES", "Ingest", "replace_dish_set", "replace_item_list", "save_ingest"]
+from warehouse.reference import Item, put_item_list
+from warehouse.storage import WarehouseError, as_table, columns_of, execute_with, now
 
 SHIPPED_DISHES = "shipped"
 """The dish set that views/21_fmlama_dish.sql makes of the item list `dishes`."""
 
-_TEXTS = pl.List(pl.String())
-_DISH_SCHEMA = pl.Schema(
-    {
-        "url": pl.String(),
-        "language": pl.String(),
-        "name": pl.String(),
-        "origin": pl.String(),
-        "origin_name": pl.String(),
-        "ingredients": _TEXTS,
-        "materials": _TEXTS,
-        "image": pl.String(),
-    }
-)
 _REQUIRED = ("url", "language", "name", "origin", "ingredients", "materials")
 _PUT_DISHES = "INSERT INTO dish BY NAME SELECT $name AS dish_set, * FROM incoming"
-_PUT_SET = """
-INSERT OR REPLACE INTO dish_set BY NAME
-SELECT $name AS dish_set, $source AS source, $n_dishes AS n_dishes, $n_rows AS n_rows, $dropped AS dropped,
-       $loaded_at AS loaded_at
-"""
-_PUT_INGEST = """
-INSERT INTO ingest BY NAME
-SELECT $source AS source, $started_at AS started_at, $finished_at AS finished_at, $status AS status,
-       $url AS url, $n_pages AS n_pages, $bytes AS bytes, $sha256 AS sha256, $n_kept AS n_kept,
-       $dropped AS dropped, $message AS message
-"""
+_PUT_SET = "INSERT OR REPLACE INTO dish_set BY NAME FROM incoming"
+_PUT_INGEST = "INSERT INTO ingest BY NAME FROM incoming"
 
 
 @dataclass(frozen=True)
@@ -74,10 +49,8 @@ def replace_item_list(warehouse: Warehouse, name: str, rows: Sequence[Item], sou
             f"probably changed or failed. See what it answered; the present list stays."
         )
     with warehouse.write() as connection:
-        check_items(
-            rows, known_countries(connection), lambda row: f"item list {name!r} from {source}, row {row}"
-        )
-        return put_item_list(connection, name, rows, source)
+        where = f"item list {name!r} from {source}, row"
+        return put_item_list(connection, name, rows, source, lambda row: f"{where} {row}")
 
 
 def replace_dish_set(
@@ -93,39 +66,36 @@ def replace_dish_set(
         raise WarehouseError(
             f"the dish set {name!r} is made of warehouse/reference/item_list/dishes.csv: name another"
         )
-    frame = _checked(rows, f"dish set {name!r} from {source}")
-    facts = {
-        "name": name,
-        "source": source,
-        "n_dishes": frame["url"].n_unique(),
-        "n_rows": frame.height,
-        "dropped": json.dumps(dict(dropped), sort_keys=True),
-        "loaded_at": _now(),
-    }
     with warehouse.write() as connection:
+        schema = columns_of(connection, "dish", without=["dish_set"])
+        frame = _checked(rows, schema, f"dish set {name!r} from {source}")
+        facts = {
+            "dish_set": name,
+            "source": source,
+            "n_dishes": frame["url"].n_unique(),
+            "n_rows": frame.height,
+            "dropped": json.dumps(dict(dropped), sort_keys=True),
+            "loaded_at": now(),
+        }
         connection.execute("DELETE FROM dish WHERE dish_set = ?", [name])
-        connection.register("incoming", frame)
-        connection.execute(_PUT_DISHES, {"name": name})
-        connection.unregister("incoming")
-        connection.execute(_PUT_SET, facts)
+        execute_with(connection, frame, _PUT_DISHES, {"name": name})
+        execute_with(connection, pl.DataFrame([facts]), _PUT_SET)
 
 
 def save_ingest(warehouse: Warehouse, ingest: Ingest) -> None:
     """Write down one attempt, whatever came of it."""
     values = asdict(ingest) | {
         "started_at": ingest.started_at.astimezone(UTC).replace(tzinfo=None),
-        "finished_at": _now(),
+        "finished_at": now(),
         "dropped": json.dumps(dict(ingest.dropped or {}), sort_keys=True),
     }
     with warehouse.write() as connection:
-        connection.execute(_PUT_INGEST, values)
+        execute_with(connection, pl.DataFrame([values]), _PUT_INGEST)
 
 
-def _checked(rows: pl.DataFrame, what: str) -> pl.DataFrame:
+def _checked(rows: pl.DataFrame, schema: pl.Schema, what: str) -> pl.DataFrame:
     """`rows` in the table's columns and a fixed order, or a WarehouseError that names the first bad one."""
-    if set(rows.columns) != set(_DISH_SCHEMA):
-        raise WarehouseError(f"{what}: columns are {rows.columns}, expected {list(_DISH_SCHEMA)}.")
-    frame = rows.select(list(_DISH_SCHEMA)).cast(_DISH_SCHEMA).sort("url", "language")
+    frame = as_table(rows, schema, what).sort("url", "language")
     if frame.is_empty():
         raise WarehouseError(f"{what}: there are no dishes. The present set stays.")
     text = pl.any_horizontal(pl.col("url", "language", "name", "origin").str.strip_chars() == "")
@@ -141,7 +111,3 @@ def _checked(rows: pl.DataFrame, what: str) -> pl.DataFrame:
     if repeated.height:
         raise WarehouseError(f"{what}: {repeated.row(0)[:2]} is there more than once. Remove one.")
     return frame
-
-
-def _now() -> datetime:
-    return datetime.now(UTC).replace(tzinfo=None)

@@ -5,18 +5,13 @@ migration.
 """
 
 import hashlib
-from datetime import UTC, datetime
 from pathlib import Path
 
 import duckdb
 
-from warehouse.home import WarehouseError
-from warehouse.kind_views import kind_view, unit_rows_view
-from warehouse.part_kinds import KINDS
+from warehouse.part_kinds import KINDS, kind_view, unit_rows_view
 from warehouse.reference import load_reference, reference_folder, reference_state
-from warehouse.state import FileSign, folder_signs, read_state, write_state
-
-__all__ = ["apply_migrations", "bring_up_to_date", "is_up_to_date", "source_signs"]
+from warehouse.storage import WarehouseError, folder_signs, glob_escaped, now
 
 _FOLDER = Path(__file__).resolve().parent
 _SCHEMA, _VIEWS = _FOLDER / "schema", _FOLDER / "views"
@@ -26,12 +21,10 @@ def is_up_to_date(connection: duckdb.DuckDBPyConnection, home: Path) -> bool:
     """Whether `bring_up_to_date` would change nothing. Raises WarehouseError as `apply_migrations`."""
     if _pending(connection, _SCHEMA):
         return False
-    stored = read_state(connection)
-    wanted = _views_state(home) | reference_state()
-    return all(stored.get(name) == value for name, value in wanted.items())
+    return (_views_state(home) | reference_state()).items() <= _state(connection).items()
 
 
-def source_signs() -> frozenset[tuple[str, FileSign]]:
+def source_signs() -> object:
     """Changes whenever a file changes that a database is made current with."""
     return folder_signs([_SCHEMA, _VIEWS, reference_folder()])
 
@@ -39,8 +32,12 @@ def source_signs() -> frozenset[tuple[str, FileSign]]:
 def bring_up_to_date(connection: duckdb.DuckDBPyConnection, home: Path) -> None:
     """Apply what is missing, inside the caller's transaction. Raises WarehouseError naming the wrong file."""
     apply_migrations(connection)
-    load_reference(connection)
-    _create_views(connection, home)
+    stored, views = _state(connection), _views_state(home)
+    current = load_reference(connection, stored) | views
+    if not views.items() <= stored.items():
+        _create_views(connection, home / "parts")
+    for name, value in current.items():
+        connection.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", [name, value])
 
 
 def apply_migrations(connection: duckdb.DuckDBPyConnection, folder: Path = _SCHEMA) -> None:
@@ -56,8 +53,7 @@ def apply_migrations(connection: duckdb.DuckDBPyConnection, folder: Path = _SCHE
                 f"migration {file} failed: {error}. The database is as before; correct the file."
             ) from error
         connection.execute(
-            "INSERT INTO migration VALUES (?, ?, ?, ?)",
-            [_version(file), file.name, _sha256(file), datetime.now(UTC).replace(tzinfo=None)],
+            "INSERT INTO migration VALUES (?, ?, ?, ?)", [_version(file), file.name, _sha256(file), now()]
         )
 
 
@@ -90,19 +86,19 @@ def _applied(connection: duckdb.DuckDBPyConnection) -> dict[int, tuple[str, str]
     return {version: (name, sha256) for version, name, sha256 in rows}
 
 
-def _create_views(connection: duckdb.DuckDBPyConnection, home: Path) -> None:
-    """(Re-)create all views with the absolute path of the parts, if they or the path have changed."""
-    wanted = _views_state(home)
-    stored = read_state(connection)
-    if all(stored.get(name) == value for name, value in wanted.items()):
-        return
-    parts = _glob_literal(home / "parts")
+def _state(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    """What the database was last brought up to date with, name -> value."""
+    return dict(connection.execute("SELECT name, value FROM state").fetchall())
+
+
+def _create_views(connection: duckdb.DuckDBPyConnection, parts: Path) -> None:
+    """(Re-)create all views, which read parts at this absolute path."""
     for source, sql in _views():
         try:
-            connection.execute(sql.replace("{parts}", parts))
+            # A view's text takes no parameters.
+            connection.execute(sql.replace("{parts}", glob_escaped(parts).replace("'", "''")))
         except duckdb.Error as error:
             raise WarehouseError(f"view {source} cannot be created: {error}. Correct the file.") from error
-    write_state(connection, wanted)
 
 
 def _views_state(home: Path) -> dict[str, str]:
@@ -120,12 +116,6 @@ def _views() -> list[tuple[str, str]]:
     files = sorted(_VIEWS.glob("*/*.sql"), key=lambda file: (file.name, file.parent.name))
     written = [(str(file), file.read_text(encoding="utf-8")) for file in files]
     return [*kinds, ("kinds/*.toml", unit_rows_view(KINDS.values())), *written]
-
-
-def _glob_literal(path: Path) -> str:
-    """`path` inside a quoted SQL glob: a view's text takes no parameters, so it is escaped here."""
-    escaped = "".join(f"[{character}]" if character in "*?[" else character for character in str(path))
-    return escaped.replace("'", "''")
 
 
 def _version(file: Path) -> int:

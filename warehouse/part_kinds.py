@@ -1,6 +1,6 @@
-"""The kinds of Parquet parts, as the files kinds/<kind>.toml declare them. A new kind is a new file.
+"""The kinds of Parquet parts, as the files kinds/<kind>.toml declare them, and the views that show them.
 
-    comment = "…"                  # of the view <kind> that shows the rows (warehouse/kind_views.py)
+    comment = "…"                  # of the view <kind> that shows the rows
     unit = "item"                  # the column whose values a part answers
     key = ["item", "judged"]       # no two rows of a part share it
     [provenance]                   # run_id, model or request_hash in words of the kind's own; may be left out
@@ -12,11 +12,12 @@
 
 A part written before has no column that was added, and one that was renamed under its old name: it is read as
 if it had NULL there, and the new name. The columns part, request_hash, run_id and model are in every part.
+A new kind is a new file.
 """
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -24,9 +25,7 @@ from typing import Any
 
 import polars as pl
 
-from warehouse.home import WarehouseError
-
-__all__ = ["EMPTY_PART", "KINDS", "Column", "PartKind", "part_folder", "part_kind", "read_kinds"]
+from warehouse.storage import WarehouseError, written_whole
 
 # Begins with an underscore, which no part name may, so that it is never taken for one.
 EMPTY_PART = "_empty"
@@ -44,6 +43,12 @@ _TYPES: Mapping[str, pl.DataType] = {
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _SECTIONS = {"comment", "unit", "key", "provenance", "columns", "computed"}
 
+_VIEW = (_FOLDER / "view.sql").read_text(encoding="utf-8")
+_COUNT = """SELECT '{kind}' AS kind, request_hash, "{unit}" AS unit, part, count(*) AS n_rows
+FROM "{kind}"
+GROUP BY ALL"""
+_COUNTS = (_FOLDER / "unit_rows.sql").read_text(encoding="utf-8")
+
 
 @dataclass(frozen=True)
 class Column:
@@ -60,10 +65,10 @@ class Column:
 class PartKind:
     """What the parts of one kind hold; the docstring of the module says what the fields mean.
 
-    declared: all columns in file order. `part`, `request_hash` and `run_id` are constant within a file:
-    written as columns rather than as file metadata because SQL can join on them, any Parquet writer keeps
-    them, and run-length encoding makes them nearly free. They are what lets a part that a killed run left
-    behind be registered. computed: name -> (SQL, comment).
+    declared: all columns in file order. `part` (without its hash), `request_hash` and `run_id` are written as
+    columns rather than as file metadata because SQL can join on them, any Parquet writer keeps them, and
+    run-length encoding makes them nearly free. They are what lets a part that a killed run left behind be
+    registered. computed: name -> (SQL, comment).
     """
 
     name: str
@@ -77,11 +82,6 @@ class PartKind:
     def columns(self) -> dict[str, pl.DataType]:
         """Name -> type, in file order."""
         return {name: column.type for name, column in self.declared.items()}
-
-    @property
-    def schema(self) -> pl.Schema:
-        """The columns as a Polars schema."""
-        return pl.Schema(self.columns)
 
     @property
     def added(self) -> frozenset[str]:
@@ -98,11 +98,59 @@ class PartKind:
         """Old name -> present name."""
         return {column.formerly: name for name, column in self.declared.items() if column.formerly}
 
-    def under_present_names(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """`frame` with each column that has an old name, and not the present one as well, renamed."""
-        return frame.rename(
-            {old: new for old, new in self.renamed.items() if old in frame.columns and new not in frame}
-        )
+
+def kind_view(kind: PartKind) -> str:
+    """The SQL that makes the view of a kind and its comments; `{parts}` stands for the folder of the parts.
+
+    Columns: run_id and model, those of the kind, those computed, request_hash and part.
+    """
+    own = [name for name in kind.declared if name not in ("part", "request_hash", "run_id", "model")]
+    columns = [f'p."{name}"' for name in ("run_id", "model", *own)]
+    columns += [f'{sql} AS "{name}"' for name, (sql, _) in kind.computed.items()]
+    present = [f'coalesce("{new}", "{old}") AS "{new}"' for old, new in kind.renamed.items()]
+    changes = f"REPLACE ({', '.join(['parse_filename(filename, true) AS part', *present])})"
+    if kind.renamed:
+        changes = f"EXCLUDE ({', '.join(kind.renamed)}) {changes}"
+    view = _VIEW.format(
+        kind=kind.name,
+        unit=kind.unit,
+        columns=", ".join([*columns, "p.request_hash", "p.part"]),
+        changes=changes,
+        # Only where columns came later, because it reads the footers of all files first.
+        united=", union_by_name = true" if kind.added or kind.renamed else "",
+    )
+    comments = {name: column.comment for name, column in kind.declared.items()}
+    return view + _comments(kind.name, kind.comment, comments | {n: c for n, (_, c) in kind.computed.items()})
+
+
+def unit_rows_view(kinds: Iterable[PartKind]) -> str:
+    """The SQL that makes the view `unit_rows`, which counts what the views of `kinds` show."""
+    counts = (_COUNT.format(kind=kind.name, unit=kind.unit) for kind in kinds)
+    return _COUNTS.replace("{counts}", "\nUNION ALL\n".join(counts))
+
+
+def empty_part(home: Path, kind: PartKind) -> Path:
+    """The part without rows, so that a view reads at least one file, which has every column."""
+    return home / "parts" / kind.name / f"{EMPTY_PART}.parquet"
+
+
+def create_empty_parts(home: Path) -> None:
+    """Write the parts without rows that are missing, or have other columns; old names count as well."""
+    for kind in KINDS.values():
+        target = empty_part(home, kind)
+        old = {name: kind.declared[new].type for name, new in kind.renamed.items()}
+        schema = pl.Schema(kind.columns | old)
+        if target.exists() and pl.read_parquet(target, glob=False).schema == schema:
+            continue
+        with written_whole(target, needed=0) as temporary:
+            pl.DataFrame(schema=schema).write_parquet(temporary)
+
+
+def _comments(view: str, comment: str, columns: Mapping[str, str]) -> str:
+    texts = {f'VIEW "{view}"': comment} | {
+        f'COLUMN "{view}"."{name}"': text for name, text in columns.items()
+    }
+    return "".join("COMMENT ON {} IS '{}';\n".format(n, t.replace("'", "''")) for n, t in texts.items())
 
 
 def read_kinds(folder: Path) -> Mapping[str, PartKind]:
@@ -117,12 +165,6 @@ def part_kind(kind: str) -> PartKind:
             f"no part kind {kind!r}: expected one of {sorted(KINDS)}. A new one is a file in {_FOLDER}."
         )
     return KINDS[kind]
-
-
-def part_folder(home: Path, kind: str) -> Path:
-    """The folder of a kind's parts. Raises WarehouseError for a kind that is not declared."""
-    part_kind(kind)
-    return home / "parts" / kind
 
 
 def _read_kind(file: Path) -> PartKind:

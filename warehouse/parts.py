@@ -1,72 +1,44 @@
-"""Parquet parts: written whole, registered as answers, and set aside when they cannot be read."""
+"""Parquet parts: written whole under the hash of their content, registered as answers, checked when read."""
 
+import errno
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 
 import duckdb
 import polars as pl
 
-from warehouse.home import WarehouseError
-from warehouse.part_kinds import PartKind, part_folder, part_kind
-from warehouse.storage import written_whole
-
-__all__ = [
-    "CorruptPart",
-    "Registration",
-    "part_path",
-    "quarantine",
-    "read_part",
-    "register_parts",
-    "registration",
-    "write_part",
-]
+from warehouse.part_kinds import PartKind, part_kind
+from warehouse.storage import WarehouseError, execute_with, now, written_whole
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_HASHED = re.compile(r"-([0-9a-f]{32})$")
+_ROW_GROUP = 32_768  # rows; small enough that one request is read out of a part of many
 
-_UNITS = pl.Schema(
-    {
-        "kind": pl.String(),
-        "request_hash": pl.String(),
-        "unit": pl.String(),
-        "part": pl.String(),
-        "run_id": pl.String(),
-        "n_rows": pl.Int64(),
-    }
-)
 _REGISTER = """
 INSERT INTO part_unit BY NAME SELECT *, $written_at AS written_at FROM incoming
 ON CONFLICT (kind, request_hash, unit) DO UPDATE
 SET part = excluded.part, run_id = excluded.run_id, n_rows = excluded.n_rows, written_at = excluded.written_at
-WHERE part_unit.part = excluded.part OR $replace
+WHERE $replace
 """
+_NOT_SUPERSEDED = "DELETE FROM superseded_part WHERE (kind, part) IN (SELECT (kind, part) FROM incoming)"
 
 
 class CorruptPart(WarehouseError):  # noqa: N818 - "raise CorruptPart" says it all
-    """A part cannot be read, or is not what its kind declares. It has been moved to quarantine/."""
+    """A part cannot be read, or is not what was written. It has been moved to quarantine/."""
 
 
-@dataclass(frozen=True)
-class Registration:
-    """What one part answers: the rows of `part_unit` to be. units: (unit, number of rows)."""
-
-    kind: str
-    part: str
-    request_hash: str
-    run_id: str
-    units: tuple[tuple[str, int], ...]
-
-
-def write_part(home: Path, kind: str, name: str, frame: pl.DataFrame) -> Path:
-    """Write `frame` as the part `name` of `kind`, whole or not at all, and return its path.
+def write_part(home: Path, kind: str, name: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """Write `frame` as a part of `kind`, whole or not at all; returns what it answers, for `register_parts`.
 
     frame: the kind's columns (warehouse/kinds) without `part`, in any order, at least one row. It is brought
     to the declared order and types, and NULL where a nullable column is not there. name: letters, digits,
-    dots, hyphens and underscores; a hash of what was asked and of the units, since a part of the same name is
-    replaced. Register it afterwards: until then no view shows it. Raises WarehouseError for a frame that is
-    not of the kind, or a full disk.
+    dots, hyphens and underscores; a hash of what was asked and of the units. A hyphen and 32 hex digits of
+    the file's SHA-256 are added to it, so that no part overwrites another and each can be checked. Register
+    it afterwards: until then no view shows it. Raises WarehouseError for a frame that is not of the kind, or
+    a full disk.
     """
     if not _NAME.fullmatch(name):
         raise WarehouseError(
@@ -75,103 +47,111 @@ def write_part(home: Path, kind: str, name: str, frame: pl.DataFrame) -> Path:
     declared = part_kind(kind)
     frame = frame.with_columns(pl.lit(name).alias("part"))
     complete = _conform(frame, declared, declared.nullable, f"part {kind}/{name}")
-    target = part_path(home, kind, name)
-    with written_whole(target, int(complete.estimated_size())) as temporary:
-        # Polars writes dictionary encoding wherever values repeat.
-        complete.write_parquet(temporary, compression="zstd")
-    return target
+    content = BytesIO()
+    # Polars writes dictionary encoding wherever values repeat.
+    complete.write_parquet(content, compression="zstd", row_group_size=_ROW_GROUP)
+    part = f"{name}-{sha256(content.getbuffer()).hexdigest()[:32]}"
+    with written_whole(part_path(home, kind, part), content.tell()) as temporary:
+        temporary.write_bytes(content.getbuffer())
+    return units_of(kind, part, complete)
 
 
-def read_part(home: Path, kind: str, name: str) -> pl.DataFrame:
-    """All rows of a part, with the kind's columns, fully checked.
+def read_part(
+    home: Path, kind: str, name: str, columns: Sequence[str] | None = None, where: pl.Expr | None = None
+) -> pl.DataFrame:
+    """Rows of a part, which is first checked against the hash in its name; one of older code, by its content.
 
-    Raises CorruptPart, after moving the file to quarantine/, if it cannot be read or is not of the kind;
-    WarehouseError if there is no such part.
+    columns, where: which columns and rows; default: all. Raises CorruptPart, after moving the file to
+    quarantine/, if it cannot be read or is not as it was written; WarehouseError if there is no such part.
     """
-    path = part_path(home, kind, name)
+    path, declared = part_path(home, kind, name), part_kind(kind)
     try:
-        frame = pl.read_parquet(path, glob=False, hive_partitioning=False)
-        declared = part_kind(kind)
-        complete = _conform(frame, declared, declared.added, f"part {kind}/{name}")
-        if complete["part"][0] != name:
-            raise WarehouseError(f"part {kind}/{name}: its column part says {complete['part'][0]!r}")
-        return complete
+        rows = _checked(path, declared).with_columns(part=pl.lit(name))
+        rows = rows if where is None else rows.filter(where)
+        return rows.select(list(columns or declared.columns)).collect()
+    except (KeyboardInterrupt, SystemExit, MemoryError):
+        raise
     except FileNotFoundError as error:
         raise WarehouseError(
             f"there is no part {path}. If it is registered, run `culturescope check`: the next "
             f"run then does its work again."
         ) from error
-    except (pl.exceptions.PolarsError, WarehouseError) as error:
-        moved = quarantine(home, kind, name)
+    except BaseException as error:  # on some damage Polars panics, with what is no Exception
+        if isinstance(error, OSError) and error.errno not in (None, errno.EIO):
+            raise  # too many open files and the like: nothing is wrong with the part
+        moved = home / "quarantine" / kind / path.name
+        moved.parent.mkdir(parents=True, exist_ok=True)
+        path.replace(moved)
         raise CorruptPart(
             f"part {path} is corrupt: {error}. It was moved to {moved}. Run "
             f"`culturescope check` to unregister it; the next run then does its work again."
         ) from error
 
 
-def registration(kind: str, name: str, frame: pl.DataFrame) -> Registration:
-    """What the part `name` with these rows (as written or as read) answers."""
-    declared = part_kind(kind)
-    counts = declared.under_present_names(frame).group_by(declared.unit, maintain_order=True).len()
-    return Registration(
-        kind,
-        name,
-        frame["request_hash"][0],
-        frame["run_id"][0],
-        tuple((str(unit), n) for unit, n in counts.rows()),
-    )
+def has_hash(name: str) -> bool:
+    """Whether a part's name has the hash of its content; older code wrote parts without."""
+    return _HASHED.search(name) is not None
+
+
+def units_of(kind: str, part: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """What a part with these rows answers: rows of `part_unit` to be."""
+    by = ["request_hash", "run_id", pl.col(part_kind(kind).unit).alias("unit")]
+    units = frame.group_by(by, maintain_order=True).agg(pl.len().cast(pl.Int64).alias("n_rows"))
+    return units.with_columns(kind=pl.lit(kind), part=pl.lit(part))
 
 
 def register_parts(
-    connection: duckdb.DuckDBPyConnection, registrations: Sequence[Registration], *, replace: bool = False
+    connection: duckdb.DuckDBPyConnection, parts: Sequence[pl.DataFrame], *, replace: bool = False
 ) -> None:
     """Register parts as the answers to their units, inside the caller's transaction (`Warehouse.write`).
 
-    A unit that another part already answers keeps it, unless `replace` (a refresh); one that the same part
-    answers is brought up to date. Among `registrations`, the first that answers a unit has it, or with
-    `replace` the last. All are one statement: one each would take a hundred times as long.
+    parts: of each, what `write_part` returned. A unit that another part already answers keeps it, unless
+    `replace` (a refresh). Among `parts`, the first that answers a unit has it, or with `replace` the last.
+    All are one statement: one each would take a hundred times as long.
     """
-    rows = [
-        (each.kind, each.request_hash, unit, each.part, each.run_id, n_rows)
-        for each in registrations
-        for unit, n_rows in each.units
-    ]
-    units = pl.DataFrame(rows, schema=_UNITS, orient="row").unique(
+    if not parts:
+        return
+    units = pl.concat(parts, how="diagonal").unique(
         ["kind", "request_hash", "unit"], keep="last" if replace else "first", maintain_order=True
     )
-    written_at = datetime.now(UTC).replace(tzinfo=None)
-    connection.register("incoming", units)
-    connection.execute(_REGISTER, {"written_at": written_at, "replace": replace})
-    connection.unregister("incoming")
+    execute_with(connection, units, _REGISTER, {"written_at": now(), "replace": replace})
+    execute_with(connection, units, _NOT_SUPERSEDED)
 
 
 def part_path(home: Path, kind: str, name: str) -> Path:
-    """Where the part is, or would be."""
-    return part_folder(home, kind) / f"{name}.parquet"
+    """Where the part is, or would be. Raises WarehouseError for a kind that is not declared."""
+    return home / "parts" / part_kind(kind).name / f"{name}.parquet"
 
 
-def quarantine(home: Path, kind: str, name: str) -> Path:
-    """Move a part to quarantine/<kind>/, over an older one of its name, and return where it is now."""
-    target = home / "quarantine" / kind / f"{name}.parquet"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    return part_path(home, kind, name).replace(target)
+def _checked(path: Path, declared: PartKind) -> pl.LazyFrame:
+    """The rows of a sound part under the present names. Raises one of many errors if it is not sound."""
+    content = path.read_bytes()
+    expected = _HASHED.search(path.stem)
+    if expected is None:
+        frame = pl.read_parquet(BytesIO(content), hive_partitioning=False)
+        return _conform(frame, declared, declared.added, f"part {declared.name}/{path.stem}").lazy()
+    if sha256(content).hexdigest()[:32] != expected[1]:
+        raise WarehouseError("its content is not what was written")
+    return _completed(pl.scan_parquet(BytesIO(content), hive_partitioning=False), declared, declared.nullable)
+
+
+def _completed(rows: pl.LazyFrame, declared: PartKind, optional: Collection[str]) -> pl.LazyFrame:
+    """Old names become the present ones; of the `optional` columns, those that are not there become NULL."""
+    names = rows.collect_schema().names()
+    old = {o: new for o, new in declared.renamed.items() if o in names and new not in names}
+    missing = set(optional).difference(names, old.values())
+    return rows.rename(old).with_columns(pl.lit(None, declared.columns[n]).alias(n) for n in missing)
 
 
 def _conform(frame: pl.DataFrame, declared: PartKind, optional: Collection[str], what: str) -> pl.DataFrame:
-    """`frame` with exactly the declared columns, types and guarantees, or a WarehouseError naming `what`.
-
-    Old names become the present ones; of the `optional` columns, those that are not there become NULL.
-    """
-    frame = declared.under_present_names(frame)
-    frame = frame.with_columns(
-        pl.lit(None, declared.columns[name]).alias(name) for name in set(optional).difference(frame.columns)
-    )
+    """`frame` with exactly the declared columns, types and guarantees, or a WarehouseError naming `what`."""
+    frame = _completed(frame.lazy(), declared, optional).collect()
     if set(frame.columns) != set(declared.columns):
         raise WarehouseError(f"{what}: columns are {frame.columns}, expected {list(declared.columns)}")
     if not frame.height:
         raise WarehouseError(f"{what}: it has no rows")
     try:
-        frame = frame.select(list(declared.columns)).cast(declared.schema)
+        frame = frame.select(list(declared.columns)).cast(declared.columns)  # type: ignore[arg-type]
     except pl.exceptions.PolarsError as error:
         raise WarehouseError(f"{what}: it cannot be cast to {dict(declared.columns)}: {error}") from error
     for name in frame.columns:
@@ -182,10 +162,9 @@ def _conform(frame: pl.DataFrame, declared: PartKind, optional: Collection[str],
             raise WarehouseError(
                 f"{what}, column {name}: it has empty or NaN values; leave unscored rows out"
             )
-    for name in ("request_hash", "run_id"):
-        if frame[name].n_unique() != 1:
-            raise WarehouseError(f"{what}, column {name}: it must be the same in all rows of a part")
-    repeated = frame.select(declared.key).is_duplicated()
+    if frame["run_id"].n_unique() != 1:
+        raise WarehouseError(f"{what}, column run_id: it must be the same in all rows of a part")
+    repeated = frame.select("request_hash", *declared.key).is_duplicated()
     if repeated.any():
         first = frame.filter(repeated).row(0, named=True)
         raise WarehouseError(f"{what}: rows repeat at {[first[name] for name in declared.key]}")

@@ -1,29 +1,50 @@
 """Reading the published file: one DuckDB instance per process, attached anew when the file has been replaced.
 
-Starting an instance and attaching the file costs 40 ms, a cursor on a standing one half a millisecond. The
-file is locked (shared) only while somebody reads: an idle process keeps no outside program from writing.
+Starting an instance and attaching the file costs 40 ms, a cursor on a standing one a millisecond. The file is
+locked (shared) only while somebody reads: an idle process keeps no outside program from writing.
+
+What is read is SQL that somebody else may have written. Once the file is attached, the instance may touch no
+file but the parts, load no extension, see no variable of Python, and cannot be told otherwise.
 """
 
 import fcntl
 import os
 import tempfile
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 from uuid import uuid4
 
 import duckdb
 
-from warehouse.state import FileSign, sign_of
+from warehouse.part_kinds import KINDS, empty_part
+from warehouse.storage import FileSign, WarehouseError, glob_escaped, sign_of
 
-__all__ = ["HeldOutside", "lock_shared", "reader"]
+T = TypeVar("T")
 
-_ATTACH = "ATTACH '{path}' AS culturescope (READ_ONLY)"  # ATTACH takes no parameters
+_OUTSIDE_WRITER_PATIENCE_S = 30.0
+_FIRST_RETRY_S, _LONGEST_RETRY_S = 0.02, 1.0
+
+# Neither statement takes parameters.
+_ATTACH = """
+ATTACH '{path}' AS culturescope (READ_ONLY);
+SET allowed_directories = ['{parts}', '{parts_as_glob}'];
+SET enable_external_access = false;
+SET lock_configuration = true;
+"""
+_CONFIG = {
+    "enable_external_file_cache": False,  # parts are not kept in memory
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "python_enable_replacements": False,
+}
+_REGISTERED = "SELECT DISTINCT kind, part FROM culturescope.part_unit"
 
 
-class HeldOutside(Exception):  # noqa: N818 - it is no error yet: who reads waits for a while
+class _HeldOutside(Exception):  # noqa: N818 - it is no error yet: who reads waits for a while
     """An outside program has the file open for writing."""
 
 
@@ -34,14 +55,15 @@ class _Version:
         self.path, self.signs, self.readers = path, _signs(path), 0
         # An in-memory database of its own, because connect(path) returns a cached instance, and so an old
         # version, while anybody in this process still reads one. Spills go to the system's temporary folder:
-        # the default for in-memory databases is the working directory. Parts are not kept in memory.
+        # the default for in-memory databases is the working directory.
         spill = Path(tempfile.gettempdir()) / f"culturescope-{uuid4().hex}"
-        self.instance = duckdb.connect(
-            ":memory:", config={"temp_directory": str(spill), "enable_external_file_cache": False}
-        )
+        self.instance = duckdb.connect(":memory:", config={"temp_directory": str(spill), **_CONFIG})
         self.file = path.open("rb")
+        self._listed: tuple[object, object] = None, None
         try:
-            self.instance.execute(_ATTACH.replace("{path}", str(path).replace("'", "''")))
+            parts = path.parent / "parts"
+            places = {"path": path, "parts": parts, "parts_as_glob": glob_escaped(parts)}
+            self.instance.execute(_ATTACH.format(**{n: str(p).replace("'", "''") for n, p in places.items()}))
         except BaseException:
             self.close()
             raise
@@ -49,6 +71,26 @@ class _Version:
     def is_current(self, path: Path) -> bool:
         """Whether the file at `path` is still this one, and no outside program has written to it."""
         return self.path == path and self.signs == _signs(path)
+
+    def parts(self, connection: duckdb.DuckDBPyConnection) -> object:
+        """A SQL map, kind -> the files that its view reads: those registered and there, the empty one first.
+
+        Neither a part that is not registered yet, nor one that went to quarantine, can break a view.
+        """
+        empty = [empty_part(self.path.parent, kind) for kind in KINDS.values()]
+        signs = [sign_of(file.parent) for file in empty]
+        if self._listed[0] != signs:
+            try:
+                registered = set(connection.execute(_REGISTERED).fetchall())
+            except duckdb.CatalogException:  # a file that another program began and we never filled
+                registered = set()
+            files = [
+                [first, *(file for file in first.parent.glob("*.parquet") if (kind, file.stem) in registered)]
+                for kind, first in zip(KINDS, empty, strict=True)
+            ]
+            globs = [[glob_escaped(file) for file in each] for each in files]
+            self._listed = signs, {"key": list(KINDS), "value": globs}
+        return self._listed[1]
 
     def close(self) -> None:
         """Let go of the file; cursors that are still open keep the instance."""
@@ -74,8 +116,8 @@ class _Standing:
             if version is None or not version.is_current(path):
                 self._leave_to_its_readers()
                 version = self._version = _attached(path)
-            elif not version.readers and not lock_shared(version.file):
-                raise HeldOutside
+            elif not version.readers:
+                lock_shared(version.file)
             version.readers += 1
             return version
 
@@ -115,13 +157,14 @@ _standing = _Standing()
 def reader(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """A read-only connection to what is published at `path` now, which it keeps until the block ends.
 
-    Raises HeldOutside, or what DuckDB raises for a file that it cannot attach.
+    Raises WarehouseError for a file that DuckDB cannot attach, or as `patiently`.
     """
-    version = _standing.enter(path)
+    version = patiently(path, lambda: _standing.enter(path))
     try:
         connection = version.instance.cursor()
         try:
             connection.execute("USE culturescope")
+            connection.execute("SET VARIABLE parts = ?", [version.parts(connection)])
             yield connection
         finally:
             connection.interrupt()  # after Ctrl-C a query would go on, and close() wait for its end
@@ -130,13 +173,46 @@ def reader(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         _standing.leave(version)
 
 
-def lock_shared(file: BinaryIO) -> bool:
-    """Take the POSIX lock of a reader, which DuckDB's own write lock excludes. False if a writer has it."""
+def patiently(path: Path, attempt: Callable[[], T]) -> T:
+    """What `attempt` returns once no outside program has the file at `path` open for writing.
+
+    Raises WarehouseError when one has had it for 30 s.
+    """
+    deadline, pause = time.monotonic() + _OUTSIDE_WRITER_PATIENCE_S, _FIRST_RETRY_S
+    while True:
+        try:
+            return attempt()
+        except _HeldOutside as error:
+            if time.monotonic() >= deadline:
+                raise WarehouseError(
+                    f"another program has had {path} open for writing for "
+                    f"{_OUTSIDE_WRITER_PATIENCE_S:.0f} s. Close it there, and open it read-only instead: "
+                    f"`duckdb -readonly {path}`."
+                ) from error
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_RETRY_S)
+
+
+def lock_shared(file: BinaryIO) -> None:
+    """Take the POSIX lock of a reader, which DuckDB's own write lock excludes; for use in `patiently`."""
     try:
         fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):
-        return False
-    return True
+    except (BlockingIOError, PermissionError) as error:
+        raise _HeldOutside from error
+
+
+def damaged(path: Path, error: duckdb.Error) -> WarehouseError:
+    """The error for a file that DuckDB cannot open, or in which it finds a block of another checksum."""
+    return WarehouseError(
+        f"{path} cannot be opened: {str(error).splitlines()[0]} If it is damaged, move it away: "
+        f"`culturescope ingest` makes a new one, and a run again takes over the answers in parts/ before it "
+        f"asks a model."
+    )
+
+
+def is_damage(error: duckdb.Error) -> bool:
+    """Whether DuckDB stumbled over a block of another checksum."""
+    return "Corrupt database file" in str(error)
 
 
 def _attached(path: Path) -> _Version:
@@ -145,8 +221,8 @@ def _attached(path: Path) -> _Version:
             version = _Version(path)
         except duckdb.Error as error:
             if "Could not set lock" in str(error):
-                raise HeldOutside from error
-            raise
+                raise _HeldOutside from error
+            raise damaged(path, error) from error
         if version.is_current(path):
             return version
         version.close()  # another took its name meanwhile: which of the two is attached is unknown

@@ -1,27 +1,50 @@
-"""Is the warehouse sound: integrity checks, and parts that a kill, a crash or a bad disk left behind."""
+"""Is the warehouse sound: checks, parts that a kill or a bad disk left behind, and many parts made few."""
 
+from collections.abc import Iterable
+from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
 
 from warehouse.connection import Warehouse
-from warehouse.home import WarehouseError
-from warehouse.part_kinds import EMPTY_PART, KINDS, part_folder
-from warehouse.parts import CorruptPart, Registration, part_path, read_part, register_parts, registration
-from warehouse.storage import remove_abandoned
-
-__all__ = ["Orphans", "register_orphans", "run_checks", "verify_parts"]
+from warehouse.part_kinds import EMPTY_PART, KINDS
+from warehouse.parts import CorruptPart, has_hash, part_path, read_part, register_parts, units_of, write_part
+from warehouse.storage import WarehouseError, execute_with, now, remove_abandoned, sign_of
 
 _CHECKS = Path(__file__).resolve().parent / "checks"
-_REGISTERED = "SELECT DISTINCT part FROM part_unit WHERE kind = ?"
+
+_MANY = 32
+"""So many small parts of one run and kind are put into one."""
+_SMALL, _LARGEST = 1 << 20, 8 << 20
+"""Bytes up to which a part is small, and about which a part of many does not exceed: it is hashed as a whole
+whenever something of it is read."""
+_SUPERSEDED_STAY = timedelta(days=1)
+
+_KNOWN = """
+SELECT part FROM part_unit WHERE kind = $kind UNION SELECT part FROM superseded_part WHERE kind = $kind
+"""
 _NEW = """
 SELECT DISTINCT part
-FROM orphan
+FROM incoming
 ANTI JOIN (SELECT request_hash, unit FROM part_unit WHERE kind = $kind) AS answered USING (request_hash, unit)
 """
+_SUPERSEDE = "INSERT OR REPLACE INTO superseded_part SELECT kind, part, $superseded_at FROM incoming"
+_OLD = "FROM superseded_part ANTI JOIN part_unit USING (kind, part) WHERE superseded_at < ?"
+_FORGET = "DELETE FROM superseded_part WHERE (kind, part) IN (SELECT (kind, part) FROM incoming)"
 _UNITS = "SELECT kind, part, request_hash, unit, n_rows FROM part_unit ORDER BY kind, part, unit"
-_UNREGISTER = "DELETE FROM part_unit WHERE kind = ? AND part = ?"
+_UNREGISTER = "DELETE FROM part_unit WHERE (kind, part) IN (SELECT (kind, part) FROM incoming)"
+_RECONSIDER = "DELETE FROM superseded_part WHERE kind IN (SELECT kind FROM incoming)"
+_FINISHED = """
+SELECT DISTINCT kind, run_id, part FROM part_unit JOIN run USING (run_id)
+WHERE status = 'finished' ORDER BY ALL
+"""
+_UNITS_OF = "SELECT part, request_hash, unit FROM part_unit WHERE kind = ? AND part IN (SELECT unnest(?))"
+_MOVE = """
+UPDATE part_unit SET part = $into, written_at = $written_at FROM incoming AS i
+WHERE part_unit.kind = $kind AND part_unit.part = i.part
+    AND part_unit.request_hash = i.request_hash AND part_unit.unit = i.unit
+"""
 
 
 class Orphans(NamedTuple):
@@ -34,26 +57,33 @@ class Orphans(NamedTuple):
 def register_orphans(warehouse: Warehouse, kind: str) -> Orphans:
     """Register the parts on disk that `part_unit` does not name: a killed run got no further.
 
-    Each is read in full and says itself which request and run it belongs to; all are registered in one
-    transaction. Units that another part already answers keep it, and a part with nothing new to answer
-    (superseded by a refresh) is left alone. Temporary files of dead writers are deleted. Writes to the
-    warehouse only if there is something to register.
+    Each is checked and says itself which request and run it belongs to; all are registered in one
+    transaction. Units that another part already answers keep it, and a part with nothing new to answer is
+    noted as superseded. Temporary files of dead writers are deleted. Writes to the warehouse only if there is
+    something to note.
     """
-    folder = part_folder(warehouse.home, kind)
+    folder = part_path(warehouse.home, kind, EMPTY_PART).parent
     remove_abandoned(folder)
-    registered = set(warehouse.query(_REGISTERED, [kind])["part"])
-    orphans: list[Registration] = []
+    known = {EMPTY_PART, *warehouse.query(_KNOWN, {"kind": kind})["part"]}
+    orphans: dict[str, pl.DataFrame] = {}
     quarantined: list[str] = []
-    for name in sorted({file.stem for file in folder.glob("*.parquet")} - registered - {EMPTY_PART}):
+    columns = ["request_hash", "run_id", KINDS[kind].unit]
+    for name in sorted({file.stem for file in folder.glob("*.parquet")} - known):
         try:
-            orphans.append(registration(kind, name, read_part(warehouse.home, kind, name)))
+            orphans[name] = units_of(kind, name, read_part(warehouse.home, kind, name, columns))
         except CorruptPart:
             quarantined.append(name)
-    orphans = _with_something_new(warehouse, kind, orphans)
-    if orphans:
-        with warehouse.write() as connection:
-            register_parts(connection, orphans)
-    return Orphans([orphan.part for orphan in orphans], quarantined)
+    if not orphans:
+        return Orphans([], quarantined)
+    with warehouse.write() as connection:
+        first = pl.concat(orphans.values()).unique(
+            ["request_hash", "unit"], keep="first", maintain_order=True
+        )
+        new = set(execute_with(connection, first, _NEW, {"kind": kind})["part"])
+        register_parts(connection, [units for name, units in orphans.items() if name in new])
+        superseded = _named(kind, orphans.keys() - new)
+        execute_with(connection, superseded, _SUPERSEDE, {"superseded_at": now()})
+    return Orphans(sorted(new), quarantined)
 
 
 def verify_parts(warehouse: Warehouse) -> pl.DataFrame:
@@ -65,14 +95,40 @@ def verify_parts(warehouse: Warehouse) -> pl.DataFrame:
     bad: list[tuple[str, str, int, str]] = []
     units = warehouse.query(_UNITS)
     for (kind, part), expected in units.group_by("kind", "part", maintain_order=True):
-        problem = _problem(warehouse, str(kind), str(part), expected)
+        problem = _problem(warehouse.home, str(kind), str(part), expected)
         if problem:
             bad.append((str(kind), str(part), expected.height, problem))
-    if bad:
-        with warehouse.write() as connection:
-            connection.executemany(_UNREGISTER, [(kind, part) for kind, part, _, _ in bad])
     schema = {"kind": pl.String, "part": pl.String, "n_units": pl.Int64, "problem": pl.String}
-    return pl.DataFrame(bad, schema=schema, orient="row")
+    problems = pl.DataFrame(bad, schema=schema, orient="row")
+    _unregister(warehouse, problems)
+    return problems
+
+
+def compact_parts(warehouse: Warehouse, *, all_unhashed: bool = False) -> list[str]:
+    """Put the small parts of each finished run and kind into one, where there are many: readers open files.
+
+    What is registered of them is copied into a part of about 8 MB at most and moved to it in one transaction;
+    the old files stay for a day, for programs that opened the database before. A part that turns out corrupt
+    goes to quarantine/ and is unregistered. Returns the names of those.
+
+    all_unhashed: write every part anew that has no hash in its name yet, however large and few.
+    """
+    corrupt: list[str] = []
+    finished = warehouse.query(_FINISHED).filter(pl.col("kind").is_in(list(KINDS)))
+    for (kind, run_id), parts in finished.group_by("kind", "run_id", maintain_order=True):
+        if parts.height < _MANY and not all_unhashed:
+            continue
+        signs = [sign_of(part_path(warehouse.home, str(kind), name)) for name in parts["part"]]
+        sized = parts.with_columns(
+            pl.Series("size", [sign and sign[2] for sign in signs], pl.Int64),
+            pl.Series("is_unhashed", [all_unhashed and not has_hash(name) for name in parts["part"]]),
+        ).filter((pl.col("size") < _SMALL) | pl.col("is_unhashed"))
+        batches = sized.with_columns(batch=pl.col("size").cum_sum() // _LARGEST)
+        for _, batch in batches.group_by("batch", maintain_order=True):
+            if batch.height >= _MANY or batch["is_unhashed"].any():
+                corrupt += _put_together(warehouse, str(kind), str(run_id), batch["part"].to_list())
+    _delete_superseded(warehouse)
+    return corrupt
 
 
 def run_checks(warehouse: Warehouse) -> pl.DataFrame:
@@ -90,32 +146,65 @@ def run_checks(warehouse: Warehouse) -> pl.DataFrame:
     return pl.DataFrame(results, schema=schema, orient="row")
 
 
-def _with_something_new(warehouse: Warehouse, kind: str, orphans: list[Registration]) -> list[Registration]:
-    """Those that answer a unit which neither a registered part nor an orphan before them answers."""
-    rows = [(each.part, each.request_hash, unit) for each in orphans for unit, _ in each.units]
-    schema = {"part": pl.String, "request_hash": pl.String, "unit": pl.String}
-    first = pl.DataFrame(rows, schema=schema, orient="row").unique(
-        ["request_hash", "unit"], keep="first", maintain_order=True
-    )
-    if first.is_empty():
-        return []
-    with warehouse.read() as connection:
-        connection.register("orphan", first)
-        new = {part for (part,) in connection.execute(_NEW, {"kind": kind}).fetchall()}
-        connection.unregister("orphan")
-    return [orphan for orphan in orphans if orphan.part in new]
+def _put_together(warehouse: Warehouse, kind: str, run_id: str, names: list[str]) -> list[str]:
+    """Returns the names of parts that are corrupt."""
+    frames: list[pl.DataFrame] = []
+    corrupt: list[str] = []
+    for name in names:
+        try:
+            frames.append(read_part(warehouse.home, kind, name))
+        except CorruptPart:
+            corrupt.append(name)
+    _unregister(warehouse, _named(kind, corrupt))
+    if not frames:
+        return corrupt
+    units = warehouse.query(_UNITS_OF, [kind, names])
+    own = ["part", "request_hash", KINDS[kind].unit]
+    rows = pl.concat(frames).join(units, left_on=own, right_on=["part", "request_hash", "unit"], how="semi")
+    into = write_part(warehouse.home, kind, f"run-{run_id}", rows.sort(own[1:], maintain_order=True))["part"][
+        0
+    ]
+    with warehouse.write() as connection:
+        # Units that another part has come to answer meanwhile stay with it.
+        execute_with(connection, units, _MOVE, {"kind": kind, "into": into, "written_at": now()})
+        execute_with(connection, _named(kind, names), _SUPERSEDE, {"superseded_at": now()})
+        execute_with(connection, _named(kind, [into]), _FORGET)
+    return corrupt
 
 
-def _problem(warehouse: Warehouse, kind: str, part: str, expected: pl.DataFrame) -> str | None:
+def _unregister(warehouse: Warehouse, parts: pl.DataFrame) -> None:
+    """Older parts of these kinds that are still there may have the answers: they are orphans again."""
+    if parts.height:
+        with warehouse.write() as connection:
+            execute_with(connection, parts, _UNREGISTER)
+            execute_with(connection, parts, _RECONSIDER)
+
+
+def _delete_superseded(warehouse: Warehouse) -> None:
+    if warehouse.query(_OLD, [now() - _SUPERSEDED_STAY]).is_empty():
+        return
+    with warehouse.write() as connection:
+        old = connection.execute(_OLD, [now() - _SUPERSEDED_STAY]).pl()
+        for kind, part in old.select("kind", "part").rows():
+            part_path(warehouse.home, kind, part).unlink(missing_ok=True)
+        execute_with(connection, old, _FORGET)
+
+
+def _named(kind: str, parts: Iterable[str]) -> pl.DataFrame:
+    """Rows of kind and part."""
+    return pl.DataFrame({"part": list(parts)}, schema={"part": pl.String}).with_columns(kind=pl.lit(kind))
+
+
+def _problem(home: Path, kind: str, part: str, expected: pl.DataFrame) -> str | None:
     """What is wrong with a registered part, or None. expected: its rows of `part_unit`."""
     if kind not in KINDS:
         return f"no part kind {kind!r} is declared"
-    if not part_path(warehouse.home, kind, part).exists():
+    if not part_path(home, kind, part).exists():
         return "the file is missing"
     try:
-        held = registration(kind, part, read_part(warehouse.home, kind, part))
+        rows = read_part(home, kind, part, ["request_hash", "run_id", KINDS[kind].unit])
     except WarehouseError as error:
         return str(error)
-    rows = {(held.request_hash, unit, n_rows) for unit, n_rows in held.units}
-    lacking = set(expected.select("request_hash", "unit", "n_rows").rows()) - rows
+    answered = units_of(kind, part, rows).select("request_hash", "unit", "n_rows")
+    lacking = set(expected.select("request_hash", "unit", "n_rows").rows()) - set(answered.rows())
     return f"it lacks what is registered of it, such as {sorted(lacking)[0]}" if lacking else None

@@ -5,13 +5,10 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from warehouse.connection import Warehouse
-
-__all__ = ["save_drafts", "save_reviews"]
+from warehouse.storage import columns_of, execute_with
 
 Rows = Sequence[Mapping[str, object]]
 
-_NO_DRAFTS = "SELECT * FROM specnorm_draft LIMIT 0"
-_NO_ITEMS = "SELECT * FROM specnorm_item LIMIT 0"
 _DROP_REJECTED = """
 DELETE FROM specnorm_draft WHERE status = 'rejected_by_checks' AND draft IN (SELECT draft FROM incoming)
 """
@@ -25,7 +22,7 @@ FROM incoming AS i
 WHERE specnorm_draft.draft = i.draft
 """
 _WITHDRAW = "DELETE FROM specnorm_item WHERE draft IN (SELECT draft FROM incoming)"
-_PUBLISH = "INSERT INTO specnorm_item BY NAME SELECT * FROM published"
+_PUBLISH = "INSERT INTO specnorm_item BY NAME SELECT * FROM incoming"
 
 
 def save_drafts(warehouse: Warehouse, drafts: Rows) -> None:
@@ -35,11 +32,9 @@ def save_drafts(warehouse: Warehouse, drafts: Rows) -> None:
     stored anew; one that is queued or decided stays as it is.
     """
     with warehouse.write() as connection:
-        schema = connection.execute(_NO_DRAFTS).pl().schema
-        connection.register("incoming", pl.DataFrame(drafts, schema=schema))
-        connection.execute(_DROP_REJECTED)
-        connection.execute(_PUT_DRAFTS)
-        connection.unregister("incoming")
+        incoming = pl.DataFrame(drafts, schema=columns_of(connection, "specnorm_draft"))
+        execute_with(connection, incoming, _DROP_REJECTED)
+        execute_with(connection, incoming, _PUT_DRAFTS)
 
 
 def save_reviews(warehouse: Warehouse, decisions: Rows, items: Rows) -> None:
@@ -49,12 +44,8 @@ def save_reviews(warehouse: Warehouse, decisions: Rows, items: Rows) -> None:
     draft is rejected now is withdrawn.
     """
     with warehouse.write() as connection:
-        drafts = connection.execute(_NO_DRAFTS).pl().schema
-        connection.register("incoming", pl.DataFrame(decisions, schema=drafts))
-        connection.execute(_DECIDE)
-        connection.execute(_WITHDRAW)
-        connection.unregister("incoming")
-        published = connection.execute(_NO_ITEMS).pl().schema
-        connection.register("published", pl.DataFrame(items, schema=published))
-        connection.execute(_PUBLISH)
-        connection.unregister("published")
+        decided = pl.DataFrame(decisions, schema=columns_of(connection, "specnorm_draft"))
+        execute_with(connection, decided, _DECIDE)
+        execute_with(connection, decided, _WITHDRAW)
+        published = pl.DataFrame(items, schema=columns_of(connection, "specnorm_item"))
+        execute_with(connection, published, _PUBLISH)

@@ -1,36 +1,82 @@
-"""Files that are either complete or absent: durable renames, and telling a full disk from other errors."""
+"""What all modules need: home and error, files complete or absent, rows held to the columns of a table."""
 
 import errno
+import hashlib
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
-from warehouse.home import WarehouseError
+import duckdb
+import polars as pl
 
-__all__ = [
-    "disk_full_error",
-    "is_disk_full",
-    "publish",
-    "remove_abandoned",
-    "temporary_beside",
-    "written_whole",
-]
+_CHECKOUT = Path(__file__).resolve().parent.parent
 
 # A file-size limit and a quota stop a write exactly as a full disk does.
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
-
 # Writing a part takes seconds. Age, unlike a process id, means the same in every container on the disk.
 _ABANDONED_AFTER_S = 3600.0
 
+FileSign = tuple[int, int, int]
+"""Inode, time of the last change in ns, and size: another content has another sign."""
 
-def temporary_beside(target: Path) -> Path:
-    """A fresh hidden name in the folder of `target`, to write to before `publish`."""
-    return target.with_name(f".{target.name}.{uuid4().hex}.tmp")
+
+class WarehouseError(RuntimeError):
+    """Something is wrong with the warehouse; the message says what, where and what to do next."""
+
+
+def home() -> Path:
+    """The warehouse's folder, made if missing: $CULTURESCOPE_HOME, else `.culturescope` in the checkout."""
+    folder = Path(os.environ.get("CULTURESCOPE_HOME") or _CHECKOUT / ".culturescope").expanduser().resolve()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WarehouseError(
+            f"cannot create the warehouse folder {folder}: {error}. Set CULTURESCOPE_HOME to a folder that "
+            f"you may write to."
+        ) from error
+    return folder
+
+
+def now() -> datetime:
+    """The time as tables have it: UTC, without a zone."""
+    return datetime.now(UTC).replace(tzinfo=None)
+
+
+def content_hash(files: Iterable[Path]) -> str:
+    """SHA-256 of the files' names and contents, in the order given."""
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(f"{file.name}\n".encode())
+        digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def sign_of(file: Path | str) -> FileSign | None:
+    """The sign of one file, or None if there is none."""
+    try:
+        stat = os.stat(file)
+    except FileNotFoundError:
+        return None
+    return stat.st_ino, stat.st_mtime_ns, stat.st_size
+
+
+def folder_signs(folders: Iterable[Path]) -> frozenset[tuple[str, FileSign | None]]:
+    """Path and sign of every file under the folders: half a millisecond for a hundred."""
+    places = (
+        os.path.join(here, name) for top in folders for here, _, names in os.walk(top) for name in names
+    )
+    return frozenset((place, sign_of(place)) for place in places)
+
+
+def glob_escaped(path: Path) -> str:
+    """`path` as a glob that matches itself alone."""
+    return "".join(f"[{character}]" if character in "*?[" else character for character in str(path))
 
 
 def remove_abandoned(folder: Path) -> None:
@@ -58,15 +104,33 @@ def written_whole(target: Path, needed: int) -> Iterator[Path]:
     needed: bytes that the file takes, estimated. Raises WarehouseError if the disk is full.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = temporary_beside(target)
+    temporary = target.with_name(f".{target.name}.{uuid4().hex}.tmp")
+    with room_for(target, needed):
+        try:
+            yield temporary
+            publish(temporary, target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+@contextmanager
+def room_for(target: Path, needed: int) -> Iterator[None]:
+    """Turns the error of a write to `target` that had no room into one that says what to do.
+
+    needed: bytes that it takes, estimated.
+    """
     try:
-        yield temporary
-        publish(temporary, target)
+        yield
     except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        if is_disk_full(error):
-            raise disk_full_error(target, needed) from error
-        raise
+        if not is_disk_full(error):
+            raise
+        free = shutil.disk_usage(target.parent).free
+        raise WarehouseError(
+            f"no room to write {target}: about {needed / 1e6:.1f} MB are needed, {free / 1e6:.1f} MB are "
+            f"free (a quota or a file-size limit may allow less). Nothing was changed. Free some space, or "
+            f"move the warehouse to a larger disk with CULTURESCOPE_HOME, and run again."
+        ) from error
 
 
 def is_disk_full(error: BaseException) -> bool:
@@ -79,14 +143,48 @@ def is_disk_full(error: BaseException) -> bool:
     return any(os.strerror(code) in str(error) for code in _DISK_FULL)
 
 
-def disk_full_error(target: Path, needed: int) -> WarehouseError:
-    """The error for a write to `target` that had no room. needed: bytes that it takes, estimated."""
-    free = shutil.disk_usage(target.parent).free
-    return WarehouseError(
-        f"no room to write {target}: about {needed / 1e6:.1f} MB are needed, {free / 1e6:.1f} MB are free "
-        f"(a quota or a file-size limit may allow less). Nothing was changed. Free some space, or move the "
-        f"warehouse to a larger disk with CULTURESCOPE_HOME, and run again."
-    )
+def execute_with(
+    connection: duckdb.DuckDBPyConnection,
+    incoming: pl.DataFrame,
+    sql: str,
+    values: Mapping[str, object] | None = None,
+) -> pl.DataFrame:
+    """The result of `sql`, to which the rows are the table `incoming`."""
+    connection.register("incoming", incoming)
+    try:
+        return connection.execute(sql, values).pl()
+    finally:
+        connection.unregister("incoming")
+
+
+def columns_of(connection: duckdb.DuckDBPyConnection, table: str, without: Collection[str] = ()) -> pl.Schema:
+    """Name and type of a table's columns, in order, without those named."""
+    schema = connection.execute(f'FROM "{table}" LIMIT 0').pl().schema
+    return pl.Schema({name: kind for name, kind in schema.items() if name not in without})
+
+
+def as_table(frame: pl.DataFrame, schema: pl.Schema, what: str) -> pl.DataFrame:
+    """`frame` in the table's order and types. Raises WarehouseError, naming `what`, for other columns."""
+    if set(frame.columns) != set(schema):
+        raise WarehouseError(f"{what}: columns are {frame.columns}, expected {list(schema)}.")
+    return frame.select(list(schema)).cast(schema)
+
+
+def as_numbers(frame: pl.DataFrame, schema: pl.Schema, what: str) -> pl.DataFrame:
+    """As `as_table`, for rows of numbers that may be unscored (value, unscored_reason and an interval).
+
+    Raises WarehouseError too, with the first row that has a NaN, or a value and a reason, or neither.
+    """
+    frame = as_table(frame, schema, what)
+    unclear = pl.col("value").is_null() != pl.col("unscored_reason").is_not_null()
+    is_nan = pl.any_horizontal(pl.selectors.float().is_nan().fill_null(False))
+    wrong = frame.filter(unclear | is_nan)
+    if wrong.height:
+        raise WarehouseError(
+            f"{what}: {wrong.height} rows, first {wrong.row(0, named=True)}. A row has a value, or a null "
+            f"with an unscored_reason; NaN is neither."
+        )
+    return frame
 
 
 def _fsync(path: Path) -> None:

@@ -56,11 +56,7 @@ def profiles(name: str) -> dict[str, dict[str, Any]]:
 
 
 def profile(name: str, chosen: str) -> dict[str, Any]:
-    """The params of one profile.
-
-    Raises:
-        ValueError: no such profile; lists those that exist.
-    """
+    """The params of one profile; raises ValueError that lists those that exist."""
     known = profiles(name)
     if chosen not in known:
         raise ValueError(f"--profile: there is no {chosen!r} of {name}; choose one of {', '.join(known)}")

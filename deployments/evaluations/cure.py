@@ -12,18 +12,17 @@ _TELLS = {True: "yes", False: "NO", None: "–"}
 _JUDGE = {True: "validated", False: "not validated", None: "no judge"}
 
 
-def columns(r: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of ``leaderboard_cure`` as people see it."""
-    explained = f"{r['metric']} {interval(r['value'], r['ci_low'], r['ci_high'])}"
+def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
+    explained = f"{r['metric']} {interval(r['value'], r['ci_low'], r['ci_high'], 2)}"
     same_family = ", own family" if r["self_preference"] else ""
     return {
         "benchmark": r["benchmark"],
         "model": r["model"],
         "thin EM": number(r["thin_em"]),
+        "explanations [95 %]": "–" if r["value"] is None else explained,
         "thick EM": number(r["thick_em"]),
         "majority": number(r["majority_em"]),
         "tells real": _TELLS[r["tells_real_from_shuffled"]],
-        "explanations [95 %]": "–" if r["value"] is None else explained,
         "their null": number(r["null_value"]),
         "over shuffled": number(r["explanation_gain"]),
         "judge": "–" if r["is_null"] else f"{_JUDGE[r['validated']]}{same_family}",
@@ -43,5 +42,5 @@ DOOR = Door(
     ),
     caption="Labels beside the commonest one; tells real: whether the judge tells explanations from shuffled "
     "ones; validated: whether the judge was held against people.",
-    columns=columns,
+    columns=_columns,
 )

@@ -9,8 +9,7 @@ from deployments.display import interval, number
 from deployments.evaluations import Door
 
 
-def columns(r: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of ``leaderboard_fmlama`` as people see it."""
+def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
     language = r["main_language"]
     if r["subject_language"] != language:
         language = f"{language} ({r['subject_language']} dish)"
@@ -43,5 +42,5 @@ DOOR = Door(
     ),
     caption="Mean average precision by language, with and without the country; over baseline: what the model "
     "adds to chance and to the most common ingredients.",
-    columns=columns,
+    columns=_columns,
 )

@@ -9,8 +9,7 @@ from deployments.display import interval, number
 from deployments.evaluations import Door
 
 
-def columns(r: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of ``leaderboard_spectral`` as people see it."""
+def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "model": r["model"],
         "macro-F1 [95 %]": interval(r["macro_f1"], r["ci_low"], r["ci_high"]),
@@ -37,5 +36,5 @@ DOOR = Door(
     ),
     caption="Macro-F1 against people's categories; guessing: what random categories get; own items: "
     "probability of a country's own items in the reference lists.",
-    columns=columns,
+    columns=_columns,
 )

@@ -9,8 +9,7 @@ from deployments.display import interval, number
 from deployments.evaluations import Door
 
 
-def columns(r: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of ``leaderboard_worldwise`` as people see it."""
+def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
     gain = interval(r["alignment_gain"], r["gain_low"], r["gain_high"])
     return {
         "model": r["model"],
@@ -24,7 +23,9 @@ def columns(r: Mapping[str, Any]) -> dict[str, Any]:
         "null MAE": number(r["null_mae"], 2),
         "shift": number(r["value_shift"]),
         "noise": number(r["null_shift"]),
-        "stereotype": number(r["stereotype_score"], 2),
+        "recognised": number(r["recognition"], 2),
+        "variety": number(r["variety"]),
+        "null variety": number(r["null_variety"]),
         "unprompted like": r["closest_culture"] or "–",
         "declined": number(r["decline_share"], 2),
     }
@@ -38,7 +39,7 @@ DOOR = Door(
         "-m ./gpt.toml --cultures IN,JP,MX,AE,US --max-usd 2 --dry-run",
         "--scenarios-file mine.csv --targets seed_bucketed --repetitions 1",
     ),
-    caption="Gain in alignment over the best null profile; raw alignment second, because profiles that know "
+    caption="Gain in alignment over the best null model; raw alignment second, because profiles that know "
     "nothing reach a high one too.",
-    columns=columns,
+    columns=_columns,
 )

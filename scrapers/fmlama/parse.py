@@ -62,7 +62,10 @@ def _lines(name: str, content: bytes) -> Iterable[tuple[int, str]]:
 def _object(line: str, where: str) -> Mapping[str, Any]:
     try:
         row = json.loads(line)
-    except json.JSONDecodeError as error:
+        json.dumps(
+            row, ensure_ascii=False
+        ).encode()  # Half a surrogate pair, which JSON can spell, is no text.
+    except (ValueError, RecursionError) as error:
         raise ScrapeError(f"{where}: not JSON: {error}") from error
     if not isinstance(row, dict):
         raise ScrapeError(f"{where}: expected an object with {', '.join(TEXTS)} and obj_label")

@@ -14,8 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from scrapers.countries import CountryCodes
-from scrapers.items import parsed
-from scrapers.model import ListItem, Parsed, ScrapeError
+from scrapers.model import ListItem, Parsed, ScrapeError, parsed
 from scrapers.text import clean, decode
 
 _WRAPPERS = ("items", "results", "data", "foods")
@@ -38,7 +37,7 @@ def parse(content: bytes, countries: CountryCodes) -> Parsed:
     """
     try:
         export: Json = json.loads(decode(content))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ScrapeError(f"tasteatlas: the export is not JSON ({error})") from error
     dropped: Counter[str] = Counter()
     entries: list[ListItem] = []

@@ -7,13 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
-from bs4 import BeautifulSoup
-
 from scrapers.countries import CountryCodes
-from scrapers.html_table import Table, find, is_repeated_header, tables_of
-from scrapers.items import parsed
-from scrapers.model import ListItem, Page, Parsed, ScrapeError
-from scrapers.text import clean, decode
+from scrapers.html_table import Table, cell_text, find, is_repeated_header, parsed_html, tables_of
+from scrapers.model import ListItem, Page, Parsed, ScrapeError, parsed
 
 _HEADERS = (("Name", "Holiday Name"), ("Type", "Holiday Type"))
 _LINK = re.compile(r"(?:https://www\.timeanddate\.com)?/holidays/([a-z0-9-]+)/?")
@@ -59,12 +55,10 @@ def country_links(index: Page, countries: CountryCodes) -> dict[str, str]:
 
     Raises ScrapeError if the index has no link to any of them.
     """
-    soup = BeautifulSoup(decode(index.content, index.charset), "lxml")
     codes: dict[str, str] = {}
-    for link in soup.find_all("a", href=True):
+    for link in parsed_html(index.content, index.charset).find_all("a", href=True):
         slug = _LINK.fullmatch(str(link["href"]))
-        code = countries.code(clean(link.get_text()))
-        if slug and code:
+        if slug and (code := countries.code(cell_text(link))):
             codes[slug[1]] = code
     if not codes:
         raise ScrapeError(

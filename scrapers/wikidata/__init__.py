@@ -6,9 +6,9 @@ it into rows without any I/O.
 
 from __future__ import annotations
 
-from scrapers.wikidata.endpoint import WDQS, Endpoint
+from scrapers.wikidata.endpoint import Endpoint
 from scrapers.wikidata.fetch import fetch
 from scrapers.wikidata.harvest import Harvest, Traffic
 from scrapers.wikidata.join import join
 
-__all__ = ["WDQS", "Endpoint", "Harvest", "Traffic", "fetch", "join"]
+__all__ = ["Endpoint", "Harvest", "Traffic", "fetch", "join"]

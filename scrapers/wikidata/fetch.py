@@ -10,8 +10,18 @@ from string import Template
 import polars as pl
 
 from scrapers.wikidata.endpoint import Endpoint
-from scrapers.wikidata.harvest import ENTITY, ITEM, Harvest, language_tags
-from scrapers.wikidata.origins import CUISINE, INGREDIENT, KEPT, MATERIAL, by_property, verdicts
+from scrapers.wikidata.harvest import (
+    CUISINE,
+    ENTITY,
+    INGREDIENT,
+    ITEM,
+    KEPT,
+    MATERIAL,
+    Harvest,
+    by_property,
+    language_tags,
+    verdicts,
+)
 from scrapers.wikidata.transport import TooSlowError
 
 Progress = Callable[[str, int, int], None]

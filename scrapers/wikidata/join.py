@@ -6,8 +6,19 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from scrapers.wikidata.harvest import ENTITY, ITEM, Harvest, language_tags
-from scrapers.wikidata.origins import DISH_REASONS, IMAGE, INGREDIENT, KEPT, MATERIAL, by_property, verdicts
+from scrapers.wikidata.harvest import (
+    DISH_REASONS,
+    ENTITY,
+    IMAGE,
+    INGREDIENT,
+    ITEM,
+    KEPT,
+    MATERIAL,
+    Harvest,
+    by_property,
+    language_tags,
+    verdicts,
+)
 
 ROW_SCHEMA = {
     "url": pl.String,

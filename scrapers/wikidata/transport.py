@@ -1,31 +1,31 @@
-"""One HTTP request that ends when it must: in time, in size, and where it was sent.
+"""One HTTP request that ends when it must: in time, in size, and where it was sent; what its answer means.
 
-urllib's timeout is for each read, so that an answer which drips lasts for ever; its default handlers follow
-redirects and turn a redirected POST into a GET without a body. Here a timer shuts the socket, every status
-comes back as a value, and the proxies of the environment still hold.
+Every status comes back as a value, redirects too: a redirected POST may lose its body. The proxies of the
+environment hold.
 """
 
 from __future__ import annotations
 
-import socket
-import zlib
-from contextlib import suppress
+import re
+import time
 from dataclasses import dataclass
-from email.message import Message
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from threading import Timer
-from urllib.request import (
-    HTTPErrorProcessor,
-    HTTPHandler,
-    HTTPSHandler,
-    OpenerDirector,
-    Request,
-    build_opener,
-)
+from datetime import UTC, datetime
+from html import unescape
+from urllib.parse import urljoin
+from urllib.request import Request, getproxies, proxy_bypass
 
+import httpcore
+import httpx
+
+from scrapers.addresses import CheckedBackend
+from scrapers.exchange import BROKEN, WORTH_A_RETRY, read_body, retry_after
 from scrapers.model import ScrapeError, TransientError
 
-CHUNK = 1 << 20
+USER_AGENT_POLICY = "https://foundation.wikimedia.org/wiki/Policy:Wikimedia_Foundation_User-Agent_Policy"
+TIMED_OUT = b"java.util.concurrent.TimeoutException"
+"""Blazegraph, which runs the Wikidata Query Service, says so with status 500, or within a result that it had
+begun to send with status 200."""
+SHOWN = 200
 
 
 class TooSlowError(TransientError):
@@ -37,35 +37,16 @@ class Answer:
     """A whole answer of any status, gzip undone. SPARQLWrapper calls ``info`` and ``read``."""
 
     status: int
-    headers: Message
+    headers: httpx.Headers
     content: bytes
 
-    def info(self) -> Message:
+    def info(self) -> httpx.Headers:
         """The headers."""
         return self.headers
 
     def read(self) -> bytes:
         """The content."""
         return self.content
-
-
-class _Line:
-    """The socket of one request, which another thread may shut."""
-
-    def __init__(self) -> None:
-        self.cut_off = False
-        self._socket: socket.socket | None = None
-
-    def opened(self, opened: socket.socket) -> None:
-        self._socket = opened
-        if self.cut_off:
-            self.cut()
-
-    def cut(self) -> None:
-        self.cut_off = True
-        if self._socket is not None:
-            with suppress(OSError):  # it may have been closed meanwhile
-                self._socket.shutdown(socket.SHUT_RDWR)
 
 
 def send(request: Request, seconds: float, max_bytes: int) -> Answer:
@@ -76,93 +57,77 @@ def send(request: Request, seconds: float, max_bytes: int) -> Answer:
         TransientError: no connection, or one that broke before the answer was complete.
         ScrapeError: more than ``max_bytes``, as sent or after content-encoding is undone.
     """
-    where = request.full_url
-    line = _Line()
-    timer = Timer(seconds, line.cut)
-    timer.daemon = True
-    timer.start()
+    url, ends = httpx.URL(request.full_url), time.monotonic() + seconds
+    too_slow = TooSlowError(f"{url}: no complete answer within {seconds:.1f} s")
+
+    def seconds_left() -> float:
+        left = ends - time.monotonic()
+        if left <= 0:
+            raise too_slow
+        return left
+
+    proxy = None if proxy_bypass(url.host) else getproxies().get(url.scheme)
+    pool = httpcore.ConnectionPool(
+        ssl_context=httpx.create_ssl_context(),
+        proxy=httpcore.Proxy(proxy) if proxy else None,
+        # The endpoint is the user's own choice, and may be a server on this machine.
+        network_backend=CheckedBackend(seconds_left, allow_private=True),
+    )
+    headers = [*request.header_items(), ("Accept-Encoding", "identity"), ("Connection", "close")]
+    body = request.data if isinstance(request.data, bytes) else None
     try:
-        with _opener(line).open(request, timeout=seconds) as response:
-            raw = _read(response, where, max_bytes)
-            answer = Answer(response.status, response.headers, _decoded(response, raw, where, max_bytes))
-    except (OSError, HTTPException, TransientError) as error:
-        if line.cut_off or isinstance(error, TimeoutError):
-            raise TooSlowError(_too_slow(where, seconds)) from error
-        if isinstance(error, TransientError):
-            raise
-        raise TransientError(f"{where}: no answer: {error or type(error).__name__}") from error
-    finally:
-        timer.cancel()
-    if line.cut_off:
-        raise TooSlowError(_too_slow(where, seconds))
-    return answer
+        with pool, pool.stream(request.get_method(), request.full_url, headers=headers, content=body) as sent:
+            return Answer(sent.status, httpx.Headers(sent.headers), read_body(sent, max_bytes, url))
+    except httpcore.TimeoutException as error:
+        raise too_slow from error
+    except BROKEN as error:
+        raise TransientError(f"{url}: no answer: {error or type(error).__name__}") from error
 
 
-def _opener(line: _Line) -> OpenerDirector:
-    """An opener that tells ``line`` its socket and hands back every status as it came."""
+def check(url: str, answer: Answer) -> None:
+    """Return if the answer may be read as a result.
 
-    class Plain(HTTPConnection):
-        def connect(self) -> None:
-            super().connect()
-            line.opened(self.sock)
-
-    class Secure(HTTPSConnection):
-        def connect(self) -> None:
-            super().connect()
-            line.opened(self.sock)
-
-    class Http(HTTPHandler):
-        def http_open(self, req: Request) -> HTTPResponse:
-            return self.do_open(Plain, req)
-
-    class Https(HTTPSHandler):
-        def https_open(self, req: Request) -> HTTPResponse:
-            return self.do_open(Secure, req)
-
-    class AnyStatus(HTTPErrorProcessor):
-        def http_response(self, request: Request, response: HTTPResponse) -> HTTPResponse:
-            return response
-
-        https_response = http_response
-
-    return build_opener(Http, Https, AnyStatus)
-
-
-def _read(response: HTTPResponse, where: str, max_bytes: int) -> bytes:
-    """The body as sent. http.client takes a body that ends before its Content-Length for a whole one."""
-    announced = response.length
-    content = bytearray()
-    while chunk := response.read(CHUNK):
-        content += chunk
-        if len(content) > max_bytes:
-            raise ScrapeError(_too_large(where, max_bytes))
-    if announced is not None and len(content) < announced:
-        raise TransientError(f"{where}: the answer broke off after {len(content)} of {announced} bytes")
-    return bytes(content)
+    Raises:
+        TooSlowError: the endpoint ended the query for its time; a smaller one may do.
+        TransientError: overloaded, throttled or broken for the moment.
+        ScrapeError: asking again gives the same.
+    """
+    status, said = answer.status, excerpt(answer.content)
+    if TIMED_OUT in answer.content and status in (200, 500):
+        raise TooSlowError(f"{url}: the endpoint ended the query because it took too long")
+    if status == 200:
+        return
+    if 300 <= status < 400:
+        target = urljoin(url, answer.headers.get("Location", "(no address)"))
+        raise ScrapeError(
+            f"{url} redirects ({status}) to {target}. A redirected query may lose its body: if you "
+            f"trust that address, give it as the endpoint"
+        )
+    if status == 403:
+        raise ScrapeError(
+            f"{url} refuses this client (403): {said}. Check that the User-Agent names the program "
+            f"and a contact: {USER_AGENT_POLICY}"
+        )
+    if status in WORTH_A_RETRY or status >= 500:
+        wish = retry_after(answer.headers.get("Retry-After"), datetime.now(UTC))
+        wait = "" if wish is None else f" It asks to wait {wish:.0f} s."
+        raise TransientError(f"{url}: status {status}: {said}.{wait}", wish)
+    if status == 400:
+        lines = "\n".join(answer.content.decode(errors="replace").strip().splitlines()[:5])
+        raise ScrapeError(f"{url} does not accept the query (400):\n{lines}")
+    raise ScrapeError(f"{url}: status {status}: {said}. Check the address of the endpoint")
 
 
-def _decoded(response: HTTPResponse, raw: bytes, where: str, max_bytes: int) -> bytes:
-    """Undo gzip or deflate, which some servers send although only identity was asked for."""
-    coding = response.headers.get("Content-Encoding", "identity").strip().lower()
-    if coding in ("", "identity"):
-        return raw
-    if coding not in ("gzip", "x-gzip", "deflate"):
-        raise ScrapeError(f"{where}: Content-Encoding {coding!r} was not asked for and is not known here")
-    inflate = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # 32: gzip or zlib, by the header
-    try:
-        content = inflate.decompress(raw, max_bytes + 1)
-    except zlib.error as error:
-        raise TransientError(f"{where}: broken {coding}: {error}") from error
-    if len(content) > max_bytes:
-        raise ScrapeError(_too_large(where, max_bytes))
-    if not inflate.eof:
-        raise TransientError(f"{where}: the {coding} answer broke off after {len(raw)} bytes")
-    return content
+def not_a_result(url: str, answer: Answer) -> TransientError:
+    """Status 200 without a SPARQL result in JSON: an overloaded service's page, or an answer cut short."""
+    kind = answer.headers.get("Content-Type", "no Content-Type")
+    return TransientError(
+        f"{url} answered {len(answer.content):,} bytes ({kind}) that are no SPARQL result in JSON: "
+        f"{excerpt(answer.content)}"
+    )
 
 
-def _too_slow(where: str, seconds: float) -> str:
-    return f"{where}: no complete answer within {seconds:.1f} s"
-
-
-def _too_large(where: str, max_bytes: int) -> str:
-    return f"{where}: the answer is larger than {max_bytes:,} bytes; ask for less (a smaller batch)"
+def excerpt(content: bytes) -> str:
+    """The first words that a reader would see."""
+    text = re.sub(r"(?is)<(script|style)\b.*?</\1>|<[^>]*>", " ", content[:20_000].decode(errors="replace"))
+    return " ".join(unescape(text).split())[:SHOWN] or "(empty)"

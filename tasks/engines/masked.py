@@ -17,26 +17,21 @@ import torch
 from numpy.typing import NDArray
 from transformers import AutoModelForMaskedLM
 
-from tasks.engines import blanks, pretrained
-from tasks.engines.output_head import OutputHead
+from tasks.engines import blanks, devices
+from tasks.engines.pretrained import Pretrained
 from tasks.engines.protocols import CandidateScores, Cloze, EngineError, Progress
 from tasks.engines.specs import EngineSpec
 
 
-class MaskedScorer:
+class MaskedScorer(Pretrained):
     """An encoder-only transformers model behind the ``CandidateScorer`` protocol."""
 
     def __init__(self, spec: EngineSpec, folder: str) -> None:
         """Load the model and compare its sliced output head with its own logits.
 
-        Args:
-            folder: Hugging Face id or local folder (``spec.model`` resolved).
-
-        Raises:
-            EngineError: not loadable, not an encoder-only model, or without a mask token or pretrained head.
+        Raises ``EngineError``: not loadable, not encoder-only, or without a mask token or pretrained head.
         """
-        self.spec = spec
-        self.tokenizer, self.model = pretrained.load(AutoModelForMaskedLM, spec, folder)
+        super().__init__(AutoModelForMaskedLM, spec, folder)
         if self.model.config.is_encoder_decoder:
             raise EngineError(
                 f"model {spec.name!r} is an encoder-decoder, which does not fill a blank mask by mask; use "
@@ -45,24 +40,16 @@ class MaskedScorer:
         if self.tokenizer.mask_token_id is None:
             raise EngineError(f"the tokenizer of {spec.name!r} has no mask token; this is no masked model")
         self._limit = _longest_sentence(self.model, self.tokenizer)
-        self._head = OutputHead(self.model)
-        self._head.check(input_ids=torch.tensor([[self.tokenizer.mask_token_id]], device=self.model.device))
+        self._head.check(input_ids=torch.tensor([[self.tokenizer.mask_token_id]], device=self.device))
 
     def score_candidates(
         self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
     ) -> CandidateScores:
-        """See ``CandidateScorer.score_candidates``; the module's text says what is scored.
+        """See ``CandidateScorer.score_candidates``; NaN for candidates that the vocabulary cannot spell.
 
-        Returns:
-            NaN for candidates that the vocabulary cannot spell: one of their tokens is the unknown token,
-            which is the same for all of them.
-
-        Raises:
-            EngineError: a candidate has no token; a sentence is too long or contains the mask token itself.
+        Raises ``EngineError``: a candidate has no token; a sentence is too long or contains the mask itself.
         """
-        tokens = blanks.candidate_tokens(self.tokenizer, cloze, candidates)
-        spelled = blanks.spelled(self.tokenizer, tokens)
-        scores = blanks.unscored(len(cloze.before), tokens)
+        tokens, spelled, scores = blanks.candidate_tokens(self.tokenizer, cloze, candidates)
         sentences = blanks.sentences(self.tokenizer, cloze)
         longest = int(scores.n_tokens[spelled].max(initial=0))
         blanks.check_length(cloze, sentences, longest, self._limit)
@@ -73,20 +60,13 @@ class MaskedScorer:
             same = np.flatnonzero(spelled & (scores.n_tokens == d))
             table = np.array([tokens[i] for i in same], dtype=np.int64)
             lengths = [len(left) + int(d) + len(sentences.right) for left in sentences.left]
-            for subjects in blanks.batches(lengths, self.spec.batch_tokens):
+            for subjects in devices.batches(lengths, self.spec.batch_tokens):
                 steps = self._score(sentences, subjects, table)
                 scores.logprob[np.ix_(subjects, same)] = steps.sum(axis=1)
                 scores.probability[np.ix_(subjects, same)] = np.exp(steps).mean(axis=1)
                 if progress:
                     progress(len(subjects) * len(same))
         return scores
-
-    def close(self) -> None:
-        """Give the model's memory back."""
-        on_gpu = self.model.device.type == "cuda"
-        del self.model, self._head
-        if on_gpu:
-            torch.cuda.empty_cache()
 
     @torch.inference_mode()
     def _score(
@@ -99,11 +79,9 @@ class MaskedScorer:
             [sentences.filled(s, [mask] * d) for s in subjects], self.tokenizer.pad_token_id
         )
         assert ((ids == mask).sum(axis=1) == d).all()
-        device = self.model.device
-        states, _ = self._head.run(
-            input_ids=torch.from_numpy(ids).to(device), attention_mask=torch.from_numpy(attended).to(device)
-        )
-        masks = states[torch.from_numpy(ids == mask).to(device)]  # [b * d, hidden], subject by subject
+        inputs = {"input_ids": ids, "attention_mask": attended}
+        states, _ = self._head.run(**{k: torch.from_numpy(v).to(self.device) for k, v in inputs.items()})
+        masks = states[torch.from_numpy(ids == mask).to(self.device)]  # [b * d, hidden], subject by subject
         steps = self._head.logprobs(masks, np.repeat(np.arange(b * d), k), np.tile(table.T.ravel(), b))
         return steps.reshape(b, d, k)
 

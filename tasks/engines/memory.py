@@ -85,13 +85,13 @@ def of_engine(spec: EngineSpec, source: str) -> Claim:
     return Claim(device, int(SLACK * (weights + head)))
 
 
-def of_embedder(source: str, revision: str | None) -> Claim:
+def of_embedder(source: str) -> Claim:
     """What an embedder takes, see ``of_engine``; source is a file, a folder or a Hugging Face id."""
     path = Path(source).expanduser()
     if path.is_file():  # word vectors: text is read through, a .bin is unpacked into memory
         return Claim("cpu", 0 if path.suffix == ".vec" else 2 * path.stat().st_size)
     device = _name("auto")
-    tensors = _tensor_sizes(source, revision)
+    tensors = _tensor_sizes(source, None)
     return Claim(device, int(SLACK * 4 * sum(tensors)) if tensors else budget(device))
 
 

@@ -16,31 +16,34 @@ A hosted model's spec, as a file ``$CULTURESCOPE_HOME/engines/<name>.toml``::
 
 from __future__ import annotations
 
+import asyncio
 import codecs
 import os
-import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, CancelledError, ThreadPoolExecutor, wait
-from threading import Event, Lock
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
+import httpx
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tasks.engines.protocols import (
     MAX_ALTERNATIVES,
+    Conversations,
     EngineError,
     Generation,
     Message,
     Sampling,
+    Schema,
     TokenAlternatives,
+    Unfinished,
 )
 from tasks.engines.specs import OPENAI, EngineSpec
-
-if TYPE_CHECKING:
-    from openai.types.chat import ChatCompletion, ChatCompletionTokenLogprob
+from tasks.engines.transport import Failed, Pace, Poster, Secrets, TimedOut, Unreadable
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
+MAX_COUNT = 2**31
+"""More tokens than any answer has: a server that counts more is not believed further."""
 
 
 class HttpOptions(BaseModel):
@@ -48,13 +51,19 @@ class HttpOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    max_concurrency: int = Field(default=8, ge=1, description="requests under way at once")
+    max_concurrency: int = Field(
+        default=8,
+        ge=1,
+        description="requests under way at once; parts hold as many prompts, so raise it freely",
+    )
     requests_per_minute: float | None = Field(
         default=None, gt=0, description="requests begun a minute, evenly; retries come on top; None: no limit"
     )
-    timeout: float = Field(default=120.0, gt=0, description="seconds that one try of one request may take")
+    timeout: float = Field(
+        default=120.0, gt=0, description="seconds that one try of one request may take, whole answer included"
+    )
     max_retries: int = Field(
-        default=5, ge=0, description="further tries after 408, 409, 429, 5xx and lost connections"
+        default=5, ge=0, description="further tries after 408, 409, 429, 5xx, time-outs and lost connections"
     )
     token_limit_field: Literal["max_tokens", "max_completion_tokens"] = Field(
         default="max_tokens", description="OpenAI's reasoning models want max_completion_tokens"
@@ -65,22 +74,36 @@ class HttpOptions(BaseModel):
     extra_body: dict[str, Any] = Field(default_factory=dict, description="further fields of every request")
 
 
-class Pace:
-    """Gives any number of threads their turns, at an even distance. Nothing is saved up for a burst."""
+class _Other(BaseModel):
+    token: str
+    logprob: float
+    bytes: list[Annotated[int, Field(ge=0, le=255)]] | None = None
 
-    def __init__(self, per_minute: float | None, clock: Callable[[], float] = time.monotonic) -> None:
-        """The first turn is at once; with None, every one is."""
-        self._interval = 60.0 / per_minute if per_minute else 0.0
-        self._clock, self._lock = clock, Lock()
-        self._next = clock()
 
-    def wait(self, stopped: Event) -> bool:
-        """Sleep until it is this thread's turn; False if ``stopped`` came first."""
-        with self._lock:
-            now = self._clock()
-            turn = max(now, self._next)
-            self._next = turn + self._interval
-        return not stopped.wait(turn - now)
+class _Token(_Other):
+    top_logprobs: list[_Other] | None = None
+
+
+class _Logprobs(BaseModel):
+    content: list[_Token] | None = None
+
+
+class _Written(BaseModel):
+    content: str | None = None
+    refusal: str | None = None
+
+
+class _Choice(BaseModel):
+    message: _Written
+    finish_reason: str | None = None
+    logprobs: _Logprobs | None = None
+
+
+class _Reply(BaseModel):
+    """What is read of an answer of the chat API."""
+
+    choices: list[_Choice]
+    usage: Any = None
 
 
 class OpenAIGenerator:
@@ -92,65 +115,43 @@ class OpenAIGenerator:
         Raises:
             EngineError: an option is wrong, or the key's variable is not set.
         """
-        from openai import OpenAI
-
         self.spec = spec
-        self.base_url = spec.base_url or OPENAI
-        try:
-            self.options = HttpOptions(**spec.options)
-        except ValidationError as error:
-            raise EngineError(f"engine {spec.name!r}, options: {error}") from error
+        self.base_url = (spec.base_url or OPENAI).rstrip("/")
+        self.options = spec.read_options(HttpOptions)
         self._pace = Pace(self.options.requests_per_minute)
-        self._client = OpenAI(
-            base_url=self.base_url,
-            api_key=_key(spec, self.base_url),
-            timeout=self.options.timeout,
-            max_retries=self.options.max_retries,
-        )
+        key = _key(spec, self.base_url)
+        self._headers = {"Authorization": f"Bearer {key or 'none'}"}
+        self._secrets = Secrets(key)
+        self._certificates = httpx.create_ssl_context()  # takes long, so once
 
     def generate(
-        self,
-        conversations: Sequence[Sequence[Message]],
-        sampling: Sampling,
-        schema: Mapping[str, Any] | None = None,
-        alternatives: int = 0,
+        self, conversations: Conversations, sampling: Sampling, schema: Schema = None, alternatives: int = 0
     ) -> list[Generation]:
         """See ``Generator.generate``. The schema is sent as strict, so objects must list their properties as
         required and forbid others. Refusals come back with finish reason "refusal" or "content_filter".
         A server that gives no alternatives without refusing the request gives answers without ``tokens``.
 
         Raises:
-            EngineError: the server cannot be reached or rejects a request; requests not yet sent are dropped.
+            Unfinished: the server cannot be reached, rejects a request or gives no answer of the chat API;
+                requests not yet sent are dropped, those under way are let to their end.
         """
-        stopped = Event()
         top = min(alternatives, MAX_ALTERNATIVES) if self.options.logprobs else 0
-        with ThreadPoolExecutor(self.options.max_concurrency, thread_name_prefix="openai") as pool:
-            asked = [pool.submit(self._ask, list(c), sampling, schema, top, stopped) for c in conversations]
-            try:
-                for answer in wait(asked, return_when=FIRST_EXCEPTION).done:
-                    answer.result()  # raises what failed first
-                return [answer.result() for answer in asked]
-            finally:
-                stopped.set()
-                pool.shutdown(wait=False, cancel_futures=True)
+        requests = [self._request(conversation, sampling, schema, top) for conversation in conversations]
+        answers: dict[int, Generation] = {}
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            failure = asyncio.run(self._send(requests, sampling.seed, answers))
+        else:  # in a notebook
+            with ThreadPoolExecutor(1) as pool:
+                failure = pool.submit(asyncio.run, self._send(requests, sampling.seed, answers)).result()
+        if failure:
+            raise Unfinished(str(failure), answers) from None
+        return [answers[i] for i in range(len(requests))]
 
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
-
-    def _ask(
-        self,
-        conversation: list[Message],
-        sampling: Sampling,
-        schema: Mapping[str, Any] | None,
-        top: int,
-        stopped: Event,
-    ) -> Generation:
-        """One request in its turn, with the SDK's own retries and backoff."""
-        import openai
-
-        if not self._pace.wait(stopped):
-            raise CancelledError
+    def _request(
+        self, conversation: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None, top: int
+    ) -> dict[str, Any]:
         request: dict[str, Any] = {
             "model": self.spec.model,
             "messages": [dict(m) for m in conversation],
@@ -158,7 +159,6 @@ class OpenAIGenerator:
             "top_p": sampling.top_p,
             "seed": sampling.seed,
             self.options.token_limit_field: sampling.max_tokens,
-            "extra_body": self.options.extra_body or None,
         }
         if sampling.stop:
             request["stop"] = list(sampling.stop)
@@ -167,62 +167,115 @@ class OpenAIGenerator:
         if schema is not None:
             answer = {"name": "answer", "schema": dict(schema), "strict": True}
             request["response_format"] = {"type": "json_schema", "json_schema": answer}
+        return request | self.options.extra_body
+
+    async def _send(
+        self, requests: Sequence[dict[str, Any]], seed: int, answers: dict[int, Generation]
+    ) -> EngineError | None:
+        """Fill ``answers``; the first failure, after which nothing more is sent."""
+        failures: list[EngineError] = []
+        turns = asyncio.Semaphore(self.options.max_concurrency)
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=self.options.max_concurrency)
+        client = httpx.AsyncClient(
+            headers=self._headers, verify=self._certificates, limits=limits, timeout=None
+        )
+        url = f"{self.base_url}/chat/completions"
+        poster = Poster(client, url, self._secrets, self.options.timeout, self.options.max_retries)
+
+        async def one(place: int) -> None:
+            async with turns:
+                if poster.stopped.is_set() or await poster.pause(self._pace.turn()):
+                    return
+                try:
+                    answers[place] = await self._ask(poster, requests[place], seed)
+                except EngineError as error:
+                    failures.append(error)
+                    poster.stopped.set()
+
+        async with client:
+            await asyncio.gather(*map(one, range(len(requests))))
+        return failures[0] if failures else None
+
+    async def _ask(self, poster: Poster, request: dict[str, Any], seed: int) -> Generation:
         try:
-            completion: ChatCompletion = self._client.chat.completions.create(**request)
-        except openai.BadRequestError as error:
-            if error.code == "content_filter":  # Azure filters the prompt this way
-                return Generation("", "content_filter", 0, 0, sampling.seed)
-            raise self._explain(error) from error
-        except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
-            raise self._explain(error) from None
-        except openai.OpenAIError as error:
-            raise self._explain(error) from error
-        return _generation(completion, sampling.seed)
+            reply = _Reply.model_validate(await poster.post(request))
+            return self._generation(reply, seed)
+        except Failed as failure:
+            if failure.status == 400 and _code(failure.body) == "content_filter":  # Azure filters this way
+                return Generation("", "content_filter", 0, 0, seed)
+            raise self._explain(failure) from None
+        except ValidationError as error:
+            wrong = error.errors()[0]
+            where = ".".join(map(str, wrong["loc"]))
+            raise self._explain(Unreadable(200, f"{where}: {wrong['msg']}")) from None
 
-    def _explain(self, error: Exception) -> EngineError:
-        """What went wrong, where, and what to do; a server's words on a bad key may quote it: left out."""
-        import openai
+    def _generation(self, reply: _Reply, seed: int) -> Generation:
+        """The first choice; a server that filters may send none.
 
-        at, model = self.base_url, self.spec.model
-        tried = f"after {self.options.max_retries + 1} tries"
-        match error:
-            case openai.AuthenticationError() | openai.PermissionDeniedError():
-                variable = self.spec.api_key_env
-                text = f"{at} refused the key ({error.status_code}): check the variable {variable}"
-            case openai.NotFoundError():
-                text = (
-                    f"{at} has no model {model!r}, or no chat API there (404: {error.message}): compare "
-                    f"{at.rstrip('/')}/models, and see that base_url ends in /v1"
-                )
-            case openai.RateLimitError():
-                text = (
-                    f"{at} is over its limit {tried} (429: {error.message}): set options.requests_per_minute "
-                    "to what the account may send, lower options.max_concurrency, check the account's quota, "
-                    "or run again later; stored answers are not asked again"
-                )
-            case openai.BadRequestError() | openai.UnprocessableEntityError():
-                text = (
-                    f"{at} rejected a request for {model!r} ({error.status_code}: {error.message}): check "
-                    "the prompt's length, max_tokens, and whether the server supports seed, json_schema and "
-                    "logprobs (options.logprobs = false does without)"
-                )
-            case openai.APITimeoutError():
+        A count of tokens that is none, or below zero, is 0: not said (``budget.Meter`` then counts the most).
+        """
+        usage = reply.usage if isinstance(reply.usage, dict) else {}
+        prompt, written = (_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens"))
+        if not reply.choices:
+            return Generation("", "content_filter", prompt, written, seed)
+        choice = reply.choices[0]
+        finish = "refusal" if choice.message.refusal else choice.finish_reason or "unknown"
+        said = choice.message.refusal or choice.message.content
+        if said is None and finish in ("stop", "unknown"):
+            raise Unreadable(200, "choices.0.message.content: null, though it says that the model was done")
+        text = self._secrets.hide_in_answer(said or "")
+        if text and not written:
+            prompt = 0
+        given = (choice.logprobs.content if choice.logprobs else None) or ()
+        tokens = _alternatives(given) if text == said and finish != "refusal" else ()
+        return Generation(text, finish, prompt, written, seed, tokens)
+
+    def _explain(self, failure: Failed) -> EngineError:
+        """What went wrong, where, and what to do; a server's words on a bad key are left out."""
+        at, model, words = self.base_url, self.spec.model, f"{failure.status}: {failure.words}"
+        tried = f"after {failure.tries} {'try' if failure.tries == 1 else 'tries'}"
+        match failure.status:
+            case _ if isinstance(failure, TimedOut):
                 text = (
                     f"{at} gave no answer within {self.options.timeout:g} s {tried}: raise options.timeout "
                     "or lower options.max_concurrency"
                 )
-            case openai.APIConnectionError():
-                why = error.__cause__ or error.message
-                text = f"{at} cannot be reached {tried} ({why}): is the server running and base_url right?"
-            case openai.APIStatusError():
-                text = f"{at} failed {tried} ({error.status_code}: {error.message}): see the server's log"
+            case _ if isinstance(failure, Unreadable):
+                text = (
+                    f"{at} gave no answer of the chat API ({failure.words}): check base_url, and that the "
+                    "server speaks OpenAI's chat API"
+                )
+            case None:
+                advice = "is the server running and base_url right?"
+                text = f"{at} cannot be reached {tried} ({failure.words}): {advice}"
+            case 401 | 403:
+                text = f"{at} refused the key ({failure.status}): check the variable {self.spec.api_key_env}"
+            case 404:
+                text = (
+                    f"{at} has no model {model!r}, or no chat API there ({words}): compare "
+                    f"{at}/models, and see that base_url ends in /v1"
+                )
+            case 429:
+                text = (
+                    f"{at} is over its limit {tried} ({words}): set options.requests_per_minute to what the "
+                    "account may send, lower options.max_concurrency, check the account's quota, or run "
+                    "again later; stored answers are not asked again"
+                )
+            case status if status < 400:
+                text = f"{at} gave no answer of the chat API ({words})"
+            case status if status < 500 and status not in (408, 409):
+                text = (
+                    f"{at} rejected a request for {model!r} ({words}): check the prompt's length, "
+                    "max_tokens, and whether the server supports seed, json_schema and logprobs "
+                    "(options.logprobs = false does without)"
+                )
             case _:
-                text = f"{at} gave no answer of the chat API ({type(error).__name__}): check base_url"
+                text = f"{at} failed {tried} ({words}): see the server's log"
         return EngineError(f"engine {self.spec.name!r}: {text}")
 
 
-def _key(spec: EngineSpec, base_url: str) -> str:
-    """The key from the environment; "none" for a server on this machine that wants none.
+def _key(spec: EngineSpec, base_url: str) -> str | None:
+    """The key from the environment; None for a server on this machine that wants none.
 
     Raises:
         EngineError: the server is elsewhere and its key is not set, or not named.
@@ -232,7 +285,7 @@ def _key(spec: EngineSpec, base_url: str) -> str:
     if named and os.environ.get(spec.api_key_env):
         return os.environ[spec.api_key_env]
     if host in LOCAL_HOSTS:
-        return "none"
+        return None
     if not named:
         raise EngineError(
             f"engine {spec.name!r}: name the environment variable that holds the key for {host} "
@@ -243,22 +296,17 @@ def _key(spec: EngineSpec, base_url: str) -> str:
     )
 
 
-def _generation(completion: ChatCompletion, seed: int) -> Generation:
-    """The first choice; a server that filters may send none."""
-    usage = completion.usage
-    prompt, written = (usage.prompt_tokens, usage.completion_tokens) if usage else (0, 0)
-    if not completion.choices:
-        return Generation("", "content_filter", prompt, written, seed)
-    choice = completion.choices[0]
-    if choice.message.refusal:
-        return Generation(_storable(choice.message.refusal), "refusal", prompt, written, seed)
-    text = _storable(choice.message.content or "")
-    given = (choice.logprobs.content if choice.logprobs else None) or ()
-    finish = choice.finish_reason or "unknown"
-    return Generation(text, finish, prompt, written, seed, _alternatives(given))
+def _code(body: Any) -> Any:
+    """The code that a refusal names, as OpenAI and Azure write it."""
+    error = body.get("error") if isinstance(body, dict) else None
+    return error.get("code") if isinstance(error, dict) else None
 
 
-def _alternatives(content: Sequence[ChatCompletionTokenLogprob]) -> tuple[TokenAlternatives, ...]:
+def _count(value: Any) -> int:
+    return min(max(value, 0), MAX_COUNT) if isinstance(value, int) else 0
+
+
+def _alternatives(content: Sequence[_Token]) -> tuple[TokenAlternatives, ...]:
     """What was written and the server's top tokens at each position, which may leave out the written one."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     tokens = []
@@ -266,13 +314,8 @@ def _alternatives(content: Sequence[ChatCompletionTokenLogprob]) -> tuple[TokenA
         text = at.token if at.bytes is None else decoder.decode(bytes(at.bytes))
         others = [
             (a.token if a.bytes is None else bytes(a.bytes).decode("utf-8", "replace"), a.logprob)
-            for a in at.top_logprobs
+            for a in at.top_logprobs or ()
             if a.token != at.token
         ]
         tokens.append(TokenAlternatives.of(text, [(text, at.logprob), *others]))
     return tuple(tokens)
-
-
-def _storable(text: str) -> str:
-    """With "?" for halves of surrogate pairs: JSON can carry them, files in UTF-8 cannot."""
-    return text.encode("utf-8", "replace").decode("utf-8")

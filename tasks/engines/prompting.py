@@ -5,13 +5,19 @@ The one place where the boundary rule is written down; ``BOUNDARY_RULE`` is stor
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tasks.engines.protocols import Cloze, EngineError, Framed
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.engines.protocols import CandidateScores, Cloze, EngineError, Framed, Progress
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
+
+    from tasks.engines.specs import EngineSpec
 
 BOUNDARY_RULE = "remainder-v1"
 """A continuation's tokens are those of prefix + continuation that follow the tokens of the prefix; where
@@ -21,6 +27,40 @@ BLANK_RULE = "blank-v1"
 """How models that see both sides of a blank (kinds "masked" and "seq2seq") are asked: see ``blanks``."""
 
 COMPLETION_CUE = "\nAnswer:"
+
+
+class ContinuationScorer(ABC):
+    """``Scorer`` and ``CandidateScorer`` of decoder-only models: every text is scored as a continuation."""
+
+    spec: EngineSpec
+    tokenizer: Any
+
+    @abstractmethod
+    def _score(
+        self, prefixes: Sequence[str], tail: str, continuations: Sequence[str], progress: Progress | None
+    ) -> CandidateScores:
+        """Score all pairs; the continuations' tokens are those that they have after ``tail``."""
+
+    def frame(self, questions: Sequence[str]) -> Framed:
+        """See ``Scorer.frame``."""
+        return frame(self.tokenizer, questions, self.spec.prompt_style)
+
+    def count_tokens(self, prefix: str, continuations: Sequence[str]) -> NDArray[np.int64]:
+        """See ``Scorer.count_tokens``."""
+        tokens = continuation_tokens(self.tokenizer, prefix, continuations)
+        return np.array([len(t) for t in tokens], dtype=np.int64)
+
+    def score(
+        self, prefixes: Sequence[str], continuations: Sequence[str], progress: Progress | None = None
+    ) -> NDArray[np.float32]:
+        """See ``Scorer.score``."""
+        return self._score(prefixes, prefixes[0], continuations, progress).logprob
+
+    def score_candidates(
+        self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
+    ) -> CandidateScores:
+        """See ``CandidateScorer.score_candidates``; scored are the tokens of ``fill``."""
+        return self._score(cloze.before, cloze.tail, fill(cloze, candidates), progress)
 
 
 def frame(tokenizer: PreTrainedTokenizerBase, questions: Sequence[str], style: str = "auto") -> Framed:
@@ -67,7 +107,8 @@ def prefix_tokens(tokenizer: PreTrainedTokenizerBase, prefix: str) -> list[int]:
     """Tokens of a prefix, with the model's own start token unless the text already begins with it."""
     bos = tokenizer.bos_token
     ids: list[int] = tokenizer(prefix, add_special_tokens=not (bos and prefix.startswith(bos))).input_ids
-    return _without_end(tokenizer, ids)
+    # Some tokenizers close every text with an end token; a prefix must stay open.
+    return ids[:-1] if len(ids) > 1 and ids[-1] == tokenizer.eos_token_id else ids
 
 
 def continuation_tokens(
@@ -92,8 +133,3 @@ def continuation_tokens(
         if not ids:
             raise EngineError(f"the item {text!r} has no token in this model's vocabulary; remove it")
     return tokens
-
-
-def _without_end(tokenizer: PreTrainedTokenizerBase, ids: list[int]) -> list[int]:
-    """Some tokenizers close every text with an end token; a prefix must stay open."""
-    return ids[:-1] if len(ids) > 1 and ids[-1] == tokenizer.eos_token_id else ids

@@ -17,12 +17,25 @@ from numpy.typing import NDArray
 Message = Mapping[str, str]
 """``{"role": "system" | "user" | "assistant", "content": "..."}``"""
 
+Conversations = Sequence[Sequence[Message]]
+Schema = Mapping[str, Any] | None
+"""A JSON schema that an answer has to keep to; None: free text."""
+
 Progress = Callable[[int], None]
 """Called with the number of (prefix, continuation) pairs just scored, or of texts just embedded."""
 
 
 class EngineError(RuntimeError):
     """Something about a model or its engine that the user can act on; the message says how."""
+
+
+class Unfinished(EngineError):  # noqa: N818 - "raise Unfinished" says it all
+    """Part of a call failed. ``done`` is what was answered before: it is paid for, and worth keeping."""
+
+    def __init__(self, message: str, done: Any = None) -> None:
+        """done: of ``Generator.generate`` place -> answer, of ``Request.answer`` the units and their rows."""
+        super().__init__(message)
+        self.done = done
 
 
 @dataclass(frozen=True)
@@ -170,11 +183,7 @@ class Generator(Protocol):
     """Writes text."""
 
     def generate(
-        self,
-        conversations: Sequence[Sequence[Message]],
-        sampling: Sampling,
-        schema: Mapping[str, Any] | None = None,
-        alternatives: int = 0,
+        self, conversations: Conversations, sampling: Sampling, schema: Schema = None, alternatives: int = 0
     ) -> list[Generation]:
         """One answer a conversation, in order; with ``schema`` the text is JSON valid under it.
 
@@ -198,16 +207,6 @@ class Embedded:
     vectors: NDArray[np.float32]
     n_tokens: NDArray[np.int64]
     truncated: NDArray[np.bool_]
-
-    @property
-    def n_truncated(self) -> int:
-        """How many texts were cut off."""
-        return int(self.truncated.sum())
-
-    @property
-    def n_missing(self) -> int:
-        """How many texts have no vector."""
-        return int((~self.vectors.any(axis=1)).sum())
 
 
 class Embedder(Protocol):

@@ -9,7 +9,7 @@ ones. Use a multilingual model or fastText for these languages.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import redirect_stderr
 
 import numpy as np
@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from transformers import PreTrainedTokenizerBase
 
-from tasks.engines.embedded_encoder import DEFAULT
+from tasks.engines import devices
+from tasks.engines.embedded import DEFAULT
 from tasks.engines.protocols import Embedded, EngineError, Progress
+from tasks.engines.specs import PICKLE_ADVICE, is_allowed
 
 BATCH_TOKENS = 8192
 """Token positions per forward pass, which bounds the memory; padding counts."""
@@ -42,8 +44,11 @@ class SentenceEmbedder:
         self.name = name
         try:
             with redirect_stderr(io.StringIO()):  # progress bars
-                self._model = SentenceTransformer(model, revision=revision).float()
+                safe = None if is_allowed("pickle") else {"use_safetensors": True}
+                self._model = SentenceTransformer(model, revision=revision, model_kwargs=safe).float()
         except Exception as error:  # whatever sentence-transformers and transformers raise on a broken folder
+            if "safetensors" in str(error) and not is_allowed("pickle"):
+                raise EngineError(f"embedder {model!r} lacks safetensors: {PICKLE_ADVICE}") from error
             raise EngineError(
                 f"sentence-transformers cannot load {model!r} ({type(error).__name__}: {error}); check that "
                 "its files are complete"
@@ -59,7 +64,10 @@ class SentenceEmbedder:
         self._prompt = self._model.prompts.get(self._model.default_prompt_name or "", "")
 
     def embed(self, texts: Sequence[str], progress: Progress | None = None) -> Embedded:
-        """See ``Embedder``. Texts of similar length share a batch, so little is lost to padding."""
+        """See ``Embedder``. Texts of similar length share a batch, so little is lost to padding.
+
+        The longest come first, so that a batch that does not fit into memory fails at once.
+        """
         dimension = self._model.get_embedding_dimension()
         assert dimension is not None
         vectors = np.zeros((len(texts), dimension), dtype=np.float32)
@@ -67,7 +75,8 @@ class SentenceEmbedder:
         rows = np.flatnonzero(known)
         if progress and len(rows) < len(texts):
             progress(len(texts) - len(rows))
-        for batch in _batches(rows, np.minimum(lengths, self.limit)):
+        longest_last = list(devices.batches(np.minimum(lengths[rows], self.limit), BATCH_TOKENS))
+        for batch in (rows[some] for some in reversed(longest_last)):
             vectors[batch] = self._model.encode(
                 [texts[row] for row in batch], batch_size=len(batch), show_progress_bar=False
             )
@@ -92,17 +101,3 @@ class SentenceEmbedder:
                 lengths[row] = len(ids) + special + prompt
                 known[row] = any(i != unknown for i in ids)
         return lengths, known
-
-
-def _batches(rows: NDArray[np.int64], lengths: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    """Cut rows, the longest texts first, into batches of at most ``BATCH_TOKENS`` with padding.
-
-    rows: [m] indices into lengths, [n] of 1 or more. The longest come first, so that a batch that does not
-    fit into memory fails at once.
-    """
-    rows = rows[np.argsort(-lengths[rows], kind="stable")]
-    start = 0
-    while start < len(rows):
-        size = max(1, BATCH_TOKENS // int(lengths[rows[start]]))
-        yield rows[start : start + size]
-        start += size

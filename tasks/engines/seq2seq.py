@@ -24,8 +24,8 @@ import torch
 from numpy.typing import NDArray
 from transformers import AutoModelForSeq2SeqLM
 
-from tasks.engines import blanks, pretrained
-from tasks.engines.output_head import OutputHead
+from tasks.engines import blanks, devices
+from tasks.engines.pretrained import Pretrained
 from tasks.engines.protocols import CandidateScores, Cloze, EngineError, Progress
 from tasks.engines.specs import EngineSpec
 from tasks.engines.trie import IntArray, TokenTrie, build_trie
@@ -51,43 +51,30 @@ class Paths:
     edge: IntArray
 
 
-class Seq2SeqScorer:
+class Seq2SeqScorer(Pretrained):
     """An encoder-decoder transformers model with sentinels behind the ``CandidateScorer`` protocol."""
 
     def __init__(self, spec: EngineSpec, folder: str) -> None:
         """Load the model and compare its sliced output head with its own logits.
 
-        Args:
-            folder: Hugging Face id or local folder (``spec.model`` resolved).
-
-        Raises:
-            EngineError: not loadable, not an encoder-decoder model, or without sentinels (BART).
+        Raises ``EngineError``: not loadable, not an encoder-decoder model, or without sentinels (BART).
         """
-        self.spec = spec
-        self.tokenizer, self.model = pretrained.load(AutoModelForSeq2SeqLM, spec, folder)
-        self._head = OutputHead(self.model)
+        super().__init__(AutoModelForSeq2SeqLM, spec, folder)
         self._sentinel = _sentinel(self.tokenizer, self._head.vocabulary, spec.name)
         start = self.model.config.decoder_start_token_id
         if start is None:
             raise EngineError(f"config.json of {spec.name!r} names no decoder_start_token_id; add it (T5: 0)")
-        self._opening = torch.tensor([[start, self._sentinel]], device=self.model.device)
+        self._opening = torch.tensor([[start, self._sentinel]], device=self.device)
         self._head.check(input_ids=self._opening[:, 1:], decoder_input_ids=self._opening)
 
     def score_candidates(
         self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
     ) -> CandidateScores:
-        """See ``CandidateScorer.score_candidates``; the module's text says what is scored.
+        """See ``CandidateScorer.score_candidates``; NaN for candidates that the vocabulary cannot spell.
 
-        Returns:
-            NaN for candidates that the vocabulary cannot spell: one of their tokens is the unknown token,
-            which is the same for all of them.
-
-        Raises:
-            EngineError: a candidate has no token; a sentence is longer than the tokenizer's limit.
+        Raises ``EngineError``: a candidate has no token; a sentence is longer than the tokenizer's limit.
         """
-        tokens = blanks.candidate_tokens(self.tokenizer, cloze, candidates)
-        spelled = blanks.spelled(self.tokenizer, tokens)
-        scores = blanks.unscored(len(cloze.before), tokens)
+        tokens, spelled, scores = blanks.candidate_tokens(self.tokenizer, cloze, candidates)
         sentences = blanks.sentences(self.tokenizer, cloze)
         blanks.check_length(cloze, sentences, 1, self.tokenizer.model_max_length)
         if not spelled.any():
@@ -106,17 +93,10 @@ class Seq2SeqScorer:
                 progress(len(candidates))
         return scores
 
-    def close(self) -> None:
-        """Give the model's memory back."""
-        on_gpu = self.model.device.type == "cuda"
-        del self.model, self._head
-        if on_gpu:
-            torch.cuda.empty_cache()
-
     @torch.inference_mode()
     def _score(self, sentence: list[int], trie: TokenTrie, paths: Sequence[Paths]) -> NDArray[np.float32]:
         """[n_edges] log-probability of every single trie step after one sentence."""
-        device = self.model.device
+        device = self.device
         edges = np.empty(len(trie.edge_token), dtype=np.float32)
         states, opened = self._head.run(
             input_ids=torch.tensor([sentence], device=device), decoder_input_ids=self._opening, use_cache=True
@@ -151,7 +131,7 @@ def trie_paths(trie: TokenTrie, budget: int, context: int) -> list[Paths]:
     whole = [np.append(trie.ancestors(int(node)), node) for node in lowest]
     met = np.zeros(trie.n_internal, dtype=bool)
     groups = []
-    for batch in blanks.batches([context + len(path) for path in whole], budget):
+    for batch in devices.batches([context + len(path) for path in whole], budget):
         tokens, _ = blanks.padded([trie.token[whole[i]] for i in batch], 0)
         table, real = blanks.padded([whole[i] for i in batch], 0)
         nodes, first = np.unique(np.where(real == 1, table, -1), return_index=True)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from tasks.engines import devices
 from tasks.engines.protocols import EngineError, Generation
@@ -37,6 +38,17 @@ OPERATIONAL = {
 OPENAI = "https://api.openai.com/v1"
 """The server of kind "openai" where a spec names none."""
 
+TRUST = "CULTURESCOPE_TRUST"
+"""Variable with what whoever runs this allows a model to do: no spec may allow it to itself."""
+Trust = Literal["remote-code", "pickle"]
+PICKLE_ADVICE = (
+    "weights in a pickle (.bin, .pt) can run any code when they are read: take a model with safetensors, or "
+    f"allow them with --trust-pickle, or with {TRUST}=pickle in the environment"
+)
+PICKLE_FORMATS = ("pt", "npcache")
+"""vLLM's load_format of weights that are unpickled."""
+
+Options = TypeVar("Options", bound=BaseModel)
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 
 
@@ -90,6 +102,13 @@ class EngineSpec(BaseModel):
             _server(base_url)
         return base_url
 
+    def read_options(self, kind: type[Options]) -> Options:
+        """The options, of an engine that lists them; ``EngineError`` names what is unknown or wrong."""
+        try:
+            return kind(**self.options)
+        except ValidationError as error:
+            raise EngineError(f"engine {self.name!r}, options: {error}") from error
+
     def identity(self) -> dict[str, Any]:
         """What determines a result: not price, device, batch size or ``OPERATIONAL`` options.
 
@@ -118,6 +137,42 @@ class EngineSpec(BaseModel):
 def has_dtype(spec: EngineSpec) -> bool:
     """Whether the spec's dtype bears on results: that of a served model is the server's own."""
     return spec.kind not in ("openai", "fake")
+
+
+def allow(remote_code: bool = False, pickle: bool = False) -> None:
+    """Allow more than before, in this process and those that it starts."""
+    more = [name for name, given in (("remote-code", remote_code), ("pickle", pickle)) if given]
+    os.environ[TRUST] = ",".join(dict.fromkeys([*_allowed(), *more]))
+
+
+def is_allowed(permission: Trust) -> bool:
+    """Whether models may bring Python code of their own, or weights that are pickles, which can run any."""
+    return permission in _allowed()
+
+
+def _allowed() -> list[str]:
+    return os.environ.get(TRUST, "").replace(",", " ").split()
+
+
+def check_trust(spec: EngineSpec) -> None:
+    """Refuse a spec that asks for more than is allowed; nothing is loaded.
+
+    Raises:
+        EngineError: says how to allow it.
+    """
+    if spec.options.get("trust_remote_code") and not is_allowed("remote-code"):
+        raise EngineError(
+            f"model {spec.name!r} asks to run Python code from its own repository (trust_remote_code): "
+            f"read it, then allow it with --trust-remote-code, or with {TRUST}=remote-code in the environment"
+        )
+    if spec.options.get("load_format") in PICKLE_FORMATS and not is_allowed("pickle"):
+        raise EngineError(f"model {spec.name!r}, options.load_format: {PICKLE_ADVICE}")
+
+
+def in_flight(spec: EngineSpec | None) -> int:
+    """Requests that the spec of a server asks to have under way at once; 0: it does not say."""
+    n = spec.options.get("max_concurrency", 0) if spec and spec.kind == "openai" else 0
+    return n if isinstance(n, int) else 0
 
 
 def resolved(spec: EngineSpec) -> EngineSpec:
@@ -191,6 +246,9 @@ def read_spec(path: Path) -> EngineSpec:
         return EngineSpec(**{"name": path.stem, **tomllib.loads(path.read_text(encoding="utf-8"))})
     except OSError as error:
         raise EngineError(f"there is no readable engine spec at {path}: {error.strerror}") from error
+    except ValidationError as error:
+        faults = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
+        raise EngineError(f"{path}: not a valid engine spec: {faults}") from error
     except ValueError as error:
         raise EngineError(f"{path}: not a valid engine spec: {error}") from error
 

@@ -16,19 +16,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.engines import memory, process_guard, prompting
+from tasks.engines import memory, process_guard
+from tasks.engines.prompting import ContinuationScorer, continuation_tokens, prefix_tokens
 from tasks.engines.protocols import (
     CandidateScores,
-    Cloze,
+    Conversations,
     EngineError,
-    Framed,
     Generation,
-    Message,
     Progress,
     Sampling,
+    Schema,
     TokenAlternatives,
 )
-from tasks.engines.specs import EngineSpec, resolved
+from tasks.engines.specs import EngineSpec, is_allowed, resolved
 
 REQUESTS_PER_CALL = 512
 """Scored between two progress reports; bounds the request objects alive at once."""
@@ -36,7 +36,7 @@ REQUESTS_PER_CALL = 512
 FEW_CORES = 4
 
 
-class VllmEngine:
+class VllmEngine(ContinuationScorer):
     """A model behind the ``Scorer`` and ``Generator`` protocols.
 
     ``spec.options`` goes to ``vllm.LLM`` as it is (max_model_len, gpu_memory_utilization,
@@ -46,13 +46,9 @@ class VllmEngine:
     def __init__(self, spec: EngineSpec, folder: str) -> None:
         """Load the model; the engine core runs in processes of its own until ``close``.
 
-        Args:
-            folder: Hugging Face id or local folder (``spec.model`` resolved).
-
-        Raises:
-            EngineError: vLLM is not installed, is the build for another device, or cannot load the model.
+        Raises ``EngineError``: vLLM is not installed, for another device, or cannot load the model.
         """
-        from transformers import AutoTokenizer
+        from transformers import AutoConfig, AutoTokenizer
 
         self._lock = Lock()
         self._llm: Any = None
@@ -60,8 +56,11 @@ class VllmEngine:
         self.spec = spec = resolved(spec)
         self._guard = process_guard.start()
         try:
-            self.tokenizer = AutoTokenizer.from_pretrained(folder, revision=spec.revision)
-            context = _context(folder, spec)
+            trusted = bool(spec.options.get("trust_remote_code"))
+            own_code = {"revision": spec.revision, "trust_remote_code": trusted}
+            self.tokenizer = AutoTokenizer.from_pretrained(folder, **own_code)
+            config = AutoConfig.from_pretrained(folder, **own_code).get_text_config()
+            context = int(getattr(config, "max_position_embeddings", None) or spec.batch_tokens)
             self._llm = llm_class(model=folder, **_arguments(spec, on_cpu, context))
         except Exception as error:  # vLLM raises whatever its core process died of
             self.close()
@@ -70,37 +69,8 @@ class VllmEngine:
                 "where memory is short, lower options.gpu_memory_utilization or options.max_model_len"
             ) from error
 
-    def frame(self, questions: Sequence[str]) -> Framed:
-        """See ``Scorer.frame``."""
-        return prompting.frame(self.tokenizer, questions, self.spec.prompt_style)
-
-    def count_tokens(self, prefix: str, continuations: Sequence[str]) -> NDArray[np.int64]:
-        """See ``Scorer.count_tokens``."""
-        tokens = prompting.continuation_tokens(self.tokenizer, prefix, continuations)
-        return np.array([len(t) for t in tokens], dtype=np.int64)
-
-    def score(
-        self, prefixes: Sequence[str], continuations: Sequence[str], progress: Progress | None = None
-    ) -> NDArray[np.float32]:
-        """See ``Scorer.score``.
-
-        Raises:
-            EngineError: a prefix with its item is longer than the model's context.
-        """
-        return self._score(prefixes, prefixes[0], continuations, progress).logprob
-
-    def score_candidates(
-        self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
-    ) -> CandidateScores:
-        """See ``CandidateScorer.score_candidates``; scored are the tokens of ``prompting.fill``."""
-        return self._score(cloze.before, cloze.tail, prompting.fill(cloze, candidates), progress)
-
     def generate(
-        self,
-        conversations: Sequence[Sequence[Message]],
-        sampling: Sampling,
-        schema: Mapping[str, Any] | None = None,
-        alternatives: int = 0,
+        self, conversations: Conversations, sampling: Sampling, schema: Schema = None, alternatives: int = 0
     ) -> list[Generation]:
         """See ``Generator.generate``. With ``schema`` only finish reason "length" can leave JSON cut off.
 
@@ -139,15 +109,14 @@ class VllmEngine:
     def _score(
         self, prefixes: Sequence[str], tail: str, continuations: Sequence[str], progress: Progress | None
     ) -> CandidateScores:
-        """Score all pairs; the continuations' tokens are those that they have after ``tail``."""
         from vllm import SamplingParams
 
         # A cached prefix yields no prompt_logprobs for its tokens (vllm issue 42019), so it is not read.
         params = SamplingParams(
             max_tokens=1, temperature=0.0, prompt_logprobs=0, skip_reading_prefix_cache=True, detokenize=False
         )
-        rests = prompting.continuation_tokens(self.tokenizer, tail, continuations)
-        starts = (prompting.prefix_tokens(self.tokenizer, prefix) for prefix in prefixes)
+        rests = continuation_tokens(self.tokenizer, tail, continuations)
+        starts = (prefix_tokens(self.tokenizer, prefix) for prefix in prefixes)
         pairs = ((start, rest) for start in starts for rest in rests)
         sums: list[float] = []
         means: list[float] = []
@@ -240,15 +209,10 @@ def _arguments(spec: EngineSpec, on_cpu: bool, context: int) -> dict[str, Any]:
         # Where the cache's size is given, vLLM does no more with the share than see that it is free.
         bounded = "kv_cache_memory_bytes" in spec.options
         defaults |= {"gpu_memory_utilization": 0.05 if bounded else memory.GPU_SHARE}
-    return defaults | spec.options
-
-
-def _context(folder: str, spec: EngineSpec) -> int:
-    """The most tokens that the model takes; the pass's size where its configuration does not say."""
-    from transformers import AutoConfig
-
-    config = AutoConfig.from_pretrained(folder, revision=spec.revision).get_text_config()
-    return int(getattr(config, "max_position_embeddings", None) or spec.batch_tokens)
+    arguments = defaults | spec.options
+    if arguments.get("load_format", "auto") in ("auto", "hf") and not is_allowed("pickle"):
+        arguments["load_format"] = "safetensors"  # else pickles where a model has nothing better
+    return arguments
 
 
 def _sampling_params(sampling: Sampling, schema: Mapping[str, Any] | None, alternatives: int) -> Any:

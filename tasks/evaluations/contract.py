@@ -46,8 +46,10 @@ class Params(BaseModel):
         description="models that numbers which compare models are taken over: a name that is new freezes the "
         "models of this run; first: those of the first finished run",
     )
-    bootstrap: int = Field(200, ge=20, le=10_000, description="resamples for intervals")
-    seed: int = Field(0, ge=0, description="of the resamples and of other random choices")
+    bootstrap: int = Field(
+        200, ge=20, le=10_000, description="half-samples for intervals of ranks, categories and shifts"
+    )
+    seed: int = Field(0, ge=0, description="of the half-samples and of other random choices")
     profile: str = Field("custom", description="a label for the leaderboard; changes nothing")
 
 
@@ -71,16 +73,13 @@ class Study(Protocol):
     @property
     def params(self) -> Params:
         """The knobs."""
-        ...
 
     @property
     def materials(self) -> Mapping[str, str]:
         """Name -> hash of what is asked about: item lists, scenarios, items."""
-        ...
 
     def config_hash(self) -> str:
         """Identifies what may be compared across models."""
-        ...
 
 
 def comparable(study: Study) -> str:
@@ -179,16 +178,6 @@ class Shared(Generic[S]):
     read: Callable[[S, Completions], Any]
 
 
-def no_engines(params: Any) -> dict[str, Role]:
-    """An evaluation of candidates alone."""
-    return {}
-
-
-def nothing_later(study: Any) -> Iterable[Later]:
-    """An evaluation of one round."""
-    return ()
-
-
 @dataclass(frozen=True)
 class Evaluation(Generic[P, S, A]):
     """One evaluation, as the loop sees it.
@@ -206,6 +195,8 @@ class Evaluation(Generic[P, S, A]):
             embedder's source) and its role.
         later: what further rounds may ask about each model at most, for the plan.
         size: the study in words, for the plan.
+        optional: roles without which a model still has rows: those that need them are unscored.
+        compares: whether rows are made against a cohort; else no model waits for another's answers.
     """
 
     name: str
@@ -215,7 +206,9 @@ class Evaluation(Generic[P, S, A]):
     ask: Callable[[S, Completions], Sequence[Request[Any]]]
     read: Callable[[S, Completions, Any], A]
     rows: Callable[[S, Cohort[A], Any], Tables]
-    engines: Callable[[P], Mapping[str, Role]] = no_engines
+    engines: Callable[[P], Mapping[str, Role]] = lambda params: {}
     shared: Shared[S] | None = None
-    later: Callable[[S], Iterable[Later]] = nothing_later
+    later: Callable[[S], Iterable[Later]] = lambda study: ()
     size: Callable[[S], str] = lambda study: ""
+    optional: tuple[Role, ...] = ("judge", "simulator")
+    compares: bool = True

@@ -14,7 +14,15 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from tasks.engines.protocols import MAX_ALTERNATIVES, Generation, Generator, Message, Sampling
+from tasks.engines.protocols import (
+    MAX_ALTERNATIVES,
+    EngineError,
+    Generation,
+    Generator,
+    Message,
+    Sampling,
+    Unfinished,
+)
 from tasks.generation.budget import at_most
 from tasks.generation.options import option_logprobs
 from tasks.identity import digest
@@ -87,16 +95,13 @@ class Prompts(Request[Completions]):
         return list(self.by_id)
 
     def identity(self, engine: Engine) -> list[Any]:
-        """See ``Request.identity``."""
         return ["generate", engine.hash, asdict(self.sampling)]
 
     def at_most(self, units: Sequence[str]) -> list[Generation]:
-        """See ``Request.at_most``."""
         prompts = [self.by_id[unit] for unit in units]
         return [at_most(prompt.conversation, prompt.schema, self.sampling) for prompt in prompts]
 
     def used(self, frame: pl.DataFrame) -> list[Generation]:
-        """See ``Request.used``."""
         columns = ("text", "finish_reason", "prompt_tokens", "completion_tokens", "seed")
         return [Generation(*row) for row in frame.select(columns).rows()]
 
@@ -104,11 +109,14 @@ class Prompts(Request[Completions]):
         self, engine: Generator, units: Sequence[str], progress: Callable[[int], None]
     ) -> pl.DataFrame:
         """See ``Request.answer``; one row per prompt."""
-        prompts = [self.by_id[unit] for unit in units]
-        generations = _generate(prompts, engine, self.sampling)
+        by_row, failure = _generate([self.by_id[unit] for unit in units], engine, self.sampling)
+        if failure and not by_row:
+            raise failure
+        units = [units[row] for row in sorted(by_row)]
+        prompts, generations = [self.by_id[unit] for unit in units], [by_row[row] for row in sorted(by_row)]
         progress(len(prompts))
         conversations = [[dict(m) for m in prompt.conversation] for prompt in prompts]
-        return pl.DataFrame(
+        frame = pl.DataFrame(
             {
                 "item": [prompt.id for prompt in prompts],
                 "conversation": [json.dumps(c, ensure_ascii=False) for c in conversations],
@@ -121,9 +129,11 @@ class Prompts(Request[Completions]):
             },
             schema_overrides={"option_logprobs": pl.String},
         )
+        if failure:
+            raise Unfinished(str(failure), (units, frame))
+        return frame
 
     def decode(self, frame: pl.DataFrame) -> Completions:
-        """See ``Request.decode``."""
         return completions(frame)
 
 
@@ -144,8 +154,10 @@ def by_sampling(prompts: Iterable[tuple[Sampling, Prompt]]) -> dict[Sampling, li
     return groups
 
 
-def _generate(prompts: Sequence[Prompt], engine: Generator, sampling: Sampling) -> list[Generation]:
-    """One call of the engine for each schema that occurs, with options and without."""
+def _generate(
+    prompts: Sequence[Prompt], engine: Generator, sampling: Sampling
+) -> tuple[dict[int, Generation], EngineError | None]:
+    """One call of the engine for each schema that occurs, with options and without; all until one fails."""
     alike: dict[tuple[str, bool], list[int]] = {}
     for row, prompt in enumerate(prompts):
         alike.setdefault((json.dumps(prompt.schema, sort_keys=True), bool(prompt.options)), []).append(row)
@@ -153,9 +165,13 @@ def _generate(prompts: Sequence[Prompt], engine: Generator, sampling: Sampling) 
     for (_, with_options), rows in alike.items():
         conversations = [prompts[row].conversation for row in rows]
         alternatives = MAX_ALTERNATIVES if with_options else 0
-        written = engine.generate(conversations, sampling, prompts[rows[0]].schema, alternatives)
+        try:
+            written = engine.generate(conversations, sampling, prompts[rows[0]].schema, alternatives)
+        except EngineError as error:
+            done = error.done if isinstance(error, Unfinished) else {}
+            return generations | {rows[place]: answer for place, answer in done.items()}, error
         generations |= dict(zip(rows, written, strict=True))
-    return [generations[row] for row in range(len(prompts))]
+    return generations, None
 
 
 def _options(prompt: Prompt, generation: Generation) -> str | None:

@@ -6,8 +6,6 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from scrapers.wikidata.endpoint import WDQS
-
 SourceName = Literal[
     "wikipedia-currencies",
     "wikipedia-religions",
@@ -37,7 +35,7 @@ class IngestParams(BaseModel):
     languages: list[str] = Field(
         ["en", "zh", "ar", "ko", "ru", "he"], min_length=1, description="wikidata: languages of labels"
     )
-    endpoint: str = Field(WDQS, description="wikidata: the SPARQL endpoint")
+    endpoint: str = Field("https://query.wikidata.org/sparql", description="wikidata: the SPARQL endpoint")
     contact: str | None = Field(
         None, description="your e-mail address or a page about you, for the sources' operators; empty: the "
         "environment variable CULTURESCOPE_CONTACT",

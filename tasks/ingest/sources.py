@@ -11,20 +11,17 @@ from typing import Literal
 
 import polars as pl
 
-from scrapers import tasteatlas, timeanddate
+from scrapers import tasteatlas, timeanddate, wikipedia
 from scrapers.countries import CountryCodes
 from scrapers.fmlama.parse import parse as parse_fmlama
-from scrapers.items import merged
-from scrapers.model import ListItem, Page, Parsed, ScrapeError, Session, read
-from scrapers.tasteatlas.fetch import fetch as fetch_tasteatlas
+from scrapers.model import ListItem, Page, Parsed, ScrapeError, Session, merged, read
 from scrapers.tasteatlas.parse import parse as parse_tasteatlas
 from scrapers.timeanddate.fetch import fetch as fetch_timeanddate
 from scrapers.timeanddate.parse import parse as parse_timeanddate
 from scrapers.wikidata.endpoint import Endpoint
 from scrapers.wikidata.fetch import fetch as fetch_wikidata
 from scrapers.wikidata.join import join
-from scrapers.wikipedia import currencies, religions
-from scrapers.wikipedia.fetch import fetch_currencies, fetch_religions
+from scrapers.wikipedia import parse as wikipedia_parse
 from scrapers.worldcuisines.parse import parse as parse_worldcuisines
 from scrapers.wvs.parse import parse as parse_wvs
 from tasks.progress import report as report_progress
@@ -82,13 +79,13 @@ class Source:
 
 
 def _currencies(asked: Asked) -> Harvested:
-    pages = fetch_currencies(_session(asked))
-    return _from_pages(pages, currencies.parse(pages, asked.countries))
+    pages = [_session(asked).get(wikipedia.CURRENCIES_URL)]
+    return _from_pages(pages, wikipedia_parse.currencies(pages, asked.countries))
 
 
 def _religions(asked: Asked) -> Harvested:
-    pages = fetch_religions(_session(asked))
-    return _from_pages(pages, religions.parse(pages, asked.countries))
+    pages = [_session(asked).get(wikipedia.RELIGIONS_URL)]
+    return _from_pages(pages, wikipedia_parse.religions(pages, asked.countries))
 
 
 def _timeanddate(asked: Asked) -> Harvested:
@@ -98,8 +95,8 @@ def _timeanddate(asked: Asked) -> Harvested:
 
 def _tasteatlas(asked: Asked) -> Harvested:
     (source,) = _files(asked, 1, "the export's path, or the address of an endpoint that answers with it")
-    pages = fetch_tasteatlas(_session(asked), source) if is_address(source) else [read(Path(source))]
-    return _from_pages(pages, parse_tasteatlas(pages[0].content, asked.countries))
+    page = _session(asked).get(source) if is_address(source) else read(Path(source))
+    return _from_pages([page], parse_tasteatlas(page.content, asked.countries))
 
 
 def _worldcuisines(asked: Asked) -> Harvested:

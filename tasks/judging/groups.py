@@ -17,8 +17,7 @@ from tasks.judging.rated import Judged, RatedItem, by_dimension
 from tasks.judging.ratings import Menus, Rating
 from tasks.judging.rubric import normal
 from tasks.judging.validation import spearman
-from tasks.metrics.agreement import fleiss_kappa
-from tasks.metrics.correlation import pearson
+from tasks.metrics.agreement import fleiss_kappa, pearson
 
 # Two points always correlate perfectly, and two answers say nothing about raters.
 _MIN_POINTS = 3

@@ -10,42 +10,43 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from tasks.metric_rows import Metric, Slice, scored, unscored
+from tasks.metric_rows import Metric, Slice, mean_row
+from tasks.metrics.intervals import SHARE
 from tasks.metrics.types import FloatArray
-from tasks.metrics.value_shift import wilson_interval
 
 ACCEPTED_FROM = 0.5
 """The least score with which a text is accepted."""
 
 
-def refusals(source: str, where: Slice, scores: Iterable[float | None], reason: str) -> Metric:
+def refusals(
+    source: str,
+    where: Slice,
+    scores: Iterable[float | None],
+    reason: str,
+    clusters: ArrayLike | None = None,
+) -> Metric:
     """``judge_<source>_refused``: the share of these null texts that the judge does not accept.
 
     Args:
         source: of the texts: ``null_texts.NULLS``.
         scores: one for each text, in [0, 1]; None or NaN where unscored.
         reason: why there is no share, should none be scored.
+        clusters: one label for each text, where several are about one thing; by default they are independent.
     """
-    is_accepted = _accepted(scores)
-    return _share(f"judge_{source}_refused", where, 1 - is_accepted, reason)
+    hits = 1 - _accepted(scores)
+    return mean_row(f"judge_{source}_refused", where, hits, reason, clusters, SHARE)
 
 
-def acceptances(where: Slice, scores: Iterable[float | None], reason: str) -> Metric:
+def acceptances(
+    where: Slice, scores: Iterable[float | None], reason: str, clusters: ArrayLike | None = None
+) -> Metric:
     """``judge_gold_accepted``: the share of these gold answers that the judge accepts; see ``refusals``."""
-    return _share("judge_gold_accepted", where, _accepted(scores), reason)
+    return mean_row("judge_gold_accepted", where, _accepted(scores), reason, clusters, SHARE)
 
 
 def _accepted(scores: Iterable[float | None]) -> FloatArray:
     """1 for what is accepted, 0 for what is not, NaN for what is unscored."""
     known = np.array([np.nan if score is None else score for score in scores], dtype=np.float64)
     return np.where(np.isnan(known), np.nan, known >= ACCEPTED_FROM)
-
-
-def _share(metric: str, where: Slice, hits: FloatArray, reason: str) -> Metric:
-    """The share of 1 with its Wilson interval; NaN is unscored."""
-    known = hits[~np.isnan(hits)]
-    if not known.size:
-        return unscored(metric, where, reason, hits.size)
-    interval = wilson_interval(int(known.sum()), known.size)
-    return scored(metric, where, float(known.mean()), (known.size, hits.size - known.size), interval)

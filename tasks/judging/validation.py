@@ -12,10 +12,9 @@ from scipy.stats import rankdata
 
 from tasks.judging.rated import Judged, RatedItem, by_dimension
 from tasks.judging.ratings import Rating
-from tasks.metrics.agreement import cohen_kappa
+from tasks.metrics.agreement import cohen_kappa, pearson
 from tasks.metrics.calibration import Bin, brier_score, expected_calibration_error, reliability_curve
-from tasks.metrics.correlation import pearson
-from tasks.metrics.item_bootstrap import item_interval
+from tasks.metrics.intervals import CORRELATION, SHARE, jackknife
 from tasks.metrics.krippendorff_alpha import Level, krippendorff_alpha, krippendorff_alpha_interval
 from tasks.metrics.types import FloatArray, IntArray
 
@@ -36,7 +35,7 @@ class AgreementRow:
     Attributes:
         n: items that the value rests on.
         n_dropped: items that people rated and that could not be used.
-        ci_low, ci_high: 95 % interval, by drawing items again; None where there is none.
+        ci_low, ci_high: 95 % interval, by leaving out item after item; None where there is none.
     """
 
     dimension: str
@@ -49,7 +48,7 @@ class AgreementRow:
     ci_high: float | None
 
 
-def people_agreement(ratings: Iterable[Rating], replicates: int, seed: int) -> list[AgreementRow]:
+def people_agreement(ratings: Iterable[Rating]) -> list[AgreementRow]:
     """Krippendorff's alpha of every dimension: ``alpha_nominal``, ``alpha_ordinal``, ``alpha_interval``.
 
     n: items with two ratings or more. Does not depend on the order of the ratings.
@@ -63,15 +62,13 @@ def people_agreement(ratings: Iterable[Rating], replicates: int, seed: int) -> l
             value, interval = None, None
             if n >= _MIN_ITEMS:
                 value = krippendorff_alpha(table, level)
-                interval = krippendorff_alpha_interval(table, level, replicates, seed)
+                interval = krippendorff_alpha_interval(table, level)
             counts = (n, len(items) - n)
             rows.append(_row(dimension, f"alpha_{level}", value, counts, interval, "ratings"))
     return rows
 
 
-def judge_agreement(
-    ratings: Iterable[Rating], judged: Iterable[Judged], replicates: int, seed: int
-) -> list[AgreementRow]:
+def judge_agreement(ratings: Iterable[Rating], judged: Iterable[Judged]) -> list[AgreementRow]:
     """The judge against people, on every dimension that they rated.
 
     Returns:
@@ -80,7 +77,7 @@ def judge_agreement(
         ``pearson_graded``, ``spearman_graded``: the graded score and that mean. ``brier``,
         ``calibration_error``: the graded score and what most people say, 1 or 0 for a mean above or below
         0.5. Items on which people are tied are dropped where a commonest rating or a majority is needed. The
-        calibration error has no interval: repeating items raises it.
+        calibration error has no interval: with fewer items it is larger.
 
     Does not depend on the order of either argument.
 
@@ -95,7 +92,8 @@ def judge_agreement(
             if n >= _MIN_ITEMS:
                 value = statistic(people, judge)
             if value is not None and metric != "calibration_error":
-                interval = item_interval(_on(statistic, people, judge), n, replicates, seed)
+                bounds = SHARE if metric == "brier" else CORRELATION
+                interval = jackknife(_on(statistic, people, judge), np.arange(n), bounds)
             counts = (n, len(items) - n)
             rows.append(_row(dimension, metric, value, counts, interval, "people's or the judge's scores"))
     return rows

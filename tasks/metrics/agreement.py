@@ -1,27 +1,15 @@
 """Agreement of a model's numbers with people's ranking and with each other, and of raters."""
 
-import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 from scipy.stats import kendalltau, rankdata
 
 from tasks.metrics._arrays import as_pair, as_table
-from tasks.metrics.correlation import pearson
 from tasks.metrics.types import FloatArray
-
-__all__ = [
-    "Correlation",
-    "cohen_kappa",
-    "er_sr_correlation",
-    "fisher_interval",
-    "fleiss_kappa",
-    "rank_agreement",
-]
 
 # Two distinct values make one comparison, which is no ranking.
 _MIN_DISTINCT = 3
@@ -35,6 +23,22 @@ class Correlation:
     reason: str | None
     n_used: int
     n_dropped: int
+
+
+def pearson(x: FloatArray, y: FloatArray) -> float | None:
+    """Pearson's r of two finite vectors; range [-1, 1]. None where a side is constant.
+
+    Constant means a spread below 1e-12 of the values' size: what rounding leaves of equal cosines has a
+    spread, and its correlation would be a random number.
+    """
+    dx, dy = x - x.mean(), y - y.mean()
+    for values, deviation in ((x, dx), (y, dy)):
+        if np.abs(deviation).max() <= 1e-12 * np.abs(values).max():
+            return None
+    # Scaled to unit size first, so that the squares of very large values cannot overflow.
+    dx, dy = dx / np.abs(dx).max(), dy / np.abs(dy).max()
+    r = float(dx @ dy / np.sqrt((dx @ dx) * (dy @ dy)))
+    return min(1.0, max(-1.0, r))
 
 
 def rank_agreement(model_values: ArrayLike, human_scores: ArrayLike) -> tuple[float, float] | None:
@@ -135,26 +139,6 @@ def cohen_kappa(
     cost = (apart != 0).astype(np.float64) if weights == "none" else apart.astype(np.float64) ** 2
     by_chance = float((cost * np.outer(observed.sum(axis=1), observed.sum(axis=0))).sum())
     return None if by_chance == 0 else 1 - len(first) * float((cost * observed).sum()) / by_chance
-
-
-def fisher_interval(
-    r: float, n: int, method: Literal["pearson", "spearman"] = "pearson", level: float = 0.95
-) -> tuple[float, float] | None:
-    """Interval of a correlation from its value and the number of points alone, as of a published one.
-
-    r: correlation in [-1, 1]; n: points. Fisher's z (1921): atanh r has the variance 1 / (n - 3), for
-    Spearman's rho (1 + rho^2 / 2) / (n - 3) (Bonett and Wright 2000). Returns (low, high) within [-1, 1];
-    None for fewer than 4 points or |r| = 1, where the formula has no width. Raises ValueError for an r or a
-    level out of range. Assumes values that are roughly normal: for ratings at hand, which pile up at 0 and 1,
-    draw items again (`item_bootstrap.item_interval`).
-    """
-    if not -1 <= r <= 1 or not 0 < level < 1:
-        raise ValueError(f"no correlation and level of confidence: {r} and {level}")
-    if n < 4 or abs(r) == 1:
-        return None
-    variance = (1.0 if method == "pearson" else 1 + r**2 / 2) / (n - 3)
-    half_width = float(ndtri((1 + level) / 2)) * math.sqrt(variance)
-    return math.tanh(math.atanh(r) - half_width), math.tanh(math.atanh(r) + half_width)
 
 
 def _correlate(x: FloatArray, y: FloatArray, n_dropped: int) -> Correlation:

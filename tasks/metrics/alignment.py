@@ -20,19 +20,6 @@ from numpy.typing import ArrayLike
 from tasks.metrics._arrays import as_pair
 from tasks.metrics.types import FloatArray, IntArray
 
-__all__ = [
-    "ACCURACY_BANDS",
-    "HofstedeErrors",
-    "alignment",
-    "bucketed_profile",
-    "culture_distances",
-    "derangements",
-    "global_mean_profile",
-    "hofstede_errors",
-    "linear_profile",
-    "shuffled_alignments",
-]
-
 # Each band ends below its number (section 4.3).
 _BAND_ENDS: Final = (0.5, 1.0, 1.5)
 ACCURACY_BANDS: Final = ("excellent", "good", "acceptable", "poor")

@@ -11,8 +11,6 @@ from scipy.stats import binomtest
 from tasks.metrics._arrays import as_pair
 from tasks.metrics.types import FloatArray
 
-__all__ = ["Bin", "brier_score", "expected_calibration_error", "reliability_curve"]
-
 
 class Bin(NamedTuple):
     """Points whose score lies in (low, high].

@@ -1,31 +1,28 @@
-"""High or low by median split, and how well the resulting categories match the human ones."""
+"""How well labels match the right ones: exact match, F1, and what guessing reaches; and the median split."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tasks.metrics.types import CATEGORIES, BoolArray, Category
-
-__all__ = ["f1_per_class", "macro_f1", "median_split", "median_split_ceiling"]
+from tasks.metrics.types import CATEGORIES, FloatArray
 
 
-def median_split(values: ArrayLike) -> BoolArray:
-    """Which values are high: strictly above the median of all values given.
+def lower_median(values: ArrayLike) -> FloatArray:
+    """The largest value that counts as low in a median split: high is what is strictly above it.
 
-    values: m numbers, infinities allowed. Returns m booleans. With no ties at the median exactly floor(m/2)
-    are high; values equal to the median are low, so ties make fewer high and a constant vector has none.
-    Raises ValueError for no values or a NaN. What the median is taken over is the caller's choice: the paper
-    pools all questions and models (section 3.3), which lets one model be high throughout.
+    values: m rows of numbers, infinities allowed. Returns the lower of the two middle values over the rows,
+    for each column. Without ties exactly floor(m/2) are high; values equal to the median are low, so ties
+    make fewer high and constant values have none. Raises ValueError for no values or a NaN. What the median
+    is taken over is the caller's choice: the paper pools all questions and models (section 3.3), which lets
+    one model be high throughout.
     """
     points = np.asarray(values, dtype=np.float64)
-    if points.ndim != 1 or not points.size or np.isnan(points).any():
-        raise ValueError("a median split needs a non-empty vector without NaN: leave unscored points out")
-    # "Above the lower middle value" is "above the median", also where the two middle values average to
-    # infinity.
-    lower_middle = np.sort(points)[(points.size - 1) // 2]
-    high: BoolArray = points > lower_middle
-    return high
+    if not points.size or np.isnan(points).any():
+        raise ValueError("a median split needs values, none of them NaN: leave unscored points out")
+    median: FloatArray = np.sort(points, axis=0)[(len(points) - 1) // 2]
+    return median
 
 
 def f1_per_class(
@@ -49,7 +46,7 @@ def f1_per_class(
 
 
 def macro_f1(true: Sequence[str], predicted: Sequence[str]) -> float:
-    """The mean F1 over the classes present in truth (seed paper, figure 2).
+    """The mean F1 over the classes present in truth (figure 2 of the spectral paper).
 
     Range [0, 1]; higher is better; 1: every label right; 0: none right. A class that is only predicted is no
     term of the mean but costs as the false negatives of others (scikit-learn: labels=set(true),
@@ -59,31 +56,67 @@ def macro_f1(true: Sequence[str], predicted: Sequence[str]) -> float:
     return float(np.mean(list(scores.values())))
 
 
-def median_split_ceiling(true_categories: Sequence[Category]) -> float:
-    """The best macro-F1 that labels from one median split of ER and one of SR can reach.
+class LabelScores(NamedTuple):
+    """Scores of labels; all in [0, 1], higher is better, 1: every label right, 0: none.
 
-    true_categories: the m human labels. Range (0, 1]; below 1 wherever the human labels are not themselves
-    balanced. It bounds a model that is split at its own medians; medians pooled over models (the paper's)
-    impose no such bound.
-
-    Exact. Without ties k = floor(m/2) points are high on ER and k on SR, so with `both` points HH the
-    predicted counts are HL = LH = k - both and LL = m - 2k + both: one free number. Given the counts, each F1
-    rises with its class's hits, and all classes reach min(true, predicted) at once: what is left over is
-    surplus predictions of some classes and surplus truths of others, never of one class, so they can be
-    matched in any way.
+    exact_match: share right; f1_micro: F1 of all classes' hits and misses together, which is the same where
+    every item has one gold and one given label; f1_macro: mean F1 of the classes in gold.
     """
-    m = len(true_categories)
-    if m < 2:
-        raise ValueError("a median split needs two points at least")
-    unknown = set(true_categories) - set(CATEGORIES)
-    if unknown:
-        raise ValueError(f"unknown categories {sorted(unknown)}: expected {CATEGORIES}")
-    actual = {name: list(true_categories).count(name) for name in CATEGORIES}
-    present = [name for name in CATEGORIES if actual[name]]
-    high = m // 2
-    best = 0.0
-    for both in range(high + 1):
-        predicted = {"HH": both, "HL": high - both, "LH": high - both, "LL": m - 2 * high + both}
-        scores = [2 * min(actual[c], predicted[c]) / (actual[c] + predicted[c]) for c in present]
-        best = max(best, sum(scores) / len(scores))
-    return best
+
+    exact_match: float
+    f1_micro: float
+    f1_macro: float
+
+
+def label_scores(gold: Sequence[str], given: Sequence[str]) -> LabelScores:
+    """Exact match and F1 of m labels (CURE, "Thin vs. thick": F1 micro and macro).
+
+    gold, given: m labels each; leave items out whose answer could not be read: it is neither right nor wrong.
+    Raises ValueError as `f1_per_class`.
+    """
+    macro = macro_f1(gold, given)
+    exact = float((np.asarray(gold) == np.asarray(given)).mean())
+    return LabelScores(exact, exact, macro)
+
+
+def macro_f1_left_out(gold: Sequence[str], given: Sequence[str], clusters: Sequence[str]) -> FloatArray:
+    """`macro_f1` without one cluster of items after another, for `intervals.jackknife_interval`.
+
+    clusters: m labels. Returns one value for each of them by name, NaN where no other item is left.
+    """
+    names = sorted({*gold, *given})
+    place = {name: number for number, name in enumerate(names)}
+    cluster = np.unique(np.asarray(clusters), return_inverse=True)[1]
+    tables = np.zeros((cluster.max() + 1, len(names), len(names)))
+    true, said = (np.array([place[name] for name in labels]) for labels in (gold, given))
+    np.add.at(tables, (cluster, true, said), 1)
+    rest = tables.sum(axis=0) - tables
+    in_gold, named = rest.sum(axis=2), rest.sum(axis=2) + rest.sum(axis=1)
+    f1 = 2 * np.diagonal(rest, axis1=1, axis2=2) / np.maximum(named, 1)
+    n_classes = (in_gold > 0).sum(axis=1)
+    means: FloatArray = np.where(
+        n_classes > 0, (f1 * (in_gold > 0)).sum(axis=1) / np.maximum(n_classes, 1), np.nan
+    )
+    return means
+
+
+def commonest(labels: Sequence[str]) -> str:
+    """The commonest label; ties: the first by name. Raises ValueError for no labels."""
+    if not len(labels):
+        raise ValueError("a baseline needs labels")
+    names, counts = np.unique(np.asarray(labels, dtype=np.str_), return_counts=True)
+    return str(names[counts.argmax()])
+
+
+def random_baseline(gold: Sequence[str]) -> LabelScores:
+    """Expected scores of random labels at the prior: those of gold, dealt out again at random.
+
+    Exact. A class with share p_c is then predicted as often as it is true, so that its F1 is its share of
+    hits, p_c in the mean. Exact match and F1 micro are the sum of p_c^2, F1 macro is 1 / classes. Raises
+    ValueError for no labels.
+    """
+    if not len(gold):
+        raise ValueError("a baseline needs labels")
+    share = np.unique(np.asarray(gold, dtype=np.str_), return_counts=True)[1] / len(gold)
+    by_chance = float((share**2).sum())
+    return LabelScores(by_chance, by_chance, 1 / share.size)

@@ -1,8 +1,4 @@
-"""Numbers for responses that hang together: answers to one scenario, by one persona, of one model.
-
-The seed of WorldWise asked each thing once and has no error bars. Responses to one scenario are alike, so
-that an interval over responses is too narrow: what is drawn again is the scenario.
-"""
+"""Sources of variance of responses that hang together: to one scenario, by one persona, of one model."""
 
 from __future__ import annotations
 
@@ -12,10 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tasks.metrics.bootstrap import bootstrap_indices, percentile_interval
 from tasks.metrics.types import FloatArray, IntArray
-
-__all__ = ["RESIDUAL", "VarianceSplit", "cluster_mean_interval", "variance_split"]
 
 RESIDUAL = "residual"
 
@@ -37,30 +30,6 @@ class VarianceSplit:
     clipped: tuple[str, ...]
     n: int
     reason: str | None
-
-
-def cluster_mean_interval(
-    values: ArrayLike, clusters: ArrayLike, replicates: int, seed: int, level: float = 0.95
-) -> tuple[float, float] | None:
-    """Bootstrap interval of a mean over responses, drawing whole clusters again with replacement.
-
-    values: n numbers; clusters: n labels, such as scenarios. Returns (low, high), the central `level`
-    share of the resampled means, each the mean over all responses drawn (larger clusters weigh more, as
-    in the mean itself). None for fewer than two clusters. Does not depend on the order of the responses.
-    Too narrow for few clusters: their spread is short by sqrt((G - 1) / G), a tenth for five. Raises
-    ValueError for shapes that do not fit or a value that is not finite.
-    """
-    table, labels = _values(values), np.asarray(clusters)
-    if labels.shape != table.shape:
-        raise ValueError(
-            f"{table.size} values and clusters of shape {labels.shape}: one label for each value"
-        )
-    names, code = np.unique(labels, return_inverse=True)
-    if names.size < 2:
-        return None
-    totals, sizes = np.bincount(code, weights=table), np.bincount(code)
-    drawn = bootstrap_indices(names.size, replicates, seed)
-    return percentile_interval(totals[drawn].sum(axis=1) / sizes[drawn].sum(axis=1), level)
 
 
 def variance_split(values: ArrayLike, factors: Mapping[str, ArrayLike]) -> VarianceSplit:

@@ -1,4 +1,4 @@
-"""Comparing numbers: their spread over groups, paired tests with correction, the interval of a mean."""
+"""Comparing numbers: their spread over groups, paired tests, and the correction of many."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import wilcoxon
+from scipy.stats import binomtest, wilcoxon
 
 from tasks.metrics._arrays import as_pair
-from tasks.metrics.bootstrap import percentile_interval
-from tasks.metrics.types import FloatArray, IntArray
-
-__all__ = ["PairedTest", "coefficient_of_variation", "holm", "mean_interval", "paired_test"]
+from tasks.metrics.types import FloatArray
 
 # Of five pairs even the most extreme order has p = 2 / 2^5 = 0.0625: no data could show a difference.
 _MIN_PAIRS = 6
@@ -33,7 +30,7 @@ def coefficient_of_variation(values: ArrayLike) -> float | None:
     even; 0: all equal. None for fewer than two values or a mean of 0. Raises ValueError for a negative or not
     finite value.
 
-    A ratio, over the groups alone. The seed's table 1 prints percents, and its numbers come out only if the
+    A ratio, over the groups alone. Table 1 of FmLAMA prints percents, and its numbers come out only if the
     row ALL is counted as a fifteenth group; this makes them smaller (BERT base 40.87 for 42.67).
     """
     table = np.asarray(values, dtype=np.float64)
@@ -86,14 +83,52 @@ def holm(p_values: ArrayLike) -> FloatArray:
     return adjusted
 
 
-def mean_interval(values: ArrayLike, resamples: IntArray, level: float = 0.95) -> tuple[float, float] | None:
-    """Bootstrap interval of a mean over rows, such as dishes.
+class McNemar(NamedTuple):
+    """Items that only one of two got right, and the two-sided p-value of that difference."""
 
-    values: n numbers; resamples: r x n indices of `bootstrap.bootstrap_indices`. Returns (low, high), the
-    central `level` share of the resampled means; None where a value is infinite. Raises ValueError for a NaN
-    or resamples of another size.
+    only_first: int
+    only_second: int
+    p_value: float
+    n: int
+
+
+class Spread(NamedTuple):
+    """Middle and width of n values: median, interquartile range (linear interpolation), variance (ddof 1)."""
+
+    median: float
+    iqr: float
+    variance: float
+    n: int
+
+
+def mcnemar(first: ArrayLike, second: ArrayLike) -> McNemar:
+    """McNemar's test (1947), exact: did two ways of asking get the same items right?
+
+    first, second: m booleans each, right or not, of the same items in the same order. Items that both or
+    neither got right say nothing; of the others either may be first's with chance 1/2. p is 1 where there are
+    none. Raises ValueError for different lengths or what is not a boolean.
+    """
+    a, b = np.asarray(first), np.asarray(second)
+    if a.ndim != 1 or a.shape != b.shape or a.dtype != np.bool_ or b.dtype != np.bool_:
+        raise ValueError(
+            f"expected two vectors of booleans of one length, got {a.dtype} {a.shape}, {b.dtype} {b.shape}"
+        )
+    only_first, only_second = int((a & ~b).sum()), int((~a & b).sum())
+    differing = only_first + only_second
+    p_value = float(binomtest(only_first, differing, 0.5).pvalue) if differing else 1.0
+    return McNemar(only_first, only_second, p_value, a.size)
+
+
+def spread(values: ArrayLike) -> Spread | None:
+    """Median, interquartile range and variance, as of models' scores (CURE, figures 2 and 3).
+
+    values: finite numbers. None for fewer than two: one value has no spread. Raises ValueError for a value
+    that is not finite.
     """
     table = np.asarray(values, dtype=np.float64)
-    if table.ndim != 1 or resamples.ndim != 2 or resamples.shape[1] != table.size:
-        raise ValueError(f"resamples of shape {resamples.shape} do not fit values of shape {table.shape}")
-    return percentile_interval(table[resamples].mean(axis=1), level)
+    if table.ndim != 1 or not np.isfinite(table).all():
+        raise ValueError("a spread needs a vector of finite values: leave unscored ones out")
+    if table.size < 2:
+        return None
+    low, median, high = (float(q) for q in np.quantile(table, [0.25, 0.5, 0.75]))
+    return Spread(median, high - low, float(table.var(ddof=1)), table.size)

@@ -12,10 +12,8 @@ from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 
 from tasks.metrics._arrays import as_square
-from tasks.metrics.correlation import pearson
+from tasks.metrics.agreement import pearson
 from tasks.metrics.types import FloatArray, IntArray
-
-__all__ = ["competence", "mantel", "nearest", "paraphrase_agreement"]
 
 
 def competence(similarity: ArrayLike) -> FloatArray | None:
@@ -38,6 +36,23 @@ def competence(similarity: ArrayLike) -> FloatArray | None:
         return None
     scores: FloatArray = np.clip(np.sqrt(leading) * loading * np.sign(total), -1.0, 1.0)
     return scores
+
+
+def competence_left_out(similarity: ArrayLike, subsets: Sequence[IntArray]) -> FloatArray | None:
+    """`competence` of all n countries in the pattern of some of them: r x n, for intervals.
+
+    subsets: r arrays of positions. A country that is not in a subset loads on its pattern as its cosines to
+    the subset's countries say. None where a subset has no leading pattern.
+    """
+    matrix = as_square(similarity)
+    loadings = []
+    for kept in subsets:
+        own = competence(matrix[np.ix_(kept, kept)])
+        if own is None:
+            return None
+        # A v = lambda v: so a country's own loading comes back, and any other's from its row of A alike.
+        loadings.append(matrix[:, kept] @ own / (own @ own))
+    return np.clip(np.array(loadings).reshape(-1, len(matrix)), -1.0, 1.0)
 
 
 def nearest(similarity: ArrayLike, k: int) -> tuple[IntArray, FloatArray]:

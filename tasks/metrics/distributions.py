@@ -8,8 +8,6 @@ from numpy.typing import ArrayLike
 from tasks.metrics._arrays import as_table, row_label
 from tasks.metrics.types import FloatArray
 
-__all__ = ["normalise", "softmax"]
-
 
 def softmax(logprobs: ArrayLike, *, names: Sequence[str] | None = None) -> FloatArray:
     """Each row's probability distribution over the items.

@@ -12,18 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tasks.metrics.ranking import frequency_scores, top_ranked
+from tasks.metrics.ranking import frequency_scores
 from tasks.metrics.types import BoolArray, FloatArray, IntArray
-
-__all__ = [
-    "Confusions",
-    "FrequentCandidate",
-    "confusions",
-    "foreign_share",
-    "inconsistency",
-    "local_candidates",
-    "most_frequent",
-]
 
 
 class Confusions(NamedTuple):
@@ -32,14 +22,6 @@ class Confusions(NamedTuple):
     n_predicted: IntArray
     n_coarse: IntArray
     n_fine: IntArray
-
-
-class FrequentCandidate(NamedTuple):
-    """A candidate's column, how often it was predicted, and its share of the group's predictions."""
-
-    candidate: int
-    times: int
-    share: float
 
 
 def local_candidates(relevant: ArrayLike, groups: ArrayLike) -> BoolArray:
@@ -111,30 +93,6 @@ def inconsistency(predicted: ArrayLike, relevant: ArrayLike) -> tuple[FloatArray
     similarity = np.where(compared, common / np.maximum(union, 1), 0.0).sum(axis=1)
     scored: BoolArray = n_pairs > 0
     return 1 - similarity[scored] / n_pairs[scored], scored
-
-
-def most_frequent(predicted: ArrayLike, groups: ArrayLike, k: int) -> dict[str, list[FrequentCandidate]]:
-    """The k candidates predicted most often in each group, most frequent first.
-
-    predicted: templates x dishes x n booleans, false predictions alone or all of them; groups: one label for
-    each dish. Candidates that were never predicted are left out, so that a list may be shorter than k. Ties
-    go to the first position. Raises ValueError for wrong shapes.
-    """
-    guesses, labels = np.asarray(predicted, dtype=np.bool_), np.asarray(groups)
-    if guesses.ndim != 3 or labels.shape != (guesses.shape[1],):
-        raise ValueError(
-            f"predicted has shape {guesses.shape}, groups {labels.shape}: one label for each dish"
-        )
-    times = np.count_nonzero(guesses, axis=0)
-    frequent: dict[str, list[FrequentCandidate]] = {}
-    for label in np.unique(labels):
-        count = times[labels == label].sum(axis=0)
-        best = top_ranked(count, min(k, count.size))
-        total = int(count.sum())
-        frequent[str(label)] = [
-            FrequentCandidate(int(c), int(count[c]), int(count[c]) / total) for c in best if count[c]
-        ]
-    return frequent
 
 
 def _checked(predicted: ArrayLike, relevant: ArrayLike) -> tuple[BoolArray, BoolArray]:

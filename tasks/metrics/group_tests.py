@@ -1,71 +1,79 @@
-"""Tests whether groups of responses differ: analysis of variance, pairs of groups, effect sizes.
+"""Tests whether groups of responses to the same scenarios differ, and effect sizes.
 
-Source: WorldWise (seed paper), section 4.8. These tests take responses as independent of each other. They
-are not: models answer the same scenarios, so that equal models look too equal and an unlucky choice of
-scenarios looks like an effect. They stand here to be compared with the seed;
-`clusters.cluster_mean_interval` is the one to rely on.
+Responses to one scenario are alike, within a group and, as all groups answer the same scenarios, between
+groups: what varies is the scenario. By default a test is on the scenarios' means: the mixed model in which a
+scenario has a random effect of its own in each group, whatever its variances and correlations. Its test is a
+paired t for two groups and Hotelling's T^2 for more, both exact for normal effects. Groups that share too few
+scenarios are compared by Welch's test, which lets variances differ. The tests of WorldWise (section 4.8),
+Student's t and one-way analysis of variance over responses, reject far too often and stand here to be
+compared with it. ``python -m benchmarks coverage`` shows the levels of all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import f_oneway, ttest_ind_from_stats
+from scipy.stats import f as f_distribution
+from scipy.stats import f_oneway, ttest_1samp, ttest_ind_from_stats
 
 from tasks.metrics.types import FloatArray
-
-__all__ = ["Anova", "PairTest", "cohens_d", "one_way_anova", "pairwise_t_tests"]
 
 # A spread below this part of the values' size is what rounding leaves of equal ones.
 _ROUNDING = 1e-12
 
+# The fewest scenarios in common for a test of differences.
+_MIN_SHARED = 3
+
+Groups = Mapping[str, ArrayLike]
+"""Name -> [scenarios, answers] of the same scenarios in the same order, NaN where unscored."""
+
 
 @dataclass(frozen=True)
-class Anova:
-    """One-way analysis of variance, or the reason why there is none.
+class GroupTest:
+    """Do all groups have the same mean? Or the reason why that is not known.
 
-    f, p_value: of the F test; eta_squared: share of the sum of squares that lies between groups, range
-    [0, 1]; all None where `reason` says why. df_between, df_within: degrees of freedom.
+    f, p_value: of the F test; eta_squared: share of the sum of squares of responses that lies between groups,
+    range [0, 1]; all None where `reason` says why. df_between, df_within: degrees of freedom.
     """
 
     f: float | None
     p_value: float | None
     eta_squared: float | None
-    df_between: int
-    df_within: int
-    reason: str | None
+    df_between: float
+    df_within: float
+    reason: str | None = None
 
 
 @dataclass(frozen=True)
 class PairTest:
-    """A t-test between two groups, or the reason why there is none.
+    """Do two groups have the same mean? Or the reason why that is not known.
 
-    mean_difference: first less second; p_bonferroni: p_value times the number of pairs tested, at most 1; d:
-    Cohen's d. None where `reason` says why.
+    mean_difference: first less second, over responses; p_bonferroni: p_value times the number of pairs
+    tested, at most 1; d: Cohen's d. None where `reason` says why.
     """
 
     first: str
     second: str
-    mean_difference: float | None
-    t: float | None
-    p_value: float | None
-    p_bonferroni: float | None
-    d: float | None
-    reason: str | None
+    mean_difference: float | None = None
+    t: float | None = None
+    p_value: float | None = None
+    p_bonferroni: float | None = None
+    d: float | None = None
+    reason: str | None = None
 
 
-def one_way_anova(groups: Mapping[str, ArrayLike]) -> Anova:
-    """Do the groups have the same mean (section 4.8)?
+def group_test(groups: Groups, reproduce: bool = False) -> GroupTest:
+    """Test of all groups at once; those without a value are left out.
 
-    groups: name to any number of values; groups without a value are left out. No result for fewer than
-    two groups, a value in each group only, or no spread within groups. Raises ValueError for a value that
-    is not finite.
+    reproduce: one-way analysis of variance over responses, as WorldWise has it. No result for fewer than two
+    groups, or where nothing varies within them. Raises ValueError for shapes that do not fit or an infinity.
     """
-    samples = [values for name in groups if (values := _values(groups[name], name)).size]
+    tables = {name: table for name, table in _tables(groups).items() if not np.isnan(table).all()}
+    samples = [table[~np.isnan(table)] for table in tables.values()]
     n = sum(values.size for values in samples)
     between, within = max(len(samples) - 1, 0), n - len(samples)
     reason = None
@@ -76,66 +84,106 @@ def one_way_anova(groups: Mapping[str, ArrayLike]) -> Anova:
     elif all(_constant(values) for values in samples):
         reason = "the values do not vary within any group"
     if reason is not None:
-        return Anova(None, None, None, between, within, reason)
-    result = f_oneway(*samples)
-    f = float(result.statistic)
+        return GroupTest(None, None, None, between, within, reason)
+    anova = f_oneway(*samples)
+    f = float(anova.statistic)
     # SSB / (SSB + SSW), with F = (SSB / between) / (SSW / within).
-    eta_squared = f * between / (f * between + within)
-    return Anova(f, float(result.pvalue), eta_squared, between, within, None)
+    result = GroupTest(f, float(anova.pvalue), f * between / (f * between + within), between, within)
+    return result if reproduce else _mixed(result, np.array([_means(table) for table in tables.values()]))
 
 
-def pairwise_t_tests(groups: Mapping[str, ArrayLike], equal_variances: bool = True) -> list[PairTest]:
-    """Two-sided t-tests between all pairs of groups, with Bonferroni's correction (section 4.8).
+def pair_tests(groups: Groups, reproduce: bool = False) -> list[PairTest]:
+    """Two-sided tests between all pairs of groups, with Bonferroni's correction, in the groups' order.
 
-    groups: name to values. Returns a test for each pair, in the groups' order. Student's test with one
-    variance, as in the seed; equal_variances=False is Welch's. A pair with fewer than two values on a
-    side, or without any spread, has no p-value and does not count among the tests corrected for. Raises
-    ValueError for a value that is not finite.
+    reproduce: Student's t over responses, as WorldWise has it. A pair with fewer than two values on a side,
+    or without any spread, has no p-value and does not count among the tests corrected for. Raises ValueError
+    as `group_test`.
     """
-    samples = {name: _values(values, name) for name, values in groups.items()}
-    pairs = list(combinations(samples, 2))
-    reasons = [_untestable(samples[a], samples[b]) for a, b in pairs]
-    n_tests = reasons.count(None)
+    tables = _tables(groups)
+    pairs = [_pair(a, b, tables, reproduce) for a, b in combinations(tables, 2)]
+    n_tests = sum(pair.p_value is not None for pair in pairs)
     return [
-        PairTest(a, b, None, None, None, None, None, reason)
-        if reason is not None
-        else _t_test(a, b, samples, equal_variances, n_tests)
-        for (a, b), reason in zip(pairs, reasons, strict=True)
+        pair if pair.p_value is None else replace(pair, p_bonferroni=min(1.0, pair.p_value * n_tests))
+        for pair in pairs
     ]
 
 
-def cohens_d(first: ArrayLike, second: ArrayLike) -> float | None:
+def cohens_d(first: FloatArray, second: FloatArray) -> float:
     """Difference of two means in units of their pooled standard deviation (Cohen 1988).
 
-    first, second: n and m values. Any sign, unbounded; 0.2 is called small, 0.5 medium, 0.8 large. The
-    variances (ddof 1) are weighted by n - 1 and m - 1; the seed takes their plain mean, the same where n
-    = m. None for fewer than two values on a side or no spread. Raises ValueError for a value that is not
-    finite.
+    first, second: n and m values, two or more of each, which vary. Any sign, unbounded; 0.2 is called small,
+    0.5 medium, 0.8 large. The variances (ddof 1) are weighted by n - 1 and m - 1; WorldWise takes their plain
+    mean, the same where n = m.
     """
-    one, other = _values(first, "first"), _values(second, "second")
-    if _untestable(one, other) is not None:
-        return None
-    squares = (one.size - 1) * one.var(ddof=1) + (other.size - 1) * other.var(ddof=1)
-    return float((one.mean() - other.mean()) / np.sqrt(squares / (one.size + other.size - 2)))
+    squares = (first.size - 1) * first.var(ddof=1) + (second.size - 1) * second.var(ddof=1)
+    return float((first.mean() - second.mean()) / np.sqrt(squares / (first.size + second.size - 2)))
 
 
-def _t_test(
-    first: str, second: str, samples: Mapping[str, FloatArray], equal_variances: bool, n_tests: int
-) -> PairTest:
-    one, other = samples[first], samples[second]
-    # From means and deviations: `ttest_ind` warns about a side without any spread, which is allowed here.
-    result = ttest_ind_from_stats(*_summary(one), *_summary(other), equal_var=equal_variances)
-    p_value = float(result.pvalue)
-    return PairTest(
-        first,
-        second,
-        mean_difference=float(one.mean() - other.mean()),
-        t=float(result.statistic),
-        p_value=p_value,
-        p_bonferroni=min(1.0, p_value * n_tests),
-        d=cohens_d(one, other),
-        reason=None,
+def _mixed(anova: GroupTest, means: FloatArray) -> GroupTest:
+    """The test on scenarios' means [groups, scenarios]; effect size as of the responses."""
+    k = len(means)
+    shared = means[:, ~np.isnan(means).any(axis=0)].T
+    n = len(shared)
+    if n >= max(_MIN_SHARED, k + 1):
+        differences = shared[:, 1:] - shared[:, :1]
+        centre, covariance = differences.mean(axis=0), np.atleast_2d(np.cov(differences.T))
+        if np.linalg.cond(covariance) > 1 / _ROUNDING:
+            return _untested(anova, "the groups' differences do not vary over scenarios")
+        t_squared = n * float(centre @ np.linalg.solve(covariance, centre))
+        f, df = t_squared * (n - k + 1) / ((n - 1) * (k - 1)), n - k + 1
+        p_value = float(f_distribution.sf(f, k - 1, df))
+        return replace(anova, f=f, p_value=p_value, df_between=k - 1, df_within=df)
+    samples = [row[~np.isnan(row)] for row in means]
+    if min(sample.size for sample in samples) < 2 or any(_constant(sample) for sample in samples):
+        return _untested(anova, f"{n} scenarios in common: {max(_MIN_SHARED, k + 1)} are needed")
+    from statsmodels.stats.oneway import anova_oneway  # takes a second to import
+
+    welch = anova_oneway(samples, use_var="unequal")
+    df_between, df_within = (float(df) for df in welch.df)
+    return replace(
+        anova,
+        f=float(welch.statistic),
+        p_value=float(welch.pvalue),
+        df_between=df_between,
+        df_within=df_within,
     )
+
+
+def _untested(anova: GroupTest, reason: str) -> GroupTest:
+    return replace(anova, f=None, p_value=None, eta_squared=None, reason=reason)
+
+
+def _pair(first: str, second: str, tables: Mapping[str, FloatArray], reproduce: bool) -> PairTest:
+    one, other = (tables[name][~np.isnan(tables[name])] for name in (first, second))
+    reason = _untestable(one, other)
+    if reason is not None:
+        return PairTest(first, second, reason=reason)
+    result = PairTest(first, second, float(one.mean() - other.mean()), d=cohens_d(one, other))
+    if reproduce:
+        test = ttest_ind_from_stats(*_summary(one), *_summary(other))
+        return replace(result, t=float(test.statistic), p_value=float(test.pvalue))
+    means = [_means(tables[name]) for name in (first, second)]
+    differences = (means[0] - means[1])[~np.isnan(means[0] - means[1])]
+    if differences.size >= _MIN_SHARED:
+        if _constant(differences):
+            return replace(result, reason="the difference is the same in every scenario")
+        paired = ttest_1samp(differences, 0.0)
+        return replace(result, t=float(paired.statistic), p_value=float(paired.pvalue))
+    samples = [mean[~np.isnan(mean)] for mean in means]
+    reason = _untestable(*samples)
+    if reason is not None:
+        return replace(result, reason=f"by scenario: {reason}")
+    # From means and deviations: `ttest_ind` warns about a side without any spread, which is allowed here.
+    test = ttest_ind_from_stats(*_summary(samples[0]), *_summary(samples[1]), equal_var=False)
+    return replace(result, t=float(test.statistic), p_value=float(test.pvalue))
+
+
+def _means(table: FloatArray) -> FloatArray:
+    """[scenarios] mean of what is known, NaN where nothing is."""
+    known = ~np.isnan(table)
+    total, count = np.where(known, table, 0.0).sum(axis=1), known.sum(axis=1)
+    means: FloatArray = np.divide(total, count, out=np.full(len(table), np.nan), where=count > 0)
+    return means
 
 
 def _summary(values: FloatArray) -> tuple[float, float, int]:
@@ -152,12 +200,13 @@ def _untestable(one: FloatArray, other: FloatArray) -> str | None:
 
 
 def _constant(values: FloatArray) -> bool:
-    return bool(np.ptp(values) <= _ROUNDING * np.abs(values).max())
+    return bool(np.ptp(values) <= _ROUNDING * max(1.0, np.abs(values).max()))
 
 
-def _values(values: ArrayLike, name: str) -> FloatArray:
-    """A float64 vector of finite numbers; else ValueError naming the group."""
-    vector = np.asarray(values, dtype=np.float64)
-    if vector.ndim != 1 or not np.isfinite(vector).all():
-        raise ValueError(f"group {name!r} must be a vector of finite numbers: leave unscored responses out")
-    return vector
+def _tables(groups: Groups) -> dict[str, FloatArray]:
+    """Float64 tables of the same scenarios, NaN allowed; else ValueError naming the group."""
+    tables = {name: np.asarray(values, dtype=np.float64) for name, values in groups.items()}
+    for name, table in tables.items():
+        if table.ndim != 2 or np.isinf(table).any() or len(table) != len(next(iter(tables.values()))):
+            raise ValueError(f"group {name!r} must be scenarios x answers, finite or NaN: {table.shape}")
+    return tables

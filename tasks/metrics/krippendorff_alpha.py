@@ -7,11 +7,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tasks.metrics.bootstrap import bootstrap_indices
-from tasks.metrics.item_bootstrap import known_interval
-from tasks.metrics.types import FloatArray
-
-__all__ = ["Level", "krippendorff_alpha", "krippendorff_alpha_interval"]
+from tasks.metrics.intervals import UNBOUNDED, jackknife
+from tasks.metrics.types import FloatArray, Interval
 
 Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
 
@@ -35,23 +32,20 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level) -> float | None:
     return _alpha(counts, values, np.ones(len(counts)), level)
 
 
-def krippendorff_alpha_interval(
-    ratings: ArrayLike, level: Level, replicates: int, seed: int, confidence: float = 0.95
-) -> tuple[float, float] | None:
-    """Bootstrap interval of alpha: units are drawn again with replacement, each with all its ratings.
+def krippendorff_alpha_interval(ratings: ArrayLike, level: Level) -> Interval:
+    """Interval of alpha by leaving out unit after unit, each with all its ratings (`intervals.jackknife`).
 
-    Arguments as `krippendorff_alpha`. Returns (low, high), the central `confidence` share of the resampled
-    alphas; None for fewer than two units that can be compared, or where most resamples have no alpha. Does
-    not depend on the order of units or raters. (Krippendorff's own bootstrap draws pairs as if they were
-    independent, and is narrower.)
+    Arguments as `krippendorff_alpha`. None for fewer than five units that can be compared, or where alpha
+    hangs on one of them. Does not depend on the order of units or raters. (Krippendorff's own bootstrap draws
+    pairs as if they were independent, and is narrower.)
     """
     counts, values = _counts(ratings)
-    n = len(counts)
-    if n < 2:
-        return None
-    counts = counts[np.lexsort(counts.T)]
-    times = (np.bincount(drawn, minlength=n) for drawn in bootstrap_indices(n, replicates, seed))
-    return known_interval([_alpha(counts, values, t.astype(np.float64), level) for t in times], confidence)
+    counts = counts[np.lexsort(counts.T)] if len(counts) else counts
+    return jackknife(
+        lambda kept: _alpha(counts[kept], values, np.ones(len(kept)), level),
+        np.arange(len(counts)),
+        UNBOUNDED,
+    )
 
 
 def _counts(ratings: ArrayLike) -> tuple[FloatArray, FloatArray]:

@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike
 from tasks.metrics._arrays import as_pair
 from tasks.metrics.types import FloatArray, IntArray
 
-__all__ = ["LengthAdjustment", "adjust_for_length"]
-
 
 @dataclass(frozen=True)
 class LengthAdjustment:

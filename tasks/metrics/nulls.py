@@ -1,65 +1,44 @@
 """What is scored without knowing anything: uniform, constant, shuffled, and the reference list itself.
 
-A ranking that one of these also produces is not a finding. All baselines here are ours; the seed paper has
-none.
+A ranking that one of these also produces is not a finding. All baselines here are ours.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tasks.metrics._arrays import as_table
-from tasks.metrics.classification import macro_f1
-from tasks.metrics.types import CATEGORIES, BoolArray, Category, FloatArray, IntArray
-
-__all__ = [
-    "NullDistribution",
-    "constant_category_macro_f1",
-    "list_frequency",
-    "reference_mass",
-    "reference_mass_null",
-    "shuffle_countries",
-    "uniform_category_macro_f1",
-]
+from tasks.metrics.types import CATEGORIES, BoolArray, Category, FloatArray
 
 # Rows come from a softmax in float64 or are stored in float32: this admits both and no unnormalised row.
 _SUM_TOLERANCE = 1e-4
 
 
-class NullDistribution(NamedTuple):
-    """Mean and central 95 % of what a random predictor scores."""
+def uniform_category_f1(
+    true_by_domain: Sequence[Category], questions_per_domain: Sequence[int], draws: int, seed: int
+) -> dict[Category, FloatArray]:
+    """F1 of giving each domain one category uniformly at random, the same for all its questions.
 
-    mean: float
-    low: float
-    high: float
-
-
-def uniform_category_macro_f1(
-    true_by_domain: Sequence[Category], questions_per_domain: int | Sequence[int], draws: int, seed: int
-) -> NullDistribution:
-    """Macro-F1 of giving each domain one category uniformly at random, the same for all its questions.
-
-    true_by_domain: d human labels; questions_per_domain: one number or d numbers of scored questions; draws:
-    how many random predictions. Returns the expected macro-F1 over the classes present in truth and its 2.5 %
-    and 97.5 % quantiles, in [0, 1]. A model inside that interval is not told from guessing. Depends on
-    nothing but the arguments.
+    true_by_domain: d human labels; questions_per_domain: d numbers of scored questions; draws: how many
+    random predictions. Returns the F1 of each of them, in [0, 1], by class present in truth; macro-F1 is the
+    mean over the classes. A model within their central 95 % is not told from guessing. Depends on nothing but
+    the arguments.
     """
-    truth = np.array([CATEGORIES.index(name) for name in true_by_domain])
-    weight = np.broadcast_to(np.asarray(questions_per_domain), truth.shape)
+    truth, weight = np.array(true_by_domain), np.asarray(questions_per_domain)
     if draws < 1 or not truth.size or (weight < 0).any() or not weight.any():
         raise ValueError("a random prediction needs draws, domains and questions, one of each at least")
     generator = np.random.Generator(np.random.PCG64(seed))
-    guess = generator.integers(0, len(CATEGORIES), size=(draws, truth.size), dtype=np.intp)
-    scores = _macro_f1_of_draws(truth, weight, guess)
-    low, high = np.quantile(scores, [0.025, 0.975])
-    return NullDistribution(float(scores.mean()), float(low), float(high))
-
-
-def constant_category_macro_f1(true: Sequence[str], category: Category) -> float:
-    """Macro-F1 of answering `category` everywhere: that class's F1 over the number of classes in truth."""
-    return macro_f1(true, [category] * len(true))
+    guess = np.array(CATEGORIES)[
+        generator.integers(0, len(CATEGORIES), size=(draws, truth.size), dtype=np.intp)
+    ]
+    scores: dict[Category, FloatArray] = {}
+    for label in sorted(set(true_by_domain)):
+        is_true = (truth == label) & (weight > 0)
+        if is_true.any():
+            hits = (guess[:, is_true] == label) @ weight[is_true]
+            scores[label] = 2 * hits / (weight[is_true].sum() + (guess == label) @ weight)
+    return scores
 
 
 def shuffle_countries(h: ArrayLike, rng: np.random.Generator) -> FloatArray:
@@ -130,17 +109,6 @@ def _own_mass(table: FloatArray, member: BoolArray) -> tuple[FloatArray, BoolArr
     scored: BoolArray = np.count_nonzero(member, axis=1) > 0
     mass: FloatArray = np.where(member, table, 0.0).sum(axis=1)
     return mass[scored], scored
-
-
-def _macro_f1_of_draws(truth: IntArray, weight: IntArray, guess: IntArray) -> FloatArray:
-    """`macro_f1` of each row of `guess` (draws x d), a domain counting as `weight` points."""
-    present = np.unique(truth[weight > 0])
-    scores = np.zeros(len(guess))
-    for label in present:
-        hits = (guess[:, truth == label] == label) @ weight[truth == label]
-        named = weight[truth == label].sum() + (guess == label) @ weight
-        scores += 2 * hits / named
-    return scores / present.size
 
 
 def _membership(membership: ArrayLike) -> BoolArray:

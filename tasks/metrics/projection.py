@@ -18,8 +18,6 @@ from numpy.typing import ArrayLike
 
 from tasks.metrics.types import FloatArray
 
-__all__ = ["project", "project_dimensions"]
-
 # What rounding leaves of cosines that add up to 0 is no similarity: dividing by it would score noise.
 _NO_SIMILARITY = 1e-12
 

@@ -16,15 +16,6 @@ from scipy.special import digamma
 
 from tasks.metrics.types import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "average_precision",
-    "expected_average_precision",
-    "frequency_scores",
-    "seed_dumb_average_precision",
-    "top_mask",
-    "top_ranked",
-]
-
 # Comparisons made at once: the temporaries of one block stay within the processor's cache.
 _BLOCK = 1 << 18
 

@@ -13,14 +13,6 @@ from numpy.typing import ArrayLike
 
 from tasks.metrics.types import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "WordSimilarities",
-    "cosine_matrix",
-    "expected_word_similarity",
-    "mean_word_similarity",
-    "word_similarity_rows",
-]
-
 # Cosines compared at once: the temporaries of one block stay within the processor's cache.
 _BLOCK = 1 << 18
 

@@ -9,6 +9,9 @@ FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.intp]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
+Interval: TypeAlias = tuple[float, float] | None
+"""(low, high); None where there is none."""
+
 # The first letter is effective rank, the second is spectral gap ratio: H(igh) or L(ow) (Zhou et al. 2025,
 # section 3.1.1).
 Category: TypeAlias = Literal["LH", "HL", "HH", "LL"]

@@ -7,24 +7,15 @@ there are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
-from tasks.metrics.types import BoolArray, FloatArray, IntArray
-
-__all__ = [
-    "Share",
-    "ValueShift",
-    "choice_counts",
-    "decision_shares",
-    "persona_shift",
-    "total_variation",
-    "wilson_interval",
-]
+from tasks.metrics.intervals import jackknife_interval
+from tasks.metrics.types import BoolArray, FloatArray, IntArray, Interval
 
 _Labels: TypeAlias = NDArray[np.generic]
 
@@ -45,16 +36,6 @@ class ValueShift(NamedTuple):
     p_value: float
     n_persona: int
     n_baseline: int
-
-
-class Share(NamedTuple):
-    """k of n answers as a share, with its Wilson interval."""
-
-    share: float
-    low: float
-    high: float
-    k: int
-    n: int
 
 
 def choice_counts(choices: ArrayLike, n_values: int) -> IntArray:
@@ -132,41 +113,39 @@ def persona_shift(
     )
 
 
-def decision_shares(counts: Mapping[str, int], level: float = 0.95) -> dict[str, Share] | None:
-    """Share of each decision with its Wilson interval, in the order given.
+def value_shares(counts: FloatArray) -> FloatArray:
+    """Counts [..., v] as shares along the last axis; NaN where there are none."""
+    total = counts.sum(axis=-1, keepdims=True)
+    shares: FloatArray = np.divide(counts, total, out=np.full(counts.shape, np.nan), where=total > 0)
+    return shares
 
-    counts: how many answers took each decision. None for no answer. The interval takes answers as
-    independent of each other, and with several answers to one scenario it is too narrow. Raises
-    ValueError for a negative count.
+
+def shift_interval(
+    shifts: Sequence[ValueShift], personas: FloatArray, baseline: FloatArray, halves: IntArray
+) -> Interval:
+    """95 % interval of the mean total variation distance of personas from the baseline, over scenarios.
+
+    shifts: of the personas; personas: [personas, scenarios, v] counts; baseline: [scenarios, v]; halves: of
+    `intervals.half_samples` of the scenarios. From two samples a distance comes out too large, by a bias that
+    falls with the root of the answers: it is 1 / (sqrt 2 - 1) times what half of the scenarios add to it. The
+    lower end is that much lower, and at 0 for a persona whose shift chance alone reaches (p_value over
+    0.025). None for fewer than five scenarios or where a side has no values without one of them.
     """
-    if any(count < 0 for count in counts.values()):
-        raise ValueError(f"a count of decisions is negative: {dict(counts)}")
-    n = sum(counts.values())
-    if not n:
+
+    def distances(own: FloatArray, other: FloatArray) -> FloatArray:
+        gap: FloatArray = np.abs(value_shares(own) - value_shares(other)).sum(axis=-1) / 2
+        return gap
+
+    tvd = np.array([shift.tvd for shift in shifts])
+    rest = distances(personas.sum(axis=1)[:, None] - personas, baseline.sum(axis=0) - baseline).mean(axis=0)
+    ends = jackknife_interval(float(tvd.mean()), rest)
+    if ends is None:
         return None
-    return {
-        decision: Share(count / n, *wilson_interval(count, n, level), count, n)
-        for decision, count in counts.items()
-    }
-
-
-def wilson_interval(count: float, n: float, level: float = 0.95) -> tuple[float, float]:
-    """Score interval of a proportion (Wilson 1927), which keeps within [0, 1] and works for 0 and n.
-
-    With z the normal quantile and p = count / n: (p + z^2/2n -+ z sqrt(p (1 - p) / n + z^2/4n^2)) / (1 +
-    z^2/n). Fractions are allowed, for an effective n. Raises ValueError unless 0 <= count <= n, n >= 1 and
-    0 < level < 1.
-    """
-    if not 0 <= count <= n or n < 1 or not 0 < level < 1:
-        raise ValueError(f"no interval for {count} of {n} at level {level}")
-    z, p = float(ndtri((1 + level) / 2)), count / n
-    middle = p + z * z / (2 * n)
-    half = z * float(np.sqrt(p * (1 - p) / n + z * z / (4 * n * n)))
-    scale = 1 + z * z / n
-    # At 0 and n an end is exactly 0 or 1, but for rounding.
-    low = 0.0 if count == 0 else (middle - half) / scale
-    high = 1.0 if count == n else (middle + half) / scale
-    return low, high
+    half = np.array([distances(own[halves].sum(axis=1), baseline[halves].sum(axis=1)) for own in personas])
+    bias = np.maximum(np.nanmean(half, axis=1) - tvd, 0.0) / (math.sqrt(2) - 1)
+    by_chance = [shift.p_value > 0.025 for shift in shifts]
+    lower = ends[0] - float(np.where(by_chance, tvd, bias).mean())
+    return max(lower, 0.0), min(ends[1], 1.0)
 
 
 def _distances(left: FloatArray, right: FloatArray) -> FloatArray:

@@ -2,9 +2,127 @@
 
 An evaluation has a package ``report`` with a ``REPORT``: a subclass of ``Frames``, whose fields name the
 views that fill them, and a pure function from these frames to one HTML document (``page.render_page`` and
-templates). Here is only what every report needs; figures, cells and texts are imported from their modules.
+templates). Here is only what every report needs; figures and texts are imported from their modules.
 """
 
-from tasks.report.data import Frames, Report, Row, gain_sign, in_order_of, value_of, view
+from __future__ import annotations
 
-__all__ = ["Frames", "Report", "Row", "gain_sign", "in_order_of", "value_of", "view"]
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Generic, Literal, TypeVar
+
+import polars as pl
+
+Row = Mapping[str, Any]
+"""One row of a frame, column -> value."""
+
+Badge = tuple[Literal["good", "warn", "plain"], str]
+"""(kind, text): what a model's numbers may be trusted for."""
+
+
+def view(name: str, by: tuple[str, ...] = ("config_hash",)) -> dict[str, Any]:
+    """The metadata of a field of ``Frames``: which view fills it.
+
+    Args:
+        name: a view with a column ``place``, which rows come in the order of.
+        by: its columns to filter by: config_hash, evaluation, both or neither.
+    """
+    return {"view": name, "by": by}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Frames:
+    """The frames of one configuration. Each evaluation adds its own in a subclass.
+
+    Attributes:
+        config_hash: which configuration this is.
+        links: evaluation -> where its page is, in the order to show; "" for this page, None for one that is
+            not written yet.
+        values: every number: model, is_null, metric, slice_kind, slice, value (null: unscored),
+            unscored_reason, n_scored, n_unscored, ci_low, ci_high, null_value.
+        metrics: the table metric, of this evaluation.
+        runs: the newest run of each model, null models last; params and engine are JSON text.
+        unscored: model, metric, slice_kind, slice, unscored_reason, n_unscored; metrics and slices that share
+            a reason are in one row, separated by commas.
+        countries: country, name (without "the"), region.
+        sources: the table source.
+        configurations: all configurations of the evaluation, newest first: configuration, profile, n_models,
+            finished_at.
+    """
+
+    config_hash: str
+    links: Mapping[str, str | None] = field(default_factory=dict)
+    values: pl.DataFrame = field(metadata=view("report_value", ("evaluation", "config_hash")))
+    metrics: pl.DataFrame = field(metadata=view("report_metric", ("evaluation",)))
+    runs: pl.DataFrame = field(metadata=view("report_run", ("evaluation", "config_hash")))
+    unscored: pl.DataFrame = field(metadata=view("report_unscored", ("evaluation", "config_hash")))
+    countries: pl.DataFrame = field(metadata=view("report_country", ()))
+    sources: pl.DataFrame = field(metadata=view("report_source", ()))
+    configurations: pl.DataFrame = field(metadata=view("report_configuration", ("evaluation",)))
+
+    @cached_property
+    def params(self) -> dict[str, Any]:
+        """The parameters of the configuration; empty if no run is given."""
+        params: dict[str, Any] = json.loads(self.runs["params"][0]) if self.runs.height else {}
+        return params
+
+    @cached_property
+    def catalogue(self) -> dict[str, Row]:
+        """metric -> its row of the table metric."""
+        return {row["metric"]: row for row in self.metrics.iter_rows(named=True)}
+
+    @cached_property
+    def country_names(self) -> dict[str, str]:
+        """Code -> name, alphabetically by code."""
+        return dict(self.countries.select("country", "name").iter_rows())
+
+    @cached_property
+    def _rows(self) -> dict[tuple[str, str, str, str], Row]:
+        names = ("model", "metric", "slice_kind", "slice")
+        return {tuple(row[name] for name in names): row for row in self.values.iter_rows(named=True)}
+
+    def find(self, model: str, metric: str, kind: str = "overall", where: str = "all") -> Row | None:
+        """One number with its interval, counts and null; None where the configuration has none."""
+        return self._rows.get((model, metric, kind, where))
+
+    def value(self, model: str, metric: str, kind: str = "overall", where: str = "all") -> float | None:
+        """One number alone; None where there is none or it is unscored."""
+        return value_of(self.find(model, metric, kind, where))
+
+
+F = TypeVar("F", bound=Frames)
+
+
+@dataclass(frozen=True)
+class Report(Generic[F]):
+    """How the page of one evaluation is made; a package ``tasks.evaluations.<name>.report`` has it as REPORT.
+
+    Attributes:
+        file: the usual name of the page under the home folder.
+        data: its frames; the fields' metadata name the views that fill them (``view``).
+        render: the frames to one HTML document; pure, the same frames give the same bytes.
+    """
+
+    file: str
+    data: type[F]
+    render: Callable[[F], str]
+
+
+def value_of(row: Row | None) -> float | None:
+    """The number of a row, None where there is no row or it is unscored."""
+    return None if row is None else row["value"]
+
+
+def gain_sign(row: Row | None) -> int:
+    """1 if a number's whole interval lies above 0, -1 if below, else 0; 0 without an interval."""
+    if row is None or row["ci_low"] is None:
+        return 0
+    return int(row["ci_low"] > 0) - int(row["ci_high"] < 0)
+
+
+def in_order_of(frame: pl.DataFrame, models: list[str]) -> pl.DataFrame:
+    """Rows of the models in this order, others after them; rows of one model keep their order."""
+    place = pl.col("model").replace_strict(models, list(range(len(models))), default=len(models))
+    return frame.sort(place, maintain_order=True)

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+import polars as pl
 from markupsafe import Markup
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from tasks.report import panels
-from tasks.report.data import Row
+from tasks.report import Row, panels
 from tasks.report.svg import ACCENT, INK, MUTED, NEUTRAL, PALE, SMALL, styled, to_svg
 from tasks.report.text import short
 
@@ -96,7 +97,8 @@ def bar_panels(
             axes.set_xticks([0, end / 2, end], [f"{x:g}" for x in (0, end / 2, end)])
             axes.grid(axis="x")
         panels.legend(figure, _handles(key, bars))
-        return to_svg(figure, name, description)
+        named = [bar._asdict() | {"row": rows[bar.row], "series": key.bars[bar.series]} for bar in bars]
+        return to_svg(figure, name, description, pl.DataFrame(named, infer_schema_length=None))
 
 
 def _draw_bar(axes: Axes, row: float, bar: Bar, key: Key, end: float) -> None:
@@ -142,4 +144,4 @@ def _handles(key: Key, bars: Sequence[Bar]) -> list[panels.Handle]:
     handles += [panels.interval_handle(), panels.null_handle(key.null)]
     if key.other:
         handles.append(panels.diamond_handle(key.other))
-    return handles + [panels.text_handle(note) for note in key.notes]
+    return handles + [Line2D([], [], linestyle="none", label=note) for note in key.notes]

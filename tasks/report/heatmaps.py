@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
+import polars as pl
 from markupsafe import Markup
 from matplotlib import colormaps
 from matplotlib.axes import Axes
@@ -73,7 +74,9 @@ def matrix_panels(
             axes.title.set_color(MUTED if is_null else INK)
             axes.spines[:].set_visible(False)
         drawn[0].set_ylim(len(rows) - 0.5, -0.5)
-        return to_svg(figure, name, description)
+        numbers = pl.DataFrame([cell._asdict() for cell in cells], infer_schema_length=None)
+        named = numbers.with_columns(pl.col("row").replace(rows), pl.col("column").replace(columns))
+        return to_svg(figure, name, description, named)
 
 
 def shade(scale: ScalarMappable, value: float | None) -> Rgb | None:

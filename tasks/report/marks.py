@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
+import polars as pl
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -85,7 +86,11 @@ def mark_lines(
         if cut is not None:
             axes.axhline(places[cut] - 0.5, color=MUTED, linewidth=0.8, linestyle=(0, (3, 3)))
         panels.legend(figure, [_handle(kind) for kind in kinds.values()], 3)
-        return to_svg(figure, name, description)
+        points = [
+            (line.label, kinds[key].label, x) for line in lines for key in line.marks for x in line.marks[key]
+        ]
+        numbers = pl.DataFrame(points, schema=["line", "mark", "value"], orient="row")
+        return to_svg(figure, name, description, numbers)
 
 
 def _draw(axes: Axes, kind: Kind, values: Sequence[float], y: float) -> None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, PrefixLoader, StrictUndefined
 
-from tasks.report import cells
-from tasks.report.data import Frames
+from tasks.report import Frames, Row
+from tasks.report.downloads import table_link
 from tasks.report.text import FILTERS
 
-_GLOBALS = {
-    "cell": cells.cell, "null": cells.null, "axis": cells.axis, "name": cells.name, "counts": cells.counts,
-    "isolated": cells.isolated,
-}  # fmt: skip
+CELLS = ("cell", "null", "axis", "name", "counts", "isolated", "head")
+"""The macros of ``cells.html`` that every template has."""
 
 
 def render_page(package: str, data: Frames, context: dict[str, Any]) -> str:
@@ -26,18 +24,24 @@ def render_page(package: str, data: Frames, context: dict[str, Any]) -> str:
     Args:
         package: of the evaluation's report, such as "tasks.evaluations.cure.report".
         data: what the frame shows: runs, sources, metrics, what is unscored.
-        context: what else the templates show. They also have data, params, find (``Frames.find``), head (a
-            column's heading: metric, label, text below) and the functions of ``cells``.
+        context: what else the templates show. They also have data, params, find (``Frames.find``), ``CELLS``.
     """
+    shown = {"data": data, "params": data.params, "find": data.find, **context}
+    return environment(data.catalogue, package).get_template("page.html").render(shown)
+
+
+def environment(catalogue: Mapping[str, Row], package: str = "tasks.report") -> Environment:
+    """The templates of a package, and those of the kit under ``kit/``. catalogue: as ``Frames.catalogue``."""
     kit = PrefixLoader({"kit": PackageLoader("tasks.report", "templates")})
-    environment = Environment(
+    templates = Environment(
         loader=ChoiceLoader([PackageLoader(package, "templates"), kit]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= FILTERS
-    environment.globals |= _GLOBALS | {"head": partial(cells.head, data.catalogue)}
-    shown = {"data": data, "params": data.params, "find": data.find, **context}
-    return environment.get_template("page.html").render(shown)
+    templates.filters |= FILTERS | {"table_link": table_link}
+    templates.globals["catalogue"] = catalogue
+    cells = templates.get_template("kit/cells.html").module
+    templates.globals |= {macro: getattr(cells, macro) for macro in CELLS}
+    return templates

@@ -105,10 +105,6 @@ def diamond_handle(label: str) -> Line2D:
     return Line2D([], [], label=label, **_DIAMOND)  # type: ignore[arg-type]
 
 
-def text_handle(label: str) -> Line2D:
-    return Line2D([], [], linestyle="none", label=label)
-
-
 _DIAMOND: Final = {
     "linestyle": "none", "marker": "D", "markersize": 4.2, "markerfacecolor": NEUTRAL, "markeredgecolor": INK,
     "markeredgewidth": 0.5,

@@ -5,11 +5,15 @@ from __future__ import annotations
 import io
 import re
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, Final
 
 import matplotlib as mpl
+import polars as pl
 from markupsafe import Markup, escape
 from matplotlib.figure import Figure
+
+from tasks.report.downloads import as_csv, download_links
 
 # Stand-ins that `to_svg` replaces by the style sheet's variables, which differ between light and dark.
 INK: Final = "#010203"
@@ -28,6 +32,10 @@ _VARIABLES: Final = {
     INK: "ink", MUTED: "muted", RULE: "rule", SURFACE: "surface", ACCENT: "accent", PALE: "pale",
     NULL: "null", NEUTRAL: "neutral",
 }  # fmt: skip
+
+_CSS: Final = Path(__file__).with_name("templates") / "page.css"
+_LIGHT: Final = dict(reversed(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", _CSS.read_text(encoding="utf-8"))))
+"""The style sheet's variables in its light scheme, which comes first."""
 
 GROUP_COLOURS: Final = ("#E69F00", "#56B4E9", "#009E73", "#CC79A7", "#0072B2", "#D55E00", "#F0E442")
 """Okabe and Ito's palette, which people of every common colour vision can read."""
@@ -73,14 +81,17 @@ def styled() -> AbstractContextManager[None]:
     return mpl.rc_context(_STYLE)
 
 
-def to_svg(figure: Figure, name: str, description: str) -> Markup:
-    """The figure as an ``<svg>`` element without prolog, dates or namespaces; the same bytes every time.
+def to_svg(figure: Figure, name: str, description: str, numbers: pl.DataFrame) -> Markup:
+    """The figure as an ``<svg>`` element without prolog, dates or namespaces, and links that save it.
+
+    The same input gives the same bytes.
 
     Its width is fixed, so that letters stay legible; where it does not fit, the box around it scrolls.
 
     Args:
         name: letters, digits and hyphens; goes before every id, so that figures of one page do not clash.
         description: what it shows, for those who cannot see it.
+        numbers: what is drawn, for the link to CSV.
     """
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", bbox_inches="tight", pad_inches=0.04, metadata={"Date": None})
@@ -89,12 +100,13 @@ def to_svg(figure: Figure, name: str, description: str) -> Markup:
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r"<!--.*?-->\s*", "", text, flags=re.DOTALL)
     text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", text).replace("xlink:href=", "href=")
-    for stand_in, variable in _VARIABLES.items():
-        text = text.replace(stand_in, f"var(--{variable})")
     size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', text)
     assert size is not None  # matplotlib always writes it
-    head = (
-        f'<svg viewBox="{size[0][9:-1]}" width="{float(size[1]) * 96 / 72:.0f}" role="img" '
-        f'aria-label="{escape(description)}">'
-    )
-    return Markup(head + text[text.index(">") + 1 :])
+    head = f'{size[0]} width="{float(size[1]) * 96 / 72:.0f}" role="img" aria-label="{escape(description)}">'
+    drawn = shown = text[text.index(">") + 1 :]
+    for stand_in, variable in _VARIABLES.items():
+        drawn = drawn.replace(stand_in, _LIGHT[variable])
+        shown = shown.replace(stand_in, f"var(--{variable})")
+    alone = f'<svg xmlns="http://www.w3.org/2000/svg" style="background: {_LIGHT["surface"]}" {head}{drawn}'
+    rows = [numbers.columns, *numbers.rows()]
+    return Markup(f"<svg {head}{shown}") + download_links(name, {"svg": alone, "csv": as_csv(rows)})

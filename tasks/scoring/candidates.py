@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from tasks.engines.prompting import candidate_rule
 from tasks.engines.protocols import CandidateScorer, Cloze, EngineError
-from tasks.requests import Ability, Engine, Request
+from tasks.requests import Ability, Engine
+from tasks.scoring.items import GivenTexts
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class StoredScores:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CandidateRanking(Request[StoredScores | str]):
+class CandidateRanking(GivenTexts[StoredScores | str]):
     """One template over several sentences, with all candidates.
 
     Read as scores, or as the reason why they are incomplete.
@@ -40,7 +41,6 @@ class CandidateRanking(Request[StoredScores | str]):
         cloze: makes the engine's input of some sentences up to the blank.
         prompts: the sentences up to the blank, which are the units; may repeat.
         candidates: what is scored in the blank.
-        about: what is asked, as JSON; see ``ItemScores``.
     """
 
     kind: ClassVar[str] = "candidate_score"
@@ -50,19 +50,13 @@ class CandidateRanking(Request[StoredScores | str]):
     cloze: Callable[[Sequence[str]], Cloze]
     prompts: Sequence[str]
     candidates: Sequence[str]
-    about: Sequence[Any]
 
     @property
     def units(self) -> Sequence[str]:
         """Sentences up to the blank."""
         return self.prompts
 
-    def identity(self, engine: Engine) -> list[Any]:
-        """See ``Request.identity``."""
-        return [self.about[0], engine.hash, self.rule(engine), *self.about[1:]]
-
     def rule(self, engine: Engine) -> str:
-        """See ``Request.rule``."""
         return candidate_rule(engine.kind)
 
     def size(self, units: Sequence[str]) -> int:
@@ -93,7 +87,6 @@ class CandidateRanking(Request[StoredScores | str]):
         return frame
 
     def decode(self, frame: pl.DataFrame) -> StoredScores | str:
-        """See ``Request.decode``."""
         lacking = set(self.prompts) - set(frame["prompt"].unique())
         if lacking:
             return f"{len(lacking)} of {len(set(self.prompts))} sentences have no answer"

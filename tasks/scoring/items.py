@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import polars as pl
@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from tasks.engines import prompting
 from tasks.engines.protocols import Scorer
 from tasks.requests import Ability, Engine, Request
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,22 @@ class ItemLogprobs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ItemScores(Request[ItemLogprobs | str]):
+class GivenTexts(Request[T]):
+    """Texts that are scored, not written.
+
+    Attributes:
+        about: what is asked, as JSON: with engine and boundary rule it determines every answer. Begins with
+            the evaluation's name.
+    """
+
+    about: Sequence[Any]
+
+    def identity(self, engine: Engine) -> list[Any]:
+        return [self.about[0], engine.hash, self.rule(engine), *self.about[1:]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ItemScores(GivenTexts[ItemLogprobs | str]):
     """One question about several countries, over one list of items.
 
     Read as log-probabilities, or as the reason why they are incomplete.
@@ -37,8 +54,6 @@ class ItemScores(Request[ItemLogprobs | str]):
     Attributes:
         questions: country -> the question about it; countries are the units.
         items: what is scored, each as the whole answer.
-        about: what is asked, as JSON: with engine and boundary rule it determines every answer. Begins with
-            the evaluation's name.
     """
 
     kind: ClassVar[str] = "item_logprob"
@@ -47,19 +62,13 @@ class ItemScores(Request[ItemLogprobs | str]):
 
     questions: Mapping[str, str]
     items: Sequence[str]
-    about: Sequence[Any]
 
     @property
     def units(self) -> Sequence[str]:
         """Countries."""
         return list(self.questions)
 
-    def identity(self, engine: Engine) -> list[Any]:
-        """See ``Request.identity``."""
-        return [self.about[0], engine.hash, self.rule(engine), *self.about[1:]]
-
     def rule(self, engine: Engine) -> str:
-        """See ``Request.rule``."""
         return prompting.BOUNDARY_RULE
 
     def size(self, units: Sequence[str]) -> int:
@@ -84,7 +93,6 @@ class ItemScores(Request[ItemLogprobs | str]):
         )
 
     def decode(self, frame: pl.DataFrame) -> ItemLogprobs | str:
-        """See ``Request.decode``."""
         shape = (len(self.questions), len(self.items))
         if frame.height != shape[0] * shape[1]:
             return f"{frame.height} of {shape[0] * shape[1]} log-probabilities are stored"

@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 from deployments.cli import app
 from tasks.judging.audit import Answer
 from tasks.judging.verdict_rows import VerdictRow, verdict_frame
-from warehouse import Run, Warehouse, finish_run, register_parts, registration, save_run, write_part
+from warehouse import Run, Warehouse, finish_run, register_parts, save_run, write_part
 
 runner = CliRunner()
 
@@ -82,8 +82,7 @@ def store_run(
             part = f"{run_id}-{number}"
             own = {"request_hash": part, "run_id": run_id, "model": model}
             frame = verdict.with_columns(**{name: pl.lit(cell) for name, cell in own.items()})
-            write_part(warehouse.home, "verdict", part, frame)
-            register_parts(connection, [registration("verdict", part, frame)])
+            register_parts(connection, [write_part(warehouse.home, "verdict", part, frame)])
         finish_run(connection, run_id, status)
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import sys
 import time
 from importlib.metadata import version
 from pathlib import Path
 
+import polars as pl
 import psutil
 import pytest
 from typer.testing import CliRunner
@@ -76,7 +78,7 @@ def test_sql_writes_nested_values_and_the_last_of_several_statements() -> None:
     [
         ("SELEC 1", "syntax error"),
         ("SELECT * FROM nowhere", "nowhere does not exist"),
-        ("DROP TABLE country", "read-only"),
+        ("DROP TABLE country", "DROP is not allowed"),
         ("", "there is no query"),
         (" ; -- SELECT 1", "there is no query"),
     ],
@@ -123,3 +125,33 @@ def test_ctrl_c_within_a_query_is_one_line(home: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=30)
     assert (process.returncode, said) == (130, "interrupted: run again to resume\n")
+
+
+@pytest.mark.slow
+def test_ctrl_c_before_anything_has_begun_is_one_line(home: Path) -> None:
+    early = "import deployments.cli, os, signal; os.kill(os.getpid(), signal.SIGINT)"
+    script = home / "culturescope"
+    script.write_text(early.replace("deployments.cli", "deployments"))
+    done = subprocess.run(
+        [sys.executable, str(script)], env=environment(home, None), capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (130, "interrupted: run again to resume\n")
+
+
+def test_a_result_is_written_into_a_new_file(home: Path) -> None:
+    query = "SELECT 1 AS a, [1, 2] AS b UNION ALL SELECT 2, NULL ORDER BY a"
+    for name, read in (("x.parquet", pl.read_parquet), ("x.csv", pl.read_csv), ("x.json", pl.read_json)):
+        result = runner.invoke(app, ["sql", query, "--out", name])
+        assert (result.exit_code, result.stdout) == (0, ""), result.stderr
+        assert read(home / name)["a"].to_list() == [1, 2]
+    for name, message in (("x.csv", "x.csv exists and is not overwritten"), ("x.txt", "ends in .parquet, ")):
+        result = runner.invoke(app, ["sql", query, "--out", name])
+        assert result.exit_code == 1
+        assert message in result.stderr
+    assert not (home / "x.txt").exists()
+
+
+def test_formulas_are_quoted_for_spreadsheets() -> None:
+    result = runner.invoke(app, ["sql", "SELECT '=1+1' AS a", "-f", "spreadsheet"])
+    assert result.stdout == "a\n'=1+1\n"
+    assert "apostrophe" in runner.invoke(app, ["sql", "--help"], env={"COLUMNS": "160"}).output

@@ -10,7 +10,6 @@ from typer.testing import CliRunner, Result
 from deployments import cli_ingest
 from deployments.cli import app
 from deployments.server import ServerError
-from tasks.ingest.params import NAMES
 from tests.ingest.rows import attempts, items
 from warehouse import Warehouse
 
@@ -39,10 +38,6 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def ingest(*arguments: str) -> Result:
     return runner.invoke(app, ["ingest", *arguments])
-
-
-def test_the_names_are_those_of_the_flow() -> None:
-    assert cli_ingest.NAMES == NAMES
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_tables_for_people(warehouse: Warehouse) -> None:
     items = named("normad", 6)
     store(warehouse, {"normad": one_judge(items)})
     file = rated(Path("ratings.csv"), items, {"Ana": ANA, "Ben": BEN})
-    result = judge("validate", file, "--bootstrap", 50)
+    result = judge("validate", file)
     assert result.exit_code == 0
     for text in ("krippendorff_alpha_ordinal", "Reliability", "judge stricter", items[5]):
         assert text in result.stdout
@@ -113,7 +113,7 @@ def test_an_audit_filled_in_comes_back(warehouse: Warehouse) -> None:
             writer = csv.DictWriter(file, list(rows[0]))
             writer.writeheader()
             writer.writerows(row | {"annotator": name, "rating": right[row["answer"]]} for row in rows)
-    result = judge("validate", "ana.csv", "ben.csv", "--bootstrap", 20)
+    result = judge("validate", "ana.csv", "ben.csv")
     assert result.exit_code == 0, result.output
     stored = warehouse.query(STORED)
     assert stored.height == 4 * 11
@@ -134,7 +134,7 @@ def test_samples_are_one_opinion_and_judges_two(warehouse: Warehouse) -> None:
     store(warehouse, judgements)
     ratings = ("1", "0", "0", "1", "1")
     file = rated(Path("ratings.csv"), items, {"ana": ratings}, "specnorm")
-    found = {(row["judge"], row["metric"]): row for row in table("validate", file, "--bootstrap", 20)}
+    found = {(row["judge"], row["metric"]): row for row in table("validate", file)}
     kappa = found["fake-b", "cohen_kappa"]
     assert (kappa["value"], kappa["n"], kappa["n_dropped"]) == (1.0, 4, 1)
     # Graded 0.6 0.1 0.1 0.6 0.6 against 1 0 0 1 1: (3 * 0.4^2 + 2 * 0.1^2) / 5.
@@ -149,7 +149,7 @@ def test_a_second_validation_replaces_that_dimension_alone(warehouse: Warehouse)
     normad, casa = named("normad", 6), named("casa", 6)
     store(warehouse, {"normad": one_judge(normad), "casa": one_judge(casa)})
     both = rated(Path("casa.csv"), casa, {"ana": ANA}, "casa"), rated(Path("n.csv"), normad, {"ana": ANA})
-    assert judge("validate", *both, "--bootstrap", 20).exit_code == 0
+    assert judge("validate", *both).exit_code == 0
     before = warehouse.query(STORED)
     assert before.height == 22
     assert judge("validate", rated(Path("new.csv"), normad[:4], {"eva": ANA[:4]})).exit_code == 0

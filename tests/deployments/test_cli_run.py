@@ -169,6 +169,37 @@ def test_the_leaderboard_is_in_the_order_of_its_view(warehouse: Warehouse) -> No
     )
 
 
+def test_two_models_of_one_name_stand_beside_each_other(warehouse: Warehouse, home: Path) -> None:
+    specs = []
+    for folder, revision in (("one", "v1"), ("two", "v2")):
+        (home / folder).mkdir()
+        specs.append(home / folder / "model.toml")
+        specs[-1].write_text(f'kind = "fake"\nname = "twin"\nmodel = "{folder}"\nrevision = "{revision}"\n')
+    run("-m", str(specs[0]), *SMALL)
+    first = warehouse.query("SELECT * FROM leaderboard_spectral WHERE NOT is_null")
+    run("-m", str(specs[1]), "-m", str(specs[0]), *SMALL)
+    board = warehouse.query("SELECT * FROM leaderboard_spectral WHERE NOT is_null ORDER BY model")
+    assert board["model"][0] == "twin"
+    assert re.fullmatch(r"twin#[0-9a-f]{4}", board["model"][1])
+    assert board.filter(model="twin").drop("place").equals(first.drop("place"))  # the second changed nothing
+    assert warehouse.query("SELECT count(DISTINCT engine_hash) AS n FROM run WHERE NOT is_null")["n"][0] == 2
+    shown = runner.invoke(app, ["leaderboard", "spectral"], env={"COLUMNS": "80"}).stdout
+    assert re.search(r"│ twin auto v1 +│", shown)
+    assert re.search(r"│ twin#[0-9a-f]{4} auto v2 +│", shown)
+    rows = csv.DictReader(io.StringIO(runner.invoke(app, ["leaderboard", "--format", "csv"]).stdout))
+    assert {row["revision"] for row in rows} == {"v1", "v2", ""}
+
+
+def test_a_name_that_is_markup_is_shown_as_it_is(warehouse: Warehouse, home: Path) -> None:
+    spec = home / "evil.toml"
+    spec.write_text('kind = "fake"\nname = "[/INST]\\u001b[2J"\nmodel = "m"\n')
+    result = run("-m", str(spec), *SMALL)
+    shown = runner.invoke(app, ["leaderboard", "spectral"], env={"COLUMNS": "160"})
+    for text in (result.stderr, shown.stdout):
+        assert "[/INST][2J" in text
+        assert "\x1b" not in text
+
+
 def test_where_there_is_no_server_it_offers_to_do_without(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,13 +6,14 @@ import csv
 import io
 import json
 import logging
+import re
 import time
 
 import polars as pl
 import pytest
 
 from deployments import bars, display
-from deployments.display import Format, interval, notes, number, show
+from deployments.display import Format, interval, notes, number, say, show, working
 from tasks import progress
 
 WIDE = pl.DataFrame(
@@ -38,7 +39,8 @@ def shown(capsys: pytest.CaptureFixture[str], width: int, *, is_wide: bool | Non
     ("width", "columns"),
     [
         (20, ["model"]),
-        (80, ["model", "gain", "words"]),
+        (60, ["model", "gain", "words"]),
+        (80, ["model", "gain", "words", "more"]),
         (100, ["model", "gain", "words", "more", "last"]),
     ],
 )
@@ -55,8 +57,14 @@ def test_a_table_has_the_columns_that_fit(
     assert "[red]b" in out or "words" not in columns
 
 
-def test_a_command_without_the_option_does_not_offer_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "4 more columns on a wider screen" in shown(capsys, 20, is_wide=None)[1]
+def test_a_command_without_the_option_folds_cells_and_hides_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out, err = shown(capsys, 80, is_wide=None)
+    assert max(map(len, out.splitlines())) <= 80
+    assert out.splitlines()[2].replace("┃", " ").split() == WIDE.columns
+    assert out.count("a") >= 60
+    assert not err
 
 
 def test_a_wide_table_has_all_columns_unfolded(capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,6 +81,47 @@ def test_csv_writes_nested_values_as_text(capsys: pytest.CaptureFixture[str]) ->
     assert [row["words"] for row in rows] == ["a|b", ""]
     assert [row["numbers"] for row in rows] == ["[1, 2]", ""]
     assert json.loads(rows[0]["pair"]) == {"a": 1.5}
+
+
+EVIL = "[/INST] [link=x]\x1b]52;c;cm0gLXJm\x07\x1b[2J\x9b31mred\x7f"
+
+
+def test_no_cell_is_markup_and_no_control_character_reaches_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = pl.DataFrame({EVIL: [EVIL]})
+    for is_wide in (True, False, None):
+        show(frame, Format.table, EVIL, EVIL, is_wide=is_wide)
+    say(EVIL, EVIL, "bold red")
+    say(EVIL)
+    with working(EVIL):
+        pass
+    with notes(False):
+        logging.getLogger("culturescope").warning(EVIL)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    show(frame, Format.csv)
+    show(frame, Format.json)
+    texts = capsys.readouterr()
+    for text in (texts.out, texts.err):
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)
+        assert text.count("[/INST] [link=x]]52;c;cm0gLXJm[2J") >= 3
+
+
+def test_files_keep_what_models_wrote(capsys: pytest.CaptureFixture[str]) -> None:
+    show(pl.DataFrame({"a": [EVIL]}), Format.csv)
+    assert EVIL in capsys.readouterr().out
+    show(pl.DataFrame({"a": [EVIL]}), Format.json)
+    assert json.loads(capsys.readouterr().out) == [{"a": EVIL}]
+
+
+def test_spreadsheets_get_no_formula(capsys: pytest.CaptureFixture[str]) -> None:
+    cells = ["=1+1", "+1", "-1", "@A1", "\t=1", "a=1", "", None, "'x"]
+    show(pl.DataFrame({"a": cells, "n": [-1.5] * 9}), Format.spreadsheet)
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [row["a"] for row in rows] == ["'=1+1", "'+1", "'-1", "'@A1", "'\t=1", "a=1", "", "", "'x"]
+    assert {row["n"] for row in rows} == {"-1.5"}  # a number is no text
+    show(pl.DataFrame({"a": cells}), Format.csv)
+    assert "=1+1\n" in capsys.readouterr().out
 
 
 def test_json_has_no_infinity(capsys: pytest.CaptureFixture[str]) -> None:

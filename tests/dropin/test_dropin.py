@@ -41,10 +41,11 @@ def run(copy: Path, *arguments: str, api: str = "") -> subprocess.CompletedProce
     """A command, or Python code after ``-c``, in the copy and with its modules alone."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "CULTURESCOPE_", "PYTHON"))}
     own = {"CULTURESCOPE_HOME": str(copy / "home"), "PYTHONPATH": str(copy), "PYTHONSAFEPATH": "1"}
+    login = "PREFECT_API_AUTH_STRING"
     program = arguments if arguments[0] == "-c" else ("-m", "deployments.cli", *arguments)
     return subprocess.run(
         [sys.executable, *program],
-        env={**kept, **own, **({"PREFECT_API_URL": api} if api else {})},
+        env=kept | own | ({"PREFECT_API_URL": api, login: os.environ[login]} if api else {}),
         cwd=copy,
         capture_output=True,
         text=True,
@@ -97,12 +98,12 @@ def test_from_plan_to_report(copy: Path, prefect_api: str) -> None:
 
 def test_it_has_a_form_in_the_prefect_ui(copy: Path, prefect_api: str) -> None:
     code = """
-from deployments.serve import deployments
-mine = [d for d in deployments(None, "demo", "0 3 * * 1") if d.flow_name == "idioms"]
+from deployments.serve import Wishes, deployments
+mine = [d for d in deployments(Wishes()) if d.flow_name == "idioms"]
 fields = mine[0]._parameter_openapi_schema.model_dump()["definitions"]["IdiomsParams"]["properties"]
 print(sorted(d.name for d in mine), sorted(fields))
 """
     shown = run(copy, "-c", code, api=prefect_api)
     assert shown.returncode == 0, shown.stderr
-    assert "'demo', 'smoke', 'weekly'" in shown.stdout
+    assert "'idioms-demo', 'idioms-smoke', 'idioms-weekly'" in shown.stdout
     assert "'judge', 'languages'" in shown.stdout

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from warehouse import KINDS, Warehouse, WarehouseError, register_parts, registration, run_checks, write_part
+from warehouse import KINDS, Warehouse, WarehouseError, register_parts, run_checks, write_part
 
 KIND = "worldwise_answer"
 
@@ -23,9 +23,9 @@ def answer(culture: str, repetition: int, **more: object) -> dict[str, object]:
 
 def store(warehouse: Warehouse, cells: list[dict[str, object]]) -> None:
     frame = pl.DataFrame(cells, infer_schema_length=None)
-    write_part(warehouse.home, KIND, "p1", frame)
+    units = write_part(warehouse.home, KIND, "p1", frame)
     with warehouse.write() as connection:
-        register_parts(connection, [registration(KIND, "p1", frame)], replace=True)
+        register_parts(connection, [units], replace=True)
 
 
 UNREAD = ("decision", "value_1", "value_2", "value_3", "explanation", "score", "target", "alignment", "words",

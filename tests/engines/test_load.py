@@ -51,8 +51,8 @@ def closed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_the_same_spec_is_loaded_once(tmp_path: Path) -> None:
     engine = load.load(fake(), tmp_path)
-    assert load.scorer(fake(), tmp_path) is engine
-    assert load.generator(fake(), tmp_path) is engine
+    assert load.load(fake(), tmp_path, "score") is engine
+    assert load.load(fake(), tmp_path, "generate") is engine
     assert load.load(fake(dtype="float32"), tmp_path) is not engine
 
 
@@ -63,7 +63,7 @@ def test_engines_that_talk_by_turns_are_loaded_once_if_they_fit(
     built: Counter[str] = Counter()
     build = load._build
 
-    def counted(spec: EngineSpec, source: str) -> load.Engine:
+    def counted(spec: EngineSpec, source: str) -> Any:
         built[spec.name] += 1
         return build(spec, source)
 
@@ -71,7 +71,7 @@ def test_engines_that_talk_by_turns_are_loaded_once_if_they_fit(
     roles = [large("candidate", 1), large("simulator", 0.5), large("judge", 0.5)]
     for _ in range(5):
         for spec in roles:
-            load.generator(spec, tmp_path)
+            load.load(spec, tmp_path, "generate")
     assert built == {"candidate": 1, "simulator": 1, "judge": 1}
     assert closed == []
     load.unload()
@@ -169,7 +169,7 @@ def test_embedders_and_engines_share_the_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: list[str]
 ) -> None:
     source = words(tmp_path / "words.vec", "soy 1 0\n")
-    monkeypatch.setattr(memory, "of_embedder", lambda source, revision: memory.Claim("cpu", memory.GIB))
+    monkeypatch.setattr(memory, "of_embedder", lambda source: memory.Claim("cpu", memory.GIB))
     load.load(large("a", 1), tmp_path)
     embedder = load.embedder(source, tmp_path)
     assert closed == []
@@ -183,7 +183,7 @@ def test_embedders_and_engines_share_the_memory(
 def test_a_served_model_leaves_the_loaded_one_alone(tmp_path: Path) -> None:
     engine = load.load(fake(), tmp_path)
     served = EngineSpec(name="judge", kind="openai", model="x", base_url="http://localhost:1/v1")
-    assert isinstance(load.generator(served, tmp_path), Generator)
+    assert isinstance(load.load(served, tmp_path, "generate"), Generator)
     assert load.load(fake(), tmp_path) is engine
 
 
@@ -207,7 +207,7 @@ def in_threads(n: int, call: Any) -> None:
 def test_threads_load_one_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build, built = load._build, []
 
-    def slow_build(spec: EngineSpec, source: str) -> load.Engine:
+    def slow_build(spec: EngineSpec, source: str) -> Any:
         built.append(spec.name)
         time.sleep(0.05)
         return build(spec, source)
@@ -223,7 +223,7 @@ def test_threads_never_load_more_than_fits(tmp_path: Path, monkeypatch: pytest.M
     most = []
     build = load._build
 
-    def counted(spec: EngineSpec, source: str) -> load.Engine:
+    def counted(spec: EngineSpec, source: str) -> Any:
         alive[spec.name] += 1
         most.append(sum(alive.values()))
         return build(spec, source)
@@ -261,9 +261,8 @@ def test_abilities_are_known_without_loading(
         return
     with pytest.raises(EngineError, match=f"'m'.*\"{kind}\"") as said:
         load.check_ability(spec, ability)
-    door: Any = {"score": load.scorer, "candidates": load.candidate_scorer, "generate": load.generator}
     with pytest.raises(EngineError) as caught:
-        door[ability](spec, tmp_path)
+        load.load(spec, tmp_path, ability)
     assert str(caught.value) == str(said.value)
 
 

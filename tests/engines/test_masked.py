@@ -23,7 +23,7 @@ from transformers import (
     XLMRobertaForMaskedLM,
 )
 
-from tasks.engines import output_head
+from tasks.engines import pretrained
 from tasks.engines.masked import MaskedScorer
 from tasks.engines.protocols import CandidateScorer, Cloze, EngineError
 from tests.engines import tiny_models as tiny
@@ -131,9 +131,9 @@ def test_batches_and_order_do_not_matter(scorer: MaskedScorer, monkeypatch: pyte
     generator = np.random.default_rng(0)
     rows, columns = generator.permutation(len(tiny.ENGLISH.before)), generator.permutation(len(texts))
     shuffled = replace(tiny.ENGLISH, before=tuple(tiny.ENGLISH.before[i] for i in rows))
-    # One sentence a pass, so no padding, and one position at a time through the head.
+    # One sentence a pass, so no padding, and a few tokens of the vocabulary at a time.
     monkeypatch.setattr(scorer, "spec", scorer.spec.model_copy(update={"batch_tokens": 1}))
-    monkeypatch.setattr(output_head, "LOGITS", 1)
+    monkeypatch.setitem(pretrained.VOCABULARY_SLICE, "cpu", 7)
     again = scorer.score_candidates(shuffled, [texts[i] for i in columns])
     np.testing.assert_allclose(again.logprob, scores.logprob[np.ix_(rows, columns)], atol=1e-5)
     np.testing.assert_allclose(again.probability, scores.probability[np.ix_(rows, columns)], atol=1e-5)

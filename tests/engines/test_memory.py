@@ -91,10 +91,10 @@ def test_what_is_not_known_has_the_device_to_itself(tmp_path: Path, monkeypatch:
 def test_embedders(folder: Path) -> None:
     (folder / "words.vec").write_text("a 1 2\n")
     (folder / "words.bin").write_bytes(bytes(1000))
-    assert memory.of_embedder(str(folder / "words.vec"), None) == Claim("cpu", 0)
-    assert memory.of_embedder(str(folder / "words.bin"), None) == Claim("cpu", 2000)
+    assert memory.of_embedder(str(folder / "words.vec")) == Claim("cpu", 0)
+    assert memory.of_embedder(str(folder / "words.bin")) == Claim("cpu", 2000)
     device = "cuda:0" if torch.cuda.is_available() else "cpu"
-    assert memory.of_embedder(str(folder), None) == Claim(device, int(1.25 * 4 * WEIGHTS))
+    assert memory.of_embedder(str(folder)) == Claim(device, int(1.25 * 4 * WEIGHTS))
 
 
 def test_the_variable_is_in_gib(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import os
@@ -21,8 +22,8 @@ from urllib.request import urlopen
 import jsonschema
 import pytest
 
-from tasks.engines.openai_http import OpenAIGenerator, Pace
-from tasks.engines.protocols import EngineError, Generator, Sampling
+from tasks.engines.openai_http import OpenAIGenerator
+from tasks.engines.protocols import EngineError, Generator, Sampling, Unfinished
 from tasks.engines.specs import EngineSpec
 from tasks.generation.options import option_logprobs
 
@@ -161,7 +162,7 @@ def test_served_errors(keyed: EngineSpec, server: str, monkeypatch: pytest.Monke
 
 def test_connection_refused() -> None:
     engine = OpenAIGenerator(spec(f"http://127.0.0.1:{free_port()}/v1"))
-    with pytest.raises(EngineError, match=r"engine 'served': .* cannot be reached after 1 tries.*refused"):
+    with pytest.raises(EngineError, match=r"engine 'served': .* cannot be reached after 1 try.*refused"):
         engine.generate(TALK, Sampling())
 
 
@@ -258,6 +259,12 @@ def completion(content: str | None, finish: str = "stop", refusal: str | None = 
     }  # fmt: skip
 
 
+def token(text: str, logprob: float, data: bytes | None = None, **top: float) -> dict[str, Any]:
+    """One position as the API gives it; top: other tokens."""
+    others = [{"token": t, "logprob": p, "bytes": list(t.encode())} for t, p in top.items()]
+    return {"token": text, "logprob": logprob, "bytes": data and list(data), "top_logprobs": others}
+
+
 def test_order_concurrency_and_what_is_sent(script: Callable[[Reply], Scripted]) -> None:
     def reply(_: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         number = int(request["messages"][0]["content"])
@@ -294,12 +301,6 @@ def test_refusals_are_answers(
     engine = OpenAIGenerator(spec(script(lambda *_: (status, body)).url))
     answer = engine.generate(TALK, Sampling())[0]
     assert (answer.text, answer.finish_reason) == (text, finish)
-
-
-def token(text: str, logprob: float, data: bytes | None = None, **top: float) -> dict[str, Any]:
-    """One position as the API gives it; top: other tokens."""
-    others = [{"token": t, "logprob": p, "bytes": list(t.encode())} for t, p in top.items()]
-    return {"token": text, "logprob": logprob, "bytes": data and list(data), "top_logprobs": others}
 
 
 def test_alternatives_are_asked_for_and_read(script: Callable[[Reply], Scripted]) -> None:
@@ -351,8 +352,8 @@ def test_transient_errors_are_tried_again(script: Callable[[Reply], Scripted]) -
 @pytest.mark.parametrize(
     ("status", "said"),
     [
-        (429, r"over its limit after 1 tries \(429: .*set options\.requests_per_minute .*max_concurrency"),
-        (500, r"failed after 1 tries \(500: .*server's log"),
+        (429, r"over its limit after 1 try \(429: .*set options\.requests_per_minute .*max_concurrency"),
+        (500, r"failed after 1 try \(500: .*server's log"),
         (422, "rejected a request"),
         (403, r"refused the key \(403\)"),
     ],
@@ -371,61 +372,8 @@ def test_timeout(script: Callable[[Reply], Scripted]) -> None:
         return 200, completion("too late")
 
     engine = OpenAIGenerator(spec(script(slow).url, options={"timeout": 0.1, "max_retries": 0}))
-    with pytest.raises(EngineError, match=r"no answer within 0\.1 s after 1 tries: raise options\.timeout"):
+    with pytest.raises(EngineError, match=r"no answer within 0\.1 s after 1 try: raise options\.timeout"):
         engine.generate(TALK, Sampling())
-
-
-class Clock(threading.Event):
-    """A clock that waiting moves on: nobody sleeps."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.now = 100.0
-
-    def wait(self, timeout: float | None = None) -> bool:
-        self.now += timeout or 0.0
-        return self.is_set()
-
-
-def test_turns_come_at_an_even_distance() -> None:
-    clock = Clock()
-    pace = Pace(120, lambda: clock.now)
-    starts = []
-    for own_work in (0.0, 0.2, 0.0, 3.0, 0.0):
-        assert pace.wait(clock)
-        starts.append(clock.now)
-        clock.now += own_work
-    # Half a second apart; three seconds of other work are no reason to hurry afterwards.
-    assert starts == pytest.approx([100, 100.5, 101, 101.5, 104.5])
-
-
-def test_threads_get_turns_of_their_own() -> None:
-    waits: list[float] = []
-
-    class Noted(threading.Event):
-        def wait(self, timeout: float | None = None) -> bool:
-            waits.append(timeout or 0.0)
-            return False
-
-    pace = Pace(60, lambda: 0.0)  # the time stands still, so that the waits are the turns
-    threads = [threading.Thread(target=pace.wait, args=[Noted()]) for _ in range(20)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(waits) == [float(i) for i in range(20)]
-
-
-def test_no_limit_is_no_wait_and_a_stop_ends_it() -> None:
-    clock = Clock()
-    free = Pace(None, lambda: clock.now)
-    assert all(free.wait(clock) for _ in range(100))
-    assert clock.now == 100
-    stopped = threading.Event()
-    stopped.set()
-    slow = Pace(0.01)  # 100 minutes apart
-    assert not slow.wait(stopped)
-    assert not slow.wait(stopped)
 
 
 def test_requests_keep_to_the_pace(script: Callable[[Reply], Scripted]) -> None:
@@ -447,8 +395,8 @@ def test_a_failure_does_not_wait_for_its_turn(script: Callable[[Reply], Scripted
     assert len(server.requests) == 1
 
 
-def test_the_first_failure_is_the_one_told(script: Callable[[Reply], Scripted]) -> None:
-    """Though an earlier conversation is still waiting for its answer when a later one fails."""
+def test_answers_under_way_when_one_fails_are_kept(script: Callable[[Reply], Scripted]) -> None:
+    """The first failure is told, nothing more is sent, and what was sent before comes with the error."""
     failed = threading.Event()
 
     def reply(_: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
@@ -462,9 +410,101 @@ def test_the_first_failure_is_the_one_told(script: Callable[[Reply], Scripted]) 
     talks = [[{"role": "user", "content": text}] for text in ("slow", "bad", "slow", "slow")]
     timer = threading.Timer(0.5, failed.set)
     timer.start()
-    with pytest.raises(EngineError, match="refused the key"):
+    with pytest.raises(Unfinished, match="refused the key") as caught:
         engine.generate(talks, Sampling())
-    assert len(server.requests) <= 3
+    assert {place: answer.text for place, answer in caught.value.done.items()} == {0: "late"}
+    assert len(server.requests) == 2
+
+
+def test_a_failure_elsewhere_ends_further_tries(script: Callable[[Reply], Scripted]) -> None:
+    """So the message has the number of tries that there were, not the one that was allowed."""
+
+    def reply(_: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        time.sleep(0.2)
+        return 503, {"error": {"message": "busy"}}
+
+    server = script(reply)
+    engine = OpenAIGenerator(spec(server.url, options={"max_retries": 1}))
+    with pytest.raises(EngineError, match=r"failed after 2 tries \(503: busy\)"):
+        engine.generate(TALK, Sampling())
+    assert len(server.requests) == 2
+
+
+def test_hundreds_of_requests_are_under_way_if_wanted(script: Callable[[Reply], Scripted]) -> None:
+    everybody = threading.Barrier(100)
+
+    def reply(*_: Any) -> tuple[int, dict[str, Any]]:
+        everybody.wait(30)
+        return 200, completion("x")
+
+    server = script(reply)
+    engine = OpenAIGenerator(spec(server.url, options={"max_concurrency": 100}))
+    assert len(engine.generate(TALK * 100, Sampling())) == 100
+    assert server.most_at_once == 100
+
+
+def test_it_works_where_an_event_loop_runs(script: Callable[[Reply], Scripted]) -> None:
+    engine = OpenAIGenerator(spec(script(lambda *_: (200, completion("x"))).url))
+
+    async def notebook() -> str:
+        return engine.generate(TALK, Sampling())[0].text
+
+    assert asyncio.run(notebook()) == "x"
+
+
+@pytest.mark.parametrize(
+    ("usage", "counts"),
+    [
+        ({"prompt_tokens": -50, "completion_tokens": -7}, (0, 0)),
+        ({"prompt_tokens": 5, "completion_tokens": -7}, (0, 0)),  # not said: the most is counted
+        ({"prompt_tokens": 10**30, "completion_tokens": 1}, (2**31, 1)),
+        ({"prompt_tokens": "5", "completion_tokens": None}, (0, 0)),
+        (None, (0, 0)),
+        ("much", (0, 0)),
+    ],
+)
+def test_counts_of_tokens_are_never_negative(
+    script: Callable[[Reply], Scripted], usage: Any, counts: tuple[int, int]
+) -> None:
+    engine = OpenAIGenerator(spec(script(lambda *_: (200, {**completion("x"), "usage": usage})).url))
+    answer = engine.generate(TALK, Sampling())[0]
+    assert (answer.prompt_tokens, answer.completion_tokens) == counts
+
+
+def shaped(**changes: Any) -> dict[str, Any]:
+    """An answer with parts of its first choice changed."""
+    answer = completion("x")
+    answer["choices"][0] |= changes
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (completion(None), r"content: null, though it says that the model was done"),
+        (shaped(message={"content": [{"type": "text", "text": "x"}]}), "message.content: Input"),
+        (shaped(message={"content": 5}), "content: Input should be a valid string"),
+        (shaped(message=None), r"choices\.0\.message: "),
+        ({"choices": None}, "choices: Input should be a valid list"),
+        ({"object": "list", "data": []}, "choices: Field required"),
+        (shaped(logprobs={"content": [token("x", 0.0) | {"bytes": [300]}]}), r"bytes\.0: "),
+    ],
+)  # fmt: skip
+def test_answers_of_another_shape_are_refused(
+    script: Callable[[Reply], Scripted], answer: dict[str, Any], said: str
+) -> None:
+    server = script(lambda *_: (200, answer))
+    engine = OpenAIGenerator(spec(server.url, options={"max_retries": 3}))
+    with pytest.raises(EngineError, match=rf"served.*{server.url} gave no answer of the chat API \(.*{said}"):
+        engine.generate(TALK, Sampling())
+    assert len(server.requests) == 1  # asking again would not help
+
+
+def test_an_answer_cut_off_before_its_first_character(script: Callable[[Reply], Scripted]) -> None:
+    """As reasoning models give it that spend all tokens on thinking."""
+    engine = OpenAIGenerator(spec(script(lambda *_: (200, completion(None, "length"))).url))
+    answer = engine.generate(TALK, Sampling())[0]
+    assert (answer.text, answer.finish_reason) == ("", "length")
 
 
 def test_half_a_surrogate_pair_can_be_stored(script: Callable[[Reply], Scripted]) -> None:

@@ -253,10 +253,10 @@ def test_two_engines_talk_by_turns_in_one_process(
     ]
     talk = [[{"role": "user", "content": "Name a dish of Peru."}]]
     try:
-        engines = [load.generator(spec, models_cache) for spec in specs]
+        engines = [load.load(spec, models_cache, "generate") for spec in specs]
         for _ in range(2):
             for spec, engine in zip(specs, engines, strict=True):
-                assert load.generator(spec, models_cache) is engine
+                assert load.load(spec, models_cache, "generate") is engine
                 assert engine.generate(talk, Sampling(max_tokens=8))[0].completion_tokens == 8
         monkeypatch.setenv(memory.VARIABLE, "0.5")
         load.load(EngineSpec(name="m", kind="fake", model="m", options={"memory_gib": 0.5}), models_cache)

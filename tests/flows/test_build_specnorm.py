@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from scrapers.countries import CountryCodes
 from tasks.evaluations.cure.benchmarks.reading import read_rows
 from tasks.evaluations.cure.benchmarks.specnorm import load
 from tests.conftest import command, environment
@@ -91,7 +92,7 @@ def test_from_seeds_to_published_items(culturescope: Cli, home: Path, tmp_path: 
     assert reviewed.returncode == 1  # the last one cannot be published as it is
     assert "not_a_yes_no_question" in words(reviewed.stderr)
     assert "published: 2 of 3,766 items, 2 of 145 countries" in words(reviewed.stderr)
-    loaded = load({str(out): read_rows(out)}, names)
+    loaded = load({str(out): read_rows(out)}, CountryCodes(names))
     assert (len(loaded.items), loaded.dropped) == (2, {})
     assert "Is this all right there?" in {item.extra["question"] for item in loaded.items}
     rows = warehouse.query(PROVENANCE).to_dicts()

@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from typer.testing import CliRunner, Result
 
 from deployments.cli import app
-from tests.conftest import command, environment
+from tests.conftest import command, environment, prefect_post
 from tests.engines.test_openai import Reply, Scripted, completion
 from tests.flows.worldwise_material import (
     AXES,
@@ -249,7 +248,7 @@ def test_a_hosted_model_its_budget_and_its_key(
     assert sent["schema"]["additionalProperties"] is False
     assert any("日本で育ち" in r["messages"][0]["content"] for r in server.requests)
     assert set(server.keys) == {f"Bearer {KEY}"}
-    told_prefect = httpx.post(f"{prefect_api}/flow_runs/filter", json={}).text
+    told_prefect = json.dumps(prefect_post(prefect_api, "/flow_runs/filter", {}))
     for where in (stopped.stderr, done.stderr, done.stdout, planned.output, told_prefect):
         assert KEY not in where
     assert "moody" in told_prefect

@@ -14,9 +14,11 @@ from tasks import progress
 from tasks.engines.fake import FakeEngine
 from tasks.engines.protocols import EngineError, Generation, Sampling
 from tasks.engines.specs import EngineSpec
+from tasks.generation.budget import Budget, Meter
 from tasks.generation.prompts import Prompt, Prompts, by_sampling
 from tasks.generation.steps import complete, plan
 from tasks.requests import Engine
+from tests.engines.test_openai import Scripted, completion
 from warehouse import Warehouse, register_orphans, run_checks
 
 Calls = list[list[str]]
@@ -161,3 +163,39 @@ def test_an_engine_that_only_scores_is_refused(warehouse: Warehouse) -> None:
 def test_nothing_to_send_is_nothing(warehouse: Warehouse, spec: EngineSpec, asked: Calls) -> None:
     assert texts([], spec) == []
     assert not asked
+
+
+def test_what_a_server_answered_before_it_failed_is_stored(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a part of four, with two schemas: one fails, and only it and what was not sent are asked again."""
+    asked_for = list[str]()
+    bad = ["c"]
+
+    def reply(_: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        text = request["messages"][-1]["content"]
+        asked_for.append(text)
+        return (400, {"error": {"message": "no"}}) if text in bad else (200, completion(f"said {text}"))
+
+    server = Scripted(reply)
+    options = {"max_concurrency": 1, "max_retries": 0}
+    spec = EngineSpec(name="judge", kind="openai", model="m", base_url=server.url, options=options)
+    prompts = [prompt("a", SCHEMA), prompt("b"), prompt("c"), prompt("d")]
+    with pytest.raises(EngineError, match="rejected a request"):
+        complete(prompts, Engine.of(spec), GREEDY, RUN, "label", 4, meter := Meter(Budget()))
+    n_before = len(asked_for) - 1
+    assert warehouse.query("SELECT count(*) FROM response").item() == n_before > 0
+    assert meter.tokens == 7 * n_before
+    asked_for.clear()
+    bad.clear()
+    assert texts(prompts, spec) == ["said a", "said b", "said c", "said d"]
+    assert len(asked_for) == 4 - n_before
+    assert run_checks(warehouse)["n_violations"].sum() == 0
+    server.close()
+
+
+def test_parts_hold_as_many_prompts_as_are_under_way(warehouse: Warehouse) -> None:
+    prompts = [prompt(str(i)) for i in range(100)]
+    for n, sizes in ((8, [32, 32, 32, 4]), (64, [64, 36])):
+        spec = EngineSpec(name="m", kind="openai", model="m", options={"max_concurrency": n})
+        assert [len(units) for units in left(prompts, spec, batch=32)] == sizes

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from prefect.settings import PREFECT_API_URL, PREFECT_LOGGING_LEVEL, temporary_settings
+from prefect.settings import PREFECT_LOGGING_LEVEL, temporary_settings
 
+from deployments.server import pointed_at
 from tests.engines.test_openai import Scripted
 from tests.golden import served
 from tests.golden.harness import new_home, run
@@ -24,7 +25,7 @@ _number = itertools.count()
 @pytest.fixture
 def prefect(prefect_api: str) -> Iterator[None]:
     """Flows of this process talk to the tests' own server."""
-    with temporary_settings({PREFECT_API_URL: prefect_api, PREFECT_LOGGING_LEVEL: "CRITICAL"}):
+    with pointed_at(prefect_api), temporary_settings({PREFECT_LOGGING_LEVEL: "CRITICAL"}):
         yield
 
 

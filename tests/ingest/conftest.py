@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from scrapers import wikipedia
 from scrapers.http import PoliteSession
-from scrapers.wikipedia import fetch
 from tasks.ingest import steps
 from tests.scrapers.hand_made import PAGES
 from tests.scrapers.misbehaving_server import MisbehavingServer, Reply, running
@@ -45,8 +45,8 @@ def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[MisbehavingServer]:
     polite = partial(PoliteSession, pause_s=0, allow_private=True, retries=0)
     monkeypatch.setattr(steps, "PoliteSession", polite)
     with running() as server:
-        monkeypatch.setattr(fetch, "CURRENCIES_URL", server.url(CURRENCIES))
-        monkeypatch.setattr(fetch, "RELIGIONS_URL", server.url(RELIGIONS))
+        monkeypatch.setattr(wikipedia, "CURRENCIES_URL", server.url(CURRENCIES))
+        monkeypatch.setattr(wikipedia, "RELIGIONS_URL", server.url(RELIGIONS))
         yield server
 
 

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from flows.ingest import refresh_all
 from scrapers.http import PoliteSession
 from scrapers.model import ScrapeError, TransientError
+from scrapers.wikipedia import parse
 from tasks.ingest import steps
 from tasks.ingest.params import IngestParams
 from tests.ingest.conftest import CURRENCIES, RELIGIONS, Serve
@@ -201,3 +203,19 @@ def test_nothing_private_can_be_reached(
     assert not isinstance(caught.value, TransientError)
     assert web.requests == []
     assert items(warehouse, "dishes") == before
+
+
+def test_whatever_one_source_does_the_next_is_refreshed(
+    warehouse: Warehouse, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RecursionError("too deep")
+
+    monkeypatch.setattr(parse, "currencies", broken)
+    serve(currencies="currencies_shared", religions="religions_ranges")
+    chosen = {"sources": ["wikipedia-currencies", "wikipedia-religions"], "contact": "me@example.org"}
+    with pytest.raises(ScrapeError, match=r"^wikipedia-currencies: too deep$"):
+        refresh_all(IngestParams.model_validate(chosen | {"minimum": 1}))
+    failed, replaced = attempts(warehouse)
+    assert (failed["status"], failed["message"]) == ("failed", "too deep")
+    assert replaced["status"] == "replaced"

@@ -62,7 +62,7 @@ def test_alpha_by_hand() -> None:
     # 0 0, 1 1, 0 1, and an item with one rating, which is left out: 1 - 5 * 2 / 18 (test_krippendorff_alpha).
     table = {"a1": (0, 0), "a2": (1, 1), "a3": (0, 1), "a4": (1,)}
     ratings = [rating(item, "xy"[n], r) for item, given in table.items() for n, r in enumerate(given)]
-    rows = by_metric(people_agreement(ratings, 50, seed=0))
+    rows = by_metric(people_agreement(ratings))
     assert list(rows) == ["alpha_nominal", "alpha_ordinal", "alpha_interval"]
     for row in rows.values():
         assert row.value == pytest.approx(4 / 9)
@@ -76,7 +76,7 @@ def test_alpha_is_the_packages() -> None:
     table = np.full((3, len(items)), np.nan)
     for r in ratings:
         table[["ana", "ben", "eva"].index(r.annotator), items.index(r.item)] = r.rating
-    rows = by_metric(people_agreement(ratings, 200, seed=0))
+    rows = by_metric(people_agreement(ratings))
     for level in ("nominal", "ordinal", "interval"):
         row = rows[f"alpha_{level}"]
         expected = krippendorff.alpha(reliability_data=table, level_of_measurement=level)
@@ -89,12 +89,12 @@ def test_alpha_is_the_packages() -> None:
 def test_no_alpha_comes_with_a_reason() -> None:
     two = [rating(item, name, 1) for item in ("a1", "a2") for name in "xy"]
     alone = [rating(f"b{n}", "x", 1) for n in range(5)]
-    row = people_agreement(two + alone, 50, seed=0)[0]
+    row = people_agreement(two + alone)[0]
     assert (row.value, row.unscored_reason, row.n, row.n_dropped) == (None, "2 items, 3 are needed", 2, 5)
     same = [rating(f"a{n}", name, 1) for n in range(4) for name in "xy"]
-    row = people_agreement(same, 50, seed=0)[0]
+    row = people_agreement(same)[0]
     assert (row.value, row.unscored_reason, row.ci_low) == (None, "ratings do not vary", None)
-    assert people_agreement([], 50, seed=0) == []
+    assert people_agreement([]) == []
 
 
 # --- judge
@@ -117,7 +117,7 @@ def test_the_judge_by_hand() -> None:
     grades = {"a1": 0.9, "a2": 0.8, "a3": 0.1, "a4": 0.6, "a5": 1.0, "a6": 0.7}
     judged = [Judged(item, "coverage", float(g > 0.5), g) for item, g in grades.items()]
     judged += [Judged("a7", "coverage", None, None), Judged("b1", "coverage", 1.0, 0.9)]
-    rows = by_metric(judge_agreement(ratings, judged, 50, seed=0))
+    rows = by_metric(judge_agreement(ratings, judged))
     assert rows["kappa"].value == rows["kappa_quadratic"].value == pytest.approx(6 / 11)
     assert (rows["kappa"].n, rows["kappa"].n_dropped) == (5, 2)  # the tie and the unscored a7
     assert (rows["pearson"].n, rows["pearson"].n_dropped) == (6, 1)
@@ -135,7 +135,7 @@ def test_the_judge_by_hand() -> None:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_judge_is_scipys_and_scikit_learns(seed: int) -> None:
     ratings, judged = study(seed)
-    rows = by_metric(judge_agreement(ratings, judged, 100, seed=0))
+    rows = by_metric(judge_agreement(ratings, judged))
     means = {item: np.mean(given).round(12) for item, given in people(ratings).items()}
     pairs = [(means[j.item], j.value, j.graded) for j in judged if j.item in means]
     mean, value, graded = np.array(pairs, dtype=float).T
@@ -178,31 +178,27 @@ def test_every_dimension_on_its_own_and_in_any_order() -> None:
     other, judged_other = study(6, n=20)
     both = ratings + [r.model_copy(update={"dimension": "beauty"}) for r in other]
     judged_both = judged + [Judged(j.item, "Beauty", j.value, j.graded) for j in judged_other]
-    rows = judge_agreement(both, judged_both, 50, seed=0)
-    assert [row for row in rows if row.dimension == "coverage"] == judge_agreement(
-        ratings, judged, 50, seed=0
-    )
+    rows = judge_agreement(both, judged_both)
+    assert [row for row in rows if row.dimension == "coverage"] == judge_agreement(ratings, judged)
     assert [row.dimension for row in rows] == ["beauty"] * 8 + ["coverage"] * 8
     random.Random(0).shuffle(both)
     random.Random(1).shuffle(judged_both)
-    assert judge_agreement(both, judged_both, 50, seed=0) == rows
-    assert people_agreement(both, 50, seed=0) == people_agreement(
-        sorted(both, key=lambda r: r.item), 50, seed=0
-    )
+    assert judge_agreement(both, judged_both) == rows
+    assert people_agreement(both) == people_agreement(sorted(both, key=lambda r: r.item))
 
 
 def test_no_number_comes_with_a_reason() -> None:
     ratings = [rating(f"a{n}", "x", n % 2) for n in range(6)]
-    unjudged = by_metric(judge_agreement(ratings, [], 50, seed=0))
+    unjudged = by_metric(judge_agreement(ratings, []))
     assert {row.unscored_reason for row in unjudged.values()} == {"0 items, 3 are needed"}
     assert {(row.value, row.n, row.n_dropped, row.ci_low) for row in unjudged.values()} == {
         (None, 0, 6, None)
     }
     constant = [Judged(f"a{n}", "coverage", 1.0, None) for n in range(6)]
-    rows = by_metric(judge_agreement(ratings, constant, 50, seed=0))
+    rows = by_metric(judge_agreement(ratings, constant))
     assert rows["pearson"].unscored_reason == "people's or the judge's scores do not vary"
     assert rows["kappa"].value == 0  # says yes to everything: right as often as chance
     assert rows["pearson_graded"].n == 0
     # Both say yes to everything.
-    agreed = judge_agreement([rating(f"a{n}", "x", 1) for n in range(6)], constant, 50, seed=0)
+    agreed = judge_agreement([rating(f"a{n}", "x", 1) for n in range(6)], constant)
     assert by_metric(agreed)["kappa"].unscored_reason == "people's or the judge's scores do not vary"

@@ -12,7 +12,6 @@ from statsmodels.stats import inter_rater  # type: ignore[import-untyped]
 from tasks.metrics.agreement import (
     cohen_kappa,
     er_sr_correlation,
-    fisher_interval,
     fleiss_kappa,
     rank_agreement,
 )
@@ -196,40 +195,3 @@ def test_cohens_kappa_refuses() -> None:
         cohen_kappa(["yes"], ["perhaps"], ["no", "yes"])
     with pytest.raises(ValueError, match="named twice"):
         cohen_kappa(["yes"], ["yes"], ["yes", "yes"])
-
-
-# --- interval of a published correlation
-# -----------------------------------------------------------------------
-
-
-@given(st.integers(0, 1000), st.integers(4, 60), st.sampled_from([0.5, 0.9, 0.95]))
-@settings(deadline=None)
-def test_fishers_interval_is_scipys(seed: int, n: int, level: float) -> None:
-    x, y = np.random.default_rng(seed).standard_normal((2, n))
-    result = scipy.stats.pearsonr(x, y)
-    interval = fisher_interval(result.statistic, n, level=level)
-    assert interval == pytest.approx(tuple(result.confidence_interval(level)))
-
-
-def test_intervals_of_cures_coherence() -> None:
-    # Seed 001: r was 0.75, and 0.81 after length normalisation, on 100 answers. z = 0.9730 and 1.1270, each
-    # -+ 1.95996 / sqrt(97) = 0.1990: tanh of 0.7740, 1.1720, 0.9280 and 1.3260.
-    assert fisher_interval(0.75, 100) == pytest.approx((0.6492, 0.8249), abs=1e-4)
-    assert fisher_interval(0.81, 100) == pytest.approx((0.7297, 0.8683), abs=1e-4)
-
-
-def test_spearmans_interval_is_wider_and_covers() -> None:
-    # sqrt(1 + 0.6^2 / 2) = 1.0863 times as wide on the scale of z.
-    r, rho = fisher_interval(0.6, 100), fisher_interval(0.6, 100, "spearman")
-    assert r is not None
-    assert rho is not None
-    widths = [math.atanh(high) - math.atanh(low) for low, high in (r, rho)]
-    assert widths[1] / widths[0] == pytest.approx(math.sqrt(1.18))
-
-
-def test_no_fisher_interval() -> None:
-    assert fisher_interval(0.5, 3) is None
-    assert fisher_interval(1.0, 50) is None
-    for r, level in ((1.1, 0.95), (math.nan, 0.95), (0.5, 1.0)):
-        with pytest.raises(ValueError, match="no correlation"):
-            fisher_interval(r, 50, level=level)

@@ -1,7 +1,5 @@
 import math
 import random
-from collections.abc import Sequence
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -9,17 +7,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score  # type: ignore[import-untyped]
 
-from tasks.metrics.classification import f1_per_class, macro_f1, median_split, median_split_ceiling
-from tasks.metrics.spectral import er_sr_category
-from tasks.metrics.types import CATEGORIES, Category
+from tasks.metrics.classification import (
+    commonest,
+    f1_per_class,
+    label_scores,
+    lower_median,
+    macro_f1,
+    macro_f1_left_out,
+    random_baseline,
+)
+from tasks.metrics.types import CATEGORIES
 
 categories = st.sampled_from(CATEGORIES)
 labels = st.lists(st.tuples(categories, categories), min_size=1, max_size=30)
-
-# Nine domains of three questions each, table 1.
-PAPER_COUNTS: dict[Category, int] = {"LH": 3, "HH": 9, "LL": 9, "HL": 6}
-PAPER = [category for category, points in PAPER_COUNTS.items() for _ in range(points)]
-
 
 # --- median split
 # ---------------------------------------------------------------------------------------------
@@ -41,29 +41,30 @@ PAPER = [category for category, points in PAPER_COUNTS.items() for _ in range(po
     ],
 )
 def test_median_split(values: list[float], high: list[bool]) -> None:
-    assert median_split(values).tolist() == high
+    assert (values > lower_median(values)).tolist() == high
 
 
 @given(st.lists(st.integers(-50, 50), min_size=1), st.randoms(use_true_random=False))
 def test_median_split_is_strictly_above_numpy_median_in_any_order(
     values: list[int], shuffler: random.Random
 ) -> None:
-    high = median_split(values)
+    high = values > lower_median(values)
     assert (high == (np.array(values) > np.median(values))).all()
-    order = list(range(len(values)))
-    shuffler.shuffle(order)
-    assert (median_split([values[i] for i in order]) == high[order]).all()
+    shuffled = list(values)
+    shuffler.shuffle(shuffled)
+    assert lower_median(shuffled) == lower_median(values)
 
 
 @given(st.sets(st.floats(allow_nan=False), min_size=1))
 def test_without_ties_exactly_half_are_high(values: set[float]) -> None:
-    assert median_split(list(values)).sum() == len(values) // 2
+    points = list(values)
+    assert (points > lower_median(points)).sum() == len(values) // 2
 
 
 @pytest.mark.parametrize("values", [[], [1.0, math.nan]])
 def test_median_split_refuses(values: list[float]) -> None:
-    with pytest.raises(ValueError, match="without NaN"):
-        median_split(values)
+    with pytest.raises(ValueError, match="none of them NaN"):
+        lower_median(values)
 
 
 # --- F1
@@ -103,39 +104,46 @@ def test_f1_refuses(true: list[str], predicted: list[str]) -> None:
         macro_f1(true, predicted)
 
 
-# --- ceiling
-# --------------------------------------------------------------------------------------------------
+# --- labels
+# ---------------------------------------------------------------------------------------------------
+
+GOLD = ["yes", "yes", "yes", "no", "neutral"]
+SAID = ["yes", "yes", "no", "no", "yes"]
 
 
-def best_by_trying_every_split(true: Sequence[Category]) -> float:
-    m = len(true)
-    halves = [set(half) for half in combinations(range(m), m // 2)]
-    return max(
-        macro_f1(true, [er_sr_category(i in er_high, i in sr_high) for i in range(m)])
-        for er_high in halves
-        for sr_high in halves
-    )
+def test_label_scores_by_hand() -> None:
+    # Three of five right. yes: 2 hits, true 3, said 3: 4/6. no: 1 hit, true 1, said 2: 2/3. neutral: 0.
+    scores = label_scores(GOLD, SAID)
+    assert scores.exact_match == scores.f1_micro == pytest.approx(3 / 5)
+    assert scores.f1_macro == pytest.approx(4 / 9)
 
 
-@given(st.lists(categories, min_size=2, max_size=7))
-@settings(max_examples=40, deadline=None)
-def test_ceiling_is_the_best_of_all_splits(true: list[Category]) -> None:
-    assert median_split_ceiling(true) == pytest.approx(best_by_trying_every_split(true))
+@given(labels)
+@settings(deadline=None)
+def test_macro_f1_without_a_cluster_is_that_of_the_others(pairs: list[tuple[str, str]]) -> None:
+    gold, said = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    clusters = [f"c{i % 4}" for i in range(len(pairs))]
+    for name, value in zip(sorted(set(clusters)), macro_f1_left_out(gold, said, clusters), strict=True):
+        rest = [i for i, cluster in enumerate(clusters) if cluster != name]
+        if rest:
+            assert value == pytest.approx(macro_f1([gold[i] for i in rest], [said[i] for i in rest]))
+        else:
+            assert math.isnan(value)
 
 
-def test_ceiling_of_the_papers_design() -> None:
-    # 27 points, 13 high on ER and 13 on SR. The best split puts all 9 HH right, so 4 are HL, 4 LH and 10 LL,
-    # where truth has 6, 3 and 9. F1 = 2 min / (true + predicted): HH 18/18, HL 8/10, LH 6/7, LL 18/19.
-    assert median_split_ceiling(PAPER) == pytest.approx((1 + 8 / 10 + 6 / 7 + 18 / 19) / 4)
-    assert median_split_ceiling(PAPER) == pytest.approx(0.901127819548872, rel=1e-12)
+def test_guessing_by_hand() -> None:
+    assert commonest(["no", "yes", "yes"]) == "yes"
+    assert commonest(["b", "a"]) == "a"
+    # Three of five are yes: F1 = 2 * 3 / (3 + 5), the others 0.
+    assert label_scores(GOLD, ["yes"] * 5).f1_macro == pytest.approx(1 / 4)
+    for baseline in (commonest, random_baseline):
+        with pytest.raises(ValueError, match="needs labels"):
+            baseline([])
 
 
-def test_a_balanced_design_can_be_matched() -> None:
-    assert median_split_ceiling(["LH", "HL", "HH", "LL"] * 5) == 1.0
-
-
-def test_ceiling_refuses() -> None:
-    with pytest.raises(ValueError, match="two points"):
-        median_split_ceiling(["HH"])
-    with pytest.raises(ValueError, match="unknown categories"):
-        median_split_ceiling(["HH", "XX"])  # type: ignore[list-item]
+def test_random_is_the_mean_over_shuffled_labels() -> None:
+    # (3^2 + 1^2 + 1^2) / 5^2.
+    assert random_baseline(GOLD) == pytest.approx((11 / 25, 11 / 25, 1 / 3))
+    rng = np.random.default_rng(0)
+    dealt = [label_scores(GOLD, rng.permutation(GOLD).tolist()) for _ in range(4000)]
+    assert np.mean(dealt, axis=0) == pytest.approx((11 / 25, 11 / 25, 1 / 3), abs=0.015)

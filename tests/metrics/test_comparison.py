@@ -5,10 +5,12 @@ import math
 import numpy as np
 import pytest
 import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar  # type: ignore[import-untyped]
 from statsmodels.stats.multitest import multipletests
 
-from tasks.metrics.bootstrap import bootstrap_indices
-from tasks.metrics.comparison import coefficient_of_variation, holm, mean_interval, paired_test
+from tasks.metrics.comparison import coefficient_of_variation, holm, mcnemar, paired_test, spread
 
 # Seed paper, table 1a: mAP of 14 origins in percent, Italy first, Russia last.
 BERT_BASE = [8.12, 19.98, 11.80, 11.10, 9.33, 12.47, 8.25, 18.42, 8.54, 15.06, 9.16, 4.09, 9.18, 4.72]
@@ -115,26 +117,43 @@ def test_holm_refuses(p_value: float) -> None:
         holm([0.5, p_value])
 
 
-# --- interval of a mean
-# ---------------------------------------------------------------------------------------
+# --- two ways of asking
+# --------------------------------------------------------------------------------
 
 
-def test_mean_interval_by_hand() -> None:
-    # Means of the three resamples: 0, 1.5 and 3. The central half lies between 0.75 and 2.25.
-    resamples = np.array([[0, 0], [0, 1], [1, 1]])
-    assert mean_interval([0, 3], resamples, level=0.5) == pytest.approx((0.75, 2.25))
+def test_mcnemar_by_hand() -> None:
+    # First alone right on five, second on one: of 2^6 outcomes 1 + 6 are as lopsided to each side: 14/64.
+    first = np.array([True] * 5 + [False] + [True, False])
+    second = np.array([False] * 5 + [True] + [True, False])
+    assert mcnemar(first, second) == pytest.approx((5, 1, 14 / 64, 8))
+    assert mcnemar(first, first) == (0, 0, 1.0, 8)
 
 
-def test_mean_interval_has_the_width_of_the_standard_error() -> None:
-    values = np.random.default_rng(0).random(400)
-    low, high = mean_interval(values, bootstrap_indices(400, 4000, seed=0)) or (0.0, 0.0)
-    standard_error = values.std() / math.sqrt(400)
-    assert (high - low) / 2 == pytest.approx(1.96 * standard_error, rel=0.05)
-    assert (high + low) / 2 == pytest.approx(values.mean(), abs=standard_error / 4)
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=60))
+@settings(deadline=None, max_examples=40)
+def test_mcnemar_is_statsmodels(pairs: list[tuple[bool, bool]]) -> None:
+    first, second = np.array(pairs).T
+    table = [[int((first & second).sum()), int((first & ~second).sum())],
+             [int((~first & second).sum()), int((~first & ~second).sum())]]  # fmt: skip
+    result = mcnemar(first, second)
+    assert result.p_value == pytest.approx(statsmodels_mcnemar(table, exact=True).pvalue)
+    assert mcnemar(second, first)[:3] == (result.only_second, result.only_first, result.p_value)
 
 
-def test_mean_interval_refuses() -> None:
-    with pytest.raises(ValueError, match="do not fit"):
-        mean_interval([1, 2, 3], np.zeros((5, 2), dtype=np.intp))
-    with pytest.raises(ValueError, match="NaN"):
-        mean_interval([1, math.nan], np.array([[0, 1], [1, 1]]))
+def test_mcnemar_refuses() -> None:
+    for broken in ([1, 0], [True], [[True, False]], [0.5, 1.0], ["yes", "no"]):
+        with pytest.raises(ValueError, match="vectors of booleans of one length"):
+            mcnemar(broken, [True, False])
+
+
+def test_spread_by_hand() -> None:
+    # 1, 2, 3, 6: quartiles at 1.75 and 3.75; squared distances from 3: 4, 1, 0, 9.
+    assert spread([3, 1, 6, 2]) == pytest.approx((2.5, 2.0, 14 / 3, 4))
+    values = np.random.default_rng(0).random(25)
+    result = spread(values)
+    assert result is not None
+    assert result.iqr == pytest.approx(scipy.stats.iqr(values))
+    assert spread([1, 3]) == (2.0, 1.0, 2.0, 2)
+    assert spread([0.4]) is None
+    with pytest.raises(ValueError, match="finite"):
+        spread([1, math.nan])

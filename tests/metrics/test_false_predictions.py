@@ -12,7 +12,6 @@ from tasks.metrics.false_predictions import (
     foreign_share,
     inconsistency,
     local_candidates,
-    most_frequent,
 )
 
 #           tofu rice chili butter coffee
@@ -98,23 +97,10 @@ def test_inconsistency_is_that_of_sets(seed: int, templates: int) -> None:
     assert scored.tolist() == [e is not None for e in expected]
 
 
-def test_most_frequent_by_hand() -> None:
-    false = np.asarray(PREDICTED, dtype=bool) & ~np.asarray(RELEVANT, dtype=bool)
-    # CN: coffee, rice and tofu once each: the first two positions, a third each. FR: coffee and rice twice,
-    # tofu once: rice comes before coffee.
-    found = most_frequent(false, ORIGINS, 2)
-    assert found == {"CN": [(0, 1, 1 / 3), (1, 1, 1 / 3)], "FR": [(1, 2, 0.4), (4, 2, 0.4)]}
-    # Never predicted, never listed.
-    assert [entry.candidate for entry in most_frequent(false, ORIGINS, 9)["FR"]] == [1, 4, 0]
-    assert most_frequent(np.zeros((1, 1, 3)), ["IT"], 2) == {"IT": []}
-
-
 def test_shapes_are_refused() -> None:
     with pytest.raises(ValueError, match="templates x 4 x 5"):
         inconsistency(PREDICTED[0], RELEVANT)
     with pytest.raises(ValueError, match=r"local has shape \(2, 5\)"):
         confusions(PREDICTED, RELEVANT, RELEVANT[:2])
-    with pytest.raises(ValueError, match="one label for each dish"):
-        most_frequent(PREDICTED, ORIGINS[:2], 1)
     with pytest.raises(ValueError, match="must have one shape"):
         foreign_share(RELEVANT, RELEVANT[:1])

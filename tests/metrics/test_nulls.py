@@ -5,14 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.metrics.classification import macro_f1
+from tasks.metrics.classification import f1_per_class
 from tasks.metrics.nulls import (
-    constant_category_macro_f1,
     list_frequency,
     reference_mass,
     reference_mass_null,
     shuffle_countries,
-    uniform_category_macro_f1,
+    uniform_category_f1,
 )
 from tasks.metrics.spectral import effective_rank, eigenvalues, spectral_gap_ratio
 from tasks.metrics.types import CATEGORIES, Category
@@ -32,43 +31,42 @@ def repeat(labels: tuple[Category, ...] | list[Category], times: list[int]) -> l
 def test_uniform_guess_agrees_with_every_possible_guess(times: list[int]) -> None:
     truth: list[Category] = ["LH", "HH", "HH", "LL"]
     every = [
-        macro_f1(repeat(truth, times), repeat(guess, times))
+        f1_per_class(repeat(truth, times), repeat(guess, times), ["HH", "LH", "LL"])
         for guess in product(CATEGORIES, repeat=len(truth))
     ]
-    null = uniform_category_macro_f1(truth, times, draws=20_000, seed=0)
-    assert null.mean == pytest.approx(np.mean(every), abs=0.005)
-    # Few distinct scores are possible, so a quantile is right if the exact shares below and up to it enclose
-    # its level.
-    for quantile, level in ((null.low, 0.025), (null.high, 0.975)):
-        assert np.mean(np.array(every) < quantile - 1e-9) <= level + 0.005
-        assert np.mean(np.array(every) <= quantile + 1e-9) >= level - 0.005
+    drawn = uniform_category_f1(truth, times, draws=20_000, seed=0)
+    assert list(drawn) == ["HH", "LH", "LL"]
+    for label, f1 in drawn.items():
+        exact = np.array([each[label] for each in every])
+        assert f1.mean() == pytest.approx(exact.mean(), abs=0.005)
+        # Few distinct scores are possible, so a quantile is right if the exact shares below and up to it
+        # enclose its level.
+        for level in (0.025, 0.975):
+            quantile = np.quantile(f1, level)
+            assert np.mean(exact < quantile - 1e-9) <= level + 0.005
+            assert np.mean(exact <= quantile + 1e-9) >= level - 0.005
 
 
 def test_uniform_guess_of_the_papers_design() -> None:
-    null = uniform_category_macro_f1(PAPER, 3, draws=20_000, seed=0)
-    assert null == uniform_category_macro_f1(PAPER, [3] * 9, draws=20_000, seed=0)
-    assert 0 <= null.low < null.mean < null.high <= 1
+    three, one = (uniform_category_f1(PAPER, [n] * 9, draws=200, seed=0) for n in (3, 1))
     # Equal numbers of questions cancel from F1: three of each domain score as one.
-    assert null == pytest.approx(uniform_category_macro_f1(PAPER, 1, draws=20_000, seed=0))
+    for label, f1 in three.items():
+        assert f1 == pytest.approx(one[label])
+        assert 0 <= f1.min() < f1.mean() < f1.max() <= 1
 
 
 def test_a_domain_without_scored_questions_does_not_count() -> None:
-    with_it = uniform_category_macro_f1(["LH", "HH", "LL"], [3, 3, 0], draws=20_000, seed=0)
-    without = uniform_category_macro_f1(["LH", "HH"], 3, draws=20_000, seed=0)
-    assert with_it.mean == pytest.approx(without.mean, abs=0.01)
-
-
-def test_constant_guess_by_hand() -> None:
-    # 27 points of which 9 are HH, all called HH: F1 = 18/36, the other three classes 0: (1/2) / 4.
-    assert constant_category_macro_f1(repeat(PAPER, [3] * 9), "HH") == pytest.approx(0.125)
-    assert constant_category_macro_f1(["HH", "HH"], "LL") == 0.0
+    with_it = uniform_category_f1(["LH", "HH", "LL"], [3, 3, 0], draws=20_000, seed=0)
+    without = uniform_category_f1(["LH", "HH"], [3, 3], draws=20_000, seed=0)
+    assert with_it.keys() == without.keys()
+    assert with_it["LH"].mean() == pytest.approx(without["LH"].mean(), abs=0.01)
 
 
 def test_guess_refuses() -> None:
     with pytest.raises(ValueError, match="one of each at least"):
-        uniform_category_macro_f1([], 3, draws=10, seed=0)
+        uniform_category_f1([], [], draws=10, seed=0)
     with pytest.raises(ValueError, match="one of each at least"):
-        uniform_category_macro_f1(PAPER, 0, draws=10, seed=0)
+        uniform_category_f1(PAPER, [0] * 9, draws=10, seed=0)
 
 
 # --- shuffled countries

@@ -91,6 +91,14 @@ def test_nearly_identical_rows_keep_their_small_eigenvalues() -> None:
     assert on_a[0] / on_a[1] != pytest.approx((n + d * d) / (d * d), rel=1e-8)
 
 
+@pytest.mark.parametrize(("d", "correct"), [(1e-7, 1e-6), (1e-9, 1e-4), (1e-10, 1e-2)])
+def test_a_gap_beyond_the_eigenvalues_rounding_is_still_a_number(d: float, correct: float) -> None:
+    # As above; SR is 1.7e16, 1.7e20 and 1.7e22, where n * eps * lambda_1 would cut lambda_2 off.
+    n = 170
+    h = np.hstack([np.ones((n, 1)), d * np.eye(n)])
+    assert er_and_sr(h)[1] == pytest.approx((n + d * d) / (d * d), rel=correct)
+
+
 # --- a second implementation
 # ----------------------------------------------------------------------------------
 

@@ -4,16 +4,17 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from statsmodels.stats.proportion import proportion_confint  # type: ignore[import-untyped]
 
+from tasks.metrics.intervals import half_samples
+from tasks.metrics.types import FloatArray
 from tasks.metrics.value_shift import (
+    ValueShift,
     choice_counts,
-    decision_shares,
     persona_shift,
+    shift_interval,
     total_variation,
-    wilson_interval,
 )
 
 Counts = st.lists(st.integers(0, 50), min_size=1, max_size=6)
@@ -197,48 +198,42 @@ def test_shift_refuses() -> None:
         persona_shift([[1, 0]], [[1, 0]], [0], [0], 0, seed=0)
 
 
-# --- decisions
+# --- intervals
 # ------------------------------------------------------------------------------------------------------
 
 
-def test_wilson_by_hand() -> None:
-    # 8 of 10, z = 1.96: z^2 = 3.8416. Middle 0.8 + 0.19208 = 0.99208; half 1.96 * sqrt(0.016 + 0.009604) =
-    # 0.313626; both over 1.38416.
-    assert wilson_interval(8, 10) == pytest.approx((0.490156, 0.943317), abs=2e-5)
+def counted(rng: np.random.Generator, scenarios: int, shift: float) -> tuple[FloatArray, FloatArray]:
+    """Baseline and persona: counts [scenarios, values] of three answers of three values each."""
+    base, push = np.random.default_rng(3).normal(0, 1, 20), np.random.default_rng(4).normal(0, 1, 20)
+    own = rng.normal(0, 1.2, (scenarios, 20))
+    sides = [base + own, base + own + shift * push]
+    shares = [np.exp(side) / np.exp(side).sum(axis=1, keepdims=True) for side in sides]
+    first, second = (np.array([rng.multinomial(9, p) for p in share]).astype(float) for share in shares)
+    return first, second
 
 
-@given(n=st.integers(1, 2000), data=st.data(), level=st.floats(0.5, 0.999))
-@settings(deadline=None)
-def test_wilson_is_that_of_statsmodels(n: int, data: st.DataObject, level: float) -> None:
-    count = data.draw(st.integers(0, n))
-    low, high = wilson_interval(count, n, level)
-    assert 0 <= low <= count / n <= high <= 1
-    expected = proportion_confint(count, n, alpha=1 - level, method="wilson")
-    assert (low, high) == pytest.approx(expected, abs=1e-9)
-    mirrored = wilson_interval(n - count, n, level)
-    assert (low, high) == pytest.approx((1 - mirrored[1], 1 - mirrored[0]), abs=1e-12)
+@pytest.mark.parametrize("shift", [0.0, 0.5])
+def test_the_interval_of_a_shift_holds_it_although_samples_lie_further_apart(shift: float) -> None:
+    rng = np.random.default_rng(5)
+    truth = total_variation(*(side.sum(axis=0) for side in counted(rng, 20_000, shift)))
+    assert truth is not None
+    halves = half_samples(20, 60, seed=0)
+    held, estimates = [], []
+    for seed in range(60):
+        baseline, persona = counted(rng, 20, shift)
+        strata = np.arange(20)
+        shifted = persona_shift(persona, baseline, strata, strata, 100, seed)
+        assert shifted is not None
+        ends = shift_interval([shifted], persona[None], baseline, halves)
+        assert ends is not None
+        assert 0 <= ends[0] <= shifted.tvd <= ends[1] <= 1
+        estimates.append(shifted.tvd)
+        held.append(ends[0] <= truth <= ends[1])
+    assert np.mean(estimates) > truth
+    assert np.mean(held) > 0.9
 
 
-def test_all_and_none_reach_the_ends_exactly() -> None:
-    assert wilson_interval(0, 7)[0] == 0
-    assert wilson_interval(7, 7)[1] == 1
-    assert wilson_interval(0, 7)[1] > 0.3
-
-
-def test_decisions_by_hand() -> None:
-    shares = decision_shares({"A": 6, "B": 4, "Decline": 0})
-    assert shares is not None
-    assert {name: share.share for name, share in shares.items()} == {"A": 0.6, "B": 0.4, "Decline": 0}
-    assert list(shares) == ["A", "B", "Decline"]
-    assert (shares["A"].low, shares["A"].high) == wilson_interval(6, 10)
-    assert (shares["B"].k, shares["B"].n) == (4, 10)
-    assert decision_shares({"A": 0, "B": 0}) is None
-    assert decision_shares({}) is None
-
-
-def test_decisions_refuse() -> None:
-    with pytest.raises(ValueError, match="negative"):
-        decision_shares({"A": 3, "B": -1})
-    for count, n, level in [(3, 2, 0.95), (-1, 2, 0.95), (0, 0, 0.95), (1, 2, 1.0), (1, 2, 0.0)]:
-        with pytest.raises(ValueError, match=f"no interval for {count} of {n}"):
-            wilson_interval(count, n, level)
+def test_no_interval_of_a_shift_below_five_scenarios() -> None:
+    baseline, persona = counted(np.random.default_rng(0), 4, 1.0)
+    shift = ValueShift(0.5, 0.1, 0.01, 4, 4)
+    assert shift_interval([shift], persona[None], baseline, half_samples(4, 10, 0)) is None

@@ -12,7 +12,6 @@ from warehouse import (
     Warehouse,
     finish_run,
     register_parts,
-    registration,
     save_metrics,
     save_run,
     write_part,
@@ -63,9 +62,9 @@ def store_run(
 
 def store_part(warehouse: Warehouse, kind: str, name: str, frame: pl.DataFrame) -> None:
     """A registered part."""
-    write_part(warehouse.home, kind, name, frame)
+    units = write_part(warehouse.home, kind, name, frame)
     with warehouse.write() as connection:
-        register_parts(connection, [registration(kind, name, frame)])
+        register_parts(connection, [units])
 
 
 def store_verdicts(warehouse: Warehouse, name: str, verdicts: list[Row]) -> None:

@@ -7,13 +7,19 @@ from typing import Any
 import pytest
 from bs4 import BeautifulSoup, Tag
 
-from tasks.report.cells import axis, cell, head, isolated, name, null
+from tasks.report.page import environment
 from tests.report.pages import HOSTILE, text_of
 
 ROW: dict[str, Any] = {
     "metric": "macro_f1", "value": 0.5, "ci_low": 0.4, "ci_high": 0.625, "null_value": 0.25, "n_scored": 14,
     "n_unscored": 2, "unscored_reason": None,
 }  # fmt: skip
+
+
+MACROS: dict[str, Any] = environment({"macro_f1": {"description": 'mean of "F1"'}}).globals
+axis, cell, head, isolated, name, null = (
+    MACROS[macro] for macro in ("axis", "cell", "head", "isolated", "name", "null")
+)
 
 
 def tag(markup: str) -> Tag:
@@ -75,7 +81,6 @@ def test_names_are_text_of_any_direction() -> None:
 
 
 def test_heading_says_what_the_metric_means() -> None:
-    catalogue = {"macro_f1": {"description": 'mean of "F1"'}}
-    drawn = tag(head(catalogue, "macro_f1", "F1 ↑", "95 %"))
+    drawn = tag(head("macro_f1", "F1 ↑", "95 %"))
     assert (drawn["title"], text_of(drawn)) == ('mean of "F1"', "F1 ↑ 95 %")
-    assert "title" not in tag(head(catalogue, "other", "O")).attrs
+    assert "title" not in tag(head("other", "O")).attrs

@@ -97,7 +97,7 @@ def test_least_page_has_all_that_pages_share(report: Report[Data]) -> None:
     check_page(page)
     assert text_of(page.title) == "Culturescope: short (demo, ff00)"
     assert text_of(page.select_one("#board tbody tr")) == f"{HOSTILE} 0.50 0.40 to 0.60 null 0.25"
-    assert "95 %, 99 resamples of items" in text_of(page.select_one(".facts"))
+    assert "95 %, over items" in text_of(page.select_one(".facts"))
     assert text_of(page.select_one("p#figure-bars")) == "Bars: nothing was scored for it."
     assert "By counting." in section(page, "made")
     assert "language: l0, l1, l2, l3, l4, l5, l6, l7 and 4 more refused 7" in section(page, "unscored")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup
 
-from deployments.report import newest_evaluation, read_data, usual_file, write_report
+from deployments.report import configuration, page, read_data, reported, usual_file, write_report
 from tasks.evaluations.fmlama.report import REPORT as FMLAMA
 from tests.evaluations.fmlama.report import example_run as fmlama
 from tests.evaluations.spectral.report import example_run as spectral
@@ -32,7 +32,7 @@ def test_empty_warehouse_says_what_to_run(tmp_path: Path) -> None:
     with pytest.raises(WarehouseError, match="culturescope run spectral --profile smoke"):
         write_report(warehouse, tmp_path / "report.html")
     with pytest.raises(WarehouseError, match="culturescope run fmlama --profile smoke"):
-        newest_evaluation(warehouse)
+        configuration(warehouse, None, None)
     assert not (tmp_path / "report.html").exists()
 
 
@@ -45,8 +45,10 @@ def test_page_is_written_whole(warehouse: Warehouse, tmp_path: Path) -> None:
 
 
 def test_pages_of_evaluations_do_not_mix(warehouse: Warehouse, tmp_path: Path) -> None:
-    assert newest_evaluation(warehouse) == "spectral"
-    assert newest_evaluation(warehouse, CONFIG) == "fmlama"
+    assert configuration(warehouse, None, None)[0] == "spectral"
+    assert configuration(warehouse, None, CONFIG)[:2] == ("fmlama", CONFIG)
+    assert configuration(warehouse, None, None, ["cure", "fmlama"])[0] == "fmlama"
+    assert {"fmlama", "spectral"} <= set(reported())
     assert [usual_file(e) for e in ("spectral", "fmlama")] == ["report.html", "report-fmlama.html"]
     path = write_report(warehouse, tmp_path / "page.html", evaluation="fmlama")
     assert CONFIG in path.read_text(encoding="utf-8")
@@ -54,8 +56,25 @@ def test_pages_of_evaluations_do_not_mix(warehouse: Warehouse, tmp_path: Path) -
         write_report(warehouse, tmp_path / "none.html", evaluation="cure")
     with pytest.raises(WarehouseError, match=r"no report of 'none'; there are: .*fmlama.*spectral"):
         usual_file("none")
-    with pytest.raises(WarehouseError, match="FROM latest_run"):
-        newest_evaluation(warehouse, "unknown")
+    with pytest.raises(
+        WarehouseError, match=f"the configuration 'unknown'; there are: newer, older, {CONFIG}"
+    ):
+        configuration(warehouse, None, "unknown")
+
+
+def test_pages_link_to_each_other(warehouse: Warehouse, tmp_path: Path) -> None:
+    def links(text: str) -> dict[str, tuple[object, object]]:
+        page = BeautifulSoup(text, "lxml")
+        assert text_of(page.select_one("nav [aria-current=page]")) == "fmlama"
+        return {text_of(a): (a["href"], a.get("rel")) for a in page.select("nav a")}
+
+    path = write_report(warehouse, tmp_path / "report-fmlama.html", evaluation="fmlama")
+    assert links(path.read_text(encoding="utf-8")) == {}
+    assert "spectral (culturescope report spectral)" in BeautifulSoup(path.read_text(), "lxml").nav.text  # type: ignore[union-attr]
+    write_report(warehouse, tmp_path / "report.html")
+    path = write_report(warehouse, path, evaluation="fmlama")
+    assert links(path.read_text(encoding="utf-8")) == {"spectral": ("report.html", ["next"])}
+    assert links(page(warehouse, "fmlama")) == {"spectral": ("/reports/spectral/newer", ["next"])}
 
 
 def test_older_configuration_can_be_asked_for(warehouse: Warehouse, tmp_path: Path) -> None:

@@ -55,6 +55,36 @@ def test_code(name: str, code: str | None) -> None:
     assert COUNTRIES.code(name) == code
 
 
+@pytest.mark.parametrize(
+    ("name", "region"),
+    [
+        ("U.S.", "US"),
+        ("united_states_of_america", "US"),
+        ("türkiye", "TR"),
+        ("saudi_arabia", "SA"),
+        ("American", "US"),
+        ("Americans", "US"),
+        ("Korean", "KR"),
+        ("japanese people", "JP"),
+        ("hong_kong", "Hong Kong"),
+        ("Hong Kongers", "Hong Kong"),
+        ("Taiwanese", "Taiwan"),
+        ("palestinian_territories", "Palestine"),
+        ("samoa", "Samoa"),
+        ("Tongan", "Tonga"),
+        ("American Samoa", "American Samoa"),
+        # Wider or narrower than a country, or of two of them.
+        ("Asian", None),
+        ("Californian", None),
+        ("Congolese", None),
+        ("", None),
+        ("s", None),
+    ],
+)
+def test_region(name: str, region: str | None) -> None:
+    assert COUNTRIES.region(name) == region
+
+
 def test_codes_are_sorted_and_distinct_and_unknown_names_counted() -> None:
     assert COUNTRIES.codes(["Peru", "Guam", "Brazil", "peru", "Atlantis"]) == (("BR", "PE"), 2)
 
@@ -72,4 +102,7 @@ def test_the_file_of_aliases_is_sorted_and_each_is_needed() -> None:
     with ALIASES.open(encoding="utf-8", newline="") as file:
         rows = [(row["name"], row["country"]) for row in csv.DictReader(file)]
     assert rows == sorted(set(rows))
-    assert all(COUNTRIES.code(name) == code for name, code in rows)
+    assert [COUNTRIES.region(name) for name, _ in rows] == [place for _, place in rows]
+    places = {place for _, place in rows if len(place) > 2}
+    assert places <= {name for name, _ in rows}
+    assert not any(COUNTRIES.code(place) for place in places)

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from scrapers.model import ScrapeError, TransientError
-from scrapers.robots import Robots
+from scrapers.robots import MAX_BYTES, Robots
 from tests.scrapers.conftest import Clock, OpenSession
 from tests.scrapers.misbehaving_server import MisbehavingServer, Reply
 
@@ -144,3 +144,11 @@ def test_an_unreasonable_crawl_delay_is_an_error(
     with pytest.raises(ScrapeError, match=r"asks for 61 s between requests, over 60 s"):
         open_session().get(web.url("/page"))
     assert (web.asked("/page"), clock.slept) == ([], [])
+
+
+def test_what_is_beyond_the_cap_is_no_rule() -> None:
+    comment = b"#" + b" " * MAX_BYTES + b"\n"
+    closing = b"User-agent: *\nDisallow: /\n"
+    Robots(comment + closing).require(httpx.URL("https://example.org/a"))
+    with pytest.raises(ScrapeError, match="closes this address"):
+        Robots(closing + comment).require(httpx.URL("https://example.org/a"))

@@ -6,8 +6,7 @@ import itertools
 
 import pytest
 
-from scrapers.items import merged, parsed
-from scrapers.model import ListItem, ScrapeError
+from scrapers.model import ListItem, ScrapeError, merged, parsed
 
 
 def test_equal_texts_become_one_item_in_code_point_order() -> None:

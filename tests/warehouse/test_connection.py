@@ -13,7 +13,7 @@ import pytest
 
 import warehouse.connection as connection_module
 import warehouse.published as published_module
-from warehouse import Warehouse, WarehouseError, home, register_parts, registration, write_part
+from warehouse import Warehouse, WarehouseError, home, register_parts, write_part
 from warehouse.migrate import is_up_to_date
 
 LogprobRows = Callable[..., pl.DataFrame]
@@ -94,7 +94,7 @@ def test_a_home_that_is_deleted_is_made_anew(warehouse: Warehouse, template: Pat
         connection.execute(ADD, ["test", "1"])
     assert count(warehouse) == 1
     shutil.rmtree(warehouse.home)
-    with pytest.raises(WarehouseError, match=r"create it with Warehouse\.open"):
+    with pytest.raises(WarehouseError, match="`culturescope ingest` makes one"):
         warehouse.query("SELECT 1")
     shutil.copytree(template, warehouse.home)
     assert count(Warehouse.open(warehouse.home)) == 0
@@ -169,7 +169,7 @@ def test_readers_share_one_instance_until_the_file_is_replaced(
 
 
 def test_readers_cannot_write(warehouse: Warehouse) -> None:
-    with pytest.raises(WarehouseError, match="read-only"):
+    with pytest.raises(WarehouseError, match="DELETE is not allowed: the warehouse answers queries"):
         warehouse.query("DELETE FROM country")
 
 
@@ -213,10 +213,8 @@ def test_handle_can_be_sent_to_a_process(warehouse: Warehouse) -> None:
 def test_moved_home_reads_its_own_parts(
     warehouse: Warehouse, logprobs: LogprobRows, tmp_path: Path, name: str
 ) -> None:
-    frame = logprobs()
-    write_part(warehouse.home, "item_logprob", "p1", frame)
     with warehouse.write() as connection:
-        register_parts(connection, [registration("item_logprob", "p1", frame)])
+        register_parts(connection, [write_part(warehouse.home, "item_logprob", "p1", logprobs())])
     moved = Warehouse.open(warehouse.home.rename(tmp_path / name))
     assert moved.query("SELECT * FROM item_logprob").height == 4
     assert moved.query("SELECT columns(*)::VARCHAR FROM item_logprob").columns[-1] == "part"
@@ -233,20 +231,56 @@ def test_parameters_are_bound(warehouse: Warehouse) -> None:
 
 
 def test_missing_file_says_how_to_create_it(tmp_path: Path) -> None:
-    with pytest.raises(WarehouseError, match=r"create it with Warehouse\.open"):
+    with pytest.raises(WarehouseError, match="`culturescope ingest` makes one"):
         Warehouse(tmp_path).query("SELECT 1")
 
 
 def test_damaged_file_says_what_to_do(warehouse: Warehouse) -> None:
     warehouse.path.write_bytes(b"not a database, but long enough to look like a file" * 1000)
-    with pytest.raises(WarehouseError, match=r"cannot be opened.*move it away"):
+    with pytest.raises(WarehouseError, match=r"cannot be opened.*move it away: `culturescope ingest`"):
         Warehouse.open(warehouse.home)
 
 
-def test_unreadable_part_says_what_to_do(warehouse: Warehouse) -> None:
-    (warehouse.home / "parts" / "item_logprob" / "broken.parquet").write_bytes(b"PAR1")
-    with pytest.raises(WarehouseError, match=r"broken\.parquet.*culturescope check"):
+def test_damage_found_later_says_what_to_do(warehouse: Warehouse) -> None:
+    size = warehouse.path.stat().st_size
+    with warehouse.path.open("r+b") as file:  # the header and what says where the tables are stay
+        file.seek(12288 + 262144)
+        file.write(os.urandom(size // 2))
+    tables = ("item", "country", "scenario", "metric", "exemplar", "cure_item")
+    everything = " UNION ALL ".join(f"SELECT max(hash(t)) AS h FROM {table} AS t" for table in tables)
+    what_to_do = r"cannot be opened.*`culturescope ingest` makes a new one"
+    with pytest.raises(WarehouseError, match=what_to_do):
+        warehouse.query(everything)
+    with pytest.raises(WarehouseError, match=what_to_do), warehouse.write() as connection:
+        connection.execute(f"CREATE TABLE copied AS {everything}")
+
+
+def test_a_file_that_another_program_began_is_filled(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "culturescope.duckdb")) as outside:
+        outside.execute("CREATE TABLE notes (text VARCHAR)")
+    assert Warehouse.open(tmp_path).query("SELECT count(*) FROM country").item() == 170
+
+
+def test_unreadable_part_says_what_to_do(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+    with warehouse.write() as connection:
+        units = write_part(warehouse.home, "item_logprob", "broken", logprobs())
+        register_parts(connection, [units])
+    folder = warehouse.home / "parts" / "item_logprob"
+    (folder / f"{units['part'][0]}.parquet").write_bytes(b"PAR1")
+    with pytest.raises(WarehouseError, match=r"broken-\w+\.parquet.*culturescope check"):
         warehouse.query("SELECT * FROM item_logprob")
+
+
+def test_only_registered_parts_are_opened(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+    with warehouse.write() as connection:
+        register_parts(connection, [write_part(warehouse.home, "item_logprob", "p1", logprobs())])
+    (warehouse.home / "parts" / "item_logprob" / "torn.parquet").write_bytes(b"PAR1")
+    assert warehouse.query("SELECT count(*) FROM item_logprob").item() == 4
+    with duckdb.connect(str(warehouse.path), read_only=True) as outside:
+        with pytest.raises(duckdb.Error, match="torn"):  # other programs list the folder
+            outside.execute("FROM item_logprob")
+        (warehouse.home / "parts" / "item_logprob" / "torn.parquet").unlink()
+        assert outside.execute("SELECT count(*) FROM item_logprob").fetchone() == (4,)
 
 
 def test_stale_copies_of_killed_writers_are_removed(warehouse: Warehouse) -> None:

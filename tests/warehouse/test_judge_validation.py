@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from warehouse import Warehouse, WarehouseError
-from warehouse.judge_validation import save_validation
+from warehouse.runs import save_validation
 
 SHOWN = "SELECT judge, rubric, metric, value FROM judge_validation ORDER BY ALL"
 

@@ -15,12 +15,10 @@ from warehouse import (
     read_part,
     register_orphans,
     register_parts,
-    registration,
     run_checks,
     write_part,
 )
-from warehouse.kind_views import create_empty_parts, kind_view, unit_rows_view
-from warehouse.part_kinds import PartKind, read_kinds
+from warehouse.part_kinds import PartKind, create_empty_parts, kind_view, read_kinds, unit_rows_view
 
 DECLARED = """
 comment = "Proverbs that a model's answers use (Parquet)."
@@ -60,17 +58,24 @@ def verdicts(**cells: object) -> pl.DataFrame:
 
 
 def store(warehouse: Warehouse, name: str, frame: pl.DataFrame) -> Path:
-    path = write_part(warehouse.home, "verdict", name, frame)
+    units = write_part(warehouse.home, "verdict", name, frame)
     with warehouse.write() as connection:
-        register_parts(connection, [registration("verdict", name, frame)])
-    return path
+        register_parts(connection, [units])
+    return part_path(warehouse.home, "verdict", units["part"][0])
 
 
-def written_before(path: Path) -> None:
-    """Give a part of verdicts the columns that it had before."""
+def written_before(warehouse: Warehouse, path: Path) -> Path:
+    """Give a part of verdicts the columns that it had before, and a name without the hash of its content."""
     frame = pl.read_parquet(path, glob=False)
     old = {new: name for name, new in KINDS["verdict"].renamed.items()}
+    path.unlink()
+    path = path.with_stem(path.stem.split("-")[0])
     frame.rename(old).drop(KINDS["verdict"].added).write_parquet(path)
+    with warehouse.write() as connection:
+        connection.execute(
+            "UPDATE part_unit SET part = $new WHERE part LIKE $new || '-%'", {"new": path.stem}
+        )
+    return path
 
 
 def test_a_file_declares_a_kind(kind: PartKind) -> None:
@@ -78,8 +83,8 @@ def test_a_file_declares_a_kind(kind: PartKind) -> None:
         *("part", "request_hash", "run_id", "model"),
         *("country", "proverb", "weight", "tags", "origin"),
     ]
-    assert kind.schema["weight"] == pl.Float32
-    assert kind.schema["tags"] == pl.List(pl.String)
+    assert kind.columns["weight"] == pl.Float32
+    assert kind.columns["tags"] == pl.List(pl.String)
     assert kind.nullable == {"tags", "origin"}
     assert kind.added == {"origin"}
     assert kind.renamed == {"saying": "proverb"}
@@ -89,7 +94,7 @@ def test_a_file_declares_a_kind(kind: PartKind) -> None:
 def test_the_view_has_the_declared_and_computed_columns_with_their_comments(
     kind: PartKind, tmp_path: Path
 ) -> None:
-    create_empty_parts(tmp_path, KINDS.values())
+    create_empty_parts(tmp_path)
     with duckdb.connect() as connection:
         connection.execute(
             "CREATE TABLE part_unit (kind VARCHAR, part VARCHAR, unit VARCHAR, request_hash VARCHAR)"
@@ -161,8 +166,8 @@ def test_what_is_no_declaration_is_refused(tmp_path: Path, change: tuple[str, st
 
 
 def test_plain_frames_are_completed(warehouse: Warehouse) -> None:
-    write_part(warehouse.home, "verdict", "p1", verdicts(value=1).drop("reason", "graded", "unscored_reason"))
-    row = read_part(warehouse.home, "verdict", "p1").row(0, named=True)
+    path = store(warehouse, "p1", verdicts(value=1).drop("reason", "graded", "unscored_reason"))
+    row = read_part(warehouse.home, "verdict", path.stem).row(0, named=True)
     assert (row["value"], row["reason"], row["graded"]) == (1.0, None, None)
     with pytest.raises(WarehouseError, match="columns are"):
         write_part(warehouse.home, "verdict", "p2", verdicts().drop("judge"))
@@ -170,26 +175,27 @@ def test_plain_frames_are_completed(warehouse: Warehouse) -> None:
 
 def test_parts_from_before_are_read_and_shown_under_the_present_names(warehouse: Warehouse) -> None:
     store(warehouse, "new", verdicts(item="Q2", item_text="stew"))
-    path = store(warehouse, "old", verdicts())
-    written_before(path)
+    path = written_before(warehouse, store(warehouse, "old", verdicts()))
     assert {"item_name", "origin"} <= set(pl.read_parquet_schema(path))
     row = read_part(warehouse.home, "verdict", "old").row(0, named=True)
     assert (row["item_text"], row["group_name"], row["graded"]) == ("soup", "Japan", None)
     shown = warehouse.query("SELECT item_text, group_name, graded, part FROM verdict ORDER BY part")
-    assert shown.rows() == [("stew", "Japan", 0.9, "new"), ("soup", "Japan", None, "old")]
+    assert shown.drop("part").rows() == [("stew", "Japan", 0.9), ("soup", "Japan", None)]
+    assert [part.split("-")[0] for part in shown["part"]] == ["new", "old"]
     assert not {"item_name", "origin"} & set(warehouse.query("FROM verdict").columns)
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
 def test_an_orphan_from_before_is_registered(warehouse: Warehouse) -> None:
-    written_before(write_part(warehouse.home, "verdict", "old", verdicts()))
+    written_before(warehouse, store(warehouse, "old", verdicts()))
+    with warehouse.write() as connection:
+        connection.execute("DELETE FROM part_unit")
     assert register_orphans(warehouse, "verdict") == (["old"], [])
     assert warehouse.query("SELECT item_text FROM verdict")["item_text"].to_list() == ["soup"]
 
 
 def test_a_part_that_lacks_what_it_always_had_is_corrupt(warehouse: Warehouse) -> None:
-    path = part_path(warehouse.home, "verdict", "p1")
-    write_part(warehouse.home, "verdict", "p1", verdicts())
+    path = written_before(warehouse, store(warehouse, "p1", verdicts()))
     pl.read_parquet(path).drop("reason").write_parquet(path)
     with pytest.raises(CorruptPart, match="columns are"):
         read_part(warehouse.home, "verdict", "p1")
@@ -213,9 +219,8 @@ def test_views_computed_from_a_condition(warehouse: Warehouse) -> None:
             }
         ]
     )  # fmt: skip
-    write_part(warehouse.home, "prediction", "p1", frame)
     with warehouse.write() as connection:
-        register_parts(connection, [registration("prediction", "p1", frame)])
+        register_parts(connection, [write_part(warehouse.home, "prediction", "p1", frame)])
     shown = warehouse.query("SELECT main_language, subject_language, country_mentioned FROM prediction")
     assert shown.rows() == [("en", "zh", True)]
 
@@ -230,9 +235,8 @@ def test_answers_are_found_by_their_configuration(warehouse: Warehouse) -> None:
             }
         ]
     )  # fmt: skip
-    write_part(warehouse.home, "cure_answer", "p1", frame)
     with warehouse.write() as connection:
-        register_parts(connection, [registration("cure_answer", "p1", frame)])
+        register_parts(connection, [write_part(warehouse.home, "cure_answer", "p1", frame)])
     assert warehouse.query("SELECT config_hash, gold_label FROM cure_answer").rows() == [("c", "yes")]
     assert warehouse.query("SELECT unit FROM part_unit").item() == "c"
     assert run_checks(warehouse)["n_violations"].sum() == 0

@@ -1,10 +1,11 @@
 """Parts: written whole, checked, registered once, recovered after kills and damage."""
 
 import errno
+import hashlib
 import os
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from itertools import count
 from pathlib import Path
@@ -21,7 +22,6 @@ from warehouse import (
     read_part,
     register_orphans,
     register_parts,
-    registration,
     verify_parts,
     write_part,
 )
@@ -49,10 +49,22 @@ except WarehouseError as error:
 """
 
 
-def store(warehouse: Warehouse, name: str, frame: pl.DataFrame, *, replace: bool = False) -> None:
-    write_part(warehouse.home, KIND, name, frame)
+def write(warehouse: Warehouse, name: str, frame: pl.DataFrame) -> Path:
+    """A part that is not registered."""
+    return part_path(warehouse.home, KIND, write_part(warehouse.home, KIND, name, frame)["part"][0])
+
+
+def store(warehouse: Warehouse, name: str, frame: pl.DataFrame, *, replace: bool = False) -> Path:
+    """A registered part."""
+    units = write_part(warehouse.home, KIND, name, frame)
     with warehouse.write() as connection:
-        register_parts(connection, [registration(KIND, name, frame)], replace=replace)
+        register_parts(connection, [units], replace=replace)
+    return part_path(warehouse.home, KIND, units["part"][0])
+
+
+def plain(parts: Iterable[str]) -> list[str]:
+    """Names of parts without the hash of their content."""
+    return [part.split("-")[0] for part in parts]
 
 
 def corrupt(path: Path) -> None:
@@ -63,17 +75,17 @@ def corrupt(path: Path) -> None:
 
 def test_a_part_comes_back_as_it_was_written(warehouse: Warehouse, logprobs: LogprobRows) -> None:
     frame = logprobs()
-    path = write_part(warehouse.home, KIND, "p1", frame.reverse().select(sorted(frame.columns)))
-    back = read_part(warehouse.home, KIND, "p1")
-    assert path == part_path(warehouse.home, KIND, "p1")
-    assert back["part"].to_list() == ["p1"] * 4
+    path = write(warehouse, "p1", frame.reverse().select(sorted(frame.columns)))
+    back = read_part(warehouse.home, KIND, path.stem)
+    assert path.stem == f"p1-{hashlib.sha256(path.read_bytes()).hexdigest()[:32]}"
+    assert back["part"].to_list() == [path.stem] * 4
     assert back.drop("part").reverse().equals(frame.cast({"logprob": pl.Float32, "n_tokens": pl.Int16}))
 
 
 def test_parts_are_compressed_and_texts_dictionary_encoded(
     warehouse: Warehouse, logprobs: LogprobRows
 ) -> None:
-    path = write_part(warehouse.home, KIND, "p1", logprobs())
+    path = write(warehouse, "p1", logprobs())
     facts = duckdb.execute(
         "SELECT path_in_schema, compression, encodings FROM parquet_metadata(?)", [str(path)]
     )
@@ -136,11 +148,9 @@ def test_first_registration_keeps_its_units(warehouse: Warehouse, logprobs: Logp
     store(warehouse, "p1", logprobs("FR IT"))
     store(warehouse, "p2", logprobs("IT JP", base=-5.0))
     shown = warehouse.query(SHOWN)
-    assert shown.select("country", "part").unique().sort("country").rows() == [
-        ("FR", "p1"),
-        ("IT", "p1"),
-        ("JP", "p2"),
-    ]
+    by_country = shown.select("country", "part").unique().sort("country")
+    assert by_country["country"].to_list() == ["FR", "IT", "JP"]
+    assert plain(by_country["part"]) == ["p1", "p1", "p2"]
 
 
 def test_refresh_replaces_without_duplicates(warehouse: Warehouse, logprobs: LogprobRows) -> None:
@@ -148,15 +158,20 @@ def test_refresh_replaces_without_duplicates(warehouse: Warehouse, logprobs: Log
     store(warehouse, "p2", logprobs("IT", base=-5.0, run_id="r2"), replace=True)
     shown = warehouse.query(SHOWN)
     assert shown.filter(country="IT")["logprob"].to_list() == [-5.0, -6.0]
-    assert shown.filter(country="FR")["part"].to_list() == ["p1", "p1"]
+    assert plain(shown.filter(country="FR")["part"]) == ["p1", "p1"]
 
 
-def test_same_part_again_is_brought_up_to_date(warehouse: Warehouse, logprobs: LogprobRows) -> None:
-    store(warehouse, "p1", logprobs("FR"))
-    store(warehouse, "p1", logprobs("FR", run_id="r2", base=-3.0))
-    assert warehouse.query(SHOWN).rows() == [
-        ("FR", "euro", -3.0, "p1", "r2"),
-        ("FR", "yen", -4.0, "p1", "r2"),
+def test_a_part_never_overwrites_another(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+    first = store(warehouse, "p1", logprobs("FR"))
+    with warehouse.read() as old:
+        second = store(warehouse, "p1", logprobs("FR", run_id="r2", base=-3.0), replace=True)
+        assert old.execute("SELECT DISTINCT part, logprob FROM item_logprob ORDER BY 2").fetchall() == [
+            (first.stem, -2.0),
+            (first.stem, -1.0),
+        ]
+    assert warehouse.query("SELECT DISTINCT part, logprob FROM item_logprob ORDER BY 2").rows() == [
+        (second.stem, -4.0),
+        (second.stem, -3.0),
     ]
     assert warehouse.query("SELECT run_id FROM part_unit").item() == "r2"
 
@@ -167,9 +182,8 @@ def test_similarity_shows_each_pair_once_and_five_neighbours(warehouse: Warehous
     frame = pl.DataFrame(rows, schema=["country_a", "country_b", "similarity"], orient="row").with_columns(
         request_hash=pl.lit("q"), run_id=pl.lit("r"), model=pl.lit("m"), domain=pl.lit("currency")
     )
-    write_part(warehouse.home, "country_similarity", "s1", frame)
     with warehouse.write() as connection:
-        register_parts(connection, [registration("country_similarity", "s1", frame)])
+        register_parts(connection, [write_part(warehouse.home, "country_similarity", "s1", frame)])
     assert warehouse.query("SELECT * FROM country_similarity").height == 7 * 6 / 2
     neighbours = warehouse.query(
         "SELECT rank, neighbour FROM country_neighbour WHERE country = 'ES' ORDER BY rank"
@@ -182,37 +196,41 @@ def test_corrupt_part_is_set_aside_and_the_rest_is_readable(
     warehouse: Warehouse, logprobs: LogprobRows, content: bytes
 ) -> None:
     store(warehouse, "p1", logprobs("FR"))
-    store(warehouse, "p2", logprobs("IT"))
-    part_path(warehouse.home, KIND, "p2").write_bytes(content)
-    with pytest.raises(CorruptPart, match=r"p2\.parquet is corrupt.*quarantine/.*culturescope check"):
-        read_part(warehouse.home, KIND, "p2")
-    assert (warehouse.home / "quarantine" / KIND / "p2.parquet").read_bytes() == content
+    broken = store(warehouse, "p2", logprobs("IT"))
+    broken.write_bytes(content)
+    with pytest.raises(CorruptPart, match=r"p2-\w+\.parquet is corrupt.*quarantine/.*culturescope check"):
+        read_part(warehouse.home, KIND, broken.stem)
+    assert (warehouse.home / "quarantine" / KIND / broken.name).read_bytes() == content
     assert warehouse.query(SHOWN)["country"].to_list() == ["FR", "FR"]
 
 
 def test_verify_unregisters_what_is_missing_corrupt_or_short(
     warehouse: Warehouse, logprobs: LogprobRows
 ) -> None:
-    for name, countries in {"good": "FR", "gone": "IT ES", "torn": "JP", "short": "US CA"}.items():
-        store(warehouse, name, logprobs(countries))
-    part_path(warehouse.home, KIND, "gone").unlink()
-    torn = part_path(warehouse.home, KIND, "torn")
+    store(warehouse, "good", logprobs("FR"))
+    store(warehouse, "gone", logprobs("IT ES")).unlink()
+    torn = store(warehouse, "torn", logprobs("JP"))
     torn.write_bytes(torn.read_bytes()[:-20])
-    write_part(warehouse.home, KIND, "short", logprobs("US"))
+    short = write(warehouse, "short", logprobs("US"))
+    with warehouse.write() as connection:
+        units = write_part(warehouse.home, KIND, "long", logprobs("US CA"))
+        part_path(warehouse.home, KIND, units["part"][0]).unlink()
+        register_parts(connection, [units.with_columns(part=pl.lit(short.stem))])
     problems = verify_parts(warehouse)
-    assert problems.select("part", "n_units").rows() == [("gone", 2), ("short", 2), ("torn", 1)]
+    assert plain(problems["part"]) == ["gone", "short", "torn"]
+    assert problems["n_units"].to_list() == [2, 2, 1]
     assert problems["problem"][0] == "the file is missing"
     assert "('q1', 'CA', 2)" in problems["problem"][1]
     assert "quarantine" in problems["problem"][2]
     assert warehouse.query("SELECT unit FROM part_unit")["unit"].to_list() == ["FR"]
-    assert register_orphans(warehouse, KIND).registered == ["short"]
+    assert register_orphans(warehouse, KIND).registered == [short.stem]
     assert verify_parts(warehouse).height == 0
 
 
 def test_overwritten_bytes_are_found(warehouse: Warehouse, logprobs: LogprobRows) -> None:
-    store(warehouse, "p1", logprobs("FR IT ES JP US"))
-    corrupt(part_path(warehouse.home, KIND, "p1"))
-    assert verify_parts(warehouse)["part"].to_list() == ["p1"]
+    path = store(warehouse, "p1", logprobs("FR IT ES JP US"))
+    corrupt(path)
+    assert verify_parts(warehouse)["part"].to_list() == [path.stem]
 
 
 def test_missing_part_says_what_to_do(warehouse: Warehouse) -> None:
@@ -221,37 +239,42 @@ def test_missing_part_says_what_to_do(warehouse: Warehouse) -> None:
 
 
 def test_orphans_of_a_killed_run_are_registered(warehouse: Warehouse, logprobs: LogprobRows) -> None:
-    store(warehouse, "known", logprobs("FR"))
-    write_part(warehouse.home, KIND, "orphan", logprobs("FR IT", run_id="r2", base=-5.0))
-    write_part(warehouse.home, KIND, "superseded", logprobs("FR"))
+    known = store(warehouse, "known", logprobs("FR"))
+    orphan = write(warehouse, "orphan", logprobs("FR IT", run_id="r2", base=-5.0))
+    superseded = write(warehouse, "superseded", logprobs("FR", base=-7.0))
+    rotten = write(warehouse, "rotten", logprobs("JP"))
+    rotten.write_bytes(rotten.read_bytes()[:-1] + b"?")
     part_path(warehouse.home, KIND, "broken").write_bytes(b"PAR1")
-    assert register_orphans(warehouse, KIND) == (["orphan"], ["broken"])
+    assert register_orphans(warehouse, KIND) == ([orphan.stem], ["broken", rotten.stem])
     units = warehouse.query("SELECT unit, part, run_id, n_rows FROM part_unit ORDER BY unit")
-    assert units.rows() == [("FR", "known", "r1", 2), ("IT", "orphan", "r2", 2)]
+    assert units.rows() == [("FR", known.stem, "r1", 2), ("IT", orphan.stem, "r2", 2)]
+    assert warehouse.query("SELECT kind, part FROM superseded_part").rows() == [(KIND, superseded.stem)]
 
 
 def test_orphans_are_registered_in_one_transaction(
     warehouse: Warehouse, logprobs: LogprobRows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(20):
-        write_part(warehouse.home, KIND, f"p{number:02}", logprobs("FR IT", request=f"q{number // 2}"))
+        write(warehouse, f"p{number:02}", logprobs("FR IT", request=f"q{number // 2}"))
     n_writes = count()
-    write = Warehouse.write
+    counted_write = Warehouse.write
 
     def counted(self: Warehouse) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
         next(n_writes)
-        return write(self)
+        return counted_write(self)
 
     monkeypatch.setattr(Warehouse, "write", counted)
     # Of two that answer the same, the first in the order of names.
-    assert register_orphans(warehouse, KIND).registered == [f"p{number:02}" for number in range(0, 20, 2)]
+    registered = register_orphans(warehouse, KIND).registered
+    assert plain(registered) == [f"p{number:02}" for number in range(0, 20, 2)]
     assert next(n_writes) == 1
     assert warehouse.query("SELECT count(*) FROM part_unit").item() == 20
 
 
 def test_without_orphans_nothing_is_written(warehouse: Warehouse, logprobs: LogprobRows) -> None:
     store(warehouse, "known", logprobs("FR"))
-    write_part(warehouse.home, KIND, "superseded", logprobs("FR"))
+    write(warehouse, "superseded", logprobs("FR", base=-7.0))
+    assert register_orphans(warehouse, KIND) == ([], [])
     before = warehouse.path.stat().st_ino
     assert register_orphans(warehouse, KIND) == ([], [])
     assert warehouse.path.stat().st_ino == before

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-import warehouse.connection as connection_module
 import warehouse.migrate as migrate_module
+import warehouse.published as published_module
 from warehouse import Warehouse, WarehouseError
 
 StartPython = Callable[[str, Path], "subprocess.Popen[str]"]
@@ -145,12 +145,12 @@ def test_outside_program_that_holds_the_file(
     outside = start_python(OUTSIDE, warehouse.home)
     assert outside.stdout is not None
     assert outside.stdout.readline() == "open\n"
-    monkeypatch.setattr(connection_module, "_OUTSIDE_WRITER_PATIENCE_S", 0.2)
+    monkeypatch.setattr(published_module, "_OUTSIDE_WRITER_PATIENCE_S", 0.2)
     with pytest.raises(WarehouseError, match=r"culturescope\.duckdb open for writing.*duckdb -readonly"):
         warehouse.query("SELECT 1")
     with pytest.raises(WarehouseError, match=r"culturescope\.duckdb open for writing"), warehouse.write():
         pass
-    monkeypatch.setattr(connection_module, "_OUTSIDE_WRITER_PATIENCE_S", 30.0)
+    monkeypatch.setattr(published_module, "_OUTSIDE_WRITER_PATIENCE_S", 30.0)
     outside.communicate("")
     started = time.monotonic()
     assert warehouse.query("SELECT 1").item() == 1
@@ -160,7 +160,7 @@ def test_outside_program_that_holds_the_file(
 def test_an_idle_reader_keeps_no_outside_program_from_writing(
     warehouse: Warehouse, start_python: StartPython, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection_module, "_OUTSIDE_WRITER_PATIENCE_S", 0.2)
+    monkeypatch.setattr(published_module, "_OUTSIDE_WRITER_PATIENCE_S", 0.2)
     assert warehouse.query("SELECT 1").item() == 1
     outside = start_python(OUTSIDE_WRITES, warehouse.home)
     assert outside.stdout is not None

@@ -203,8 +203,8 @@ def test_bad_scrapes_are_refused_and_change_nothing(
         (
             "item_list/languages.csv",
             3,
-            "Afar,,DJ,aa",
-            r"line 3, column item: 'Afar' repeats .*languages\.csv, line 2",
+            "Abkhazian,,GE,ab",
+            r"line 3, column item: 'Abkhazian' repeats .*languages\.csv, line 2",
         ),
     ],
 )

@@ -15,7 +15,6 @@ from warehouse import (
     missing_units,
     read_answers,
     register_parts,
-    registration,
     run_checks,
     save_metrics,
     save_run,
@@ -58,7 +57,7 @@ def test_missing_units_is_the_plan_without_what_is_done(warehouse: Warehouse, lo
         {"request_hash": ["q1", "q1", "q2"], "unit": ["FR", "JP", "FR"], "extra": [1, 2, 3]}
     )
     with warehouse.write() as connection:
-        register_parts(connection, [registration("item_logprob", "p1", frame)])
+        register_parts(connection, [write_part(warehouse.home, "item_logprob", "p1", frame)])
         missing = missing_units(connection, "item_logprob", wanted).sort("extra")
     assert missing.rows() == [("q1", "JP", 2), ("q2", "FR", 3)]
     with warehouse.read() as connection:
@@ -79,9 +78,9 @@ def test_read_answers_reads_registered_rows_only(warehouse: Warehouse, logprobs:
         ("p2", logprobs("IT", base=-5.0), True),
         ("other", logprobs("ES", request="q2"), False),
     ):
-        write_part(warehouse.home, "item_logprob", name, frame)
+        units = write_part(warehouse.home, "item_logprob", name, frame)
         with warehouse.write() as connection:
-            register_parts(connection, [registration("item_logprob", name, frame)], replace=replace)
+            register_parts(connection, [units], replace=replace)
 
     def read(request: str, countries: list[str]) -> pl.DataFrame:
         columns = ("country", "item", "logprob", "n_tokens")
@@ -217,7 +216,8 @@ def test_checks_find_what_is_wrong(
         save_metrics(connection, "lost", metrics())
         requests = pl.DataFrame({"request_hash": ["q"], "topic": ["currency"], "label": ["currency-1"]})
         save_run_requests(connection, "lost", requests)
-        register_parts(connection, [registration("item_logprob", "lost", logprobs("FR"))])
+        units = write_part(warehouse.home, "item_logprob", "p1", logprobs("FR"))
+        register_parts(connection, [units.with_columns(part=pl.lit("lost"))])
         connection.execute("UPDATE item_list SET is_current = false WHERE item_list = 'religions'")
         connection.execute("UPDATE item SET countries = ['XX'] WHERE item = 'Thai'")
         connection.execute("UPDATE item SET item = 'THAI' WHERE item = 'Tamil'")

@@ -34,6 +34,9 @@ def test_headline_is_the_gain_and_best_null_is_named(warehouse: Warehouse) -> No
         row("hofstede_mae", ("culture", "IN"), 9.9, null_value=9.9),
         row("value_shift", OVERALL, 0.35, null_value=0.1),
         row("stereotype_score", OVERALL, 8.5, null_value=9.4),
+        row("persona_recognition", OVERALL, 0.4, ci_low=0.3, ci_high=0.5, null_value=0.0),
+        row("persona_recognition", ("culture", "IN"), 0.9, null_value=0.0),
+        row("answer_variety", OVERALL, 0.91, null_value=0.98),
         row("stereotype_score", ("culture", "IN"), 1.0),
         row("answered", OVERALL, 0.9),
     ]
@@ -50,6 +53,8 @@ def test_headline_is_the_gain_and_best_null_is_named(warehouse: Warehouse) -> No
     assert (line["alignment_sd"], line["null_alignment"]) == (1.5, 6.5)
     assert (line["hofstede_mae"], line["null_mae"]) == (1.3, 1.2)
     assert (line["value_shift"], line["null_shift"], line["stereotype_score"]) == (0.35, 0.1, 8.5)
+    recognition = ("recognition", "recognition_low", "recognition_high", "variety", "null_variety")
+    assert tuple(line[name] for name in recognition) == (0.4, 0.3, 0.5, 0.91, 0.98)
     assert (line["answered"], line["n_answers"], line["run_id"]) == (0.9, 100, "c1 m")
 
 
@@ -113,6 +118,8 @@ def test_by_culture_has_one_row_for_the_baseline_too(warehouse: Warehouse) -> No
         row("value_shift", ("culture", "AE"), 0.3, null_value=0.1),
         row("value_shift_p", ("culture", "AE"), 0.01),
         row("stereotype_score", ("culture", "AE"), 8.0, null_value=9.4),
+        row("persona_recognition", ("culture", "AE"), 0.7, null_value=0.0),
+        row("answer_variety", ("culture", "AE"), 0.9, null_value=0.97),
         row("stereotype_score", ("culture", "baseline"), 9.0, null_value=9.4),
         row("decision_share", ("culture_decision", "baseline:A"), 0.5),
         row("decision_share", ("culture_decision", "AE:A"), 0.6),
@@ -135,6 +142,7 @@ def test_by_culture_has_one_row_for_the_baseline_too(warehouse: Warehouse) -> No
         1.6,
     )
     assert (ae["value_shift"], ae["null_shift"], ae["value_shift_p"]) == (0.3, 0.1, 0.01)
+    assert (ae["recognition"], ae["variety"], ae["null_variety"]) == (0.7, 0.9, 0.97)
     assert (ae["share_a"], ae["share_b"], ae["share_decline"]) == pytest.approx((0.6, 0.3, 0.1))
     assert (ae["n_scored"], ae["n_unscored"], ae["culture_name"]) == (90, 4, "the United Arab Emirates")
     assert (baseline["alignment"], baseline["stereotype_score"], baseline["share_a"]) == (None, 9.0, 0.5)

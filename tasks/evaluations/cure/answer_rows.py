@@ -9,9 +9,8 @@ import numpy as np
 import polars as pl
 
 from tasks.evaluations.contract import comparable
-from tasks.evaluations.cure.answers import Readings
+from tasks.evaluations.cure.answers import Readings, Reply
 from tasks.evaluations.cure.benchmarks.common import BenchmarkItem
-from tasks.evaluations.cure.judged import Reply
 from tasks.evaluations.cure.materials import country_of
 from tasks.evaluations.cure.requests import Study
 from tasks.evaluations.cure.scores import Scored

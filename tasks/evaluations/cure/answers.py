@@ -1,28 +1,32 @@
-"""How a candidate's answer is read. Pure.
+"""How a candidate's answer is read, what a judge is asked about its explanation, and what it said. Pure.
 
 Rules. A label is one of the benchmark's, whatever its case; any other is no answer, and an answer without a
 label is neither right nor wrong. Where the engine gives the labels' probabilities (thin mode) the likeliest
 is taken. Label and explanation are read each on their own: one that is missing does not take the other with
 it. An explanation that was cut off is not judged, since nobody knows what is missing; the label before it
-counts.
+counts. Beside each real explanation the same judge marks three null ones (``tasks.judging.null_texts``) that
+should score badly: another item's, a sentence that fits every item of the benchmark, and none at all.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from tasks.evaluations.cure.materials import LABELS
-from tasks.evaluations.cure.requests import Key, Sample, Study
-from tasks.generation.prompts import Completion
-from tasks.judging.rubric import normal
+from tasks.engines.protocols import Sampling
+from tasks.evaluations.cure.benchmarks.common import BenchmarkItem
+from tasks.evaluations.cure.materials import LABELS, family
+from tasks.evaluations.cure.requests import WORDS, Key, Sample, Study, situation
+from tasks.generation.prompts import Completion, Prompt, Prompts, by_sampling
+from tasks.generation.replies import NO_ANSWER, json_fields, no_text, unreadable
+from tasks.judging.null_texts import texts_by_source
+from tasks.judging.prompts import Opinion, judge_prompt, opinions
+from tasks.judging.rubric import Rubric, normal
 
-NO_ANSWER = "not asked or not answered"
-REFUSED, EMPTY, CUT_OFF = "refused", "empty answer", "cut off at max_tokens"
-UNPARSABLE, OFF_MENU = "unparsable answer", "no label of the menu"
-NO_EXPLANATION = "no explanation"
+OFF_MENU, NO_EXPLANATION = "no label of the menu", "no explanation"
 
 _FIRST_LABEL = re.compile(r'\{\s*"label"\s*:\s*("(?:[^"\\]|\\.)*")\s*[,}]')
 
@@ -50,27 +54,18 @@ def read_answers(study: Study, completions: Mapping[Key, Completion]) -> dict[Ke
 def read(sample: Sample, completion: Completion | None) -> Answer:
     """One answer, whatever the text; never raises."""
     is_thick = sample.mode == "thick"
-    reason = _no_text(completion)
+    reason = no_text(completion)
     if completion is None or reason:
         return Answer(None, reason, None, reason if is_thick else None)
     labels = LABELS[sample.item.benchmark]
-    fields = _fields(completion.text)
+    fields = json_fields(completion.text)
     label, label_reason = _label(fields, completion, labels)
     if not is_thick:
         return Answer(label, label_reason)
     explanation = fields.get("explanation") if fields else None
     if isinstance(explanation, str) and explanation.strip():
         return Answer(label, label_reason, " ".join(explanation.split()))
-    return Answer(label, label_reason, None, _no_explanation(fields, completion))
-
-
-def _no_text(completion: Completion | None) -> str | None:
-    """Why there is nothing to read."""
-    if completion is None:
-        return NO_ANSWER
-    if completion.finish_reason in ("refusal", "content_filter"):
-        return REFUSED
-    return None if completion.text.strip() or completion.option_logprobs else EMPTY
+    return Answer(label, label_reason, None, unreadable(completion) if fields is None else NO_EXPLANATION)
 
 
 def _label(
@@ -83,29 +78,10 @@ def _label(
         return max(known, key=lambda label: likely[label]), None  # ties: the first on the menu
     said = fields.get("label") if fields else _first_label(completion.text)
     if said is None:
-        return None, _unreadable(completion) if fields is None else OFF_MENU
+        return None, unreadable(completion) if fields is None else OFF_MENU
     menu = {normal(label): label for label in labels}
     label = menu.get(normal(said)) if isinstance(said, str) else None
     return label, None if label else OFF_MENU
-
-
-def _no_explanation(fields: Mapping[str, object] | None, completion: Completion) -> str:
-    return _unreadable(completion) if fields is None else NO_EXPLANATION
-
-
-def _unreadable(completion: Completion) -> str:
-    return CUT_OFF if completion.finish_reason == "length" else UNPARSABLE
-
-
-def _fields(text: str) -> dict[str, object] | None:
-    """The object in the text; servers without structured outputs put it between fences."""
-    try:
-        answer = json.loads(text[text.find("{") : text.rfind("}") + 1])
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(answer, dict):
-        return None
-    return {key: _clean(value) for key, value in answer.items()}
 
 
 def _first_label(text: str) -> object:
@@ -117,6 +93,129 @@ def _first_label(text: str) -> object:
         return None
 
 
-def _clean(value: object) -> object:
-    """Escapes may spell half a surrogate pair, which is no text: neither files nor engines take it."""
-    return value.encode(errors="replace").decode() if isinstance(value, str) else value
+CallKey = tuple[str, str, str, int]
+"""(benchmark, item, source, sample)"""
+
+ENSEMBLE_TEMPERATURE = 0.7
+"""Of a judge that is asked several times; else it is greedy."""
+
+_JUDGED = "explanation"
+
+
+@dataclass(frozen=True)
+class JudgeCall:
+    """One explanation to be judged, in one phrasing of its rubric."""
+
+    item: BenchmarkItem
+    source: str
+    sample: int
+    text: str
+    rubric: Rubric
+    sampling: Sampling
+
+    @property
+    def key(self) -> CallKey:
+        """What identifies the call among those about one model."""
+        return self.item.benchmark, self.item.item, self.source, self.sample
+
+    @cached_property
+    def prompt(self) -> Prompt:
+        """What the judge is sent; the explanation stands in it as data, in full."""
+        return judge_prompt(self.rubric, _inputs(self.item, self.text), [_JUDGED])
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What one judge, by its engine's name, said of one call."""
+
+    judge: str
+    call: JudgeCall
+    opinion: Opinion
+
+
+def judge_calls(study: Study, readings: Readings) -> list[JudgeCall]:
+    """What to ask each judge about one model's explanations, and about the nulls; none if thick is not asked.
+
+    Specificity is asked ``judge_samples`` times: sample s has seed s, and the rubric's phrasings in turn.
+    """
+    if "thick" not in study.modes:
+        return []
+    return [call for benchmark in study.benchmarks for call in _calls(study, benchmark, readings)]
+
+
+def is_answered(study: Study, benchmark: str, readings: Readings) -> bool:
+    """Whether all explanations of a benchmark are there: else a shuffled one could become another's."""
+    answers = (readings[sample.key] for sample in study.samples(benchmark, "thick"))
+    return all(answer.explanation_reason != NO_ANSWER for answer in answers)
+
+
+def judge_requests(study: Study, judge: str, calls: Iterable[JudgeCall]) -> list[Prompts]:
+    """What one judge, by its name in the params, is sent: one request per sampling."""
+    groups = by_sampling((call.sampling, call.prompt) for call in calls)
+    return [
+        Prompts(
+            role="judge",
+            engine=judge,
+            topic="explanations",
+            label=f"vote {vote}",
+            batch=study.params.batch,
+            prompts=prompts,
+            sampling=sampling,
+        )
+        for vote, (sampling, prompts) in enumerate(groups.items(), start=1)
+    ]
+
+
+def read_replies(
+    judge: str, calls: Iterable[JudgeCall], completions: Mapping[CallKey, Completion]
+) -> list[Reply]:
+    """One judge's opinions of all calls, in order; a call without a completion is unscored."""
+    return [
+        Reply(judge, call, opinions(completions.get(call.key), [_JUDGED], call.rubric)[0]) for call in calls
+    ]
+
+
+def explanations(study: Study, benchmark: str, readings: Readings) -> dict[str, dict[str, str]]:
+    """Source -> item -> the explanation to be judged; items that have none are left out."""
+    items = study.items(benchmark)
+    answers = {item.item: readings[benchmark, "thick", item.item].explanation for item in items}
+    real = {item: text for item, text in answers.items() if text is not None}
+    families = {item.item: family(item) for item in items}
+    return texts_by_source(real, families, WORDS[benchmark]["generic"], benchmark)
+
+
+def _calls(study: Study, benchmark: str, readings: Readings) -> Iterator[JudgeCall]:
+    rubrics = study.rubrics[benchmark]
+    n = study.params.judge_samples if len(rubrics) > 1 else 1
+    for source, texts in explanations(study, benchmark, readings).items():
+        for item in study.items(benchmark):
+            if item.item in texts:
+                for sample in range(n):
+                    sampling = Sampling(
+                        temperature=ENSEMBLE_TEMPERATURE if n > 1 else 0.0,
+                        max_tokens=study.params.judge_max_tokens,
+                        seed=sample,
+                    )
+                    rubric = rubrics[sample % len(rubrics)]
+                    yield JudgeCall(item, source, sample, texts[item.item], rubric, sampling)
+
+
+def _inputs(item: BenchmarkItem, text: str) -> dict[str, object]:
+    """What each benchmark's rubric is filled with."""
+    given: dict[str, object] = {"norm": item.gold, _JUDGED: text}
+    match item.benchmark:
+        case "casa":
+            rule = item.extra.get("rule", item.gold)
+            del given["norm"]
+            given |= {
+                "country": item.extra.get("country_name", ""),
+                "query": situation(item),
+                "symbol": list(item.cues) or rule,
+                "meaning": item.gold,
+            }
+        case "culturebank":
+            shown = f"{situation(item)} {item.extra.get('question', '')}".strip()
+            given |= {"persona": item.extra.get("persona", ""), "situation": shown}
+        case "specnorm":
+            given["subgroup"] = list(item.cues)
+    return given

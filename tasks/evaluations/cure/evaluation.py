@@ -11,18 +11,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.evaluations.contract import Cohort, Completions, Detail, Evaluation, Rows, Tables
-from tasks.evaluations.cure import judged, rows
+from tasks.evaluations.cure import rows
 from tasks.evaluations.cure.answer_rows import answer_frame, verdict_frames
-from tasks.evaluations.cure.answers import Readings, read_answers
-from tasks.evaluations.cure.benchmarks.common import Row, read_rows
-from tasks.evaluations.cure.judged import JudgeCall, Reply
+from tasks.evaluations.cure.answers import (
+    JudgeCall,
+    Readings,
+    Reply,
+    is_answered,
+    judge_calls,
+    judge_requests,
+    read_answers,
+    read_replies,
+)
+from tasks.evaluations.cure.benchmarks.reading import Row, read_rows
 from tasks.evaluations.cure.params import CureParams
 from tasks.evaluations.cure.requests import Key, Study, build_study
 from tasks.evaluations.cure.scores import Scored, score_model
 from tasks.generation.budget import at_most
 from tasks.generation.prompts import Completion, Prompts
 from tasks.judging.null_texts import EMPTY, SOURCES
-from tasks.requests import Engine, Later, Role
+from tasks.requests import Engine, Later
 
 TABLES = {
     "cure_item": "SELECT * FROM cure_item ORDER BY benchmark, item",
@@ -56,26 +64,21 @@ def study(params: CureParams, tables: Mapping[str, Rows], engines: Mapping[str, 
     return build_study(params, tables, published, engines)
 
 
-def engines(params: CureParams) -> dict[str, Role]:
-    """The judges."""
-    return dict.fromkeys(params.judges, "judge")
-
-
 def ask(study: Study, completions: Completions) -> list[Prompts]:
-    """Every benchmark in every mode; then, of each judge, the explanations that are there to be judged."""
+    """Every benchmark in every mode; then, of each judge, the explanations that are there to be"""
     asked = [study.request(*part) for part in study.parts()]
     if not study.judges or "thick" not in study.modes:
         return asked
     readings = _readings(study, completions)
-    ready = {b for b in study.benchmarks if judged.is_answered(study, b, readings)}
-    calls = [call for call in judged.judge_calls(study, readings) if call.item.benchmark in ready]
-    return asked + [request for name in study.judges for request in judged.judge_requests(study, name, calls)]
+    ready = {b for b in study.benchmarks if is_answered(study, b, readings)}
+    calls = [call for call in judge_calls(study, readings) if call.item.benchmark in ready]
+    return asked + [request for name in study.judges for request in judge_requests(study, name, calls)]
 
 
 def read(study: Study, completions: Completions, shared: Any) -> Answers:
     """Labels, explanations, and what the judges replied; what is missing is unscored with a reason."""
     readings = _readings(study, completions)
-    calls = judged.judge_calls(study, readings)
+    calls = judge_calls(study, readings)
     replies = [reply for name in study.judges for reply in _replies(study, name, calls, completions)]
     return Answers(readings, replies, score_model(study, readings, replies))
 
@@ -92,7 +95,7 @@ def make_rows(study: Study, cohort: Cohort[Answers], shared: Any) -> Tables:
 def later(study: Study) -> Iterable[Later]:
     """What each judge may be asked about a model: every explanation and its null ones."""
     nothing = read_answers(study, {})
-    empty = [call for call in judged.judge_calls(study, nothing) if call.source == EMPTY]
+    empty = [call for call in judge_calls(study, nothing) if call.source == EMPTY]
     if not empty:
         return []
     # The explanation comes on top of an empty one's prompt.
@@ -114,15 +117,13 @@ def _readings(study: Study, completions: Completions) -> Readings:
 
 def _replies(study: Study, judge: str, calls: Sequence[JudgeCall], completions: Completions) -> list[Reply]:
     """What one judge replied, as far as it is stored."""
-    by_sampling = {
-        request.sampling: completions(request) for request in judged.judge_requests(study, judge, calls)
-    }
+    by_sampling = {request.sampling: completions(request) for request in judge_requests(study, judge, calls)}
     stored = {
         call.key: by_sampling[call.sampling][call.prompt.id]
         for call in calls
         if call.prompt.id in by_sampling[call.sampling]
     }
-    return judged.replies(study.judges[judge].name, calls, stored)
+    return read_replies(study.judges[judge].name, calls, stored)
 
 
 def _details(study: Study, answers: Answers) -> list[Detail]:
@@ -136,7 +137,7 @@ def _details(study: Study, answers: Answers) -> list[Detail]:
 
 EVALUATION = Evaluation(
     "cure", CureParams, TABLES, study, ask, read, make_rows,
-    engines=engines,
+    engines=lambda params: dict.fromkeys(params.judges, "judge"),
     later=later,
     size=lambda study: ", ".join(f"{name} {len(study.items(name))}" for name in study.benchmarks),
 )  # fmt: skip

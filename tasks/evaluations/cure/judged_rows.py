@@ -7,24 +7,25 @@ from itertools import combinations
 
 import numpy as np
 
-from tasks.evaluations.cure.label_rows import reason_rows
-from tasks.evaluations.cure.mean_rows import Knobs, by_country, knobs_of, main_reason, mean_of, mean_row
+from tasks.evaluations.cure.label_rows import by_country, clusters, reason_rows
 from tasks.evaluations.cure.requests import Study
 from tasks.evaluations.cure.rubrics import METRICS
 from tasks.evaluations.cure.scores import LENGTH_NORMALISED, NO_JUDGE, Judged, Reasons, Scored
 from tasks.judging.family import self_preference_warning
 from tasks.judging.judge_check import refusals
 from tasks.judging.null_texts import NULLS, REAL, SHUFFLED
-from tasks.metric_rows import OVERALL, Interval, Metric, scored, unscored
-from tasks.metrics.correlation import pearson
-from tasks.metrics.item_bootstrap import item_interval
+from tasks.metric_rows import OVERALL, Metric, main_reason, mean_of, mean_row, scored, unscored
+from tasks.metrics.agreement import pearson
+from tasks.metrics.intervals import CORRELATION, SHARE, UNBOUNDED, jackknife_interval, sign_flip_p
 from tasks.metrics.types import FloatArray, IntArray
 
 MIN_COUNTRIES = 5
 """From how many countries on two metrics are correlated."""
 
 LONE_VOTE = "one vote per explanation: nobody could disagree"
-LONE_ITEM = "an interval needs two explanations"
+MIN_CLUSTERS = 6
+"""Of five even the clearest order of signs has the chance 1 / 32: no data could show a difference."""
+FEW_CLUSTERS = f"fewer than {MIN_CLUSTERS} independent explanations cannot show a difference"
 FEW_COUNTRIES = f"fewer than {MIN_COUNTRIES} countries have both metrics"
 CONSTANT = "a metric is the same in all countries"
 NO_SLOPE = "explanations do not differ in length"
@@ -42,7 +43,7 @@ def judged_rows(study: Study, answers: Scored, candidate: str) -> Iterator[Metri
         yield from _metric_rows(study, benchmark, of_source)
         yield from _gain_rows(study, benchmark, of_source)
         yield _disagreement_row(study, benchmark, of_source[REAL])
-        yield from _check_rows(benchmark, of_source)
+        yield from _check_rows(study, benchmark, of_source)
         yield from reason_rows(f"{benchmark}:judged", of_source[REAL].reasons)
     if LENGTH_NORMALISED in study.benchmarks:
         yield from _length_rows(study, answers)
@@ -52,19 +53,19 @@ def judged_rows(study: Study, answers: Scored, candidate: str) -> Iterator[Metri
 
 def _metric_rows(study: Study, benchmark: str, of_source: Mapping[str, Judged]) -> Iterator[Metric]:
     """The benchmark's metric; beside it the best null on the same items. Then each null on all items."""
-    metric, real, knobs = METRICS[benchmark], of_source[REAL], knobs_of(study)
-    everything = np.arange(real.scores.size)
-    groups = {("benchmark", benchmark): everything}
-    groups |= {
-        ("benchmark_country", f"{benchmark}:{country}"): places
-        for country, places in by_country(study, benchmark).items()
-    }
-    for where, places in groups.items():
-        best = _best_null(of_source, places)
-        yield mean_row(metric, where, real.scores[places], real.reasons[places], knobs, best)
+    metric, real, of_items = METRICS[benchmark], of_source[REAL], clusters(study, benchmark)
+    # At equal length single values may leave 0 to 1.
+    bounds = UNBOUNDED if benchmark == LENGTH_NORMALISED else SHARE
+    best = _best_null(of_source, np.arange(real.scores.size))
+    yield mean_row(metric, ("benchmark", benchmark), real.scores, real.reasons, of_items, bounds, best)
+    in_country = clusters(study, benchmark, is_one_country=True)
+    for country, places in by_country(study, benchmark).items():
+        where, best = ("benchmark_country", f"{benchmark}:{country}"), _best_null(of_source, places)
+        values, reasons = real.scores[places], real.reasons[places]
+        yield mean_row(metric, where, values, reasons, in_country[places], bounds, best)
     for source in NULLS:
-        null = of_source[source]
-        yield mean_row(metric, ("null", f"{benchmark}:{source}"), null.scores, null.reasons, knobs)
+        null, where = of_source[source], ("null", f"{benchmark}:{source}")
+        yield mean_row(metric, where, null.scores, null.reasons, of_items, bounds)
 
 
 def _best_null(of_source: Mapping[str, Judged], places: IntArray) -> float | None:
@@ -76,17 +77,17 @@ def _best_null(of_source: Mapping[str, Judged], places: IntArray) -> float | Non
 
 
 def _gain_rows(study: Study, benchmark: str, of_source: Mapping[str, Judged]) -> Iterator[Metric]:
-    """Real less shuffled, item by item, and whether its interval lies above 0."""
+    """Real less shuffled, item by item, and whether that is above 0 by flipping signs of clusters."""
     real, shuffled, where = of_source[REAL], of_source[SHUFFLED], ("benchmark", benchmark)
-    gains = real.scores - shuffled.scores
-    reasons = _pair_reasons(real, shuffled)
-    gain = mean_row("explanation_gain", where, gains, reasons, knobs_of(study), 0.0)
+    gains, of_items = real.scores - shuffled.scores, clusters(study, benchmark)
+    gain = mean_row("explanation_gain", where, gains, _pair_reasons(real, shuffled), of_items, null=0.0)
     yield gain
-    flag = "tells_real_from_shuffled"
-    if gain.ci_low is None:
-        yield unscored(flag, where, gain.unscored_reason or LONE_ITEM, gains.size)
+    flag, known = "tells_real_from_shuffled", ~np.isnan(gains)
+    if np.unique(of_items[known]).size < MIN_CLUSTERS:
+        yield unscored(flag, where, gain.unscored_reason or FEW_CLUSTERS, gains.size)
     else:
-        yield scored(flag, where, float(gain.ci_low > 0), (gain.n_scored, gain.n_unscored))
+        is_above = sign_flip_p(gains[known], of_items[known], study.params.seed) < 0.025
+        yield scored(flag, where, float(is_above), (gain.n_scored, gain.n_unscored))
 
 
 def _pair_reasons(real: Judged, shuffled: Judged) -> Reasons:
@@ -98,26 +99,29 @@ def _disagreement_row(study: Study, benchmark: str, real: Judged) -> Metric:
     """Mean over explanations of the votes' standard deviation."""
     reasons = np.where(real.reasons == "", LONE_VOTE, real.reasons)
     where = ("benchmark", benchmark)
-    return mean_row("judge_disagreement", where, real.disagreement, reasons, knobs_of(study))
+    return mean_row(
+        "judge_disagreement", where, real.disagreement, reasons, clusters(study, benchmark), SHARE
+    )
 
 
-def _check_rows(benchmark: str, of_source: Mapping[str, Judged]) -> Iterator[Metric]:
+def _check_rows(study: Study, benchmark: str, of_source: Mapping[str, Judged]) -> Iterator[Metric]:
     """Shares of null explanations that are refused, by all judges together and by each of them.
 
     There are no gold explanations beside the norm that judges are shown, so nothing is to be accepted.
     """
+    of_items = clusters(study, benchmark).tolist()
     for source in NULLS:
         null = of_source[source]
         reason = main_reason(null.reasons)
-        yield refusals(source, ("benchmark", benchmark), null.raw, reason)
+        yield refusals(source, ("benchmark", benchmark), null.raw, reason, of_items)
         for judge, scores in null.by_judge.items():
-            yield refusals(source, ("benchmark_judge", f"{benchmark}:{judge}"), scores, reason)
+            yield refusals(source, ("benchmark_judge", f"{benchmark}:{judge}"), scores, reason, of_items)
 
 
 def _length_rows(study: Study, answers: Scored) -> Iterator[Metric]:
     """Coherence before the adjustment, and the slope that it took out."""
     real, where = answers.judged[LENGTH_NORMALISED, REAL], ("benchmark", LENGTH_NORMALISED)
-    yield mean_row("coherence_raw", where, real.raw, real.reasons, knobs_of(study))
+    yield mean_row("coherence_raw", where, real.raw, real.reasons, clusters(study, LENGTH_NORMALISED), SHARE)
     n_known = int((~np.isnan(real.raw)).sum())
     if answers.slope is None or not n_known:
         reason = NO_SLOPE if n_known else main_reason(real.reasons)
@@ -127,7 +131,7 @@ def _length_rows(study: Study, answers: Scored) -> Iterator[Metric]:
 
 
 def _correlation_rows(study: Study, answers: Scored) -> Iterator[Metric]:
-    """Pearson's r of two metrics over countries; its interval draws countries."""
+    """Pearson's r of two metrics over countries; its interval leaves out countries."""
     means = {benchmark: _country_means(study, benchmark, answers) for benchmark in study.benchmarks}
     for first, second in combinations(study.benchmarks, 2):
         where = ("metric_pair", f"{METRICS[first]}:{METRICS[second]}")
@@ -140,13 +144,9 @@ def _correlation_rows(study: Study, answers: Scored) -> Iterator[Metric]:
             reason = CONSTANT if n_known >= MIN_COUNTRIES else FEW_COUNTRIES
             yield unscored("metric_correlation", where, reason, n, 0.0)
             continue
-        interval = _correlation_interval(known, knobs_of(study))
+        left_out = (pearson(*np.delete(known, place, axis=1)) for place in range(n_known))
+        interval = jackknife_interval(r, left_out, CORRELATION)
         yield scored("metric_correlation", where, r, (n_known, n - n_known), interval, 0.0)
-
-
-def _correlation_interval(table: FloatArray, knobs: Knobs) -> Interval:
-    """95 % interval of Pearson's r of two rows, drawing columns again."""
-    return item_interval(lambda drawn: pearson(*table[:, drawn]), table.shape[1], *knobs)
 
 
 def _country_means(study: Study, benchmark: str, answers: Scored) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""How well labels match the gold ones, per benchmark, mode and country, and what guessing reaches. Pure."""
+"""How well labels match the gold ones, thin beside thick, and what guessing reaches. Pure."""
 
 from __future__ import annotations
 
@@ -7,56 +7,91 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tasks.evaluations.cure.mean_rows import by_country, knobs_of, main_reason, mean_interval
+from tasks.evaluations.cure.materials import country_of
 from tasks.evaluations.cure.requests import Study
 from tasks.evaluations.cure.scores import Labelled, Reasons, Scored
-from tasks.metric_rows import Metric, Slice, scored, unscored
-from tasks.metrics.label_scores import (
-    LabelIntervals,
-    label_intervals,
+from tasks.metric_rows import Metric, Slice, main_reason, mean_row, scored, unscored
+from tasks.metrics.classification import (
+    commonest,
     label_scores,
-    majority_baseline,
+    macro_f1,
+    macro_f1_left_out,
     random_baseline,
 )
-from tasks.metrics.types import IntArray
+from tasks.metrics.comparison import mcnemar, spread
+from tasks.metrics.intervals import CORRELATION, SHARE, jackknife_interval, mean_interval
+from tasks.metrics.types import FloatArray, IntArray
 
 SCORES = ("exact_match", "f1_micro", "f1_macro")
-NO_INTERVALS = LabelIntervals(None, None, None)
+LONE = "a spread needs two countries with an answer"
+
+
+def by_country(study: Study, benchmark: str) -> dict[str, IntArray]:
+    """Code -> positions of its items, codes in order; items without a country are in none."""
+    places: dict[str, list[int]] = {}
+    for place, item in enumerate(study.items(benchmark)):
+        if item.country is not None:
+            places.setdefault(item.country, []).append(place)
+    return {country: np.array(places[country], dtype=np.intp) for country in sorted(places)}
+
+
+def clusters(study: Study, benchmark: str, is_one_country: bool = False) -> np.ndarray:
+    """[items] what varies as one for intervals: the pair or story of an item, else its country.
+
+    Within a country each item that is of no pair varies by itself.
+    """
+    names = []
+    for item in study.items(benchmark):
+        shared = item.extra.get("pair") or item.extra.get("family")
+        names.append(shared or ("" if is_one_country else country_of(item)) or item.item)
+    return np.array(names)
 
 
 def label_rows(study: Study, answers: Scored) -> Iterator[Metric]:
-    """exact_match, f1_micro, f1_macro, exact_match_prior, answered and unscored_answers of one model."""
+    """exact_match, f1_micro, f1_macro, exact_match_prior, answered and unscored_answers of one model; and
+    where both modes are asked thin_thick_difference and _p."""
     for part, labelled in answers.labelled.items():
         yield from _part_rows(study, part, labelled)
         yield from _count_rows(study, part, labelled.reasons)
+        yield from _spread_rows(study, part, _hits(study, part[0], labelled))
+    if len(study.modes) == 2:
+        for benchmark in study.benchmarks:
+            yield from _difference_rows(
+                study, benchmark, *(answers.labelled[benchmark, mode] for mode in study.modes)
+            )
 
 
 def majority_rows(study: Study) -> Iterator[Metric]:
     """What always giving the benchmark's commonest label scores."""
     for benchmark, mode in study.parts():
-        items = study.items(benchmark)
-        reasons = np.full(len(items), "", dtype=object)
-        labelled = Labelled((_majority(study, benchmark),) * len(items), reasons)
-        yield from _part_rows(study, (benchmark, mode), labelled)
+        gold = _gold(study, benchmark)
+        reasons = np.full(len(gold), "", dtype=object)
+        yield from _part_rows(study, (benchmark, mode), Labelled((commonest(gold),) * len(gold), reasons))
 
 
 def prior_rows(study: Study) -> Iterator[Metric]:
     """What labels drawn at random, as often as they are right, are expected to score."""
     for benchmark, mode in study.parts():
         gold = _gold(study, benchmark)
-        expected = random_baseline(gold)
-        where, majority = ("benchmark_mode", f"{benchmark}:{mode}"), majority_baseline(gold)
-        for metric in SCORES:
-            value, null = getattr(expected, metric), getattr(majority, metric)
+        expected, majority = random_baseline(gold), label_scores(gold, [commonest(gold)] * len(gold))
+        where = ("benchmark_mode", f"{benchmark}:{mode}")
+        for metric, value, null in zip(SCORES, expected, majority, strict=True):
             yield scored(metric, where, value, (len(gold), 0), None, null)
         yield _prior_row(study, (benchmark, mode))
         share = {label: count / len(gold) for label, count in Counter(gold).items()}
         for country, places in by_country(study, benchmark).items():
             there = [gold[place] for place in places]
             value = float(np.mean([share[label] for label in there]))
-            null = there.count(_majority(study, benchmark)) / len(there)
             name = ("benchmark_mode_country", f"{benchmark}:{mode}:{country}")
+            null = there.count(commonest(gold)) / len(there)
             yield scored("exact_match", name, value, (len(there), 0), None, null)
+
+
+def reason_rows(name: str, reasons: Reasons) -> Iterator[Metric]:
+    """How many items are unscored for each reason."""
+    for reason, count in sorted(Counter(reasons[reasons != ""].tolist()).items()):
+        where = ("benchmark_reason", f"{name}:{reason}")
+        yield scored("unscored_answers", where, count, (reasons.size, 0))
 
 
 def _part_rows(study: Study, part: tuple[str, str], labelled: Labelled) -> Iterator[Metric]:
@@ -64,39 +99,45 @@ def _part_rows(study: Study, part: tuple[str, str], labelled: Labelled) -> Itera
     benchmark, mode = part
     everything = np.arange(len(labelled.labels))
     name = f"{benchmark}:{mode}"
-    yield from _score_rows(study, benchmark, labelled, everything, ("benchmark_mode", name), SCORES)
+    of_items = clusters(study, benchmark)
+    yield from _score_rows(study, part, labelled, everything, ("benchmark_mode", name), SCORES, of_items)
     yield _prior_row(study, part)
+    of_items = clusters(study, benchmark, is_one_country=True)
     for country, places in by_country(study, benchmark).items():
         where = ("benchmark_mode_country", f"{name}:{country}")
-        yield from _score_rows(study, benchmark, labelled, places, where, SCORES[:1])
+        yield from _score_rows(study, part, labelled, places, where, SCORES[:1], of_items)
 
 
 def _score_rows(
     study: Study,
-    benchmark: str,
+    part: tuple[str, str],
     labelled: Labelled,
     places: IntArray,
     where: Slice,
     metrics: Sequence[str],
+    of_items: np.ndarray,
 ) -> Iterator[Metric]:
     """Scores of the items at some places; beside them those of the majority label on the same items."""
-    every = _gold(study, benchmark)
-    pairs = [(every[place], labelled.labels[place]) for place in places]
-    answered = [(truth, label) for truth, label in pairs if label is not None]
-    gold = [truth for truth, _ in answered or pairs]
-    null = label_scores(gold, [_majority(study, benchmark)] * len(gold))
-    labels = [label for _, label in answered]
-    scores = label_scores(gold, labels) if answered else None
-    intervals = (label_intervals(gold, labels, *knobs_of(study)) if scores else None) or NO_INTERVALS
+    every = _gold(study, part[0])
+    answered = [place for place in places if labelled.labels[place] is not None]
+    gold = [every[place] for place in answered or places]
+    null = label_scores(gold, [commonest(every)] * len(gold))
+    if not answered:
+        reason = main_reason(labelled.reasons[places])
+        for metric in metrics:
+            yield unscored(metric, where, reason, len(places), getattr(null, metric))
+        return
+    given = [str(labelled.labels[place]) for place in answered]
+    scores, known = label_scores(gold, given), of_items[answered]
+    hits = (np.array(gold) == np.array(given)).astype(np.float64)
+    exact = mean_interval(hits, known, SHARE)
     for metric in metrics:
-        beside = getattr(null, metric)
-        if scores is None:
-            reason = main_reason(labelled.reasons[places])
-            yield unscored(metric, where, reason, len(pairs), beside)
-        else:
-            counts = (len(answered), len(pairs) - len(answered))
-            value, interval = getattr(scores, metric), getattr(intervals, metric)
-            yield scored(metric, where, value, counts, interval, beside)
+        interval = exact
+        if metric == "f1_macro":
+            rest = macro_f1_left_out(gold, given, known.tolist())
+            interval = jackknife_interval(macro_f1(gold, given), rest, SHARE)
+        counts = (len(answered), len(places) - len(answered))
+        yield scored(metric, where, getattr(scores, metric), counts, interval, getattr(null, metric))
 
 
 def _prior_row(study: Study, part: tuple[str, str]) -> Metric:
@@ -107,25 +148,46 @@ def _prior_row(study: Study, part: tuple[str, str]) -> Metric:
 
 def _count_rows(study: Study, part: tuple[str, str], reasons: Reasons) -> Iterator[Metric]:
     """How many labels could be read, and why others could not."""
-    name, n = ":".join(part), reasons.size
-    known = (reasons == "").astype(np.float64)
-    interval = mean_interval(known, knobs_of(study))
-    yield scored("answered", ("benchmark_mode", name), float(known.mean()), (n, 0), interval)
-    yield from reason_rows(name, reasons)
+    where, known = ("benchmark_mode", ":".join(part)), (reasons == "").astype(np.float64)
+    yield mean_row("answered", where, known, "", clusters(study, part[0]), SHARE)
+    yield from reason_rows(":".join(part), reasons)
 
 
-def reason_rows(name: str, reasons: Reasons) -> Iterator[Metric]:
-    """How many items are unscored for each reason."""
-    for reason, count in sorted(Counter(reasons[reasons != ""].tolist()).items()):
-        where = ("benchmark_reason", f"{name}:{reason}")
-        yield scored("unscored_answers", where, count, (reasons.size, 0))
+def _hits(study: Study, benchmark: str, labelled: Labelled) -> FloatArray:
+    """[items] 1 where the label is right, 0 where it is wrong, NaN where there is none."""
+    pairs = zip(study.items(benchmark), labelled.labels, strict=True)
+    return np.array([np.nan if label is None else float(label == item.label) for item, label in pairs])
+
+
+def _difference_rows(study: Study, benchmark: str, *parts: Labelled) -> Iterator[Metric]:
+    """Thick less thin exact match over items that have both labels, and McNemar's test."""
+    where = ("benchmark", benchmark)
+    thin, thick = (_hits(study, benchmark, part) for part in parts)
+    reasons = np.where(parts[0].reasons == "", parts[1].reasons, parts[0].reasons)
+    of_items = clusters(study, benchmark)
+    yield mean_row("thin_thick_difference", where, thick - thin, reasons, of_items, CORRELATION, 0.0)
+    both = ~(np.isnan(thin) | np.isnan(thick))
+    if not both.any():
+        yield unscored("thin_thick_p", where, main_reason(reasons), thin.size)
+        return
+    test = mcnemar(thin[both] == 1, thick[both] == 1)
+    yield scored("thin_thick_p", where, test.p_value, (test.n, thin.size - test.n))
+
+
+def _spread_rows(study: Study, part: tuple[str, str], hits: FloatArray) -> Iterator[Metric]:
+    """Interquartile range and variance of exact match over countries."""
+    places = by_country(study, part[0])
+    shares = [values[~np.isnan(values)] for values in (hits[rows] for rows in places.values())]
+    means = [float(known.mean()) for known in shares if known.size]
+    spreads = spread(means)
+    where = ("benchmark_mode", ":".join(part))
+    for name in ("iqr", "variance"):
+        if spreads is None:
+            yield unscored(f"exact_match_{name}", where, LONE, max(len(places), 1))
+        else:
+            counts = (spreads.n, len(places) - spreads.n)
+            yield scored(f"exact_match_{name}", where, getattr(spreads, name), counts)
 
 
 def _gold(study: Study, benchmark: str) -> list[str]:
     return [item.label for item in study.items(benchmark)]
-
-
-def _majority(study: Study, benchmark: str) -> str:
-    """The commonest label; ties: the first by name."""
-    counts = Counter(_gold(study, benchmark))
-    return min(counts, key=lambda label: (-counts[label], label))

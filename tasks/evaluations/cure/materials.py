@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from types import MappingProxyType
 from typing import Any
 
+from scrapers.countries import CountryCodes
 from tasks.evaluations.cure.benchmarks import casa, culturebank, normad, specnorm
-from tasks.evaluations.cure.benchmarks.common import BenchmarkItem, Loaded, Row
+from tasks.evaluations.cure.benchmarks.common import BenchmarkItem, Loaded
+from tasks.evaluations.cure.benchmarks.reading import Row
 from tasks.evaluations.cure.params import BENCHMARKS, CureParams
 from tasks.identity import digest
 
 Published = Mapping[str, Mapping[str, Sequence[Row]]]
 """Benchmark -> file's name -> its rows as published."""
 
-LABELS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "normad": normad.LABELS,
-        "casa": casa.LABELS,
-        "culturebank": culturebank.LABELS,
-        "specnorm": specnorm.LABELS,
-    }
-)
-_LOAD: Mapping[str, Callable[[Mapping[str, Sequence[Row]], Mapping[str, str]], Loaded]] = MappingProxyType(
-    {"normad": normad.load, "casa": casa.load, "culturebank": culturebank.load, "specnorm": specnorm.load}
-)
+_MODULES = {"normad": normad, "casa": casa, "culturebank": culturebank, "specnorm": specnorm}
+LABELS: Mapping[str, tuple[str, ...]] = {name: module.LABELS for name, module in _MODULES.items()}
 
 NOT_CHOSEN, UNKNOWN_COUNTRY = "not_chosen", "unknown_country"
 
@@ -65,7 +57,7 @@ def build_materials(params: CureParams, rows: Mapping[str, Sequence[Row]], publi
     dropped: dict[str, Mapping[str, int]] = {}
     for benchmark in (name for name in BENCHMARKS if name in params.benchmarks):
         files = published.get(benchmark)
-        loaded = _LOAD[benchmark](files, _codes(rows)) if files else _sample(benchmark, rows)
+        loaded = _MODULES[benchmark].load(files, _codes(rows)) if files else _sample(benchmark, rows)
         if not loaded.items:
             raise ValueError(
                 f"benchmark {benchmark} has no items: its shipped sample is table cure_item; run "
@@ -116,10 +108,10 @@ def family(item: BenchmarkItem) -> frozenset[Hashable]:
     return frozenset((name, text) for name, text in texts.items() if text)
 
 
-def _codes(rows: Mapping[str, Sequence[Row]]) -> dict[str, str]:
-    """What a country is called -> its code; its own name wins over further ones."""
+def _codes(rows: Mapping[str, Sequence[Row]]) -> CountryCodes:
+    """What a country is called; its own name wins over further ones."""
     named = [*rows.get("country_name", ()), *rows["country"]]
-    return {str(row["name"]): str(row["country"]) for row in named}
+    return CountryCodes({str(row["name"]): str(row["country"]) for row in named})
 
 
 def _sample(benchmark: str, rows: Mapping[str, Sequence[Row]]) -> Loaded:

@@ -8,8 +8,8 @@ from pydantic import BeforeValidator, Field
 
 from tasks.evaluations.contract import GenerationParams
 
-SCORES_VERSION = 1
-"""Raised whenever the arithmetic in ``scores`` or ``tasks.metrics``, or a constant of ``judged``, changes a
+SCORES_VERSION = 2
+"""Raised whenever the arithmetic in ``scores`` or ``tasks.metrics``, or a constant of ``answers``, changes a
 number: part of config_hash."""
 
 Benchmark = Literal["normad", "casa", "culturebank", "specnorm"]
@@ -56,4 +56,4 @@ class CureParams(GenerationParams):
         256, ge=32, description="of an answer; an explanation that is cut off is not judged"
     )
     judge_max_tokens: int = Field(256, ge=32, description="of a judge's answer")
-    seed: int = Field(0, ge=0, description="of the candidates' sampling and of the resamples")
+    seed: int = Field(0, ge=0, description="of the candidates' sampling and of sign flips")

@@ -1,21 +1,34 @@
-"""The samples of the study: which item is asked in which mode, under which hashes. Reads the rubric files."""
+"""The samples of the study: which item is asked in which mode and words, under which hashes."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
-from tasks.engines.protocols import Sampling
-from tasks.evaluations.cure import prompts
-from tasks.evaluations.cure.benchmarks.common import BenchmarkItem, Row
-from tasks.evaluations.cure.materials import Materials, Published, build_materials
+from tasks.engines.protocols import Message, Sampling
+from tasks.evaluations.cure.benchmarks.common import BenchmarkItem
+from tasks.evaluations.cure.benchmarks.reading import Row
+from tasks.evaluations.cure.materials import LABELS, Materials, Published, build_materials
 from tasks.evaluations.cure.params import MODES, SCORES_VERSION, CureParams
 from tasks.evaluations.cure.rubrics import load_rubrics
 from tasks.generation.prompts import Prompt, Prompts
 from tasks.identity import digest
 from tasks.judging.rubric import Rubric
 from tasks.requests import Engine
+
+FIELDS = {"thin": ("label",), "thick": ("label", "explanation")}
+"""Mode -> the answer's fields, in order. The label is first in both: thin and thick then differ in what is
+asked and not in where the label stands, and an explanation that is cut off does not take the label with it.
+The price: an explanation gives reasons for a label that stands already."""
+
+WORDS: Mapping[str, Mapping[str, str]] = tomllib.loads(
+    Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8")
+)
+"""Benchmark -> its part of every prompt, as ``prompts.toml`` says."""
 
 Key = tuple[str, str, str]
 """(benchmark, mode, item)"""
@@ -39,7 +52,7 @@ class Sample:
     @cached_property
     def prompt(self) -> Prompt:
         """What is sent."""
-        return prompts.prompt(self.item, self.mode)
+        return prompt_of(self.item, self.mode)
 
 
 @dataclass(frozen=True)
@@ -142,3 +155,60 @@ def build_study(
     chosen = build_materials(params, rows, published)
     judges = {given: engines[given] for given in params.judges}
     return Study(params, chosen, load_rubrics(chosen.items), judges)
+
+
+def prompt_of(item: BenchmarkItem, mode: str) -> Prompt:
+    """What a candidate is sent. In thin mode the labels' probabilities are wanted where the label stands; in
+    thick mode text is read."""
+    options = LABELS[item.benchmark] if mode == "thin" else ()
+    field = "label" if options else ""
+    return Prompt(conversation(item, mode), answer_schema(item.benchmark, mode), options, field)
+
+
+def conversation(item: BenchmarkItem, mode: str) -> list[Message]:
+    """The role as system message, then the item, the options and the form of the answer.
+
+    It has what the prompts of Vo and Koyejo (2025, appendix A) have: a role that knows the country or group,
+    the persona, the situation, the question and the options; and in thick mode what each benchmark's
+    explanation has to name. Nothing but the question is shown: no gold, rule, cue or label.
+    """
+    words = WORDS[item.benchmark]
+    where = {"country": item.extra.get("country_name", item.group), "group": item.group}
+    asks = [f"Answer with {words['options']}."]
+    form = 'Write one JSON object: "label" (your answer).'
+    if mode == "thick":
+        asks.append(f"Then explain it in two to four sentences. {words['explain'].format(**where)}")
+        form = 'Write one JSON object: "label" (your answer), then "explanation".'
+    parts = [*_shown(item, where), " ".join(asks), form]
+    return [
+        {"role": "system", "content": words["role"].format(**where)},
+        {"role": "user", "content": "\n\n".join(parts)},
+    ]
+
+
+def answer_schema(benchmark: str, mode: str) -> dict[str, Any]:
+    """JSON schema of an answer, within what strict mode and xgrammar take."""
+    fields = {"label": {"type": "string", "enum": list(LABELS[benchmark])}, "explanation": {"type": "string"}}
+    return {
+        "type": "object",
+        "properties": {name: fields[name] for name in FIELDS[mode]},
+        "required": list(FIELDS[mode]),
+        "additionalProperties": False,
+    }
+
+
+def _shown(item: BenchmarkItem, where: Mapping[str, str]) -> Sequence[str]:
+    """Persona, situation and question, each under its name; a published text is the situation."""
+    texts = item.extra
+    question = texts.get("question") or WORDS[item.benchmark]["question"].format(**where)
+    shown = {
+        "Person": texts.get("persona"),
+        "The user writes" if item.benchmark == "casa" else "Situation": situation(item),
+        "Question": question,
+    }
+    return [f"{name}: {text}" for name, text in shown.items() if text]
+
+
+def situation(item: BenchmarkItem) -> str:
+    """What happens: published stories and queries are the whole question; "" where there is none."""
+    return item.extra.get("situation") or ("" if "question" in item.extra else item.question)

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 
 from tasks.evaluations.cure.judged_rows import judged_rows
 from tasks.evaluations.cure.label_rows import label_rows, majority_rows, prior_rows
-from tasks.evaluations.cure.mode_rows import mode_rows
 from tasks.evaluations.cure.requests import Study
 from tasks.evaluations.cure.scores import Scored, equal_lengths
 from tasks.metric_rows import Metric
@@ -32,7 +31,6 @@ def model_rows(
     return {
         model: [
             *label_rows(study, answers),
-            *mode_rows(study, answers),
             *judged_rows(study, answers, candidates[model]),
         ]
         for model, answers in equal_lengths(models, against).items()

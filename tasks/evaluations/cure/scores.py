@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.evaluations.cure.answers import Readings
-from tasks.evaluations.cure.judged import Reply, explanations
+from tasks.evaluations.cure.answers import Readings, Reply, explanations
 from tasks.evaluations.cure.requests import Study
 from tasks.judging.ensemble import Ensemble, Vote, combine
 from tasks.judging.null_texts import REAL, SHUFFLED, SOURCES

@@ -21,9 +21,8 @@ from tasks.evaluations.fmlama.judge import (
 )
 from tasks.evaluations.fmlama.mes import mes_rows
 from tasks.evaluations.fmlama.params import FmlamaParams
-from tasks.evaluations.fmlama.predictions import judged_dishes, prediction_rows
 from tasks.evaluations.fmlama.requests import Probe, Study, build_study, ranking
-from tasks.evaluations.fmlama.scores import FloatArray, ProbeScore
+from tasks.evaluations.fmlama.scores import FloatArray, ProbeScore, judged_dishes, prediction_rows
 from tasks.evaluations.fmlama.templates import Template
 from tasks.generation.prompts import Prompts
 from tasks.judging.verdict_rows import verdict_frame
@@ -33,6 +32,8 @@ from tasks.requests import Engine, Later, Request, Role
 
 COMMON, COMMON_OF_ORIGIN = "null:common", "null:common-of-origin"
 """The baselines: the most common ingredients of all dishes, or of the dish's origin."""
+
+NO_VECTORS = "the word vectors could not be read"
 
 ENGLISH_VECTORS = "embedded:"
 """Word vectors that begin so know English only."""
@@ -114,10 +115,7 @@ def read(study: Study, completions: Completions, shared: Yardsticks) -> Answers:
 
 def read_shared(study: Study, completions: Completions) -> Yardsticks:
     """Cosines, expectations of chance, and the baselines' answers."""
-    of_list = {
-        each: request if isinstance(request, str) else cosine_matrix(completions(request).vectors)
-        for each, request in _vectors(study).items()
-    }
+    of_list = {each: _cosines(completions, request) for each, request in _vectors(study).items()}
     cosines = {probe.condition.slug: of_list[_list(probe)] for probe in study.probes}
     expected = {probe.condition.slug: scores.expectations(probe, cosines) for probe in study.probes}
     nulls = {
@@ -228,6 +226,16 @@ def _marks(
     return read_marks(rubric(), prompts, stored)
 
 
+def _cosines(completions: Completions, request: Texts | str) -> FloatArray | str:
+    """Of every two candidates, or why there are none."""
+    if isinstance(request, str):
+        return request
+    try:
+        return cosine_matrix(completions(request).vectors)
+    except KeyError:
+        return NO_VECTORS
+
+
 def _source(params: FmlamaParams, language: str) -> str | None:
     """Where the word vectors of a language are; None: it has none."""
     if params.word_vectors.startswith(ENGLISH_VECTORS) and language != "en":
@@ -264,4 +272,6 @@ EVALUATION = Evaluation(
     shared=Shared(ask_shared, read_shared),
     later=later,
     size=size,
+    optional=("judge", "embedder"),
+    compares=False,
 )  # fmt: skip

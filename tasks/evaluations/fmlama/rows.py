@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from tasks.evaluations.fmlama.groups import NO_VECTOR, dish_means, group_rows, interval
+from tasks.evaluations.fmlama.groups import NO_VECTOR, dish_means, group_rows, spread_rows
 from tasks.evaluations.fmlama.requests import Study
 from tasks.evaluations.fmlama.scores import FloatArray, ProbeScore
-from tasks.evaluations.fmlama.spread import spread_rows
-from tasks.metric_rows import OVERALL, Metric, Slice, scored, unscored
+from tasks.metric_rows import OVERALL, Metric, Slice, mean_row, scored, unscored
 from tasks.metrics import comparison
+from tasks.metrics.intervals import CORRELATION, SHARE, mean_interval
 
 Baselines = Mapping[str, FloatArray]
 """condition slug -> [dishes] average precision of the better baseline"""
@@ -24,18 +24,17 @@ Baselines = Mapping[str, FloatArray]
 
 def model_rows(study: Study, scores: Sequence[ProbeScore], baselines: Baselines) -> list[Metric]:
     """All metric rows of one model."""
-    knobs = (study.params.bootstrap, study.params.seed)
     rows: list[Metric] = []
     for score in scores:
         slug = score.probe.condition.slug
-        rows += group_rows(score, ("condition", slug), np.arange(len(score.probe.dishes)), knobs)
+        rows += group_rows(score, ("condition", slug), np.arange(len(score.probe.dishes)))
         for origin, members in by_origin(score).items():
-            rows += group_rows(score, ("condition_origin", f"{slug}:{origin}"), members, knobs)
-        rows += _template_rows(score, knobs)
-        rows += spread_rows(score, knobs)
-        rows += _gain_rows(score, baselines[slug], knobs)
-    rows += _country_rows(scores, knobs)
-    rows += _overall_rows(scores, baselines, knobs)
+            rows += group_rows(score, ("condition_origin", f"{slug}:{origin}"), members)
+        rows += _template_rows(score)
+        rows += spread_rows(score, study.params.seed)
+        rows += _gain_rows(score, baselines[slug])
+    rows += _country_rows(scores)
+    rows += _overall_rows(scores, baselines)
     return rows
 
 
@@ -54,7 +53,7 @@ def best_baseline(candidates: Sequence[Sequence[ProbeScore]]) -> dict[str, Float
     return best
 
 
-def _template_rows(score: ProbeScore, knobs: tuple[int, int]) -> Iterator[Metric]:
+def _template_rows(score: ProbeScore) -> Iterator[Metric]:
     """mAP of every wording."""
     n = len(score.probe.dishes)
     null = float(score.expected.ap.mean())
@@ -64,10 +63,10 @@ def _template_rows(score: ProbeScore, knobs: tuple[int, int]) -> Iterator[Metric
             yield unscored("map", where, score.unscored[template.template], n, null)
         else:
             values = score.ap[score.templates.index(template)]
-            yield scored("map", where, values.mean(), (n, 0), interval(values, knobs), null)
+            yield mean_row("map", where, values, "", bounds=SHARE, null=null)
 
 
-def _gain_rows(score: ProbeScore, baseline: FloatArray, knobs: tuple[int, int]) -> Iterator[Metric]:
+def _gain_rows(score: ProbeScore, baseline: FloatArray) -> Iterator[Metric]:
     """How much better than naming the most common ingredients, and what the model cannot spell."""
     where = ("condition", score.probe.condition.slug)
     n = len(score.probe.dishes)
@@ -77,12 +76,11 @@ def _gain_rows(score: ProbeScore, baseline: FloatArray, knobs: tuple[int, int]) 
         yield unscored("map_gain", where, reason, n, 0.0)
         yield unscored("unspellable_candidates", where, reason, n_candidates)
         return
-    gain = dish_means(score.ap) - baseline
-    yield scored("map_gain", where, gain.mean(), (n, 0), interval(gain, knobs), 0.0)
+    yield mean_row("map_gain", where, dish_means(score.ap) - baseline, "", bounds=CORRELATION, null=0.0)
     yield scored("unspellable_candidates", where, score.n_unspellable, (n_candidates, 0))
 
 
-def _country_rows(scores: Sequence[ProbeScore], knobs: tuple[int, int]) -> Iterator[Metric]:
+def _country_rows(scores: Sequence[ProbeScore]) -> Iterator[Metric]:
     """What naming the country adds, dish by dish: mean difference and Wilcoxon's p, per origin by Holm."""
     plain = {s.probe.condition: s for s in scores}
     for with_country in (s for s in scores if s.probe.condition.mentions_country):
@@ -103,8 +101,7 @@ def _country_rows(scores: Sequence[ProbeScore], knobs: tuple[int, int]) -> Itera
         a, b = dish_means(with_country.ap), dish_means(without.ap)
         tests = {where: comparison.paired_test(a[m], b[m]) for where, m in groups.items()}
         for where, members in groups.items():
-            ci = interval(a[members] - b[members], knobs)
-            yield scored("country_gain", where, tests[where].mean_difference, (len(members), 0), ci, 0.0)
+            yield mean_row("country_gain", where, a[members] - b[members], "", bounds=CORRELATION, null=0.0)
         yield from _p_rows(tests)
 
 
@@ -120,10 +117,8 @@ def _p_rows(tests: Mapping[Slice, comparison.PairedTest]) -> Iterator[Metric]:
             yield scored("country_gain_p", where, p, (test.n, 0))
 
 
-def _overall_rows(
-    scores: Sequence[ProbeScore], baselines: Baselines, knobs: tuple[int, int]
-) -> Iterator[Metric]:
-    """Means over all conditions; a dish that stands in several is one resampled unit."""
+def _overall_rows(scores: Sequence[ProbeScore], baselines: Baselines) -> Iterator[Metric]:
+    """Means over all conditions; a dish that stands in several is one point."""
     reasons = {"map": "", "mws": "", "map_gain": ""}
     pooled: dict[str, dict[str, list[float]]] = {metric: {} for metric in reasons}
     nulls: dict[str, dict[str, list[float]]] = {metric: {} for metric in reasons}
@@ -147,7 +142,8 @@ def _overall_rows(
             continue
         means = np.array([np.mean(v) for v in of_dish.values()])
         counts = (len(means), n_dishes - len(means))
-        yield scored(metric, OVERALL, means.mean(), counts, interval(means, knobs), null_value)
+        interval = mean_interval(means, bounds=SHARE if metric == "map" else CORRELATION)
+        yield scored(metric, OVERALL, means.mean(), counts, interval, null_value)
 
 
 def _collect(into: dict[str, list[float]], score: ProbeScore, values: FloatArray) -> None:

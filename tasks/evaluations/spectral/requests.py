@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.evaluations.spectral.params import SCORES_VERSION, SpectralParams
-from tasks.identity import UnknownName, digest
+from tasks.identity import UnknownName, choose_codes, digest
 
 Row = Mapping[str, Any]
 
@@ -94,7 +94,7 @@ def build_study(
         ValueError: fewer than two countries, no question, or a list without items: nothing to compare.
     """
     names = {str(r["country"]): str(r["name"]) for r in sorted(countries, key=lambda r: r["country"])}
-    chosen = _choose_countries(params.countries, names)
+    chosen = choose_codes("country", params.countries, names)
     if len(chosen) < 2:
         raise ValueError(
             f"a study compares countries and needs two at least; chosen: {', '.join(chosen) or 'none'}. "
@@ -131,25 +131,8 @@ def _item_list(name: str, rows: Sequence[Row], max_items: int | None) -> ItemLis
     return ItemList(name, items, tuple(by_item[item] for item in items))
 
 
-def _choose_countries(wanted: Sequence[str] | None, names: Mapping[str, str]) -> list[str]:
-    """ISO codes, in code-point order and each once, of countries given by code or name."""
-    if not wanted:
-        return list(names)
-    codes = {_plain(name): code for code, name in names.items()}
-    codes |= {code.casefold(): code for code in names}
-    for name in wanted:
-        if _plain(name) not in codes:
-            raise UnknownName("country", name, list(names.values()))
-    return sorted({codes[_plain(name)] for name in wanted})
-
-
 def _choose_domains(wanted: Sequence[str] | None, known: Sequence[str]) -> list[str]:
     for name in wanted or ():
         if name not in known:
             raise UnknownName("domain", name, known)
     return list(wanted or known)
-
-
-def _plain(name: str) -> str:
-    """A country's name as it is compared: without case, surrounding spaces and article."""
-    return name.strip().casefold().removeprefix("the ")

@@ -10,12 +10,33 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from tasks.evaluations.spectral.categories import NO_MEDIAN, Split, category_rows, constant_rows, splits
-from tasks.evaluations.spectral.metric import er_columns, sr_columns
+from tasks.evaluations.spectral.categories import (
+    NO_MEDIAN,
+    Split,
+    category_rows,
+    constant_rows,
+    splits,
+)
 from tasks.evaluations.spectral.requests import Question, Study
-from tasks.evaluations.spectral.scores import FloatArray, ModelScore, domain_competence
-from tasks.metric_rows import OVERALL, Metric, Slice, percentile, scored, unscored
-from tasks.metrics import agreement, bootstrap, consensus
+from tasks.evaluations.spectral.scores import (
+    MIN_COUNTRIES,
+    FloatArray,
+    ModelScore,
+    country_subsets,
+    domain_similarity,
+    er_columns,
+    sr_columns,
+)
+from tasks.metric_rows import OVERALL, Metric, Slice, scored, unscored
+from tasks.metrics import agreement, consensus
+from tasks.metrics.intervals import (
+    CORRELATION,
+    POSITIVE,
+    SHARE,
+    half_sample_interval,
+    jackknife_interval,
+    mean_interval,
+)
 
 __all__ = ["Metric", "Split", "constant_rows", "model_rows", "splits"]
 
@@ -47,16 +68,21 @@ def question_rows(study: Study, score: ModelScore, split: Mapping[str, Split]) -
         yield unscored("sr_high", where, reason, n, 0.5)
     for name, q in score.questions.items():
         where = ("question", name)
-        er_ci = bootstrap.log_normal_interval(q.er, q.er_replicates, bounds=(1.0, float(n)))
-        sr_ci = bootstrap.log_normal_interval(q.sr, q.sr_replicates)
+        er_ci = jackknife_interval(q.er, q.er_left_out, POSITIVE, MIN_COUNTRIES)
+        er_ci = er_ci and (max(er_ci[0], 1.0), min(er_ci[1], float(n)))
+        sr_ci = jackknife_interval(q.sr, q.sr_left_out, POSITIVE, MIN_COUNTRIES)
+        sr_ci = sr_ci and (max(sr_ci[0], 1.0), sr_ci[1])
         yield scored("effective_rank", where, q.er, (n, 0), er_ci, UNIFORM_ER)
         yield scored("spectral_gap_ratio", where, q.sr, (n, 0), sr_ci, UNIFORM_SR)
         for metric in ("er_high", "sr_high"):
             if name not in split:
                 yield unscored(metric, where, NO_MEDIAN, n, 0.5)
                 continue
-            high = getattr(split[name], metric).astype(np.float64)
-            yield scored(metric, where, high[0], (n, 0), percentile(high[1:]), 0.5)
+            high, *halves = getattr(split[name], metric).astype(np.float64)
+            # Both ends are labels: another one is within reach if 2.5 % of the half-samples have it.
+            ends = np.quantile(halves, [0.025, 0.975], method="nearest") if halves else None
+            ci = None if ends is None else (min(high, ends[0]), max(high, ends[1]))
+            yield scored(metric, where, high, (n, 0), ci, 0.5)
 
 
 def correlation_rows(study: Study, score: ModelScore) -> Iterator[Metric]:
@@ -65,13 +91,14 @@ def correlation_rows(study: Study, score: ModelScore) -> Iterator[Metric]:
     if not score.questions:
         yield unscored("er_sr_correlation", OVERALL, "no question was scored", n, 0.0)
         return
-    er = np.array([er_columns(q) for q in score.questions.values()])  # [questions, 1 + replicates]
+    er = np.array([er_columns(q) for q in score.questions.values()])  # [questions, 1 + half-samples]
     sr = np.array([sr_columns(q) for q in score.questions.values()])
-    first, *replicates = [agreement.er_sr_correlation(x, y) for x, y in zip(er.T, sr.T, strict=True)]
+    first, *halves = [agreement.er_sr_correlation(x, y) for x, y in zip(er.T, sr.T, strict=True)]
     if first.value is None:
         yield unscored("er_sr_correlation", OVERALL, first.reason or "no correlation", n, 0.0)
         return
-    ci = percentile(replicate.value for replicate in replicates)
+    values = (half.value for half in halves)
+    ci = half_sample_interval(first.value, values, len(study.countries), CORRELATION, MIN_COUNTRIES)
     yield scored("er_sr_correlation", OVERALL, first.value, (first.n_used, n - first.n_used), ci, 0.0)
 
 
@@ -85,13 +112,13 @@ def rank_rows(study: Study, score: ModelScore) -> Iterator[Metric]:
         values = _rank_agreement(score, asked)
         reason = f"{len(asked)} domains were scored: fewer than 3 distinct ranks"
         counts = (len(asked), len(wanted) - len(asked))
-        yield from _rank_metrics(("variant", str(variant)), values, reason, counts)
+        yield from _rank_metrics(study, ("variant", str(variant)), values, reason, counts)
         if values is not None:
             ranked.append(values)
             n_ranked += len(asked)
     mean: FloatArray | None = np.mean(ranked, axis=0) if ranked else None
     counts = (n_ranked, len(study.questions) - n_ranked)
-    yield from _rank_metrics(OVERALL, mean, "no phrasing has 3 domains of distinct ranks", counts)
+    yield from _rank_metrics(study, OVERALL, mean, "no phrasing has 3 domains of distinct ranks", counts)
 
 
 def mass_rows(study: Study, score: ModelScore) -> Iterator[Metric]:
@@ -100,7 +127,6 @@ def mass_rows(study: Study, score: ModelScore) -> Iterator[Metric]:
     Points are (country, question) pairs. A list that names none of the countries (house numbers) has a row
     of its own that says so, and is no part of the overall mean.
     """
-    resamples = bootstrap.bootstrap_indices(len(study.countries), study.params.bootstrap, study.params.seed)
     codes = frozenset(study.countries)
     named = {name for name, items in study.lists.items() if any(c & codes for c in items.countries)}
     overall = [q for q in study.questions if q.item_list in named] or list(study.questions)
@@ -117,17 +143,19 @@ def mass_rows(study: Study, score: ModelScore) -> Iterator[Metric]:
             table = np.array([q.mass for q in of_question])
             own, other = _country_mean(table), _country_mean(np.array([q.mass_null for q in of_question]))
             n_scored = int(np.count_nonzero(~np.isnan(table)))
-            ci = percentile(_mean(own[drawn]) for drawn in resamples)
-            value, null = _mean(own), _mean(other)
-            assert value is not None  # some country is named
-            yield scored("reference_mass", where, value, (n_scored, n - n_scored), ci, null)
+            known = own[~np.isnan(own)]  # some country is named
+            ci = mean_interval(known, bounds=SHARE)
+            counts = (n_scored, n - n_scored)
+            yield scored("reference_mass", where, known.mean(), counts, ci, float(np.nanmean(other)))
 
 
 def country_rows(study: Study, score: ModelScore) -> Iterator[Metric]:
     """Each country's competence per domain (Cultural Consensus Theory); points are phrasings."""
-    competence = domain_competence(score)
+    matrices = domain_similarity(score)
+    _, groups = country_subsets(study)
     for domain, asked in _by_domain(study).items():
-        loadings = competence.get(domain)
+        loadings = consensus.competence(matrices[domain]) if domain in matrices else None
+        left_out = None if loadings is None else consensus.competence_left_out(matrices[domain], groups)
         n = sum(q.question in score.questions for q in asked)
         reason = "no single pattern leads: the two largest eigenvalues coincide"
         reason = reason if n else "no question was scored"
@@ -136,8 +164,9 @@ def country_rows(study: Study, score: ModelScore) -> Iterator[Metric]:
             if loadings is None:
                 yield unscored("competence", where, reason, len(asked), UNIFORM_COMPETENCE)
             else:
-                counts = (n, len(asked) - n)
-                yield scored("competence", where, loadings[i], counts, None, UNIFORM_COMPETENCE)
+                rest = () if left_out is None else left_out[:, i]
+                ci = jackknife_interval(loadings[i], rest, CORRELATION, MIN_COUNTRIES)
+                yield scored("competence", where, loadings[i], (n, len(asked) - n), ci, UNIFORM_COMPETENCE)
 
 
 def paraphrase_rows(study: Study, score: ModelScore) -> Iterator[Metric]:
@@ -145,7 +174,9 @@ def paraphrase_rows(study: Study, score: ModelScore) -> Iterator[Metric]:
 
     Points are phrasings; overall, domains.
     """
+    _, groups = country_subsets(study)
     values: list[float] = []
+    left_out: list[list[float | None]] = []
     domains = _by_domain(study)
     for domain, asked in domains.items():
         where = ("domain", domain)
@@ -156,11 +187,16 @@ def paraphrase_rows(study: Study, score: ModelScore) -> Iterator[Metric]:
             yield unscored("paraphrase_agreement", where, reason, len(asked), 0.0)
         else:
             values.append(value)
+            rest = [consensus.paraphrase_agreement([a[np.ix_(g, g)] for a in matrices]) for g in groups]
+            left_out.append(rest)
             counts = (len(matrices), len(asked) - len(matrices))
-            yield scored("paraphrase_agreement", where, value, counts, None, 0.0)
+            ci = jackknife_interval(value, rest, CORRELATION, MIN_COUNTRIES)
+            yield scored("paraphrase_agreement", where, value, counts, ci, 0.0)
     if values:
         counts = (len(values), len(domains) - len(values))
-        yield scored("paraphrase_agreement", OVERALL, float(np.mean(values)), counts, None, 0.0)
+        mean = np.array(left_out, dtype=np.float64).mean(axis=0)  # None becomes NaN
+        ci = jackknife_interval(float(np.mean(values)), mean, CORRELATION, MIN_COUNTRIES)
+        yield scored("paraphrase_agreement", OVERALL, float(np.mean(values)), counts, ci, 0.0)
     else:
         reason = "no domain has two phrasings that tell countries apart"
         yield unscored("paraphrase_agreement", OVERALL, reason, len(domains), 0.0)
@@ -174,7 +210,7 @@ def _by_domain(study: Study) -> dict[str, list[Question]]:
 
 
 def _rank_agreement(score: ModelScore, asked: Sequence[Question]) -> FloatArray | None:
-    """[1 + r, 2] rho and tau-b of estimate and replicates, NaN for a replicate without; None without both."""
+    """[1 + r, 2] rho and tau-b, also of half-samples, where one may be NaN; None without both."""
     if not asked:
         return None
     human = [q.human_score for q in asked]
@@ -184,13 +220,15 @@ def _rank_agreement(score: ModelScore, asked: Sequence[Question]) -> FloatArray 
 
 
 def _rank_metrics(
-    where: Slice, values: FloatArray | None, reason: str, counts: tuple[int, int]
+    study: Study, where: Slice, values: FloatArray | None, reason: str, counts: tuple[int, int]
 ) -> Iterator[Metric]:
     for column, metric in enumerate(("rank_spearman", "rank_kendall")):
         if values is None:
             yield unscored(metric, where, reason, sum(counts), 0.0)
         else:
-            yield scored(metric, where, values[0, column], counts, percentile(values[1:, column]), 0.0)
+            value, *halves = values[:, column].tolist()
+            ci = half_sample_interval(value, halves, len(study.countries), CORRELATION, MIN_COUNTRIES)
+            yield scored(metric, where, value, counts, ci, 0.0)
 
 
 def _country_mean(table: FloatArray) -> FloatArray:
@@ -199,8 +237,3 @@ def _country_mean(table: FloatArray) -> FloatArray:
     total = np.nansum(table, axis=0)
     mean: FloatArray = np.divide(total, counted, out=np.full(table.shape[1], np.nan), where=counted > 0)
     return mean
-
-
-def _mean(values: FloatArray) -> float | None:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if known.size else None

@@ -12,9 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.evaluations.spectral.requests import ItemList, Question, Study
-from tasks.metrics import bootstrap, consensus, distributions, nulls, spectral
+from tasks.metrics import distributions, intervals, nulls, spectral
 
 FloatArray = NDArray[np.float64]
+
+MIN_COUNTRIES = 12
+"""From how many countries on intervals of spectra, and of what follows from them, hold what they should."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,8 @@ class QuestionScore:
 
     Attributes:
         er, sr: effective rank and spectral gap ratio over all countries (equation 2).
-        er_replicates, sr_replicates: [r] the same over resampled countries.
+        er_halves, sr_halves: [r] the same of half the countries each (``intervals.half_samples``).
+        er_left_out, sr_left_out: [g] the same without some countries (``intervals.jackknife_groups``).
         similarity: [n, n] cosines between countries.
         mass, mass_null: [n] probability on the country's listed items, and on another country's row; NaN
             for a country without listed items (internal only: counted as unscored when aggregated).
@@ -47,8 +51,10 @@ class QuestionScore:
     question: Question
     er: float
     sr: float
-    er_replicates: FloatArray
-    sr_replicates: FloatArray
+    er_halves: FloatArray
+    sr_halves: FloatArray
+    er_left_out: FloatArray
+    sr_left_out: FloatArray
     similarity: FloatArray
     mass: FloatArray
     mass_null: FloatArray
@@ -69,7 +75,7 @@ def score_model(study: Study, load: Callable[[Question], Answers | str]) -> Mode
         load: gives the answers to a question, or the reason why there are none. Answers of which a country
             has no distribution (a NaN, or no possible item) leave the question unscored too.
     """
-    resamples = bootstrap.bootstrap_indices(len(study.countries), study.params.bootstrap, study.params.seed)
+    subsets = country_subsets(study)
     scored: dict[str, QuestionScore] = {}
     unscored: dict[str, str] = {}
     for question in study.questions:
@@ -79,7 +85,7 @@ def score_model(study: Study, load: Callable[[Question], Answers | str]) -> Mode
             unscored[question.question] = reason or "no answers"
             continue
         h = distribution(answers, study.lists[question.item_list], study.params.normalisation)
-        scored[question.question] = score_question(study, question, h, resamples)
+        scored[question.question] = score_question(study, question, h, subsets)
     return ModelScore(scored, unscored)
 
 
@@ -95,24 +101,40 @@ def distribution(answers: Answers, items: ItemList, normalisation: str) -> Float
     return distributions.softmax(logprobs)
 
 
+def country_subsets(study: Study) -> tuple[NDArray[np.intp], list[NDArray[np.intp]]]:
+    """Half-samples, and countries with some left out: the same for every question and model.
+
+    None of either below ``MIN_COUNTRIES``.
+    """
+    n, seed = len(study.countries), study.params.seed
+    if n < MIN_COUNTRIES:
+        return np.empty((0, n // 2), dtype=np.intp), []
+    return intervals.half_samples(n, study.params.bootstrap, seed), intervals.jackknife_groups(n, seed)
+
+
 def score_question(
-    study: Study, question: Question, h: FloatArray, resamples: NDArray[np.intp]
+    study: Study,
+    question: Question,
+    h: FloatArray,
+    subsets: tuple[NDArray[np.intp], list[NDArray[np.intp]]],
 ) -> QuestionScore:
-    """Spectrum, bootstrap and reference mass of one matrix H [n, t].
+    """Spectrum, those of ``country_subsets``, and reference mass of one matrix H [n, t].
 
     The spectrum is taken of the rows in an order of their own, so that the same rows dealt out to other
     countries have the same ER and SR to the last bit, and cannot fall on the other side of a median.
     """
     similarity = spectral.cosine_similarity(h, names=list(study.countries.values()))
     values = spectral.eigenvalues(h[sorted(range(len(h)), key=lambda row: h[row].tobytes())])
-    er_replicates, sr_replicates = bootstrap.bootstrap_spectrum(similarity, resamples)
+    halves, left_out = (spectral.spectra_of_subsets(similarity, of_kind) for of_kind in subsets)
     member = membership(study, study.lists[question.item_list])
     return QuestionScore(
         question=question,
         er=spectral.effective_rank(values),
         sr=spectral.spectral_gap_ratio(values),
-        er_replicates=er_replicates,
-        sr_replicates=sr_replicates,
+        er_halves=halves[:, 0],
+        sr_halves=halves[:, 1],
+        er_left_out=left_out[:, 0],
+        sr_left_out=left_out[:, 1],
         similarity=similarity,
         mass=_spread(*nulls.reference_mass(h, member)),
         mass_null=_spread(*nulls.reference_mass_null(h, member)),
@@ -151,11 +173,6 @@ def domain_similarity(score: ModelScore) -> Mapping[str, FloatArray]:
     return {domain: np.mean(matrices, axis=0) for domain, matrices in by_domain.items()}
 
 
-def domain_competence(score: ModelScore) -> Mapping[str, FloatArray | None]:
-    """[n] loadings on each domain's shared pattern (``consensus.competence``), or None without one."""
-    return {domain: consensus.competence(a) for domain, a in domain_similarity(score).items()}
-
-
 def _fault(study: Study, answers: Answers) -> str | None:
     """Why some country's answers are no distribution, or None if they all are."""
     bad = np.flatnonzero(~np.isfinite(answers.logprobs.max(axis=1)))  # max() carries NaN
@@ -170,3 +187,20 @@ def _spread(values: FloatArray, scored: NDArray[np.bool_]) -> FloatArray:
     out = np.full(len(scored), np.nan)
     out[scored] = values
     return out
+
+
+def er_columns(q: QuestionScore) -> FloatArray:
+    """[1 + r] ER and those of half-samples, rounded."""
+    return _rounded(q.er, q.er_halves)
+
+
+def sr_columns(q: QuestionScore) -> FloatArray:
+    """[1 + r] SR and those of half-samples, rounded."""
+    return _rounded(q.sr, q.sr_halves)
+
+
+def _rounded(estimate: float, replicates: FloatArray) -> FloatArray:
+    """Estimate and replicates to 34 bits, some 10 digits: what differs by rounding alone is a tie."""
+    mantissa, exponent = np.frexp(np.concatenate([[estimate], replicates]))
+    rounded: FloatArray = np.ldexp(np.round(np.ldexp(mantissa, 34)), exponent - 34)
+    return rounded

@@ -10,8 +10,7 @@ import polars as pl
 
 from tasks.evaluations.contract import comparable
 from tasks.evaluations.worldwise.answers import Answer
-from tasks.evaluations.worldwise.questions import N_VALUES
-from tasks.evaluations.worldwise.requests import Study
+from tasks.evaluations.worldwise.requests import N_VALUES, Study
 from tasks.evaluations.worldwise.scores import Readings, Scored
 
 SCHEMA = pl.Schema(

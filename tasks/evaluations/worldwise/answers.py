@@ -9,7 +9,6 @@ knows what is missing.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,10 +17,11 @@ from rapidfuzz import fuzz, process
 
 from tasks.evaluations.worldwise.materials import Scenario
 from tasks.evaluations.worldwise.params import WorldwiseParams
-from tasks.evaluations.worldwise.questions import DECISIONS, N_VALUES
+from tasks.evaluations.worldwise.requests import DECISIONS, N_VALUES
+from tasks.generation.prompts import Completion
+from tasks.generation.replies import NO_ANSWER, json_fields, no_text, unreadable
 
-REFUSED, EMPTY, CUT_OFF = "refused", "empty answer", "cut off at max_tokens"
-UNPARSABLE, NO_DECISION = "unparsable answer", "no decision of the menu"
+NO_DECISION = "no decision of the menu"
 NO_VALUE, NO_EXPLANATION = "no value of the list", "no explanation"
 
 SURE_MATCH = 90
@@ -35,40 +35,29 @@ _CHOICE = re.compile(r"^\W*(?:option\W*|I\W+)?(a|b|decline)\b", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer, read; ``values`` are one to three labels of the list, most important first."""
+    """What an answer says: as read, ``values`` are one to three labels of the list, most important first."""
 
     decision: str
     values: tuple[str, ...]
     explanation: str
 
 
-@dataclass(frozen=True)
-class _Fields:
-    """What stands in an answer, before it is compared with the menu and the list."""
-
-    decision: str
-    values: tuple[str, ...]
-    explanation: str
-
-
-def read(text: str, finish_reason: str, labels: Sequence[str], as_json: bool) -> Answer | str:
+def read(completion: Completion | None, labels: Sequence[str], as_json: bool) -> Answer | str:
     """The answer, or why it cannot be scored. Never raises."""
-    if finish_reason in ("refusal", "content_filter"):
-        return REFUSED
-    if not text.strip():
-        return EMPTY
-    is_cut = finish_reason == "length"
-    fields = _from_json(text) if as_json else None if is_cut else _from_text(text)
-    if fields is None:
-        return CUT_OFF if is_cut else UNPARSABLE
-    choice = _CHOICE.match(fields.decision)
+    reason = no_text(completion)
+    if completion is None or reason:
+        return reason or NO_ANSWER
+    said = _from_json(completion.text) if as_json else _from_text(completion.text)
+    if said is None or (completion.finish_reason == "length" and not as_json):
+        return unreadable(completion)
+    choice = _CHOICE.match(said.decision)
     if choice is None:
         return NO_DECISION
-    named = [_label(value, labels) for value in fields.values]
+    named = [_label(value, labels) for value in said.values]
     values = tuple(dict.fromkeys(label for label in named if label))[:N_VALUES]
     if not values:
         return NO_VALUE
-    explanation = " ".join(fields.explanation.split())
+    explanation = " ".join(said.explanation.split())
     decision = next(d for d in DECISIONS if d.casefold() == choice[1].casefold())
     return Answer(decision, values, explanation) if explanation else NO_EXPLANATION
 
@@ -86,22 +75,19 @@ def composed(answer: Answer, scenario: Scenario, params: WorldwiseParams) -> str
     return " ".join([*body, chosen if params.decision == "option" else f"Decision: {answer.decision}."])
 
 
-def _from_json(text: str) -> _Fields | None:
-    """The object in the text; servers without structured outputs put it between fences."""
-    try:
-        parsed = json.loads(text[text.find("{") : text.rfind("}") + 1])
-    except (ValueError, RecursionError):
+def _from_json(text: str) -> Answer | None:
+    """The fields of the object in the text, as they stand."""
+    fields = json_fields(text)
+    if fields is None:
         return None
-    if not isinstance(parsed, dict):
-        return None
-    # Escapes may spell half a surrogate pair, which is no text: neither files nor engines take it.
-    texts = {k: v.encode(errors="replace").decode() for k, v in parsed.items() if isinstance(v, str)}
+    texts = {key: value for key, value in fields.items() if isinstance(value, str)}
     values = tuple(texts[key] for key in ("value_1", "value_2", "value_3") if key in texts)
-    return _Fields(texts.get("decision", ""), values, texts.get("explanation", ""))
+    return Answer(texts.get("decision", ""), values, texts.get("explanation", ""))
 
 
-def _from_text(text: str) -> _Fields | None:
-    """Each field runs to the next; the last of its name counts, since models repeat the form first."""
+def _from_text(text: str) -> Answer | None:
+    """The fields as they stand: each runs to the next, and the last of its name counts, since models repeat
+    the form first."""
     fields: dict[str, list[str]] = {}
     lines: list[str] = []
     for line in text.splitlines():
@@ -115,7 +101,7 @@ def _from_text(text: str) -> _Fields | None:
     joined = {name: "\n".join(rest).strip() for name, rest in fields.items()}
     values = re.split(r"[,;\n]|\d[.)]", joined.get("TOP_VALUES", ""))
     explanation = joined.get("EXPLANATION", "").strip("*\n ")
-    return _Fields(joined.get("DECISION", ""), tuple(values), explanation)
+    return Answer(joined.get("DECISION", ""), tuple(values), explanation)
 
 
 def _label(named: str, labels: Sequence[str]) -> str | None:

@@ -10,18 +10,20 @@ from tasks.evaluations.contract import Cohort, Completions, Detail, Evaluation, 
 from tasks.evaluations.worldwise import rows
 from tasks.evaluations.worldwise.answer_rows import answer_frame
 from tasks.evaluations.worldwise.params import WorldwiseParams
-from tasks.evaluations.worldwise.projections import Space, build_space, fixed_texts
 from tasks.evaluations.worldwise.requests import Key, Study, build_study
 from tasks.evaluations.worldwise.scores import (
     Readings,
     Scored,
+    Space,
     answer_texts,
+    build_space,
+    fixed_texts,
     read_completions,
     score_answers,
 )
 from tasks.evaluations.worldwise.user_files import read_rows
 from tasks.generation.prompts import Completion
-from tasks.requests import Engine, Request, Role
+from tasks.requests import Engine, Request
 
 TABLES = {
     "scenario": "SELECT * FROM scenario ORDER BY rowid",
@@ -107,27 +109,19 @@ def make_rows(study: Study, cohort: Cohort[Answers], space: Space) -> Tables:
     return Tables(metrics, details)
 
 
-def engines(params: WorldwiseParams) -> dict[str, Role]:
-    """The embedder."""
-    return {params.embedder: "embedder"}
-
-
-def size(study: Study) -> str:
-    """The study in words."""
-    cultures, scenarios, repetitions = study.shape
-    return f"{cultures - 1} cultures and no persona, {scenarios} scenarios, {repetitions} repetitions"
-
-
 def _completed(study: Study, completions: Completions) -> dict[Key, Completion]:
     """Sample -> its stored completion."""
     by_repetition = [completions(request) for request in study.requests]
-    pairs = ((sample.key, by_repetition[sample.repetition].get(sample.prompt.id)) for sample in study.samples)
+    pairs = ((sample.key, by_repetition[sample.key[2]].get(sample.prompt.id)) for sample in study.samples)
     return {key: completion for key, completion in pairs if completion is not None}
 
 
 EVALUATION = Evaluation(
     "worldwise", WorldwiseParams, TABLES, study, ask, read, make_rows,
-    engines=engines,
+    engines=lambda params: {params.embedder: "embedder"},
     shared=Shared(ask_shared, read_shared),
-    size=size,
+    size=lambda study: (
+        f"{study.shape[0] - 1} cultures and no persona, {study.shape[1]} scenarios, "
+        f"{study.shape[2]} repetitions"
+    ),
 )  # fmt: skip

@@ -1,26 +1,20 @@
 """Groups of samples that metric rows speak of, and the row of a mean over one. Pure.
 
-Intervals draw whole scenarios again, since answers to one scenario are alike.
+Intervals are over scenarios, since answers to one scenario are alike.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from tasks import metric_rows
 from tasks.evaluations.worldwise.requests import Study
-from tasks.evaluations.worldwise.scores import Reasons
-from tasks.metric_rows import OVERALL, Interval, Metric, Slice, scored, unscored
-from tasks.metrics.clusters import cluster_mean_interval
+from tasks.metric_rows import OVERALL, Metric, Reasons, Slice
+from tasks.metrics.intervals import UNBOUNDED
 from tasks.metrics.types import FloatArray, IntArray
-
-Knobs = tuple[int, int]
-"""(resamples, seed)"""
-
-NOTHING = "nothing was scored"
 
 
 class Group(NamedTuple):
@@ -39,11 +33,6 @@ class Group(NamedTuple):
         """[cultures, scenarios, repetitions] the scenario of each sample."""
         shape = (len(self.cultures), len(self.scenarios), repetitions)
         return np.broadcast_to(self.scenarios[None, :, None], shape)
-
-
-def knobs_of(study: Study) -> Knobs:
-    """Resamples and seed."""
-    return study.params.bootstrap, study.params.seed
 
 
 def persona_groups(study: Study, kinds: Sequence[str]) -> Iterator[Group]:
@@ -87,34 +76,17 @@ def culture_groups(study: Study) -> Iterator[Group]:
 
 
 def mean_row(
-    metric: str, group: Group, values: FloatArray, reasons: Reasons, knobs: Knobs, null: float | None = None
+    metric: str,
+    group: Group,
+    values: FloatArray,
+    reasons: Reasons,
+    null: float | None = None,
+    bounds: tuple[float, float] = UNBOUNDED,
 ) -> Metric:
     """The mean of a group's known samples of ``values`` [C, S, R], with its interval."""
     part = group.of(values)
-    known = ~np.isnan(part)
-    n, n_known = part.size, int(known.sum())
-    if not n_known:
-        return unscored(metric, group.where, main_reason(group.of(reasons)), n, null)
-    labels = group.labels(part.shape[2])[known]
-    interval = mean_interval(part[known], labels, knobs)
-    return scored(metric, group.where, float(part[known].mean()), (n_known, n - n_known), interval, null)
-
-
-def mean_interval(values: FloatArray, scenarios: IntArray, knobs: Knobs) -> Interval:
-    """95 % interval of a mean over answers; None for a single scenario."""
-    return cluster_mean_interval(values, scenarios, *knobs)
-
-
-def mean_of(values: FloatArray) -> float | None:
-    """The mean of what is known; None where nothing is."""
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if known.size else None
-
-
-def main_reason(reasons: Reasons) -> str:
-    """The most frequent reason, of equally frequent ones the first in code-point order."""
-    counts = Counter(reason for reason in reasons.ravel().tolist() if reason)
-    return min(counts, key=lambda reason: (-counts[reason], reason)) if counts else NOTHING
+    labels = group.labels(part.shape[2])
+    return metric_rows.mean_row(metric, group.where, part, group.of(reasons), labels, bounds, null)
 
 
 def _members(labels: Sequence[str]) -> dict[str, IntArray]:

@@ -8,11 +8,104 @@ from functools import cached_property
 
 import numpy as np
 
-from tasks.evaluations.worldwise.cultures import Culture, choose_cultures, choose_targets
+from scrapers.countries import country_aliases
 from tasks.evaluations.worldwise.params import WorldwiseParams
 from tasks.evaluations.worldwise.user_files import Row
-from tasks.identity import digest
+from tasks.identity import UnknownName, choose_codes, digest
+from tasks.metrics.alignment import bucketed_profile, linear_profile
 from tasks.metrics.types import FloatArray, IntArray
+
+BASELINE = "baseline"
+"""The culture of answers without a persona."""
+
+BUCKETED = {"hofstede_bucketed": "hofstede_published"}
+"""Profiles that are another's scores in the seven steps of WorldWiseAI 2024."""
+
+
+@dataclass(frozen=True)
+class Culture:
+    """A persona. ``target`` maps dimensions to -2..+2; the baseline has neither prompt nor target."""
+
+    culture: str
+    name: str
+    persona: str
+    target: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Targets:
+    """A target profile on -2..+2: country -> dimension -> target, all of one framework."""
+
+    framework: str
+    of_country: Mapping[str, Mapping[str, float]]
+
+
+def choose_targets(name: str, rows: Sequence[Row]) -> Targets:
+    """The profile of this name, normalised: bucketed, or linear if any score is beyond -2..+2.
+
+    Raises:
+        UnknownName: no such profile. ValueError: of several frameworks, or scores of no known scale.
+    """
+    stored = {str(r["profile"]) for r in rows}
+    source = name if name in stored else BUCKETED.get(name, name)
+    if source not in stored:
+        known = stored | {bucketed for bucketed, of in BUCKETED.items() if of in stored}
+        raise UnknownName("target profile", name, sorted(known))
+    chosen = [r for r in rows if r["profile"] == source]
+    frameworks = sorted({str(r["framework"]) for r in chosen})
+    if len(frameworks) > 1:
+        raise ValueError(f"profile {name!r} has targets of {', '.join(frameworks)}: make one profile of each")
+    scores = [float(r["score"]) for r in chosen]
+    try:
+        if source != name:
+            scores = bucketed_profile(scores).tolist()
+        elif any(abs(score) > 2 for score in scores):
+            scores = linear_profile(scores).tolist()
+    except ValueError as error:
+        raise ValueError(f"profile {name!r} is neither on 0..100 nor on -2..+2: {error}") from error
+    of_country: dict[str, dict[str, float]] = {}
+    for r, score in zip(chosen, scores, strict=True):
+        of_country.setdefault(str(r["country"]), {})[str(r["dimension"])] = score
+    return Targets(frameworks[0], of_country)
+
+
+def choose_cultures(
+    params: WorldwiseParams, targets: Targets, dimensions: set[str], rows: Mapping[str, Sequence[Row]]
+) -> tuple[Culture, ...]:
+    """The baseline, and by code the chosen cultures that have a target on every dimension asked about.
+
+    Raises:
+        UnknownName: a culture that has not.
+        ValueError: none has, one is not in table country, or names in their own languages are missing.
+    """
+    names = {str(r["country"]): str(r["name"]) for r in rows["country"]}
+    unknown = sorted(targets.of_country.keys() - names.keys())
+    if unknown:
+        raise ValueError(
+            f"{', '.join(unknown)}: not in table country; profiles have ISO 3166-1 alpha-2 codes"
+        )
+    complete = sorted(code for code, target in targets.of_country.items() if dimensions <= target.keys())
+    if not complete:
+        raise ValueError(f"no culture has targets on all of {', '.join(sorted(dimensions))}: add them")
+    if params.persona_language == "own" and not rows.get("country_name"):
+        raise ValueError("persona_language 'own' needs countries' names in their languages: there are none")
+    cultures = [Culture(BASELINE, "no persona", "", {})]
+    named = {code: names[code] for code in complete}
+    for code in choose_codes("culture with targets on all dimensions", params.cultures, named):
+        target = {d: targets.of_country[code][d] for d in sorted(dimensions)}
+        cultures.append(Culture(code, names[code], _persona(params, code, names[code], rows), target))
+    return tuple(cultures)
+
+
+def _persona(params: WorldwiseParams, code: str, name: str, rows: Mapping[str, Sequence[Row]]) -> str:
+    """The prompt, in the culture's own language where the prompt and the country's name are there in it."""
+    prompts = {str(r["language"]): str(r["text"]) for r in rows["persona"]}
+    if params.persona_language == "own":
+        for r in rows["country_name"]:
+            if r["country"] == code and r["language"] in prompts:
+                return prompts[str(r["language"])].replace("{country}", str(r["name"]))
+    return prompts["en"].replace("{country}", name)
+
 
 SEPARATORS = (",", ";", "\n")
 """What stands between values in a prompt or an answer, so not in a value."""
@@ -59,6 +152,7 @@ class Materials:
         values: in the order of the prompt.
         cultures: the baseline, then the others by code.
         stereotypes: phrases to count.
+        place_names: what places and their people are called, in English and in their own languages.
     """
 
     scenarios: tuple[Scenario, ...]
@@ -66,6 +160,7 @@ class Materials:
     values: tuple[Value, ...]
     cultures: tuple[Culture, ...]
     stereotypes: tuple[str, ...]
+    place_names: tuple[str, ...]
 
     @cached_property
     def labels(self) -> list[str]:
@@ -112,12 +207,14 @@ def build_materials(params: WorldwiseParams, rows: Mapping[str, Sequence[Row]]) 
             f"there are no exemplars of {targets.framework} for {', '.join(lacking)}: add them to the "
             "exemplars file, or correct the dimension's name"
         )
+    named = (*rows["country"], *rows.get("country_name", ()))
     return Materials(
         scenarios,
         dimensions,
         _values(rows["guiding_value"]),
         choose_cultures(params, targets, asked, rows),
         tuple(sorted({str(r["phrase"]) for r in rows["stereotype"]})),
+        tuple(sorted(country_aliases().keys() | {str(r["name"]) for r in named})),
     )
 
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from tasks.evaluations.contract import GenerationParams
 
-SCORES_VERSION = 1
+SCORES_VERSION = 2
 """Raised whenever the arithmetic in ``scores`` or ``tasks.metrics`` changes a number: part of config_hash."""
 
 MINILM = "embedded:all-minilm-l6-v2"
@@ -57,9 +57,15 @@ class WorldwiseParams(GenerationParams):
     embedder: str = Field(
         MINILM, description="embedded:all-minilm-l6-v2, or a sentence-transformers model's id or folder"
     )
-    stereotype_rule: Literal["words", "substring"] = Field(
-        "words",
-        description="words: listed phrases as whole words, each use; substring: the rule of WorldWiseAI 2024",
+    stereotype_rule: Literal["off", "words", "substring"] = Field(
+        "off",
+        description="also count listed phrases (table stereotype), which few answers hold: words: as whole "
+        "words, each use; substring: the rule of WorldWiseAI 2024; off: do not",
+    )
+    reproduce: bool = Field(
+        False,
+        description="test differences as WorldWiseAI 2024 does: Student's t and one-way analysis of "
+        "variance, which take answers as independent; else by scenarios",
     )
     scenarios_file: str | None = Field(
         None, description="CSV with the columns of table scenario, in its place"

@@ -8,14 +8,17 @@ unscored). Every row that a scored slice would have is there for an unscored one
 
 from __future__ import annotations
 
-from tasks.evaluations.worldwise.alignment_rows import alignment_rows
+from tasks.evaluations.worldwise.alignment_rows import alignment_rows, baseline_rows, hofstede_rows
 from tasks.evaluations.worldwise.comparison_rows import cross_model_rows, culture_rows
-from tasks.evaluations.worldwise.hofstede_rows import baseline_rows, hofstede_rows
 from tasks.evaluations.worldwise.nulls import null_models
-from tasks.evaluations.worldwise.profile_rows import count_rows, projection_rows, stereotype_rows
-from tasks.evaluations.worldwise.projections import Space
+from tasks.evaluations.worldwise.profile_rows import (
+    count_rows,
+    projection_rows,
+    recognition_rows,
+    stereotype_rows,
+)
 from tasks.evaluations.worldwise.requests import Study
-from tasks.evaluations.worldwise.scores import Placed, Scored
+from tasks.evaluations.worldwise.scores import Placed, Scored, Space
 from tasks.evaluations.worldwise.value_rows import value_rows
 from tasks.metric_rows import Metric
 
@@ -28,6 +31,7 @@ def model_rows(study: Study, space: Space, answers: Scored) -> list[Metric]:
         *null_rows(study, space, answers),
         *projection_rows(study, space, answers),
         *value_rows(study, answers),
+        *recognition_rows(study, answers),
         *stereotype_rows(study, answers),
         *count_rows(study, answers),
         *culture_rows(study, answers),

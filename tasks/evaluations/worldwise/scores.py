@@ -6,7 +6,7 @@ no number can depend on the order in which answers came.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,16 +14,55 @@ from numpy.typing import NDArray
 
 from tasks.engines.protocols import Embedded
 from tasks.evaluations.worldwise.answers import Answer, composed, read
-from tasks.evaluations.worldwise.projections import Space
-from tasks.evaluations.worldwise.questions import DECISIONS, N_VALUES
-from tasks.evaluations.worldwise.requests import Key, Study
+from tasks.evaluations.worldwise.materials import Scenario
+from tasks.evaluations.worldwise.requests import DECISIONS, N_VALUES, Key, Study
 from tasks.generation.prompts import Completion
 from tasks.metrics.alignment import alignment
 from tasks.metrics.projection import project_dimensions
-from tasks.metrics.stereotypes import stereotype_scores
 from tasks.metrics.types import BoolArray, FloatArray, IntArray
 
-NO_ANSWER = "not asked or not answered"
+
+@dataclass(frozen=True)
+class Space:
+    """The dimensions as vectors, and where the scenarios themselves lie on them.
+
+    Attributes:
+        poles: a pair (high, low) of float32 [statements, d] for each of k dimensions.
+        scenario_scores: [scenarios, k] the scores of the scenarios' own texts, NaN without a vector.
+    """
+
+    poles: tuple[tuple[NDArray[np.float32], NDArray[np.float32]], ...]
+    scenario_scores: FloatArray
+
+
+def fixed_texts(study: Study) -> list[str]:
+    """What is embedded whatever models answer: exemplars and scenarios, each once."""
+    m = study.content
+    statements = {text for d in m.dimensions for text in (*d.high, *d.low)}
+    return sorted(statements | {scenario_text(s) for s in m.scenarios})
+
+
+def scenario_text(scenario: Scenario) -> str:
+    """The scenario as if it were its own answer: the dilemma and both options."""
+    return f"{scenario.text} {scenario.option_a} {scenario.option_b}"
+
+
+def build_space(study: Study, embedded: Embedded) -> Space:
+    """From the vectors of ``fixed_texts``.
+
+    Raises:
+        ValueError: a statement has no vector.
+    """
+    row = {text: i for i, text in enumerate(fixed_texts(study))}
+
+    def vectors(texts: Sequence[str]) -> NDArray[np.float32]:
+        return embedded.vectors[[row[text] for text in texts]]
+
+    m = study.content
+    poles = tuple((vectors(d.high), vectors(d.low)) for d in m.dimensions)
+    return Space(poles, project_dimensions(vectors([scenario_text(s) for s in m.scenarios]), poles))
+
+
 NO_VECTOR = "the embedder has no vector for the text"
 
 Reasons = NDArray[np.object_]
@@ -57,7 +96,7 @@ class Scored(Placed):
         scores: [C, S, R, k] on all dimensions, NaN where unscored.
         decisions: [C, S, R] position in ``DECISIONS``, -1 for none.
         choices: [C, S, R, 3] positions in the list of values, -1 for none.
-        stereotype: [C, S, R] score of the explanation, 0 to 10, NaN for none.
+        explanations: [C, S, R] texts, "" for none.
         truncated: [C, S, R] whether the text was longer than the embedder reads.
         n_tokens: of prompts and completions together; None where nothing was asked.
     """
@@ -65,7 +104,7 @@ class Scored(Placed):
     scores: FloatArray
     decisions: IntArray
     choices: IntArray
-    stereotype: FloatArray
+    explanations: NDArray[np.object_]
     truncated: BoolArray
     n_tokens: int | None
 
@@ -73,15 +112,7 @@ class Scored(Placed):
 def read_completions(study: Study, completed: Mapping[Key, Completion]) -> dict[Key, Answer | str]:
     """Every sample's answer, or the reason why it has none."""
     labels = study.content.labels
-    readings: dict[Key, Answer | str] = {}
-    for sample in study.samples:
-        completion = completed.get(sample.key)
-        readings[sample.key] = (
-            NO_ANSWER
-            if completion is None
-            else read(completion.text, completion.finish_reason, labels, study.as_json)
-        )
-    return readings
+    return {s.key: read(completed.get(s.key), labels, study.as_json) for s in study.samples}
 
 
 def answer_texts(study: Study, readings: Readings) -> list[str]:
@@ -115,7 +146,9 @@ def score_answers(
         projected[rows] = project_dimensions(embedded.vectors, space.poles)
         truncated[rows] = embedded.truncated
     reasons[rows[np.isnan(projected[rows]).any(axis=1)]] = NO_VECTOR
-    decisions, choices, stereotype = _of_answers(study, rows, list(answers.values()))
+    decisions, choices = _of_answers(study, rows, list(answers.values()))
+    explanations = np.full(study.n_samples, "", dtype=object)
+    explanations[rows] = [answer.explanation for answer in answers.values()]
     scores = projected.reshape(*study.shape, -1)
     primary = on_primary(study, scores)
     used = [completed[key] for key in place if key in completed]
@@ -126,7 +159,7 @@ def score_answers(
         reasons=reasons.reshape(study.shape),
         decisions=decisions.reshape(study.shape),
         choices=choices.reshape(*study.shape, N_VALUES),
-        stereotype=stereotype.reshape(study.shape),
+        explanations=explanations.reshape(study.shape),
         truncated=truncated.reshape(study.shape),
         n_tokens=sum(c.prompt_tokens + c.completion_tokens for c in used) if used else None,
     )
@@ -159,17 +192,12 @@ def _keys(study: Study) -> list[Key]:
     ]
 
 
-def _of_answers(study: Study, rows: IntArray, answers: list[Answer]) -> tuple[IntArray, IntArray, FloatArray]:
-    """Decisions, values and stereotype scores, flat over the samples."""
+def _of_answers(study: Study, rows: IntArray, answers: list[Answer]) -> tuple[IntArray, IntArray]:
+    """Decisions and values, flat over the samples."""
     position = {label: i for i, label in enumerate(study.content.labels)}
     decisions = np.full(study.n_samples, -1, dtype=np.intp)
     choices = np.full((study.n_samples, N_VALUES), -1, dtype=np.intp)
-    stereotype = np.full(study.n_samples, np.nan)
     decisions[rows] = [DECISIONS.index(answer.decision) for answer in answers]
     for row, answer in zip(rows, answers, strict=True):
         choices[row, : len(answer.values)] = [position[label] for label in answer.values]
-    densities = stereotype_scores(
-        [answer.explanation for answer in answers], study.content.stereotypes, study.params.stereotype_rule
-    )
-    stereotype[rows] = [np.nan if density is None else density.score for density in densities]
-    return decisions, choices, stereotype
+    return decisions, choices

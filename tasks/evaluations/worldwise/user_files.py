@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
+
+from pydantic import FiniteFloat, PositiveInt, TypeAdapter
 
 Row = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class _Columns:
+class _Columns(NamedTuple):
     """What a file has to have: needed columns, those that may be left out, and what no two rows share."""
 
     needed: tuple[str, ...]
@@ -22,22 +21,24 @@ class _Columns:
     key: tuple[str, ...]
 
 
+_SCENARIO = ("scenario", "framework", "dimension", "category", "text", "option_a", "option_b")
+_EXEMPLAR = ("framework", "dimension", "pole", "number")
+_PROFILE = ("profile", "country", "dimension", "score", "framework")
 _TABLES = {
-    "scenario": _Columns(
-        ("scenario", "framework", "dimension", "category", "text", "option_a", "option_b"),
-        ("region", "is_multi", "other_dimensions", "pole_a"),
-        ("scenario",),
-    ),
-    "exemplar": _Columns(
-        ("framework", "dimension", "pole", "number", "text"), (), ("framework", "dimension", "pole", "number")
-    ),
-    "culture_profile": _Columns(
-        ("profile", "country", "dimension", "score", "framework"),
-        (),
-        ("profile", "country", "framework", "dimension"),
-    ),
+    "scenario": _Columns(_SCENARIO, ("region", "is_multi", "other_dimensions", "pole_a"), ("scenario",)),
+    "exemplar": _Columns((*_EXEMPLAR, "text"), (), _EXEMPLAR),
+    "culture_profile": _Columns(_PROFILE, (), ("profile", "country", "framework", "dimension")),
     "guiding_value": _Columns(("value", "label"), ("description",), ("value",)),
 }
+_POLE = ("high or low", TypeAdapter[Any](Literal["high", "low"]))
+_TYPES = {
+    "number": ("a whole number from 1", TypeAdapter[Any](PositiveInt)),
+    "score": ("a number", TypeAdapter[Any](FiniteFloat)),
+    "is_multi": ("true or false", TypeAdapter[Any](bool)),
+    "pole": _POLE,
+    "pole_a": _POLE,
+}
+"""column -> what its cells are, in words and as a type; all other columns are text"""
 
 
 def read_rows(path: str | Path, table: str) -> list[dict[str, Any]]:
@@ -59,21 +60,27 @@ def parse_rows(content: bytes, file: str, table: str) -> list[dict[str, Any]]:
     """
     columns = _TABLES[table]
     header, lines = _cells(content, file)
-    _check_header(header, columns, f"{file}, line 1")
-    seen: dict[tuple[Any, ...], int] = {}
+    known = (*columns.needed, *columns.optional)
+    if not set(columns.needed) <= set(header) <= set(known) or len(set(header)) < len(header):
+        optional = f", and perhaps {', '.join(columns.optional)}" if columns.optional else ""
+        raise ValueError(
+            f"{file}, line 1: columns are {', '.join(header)}; they must be {', '.join(columns.needed)}"
+            f"{optional}, each once"
+        )
+    first: dict[tuple[Any, ...], int] = {}
     rows: list[dict[str, Any]] = []
     for line, cells in lines:
+        where = f"{file}, line {line}"
         if len(cells) != len(header):
             raise ValueError(
-                f"{file}, line {line}: {len(cells)} cells under {len(header)} columns; a cell with a comma "
-                "needs quotes"
+                f"{where}: {len(cells)} cells under {len(header)} columns; a cell with a comma needs quotes"
             )
-        row = _row(dict(zip(header, cells, strict=True)), columns, f"{file}, line {line}")
-        first = seen.setdefault(tuple(row[name] for name in columns.key), line)
-        if first != line:
+        row = _row(dict(zip(header, cells, strict=True)), columns, where)
+        before = first.setdefault(tuple(row[name] for name in columns.key), line)
+        if before != line:
             named = ", ".join(columns.key)
-            raise ValueError(f"{file}, line {line}, column {named}: the same as on line {first}; remove one")
-        rows.append(row | {"is_multi": row.get("is_multi", False)} if table == "scenario" else row)
+            raise ValueError(f"{where}, column {named}: the same as on line {before}; remove one")
+        rows.append({"is_multi": False} | row if table == "scenario" else row)
     if not rows:
         raise ValueError(f"{file} has a header and no rows: add some, or leave the file out")
     return rows
@@ -94,57 +101,17 @@ def _cells(content: bytes, file: str) -> tuple[list[str], list[tuple[int, list[s
         raise ValueError(f"{file}, line {reader.line_num}: not a CSV file ({error}); check quotes") from error
 
 
-def _check_header(header: Sequence[str], columns: _Columns, where: str) -> None:
-    known = (*columns.needed, *columns.optional)
-    lacking = [name for name in columns.needed if name not in header]
-    extra = [name for name in header if name not in known]
-    if lacking or extra or len(set(header)) < len(header):
-        optional = f", and perhaps {', '.join(columns.optional)}" if columns.optional else ""
-        raise ValueError(
-            f"{where}: columns are {', '.join(header)}; they must be {', '.join(columns.needed)}{optional}, "
-            "each once"
-        )
-
-
 def _row(cells: Mapping[str, str], columns: _Columns, where: str) -> dict[str, Any]:
+    """The cells that are filled, as their columns' types."""
     row: dict[str, Any] = {}
     for name, cell in cells.items():
-        if cell:
-            row[name] = _typed(name, cell, f"{where}, column {name}")
-        elif name in columns.needed:
-            raise ValueError(f"{where}, column {name}: the cell is empty; fill it in")
+        if not cell:
+            if name in columns.needed:
+                raise ValueError(f"{where}, column {name}: the cell is empty; fill it in")
+            continue
+        what, kind = _TYPES.get(name, ("text", None))
+        try:
+            row[name] = cell if kind is None else kind.validate_python(cell)
+        except ValueError as error:
+            raise ValueError(f"{where}, column {name}: {cell!r} is not {what}; correct the cell") from error
     return row
-
-
-def _typed(name: str, cell: str, where: str) -> object:
-    """A cell as its column's type."""
-    if name not in _TYPES:
-        return cell
-    what, parse = _TYPES[name]
-    try:
-        return parse(cell)
-    except (ValueError, KeyError) as error:
-        raise ValueError(f"{where}: {cell!r} is not {what}; correct the cell") from error
-
-
-def _finite(cell: str) -> float:
-    number = float(cell)
-    if not math.isfinite(number):
-        raise ValueError
-    return number
-
-
-def _positive(cell: str) -> int:
-    number = int(cell)
-    if number < 1:
-        raise ValueError
-    return number
-
-
-_TYPES: dict[str, tuple[str, Callable[[str], object]]] = {
-    "number": ("a whole number from 1", _positive),
-    "score": ("a number", _finite),
-    "is_multi": ("true or false", lambda cell: {"true": True, "false": False}[cell.casefold()]),
-    "pole": ("high or low", lambda cell: {"high": "high", "low": "low"}[cell]),
-    "pole_a": ("high or low", lambda cell: {"high": "high", "low": "low"}[cell]),
-}

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tasks.evaluations.worldwise.groups import Group, culture_groups, knobs_of, main_reason
-from tasks.evaluations.worldwise.questions import DECISIONS, N_VALUES
-from tasks.evaluations.worldwise.requests import Study
-from tasks.evaluations.worldwise.resamples import normal_interval, percentiles, scenario_weights
+from tasks.evaluations.worldwise.groups import culture_groups, mean_row
+from tasks.evaluations.worldwise.requests import DECISIONS, N_VALUES, Study
 from tasks.evaluations.worldwise.scores import Scored
-from tasks.metric_rows import OVERALL, Metric, scored, unscored
-from tasks.metrics.types import FloatArray, IntArray
-from tasks.metrics.value_shift import ValueShift, choice_counts, decision_shares, persona_shift
+from tasks.metric_rows import OVERALL, Metric, main_reason, scored, unscored
+from tasks.metrics.intervals import SHARE, half_samples, jackknife_interval
+from tasks.metrics.types import IntArray, Interval
+from tasks.metrics.value_shift import ValueShift, choice_counts, persona_shift, shift_interval, value_shares
 
 NO_BASELINE = "the baseline has no values to compare with"
 
@@ -21,12 +20,11 @@ NO_BASELINE = "the baseline has no values to compare with"
 def value_rows(study: Study, scored_answers: Scored) -> list[Metric]:
     """value_share, value_shift, value_shift_p and decision_share of one model."""
     counts = _counts(study, scored_answers)
-    weights = scenario_weights(study.shape[1], knobs_of(study))
-    drawn = None if weights is None else np.einsum("bs,csv->cbv", weights, counts.sum(axis=2))
-    rows = list(_share_rows(study, scored_answers, counts, drawn))
-    rows += _shift_rows(study, scored_answers, counts, drawn)
-    rows += _decision_rows(study, scored_answers)
-    return rows
+    return [
+        *_share_rows(study, scored_answers, counts),
+        *_shift_rows(study, scored_answers, counts),
+        *_decision_rows(study, scored_answers),
+    ]
 
 
 def _counts(study: Study, scored_answers: Scored) -> IntArray:
@@ -36,29 +34,26 @@ def _counts(study: Study, scored_answers: Scored) -> IntArray:
     return choice_counts(flat, n_values).reshape(*scored_answers.decisions.shape, n_values)
 
 
-def _share_rows(
-    study: Study, scored_answers: Scored, counts: IntArray, drawn: FloatArray | None
-) -> Iterator[Metric]:
+def _share_rows(study: Study, scored_answers: Scored, counts: IntArray) -> Iterator[Metric]:
     """Share of each value among those that a culture names; points are values named."""
     total = counts.sum(axis=(1, 2))
     baseline = total[0] / total[0].sum() if total[0].any() else None
     for c, group in enumerate(culture_groups(study)):
         n = N_VALUES * scored_answers.decisions[c].size
         n_named = int(total[c].sum())
+        left_out = value_shares(total[c] - counts[c].sum(axis=1))  # without one scenario after another
         for v, value in enumerate(study.content.values):
             where = ("culture_value", f"{group.where[1]}:{value.value}")
             null = float(baseline[v]) if c and baseline is not None else None
             if not n_named:
                 yield unscored("value_share", where, main_reason(scored_answers.reasons[c]), n, null)
                 continue
-            interval = None if drawn is None else percentiles(_shares(drawn[c])[:, v])
             share = float(total[c, v] / n_named)
+            interval = jackknife_interval(share, left_out[:, v], SHARE)
             yield scored("value_share", where, share, (n_named, n - n_named), interval, null)
 
 
-def _shift_rows(
-    study: Study, scored_answers: Scored, counts: IntArray, drawn: FloatArray | None
-) -> Iterator[Metric]:
+def _shift_rows(study: Study, scored_answers: Scored, counts: IntArray) -> Iterator[Metric]:
     """Total variation distance of each culture's values from the baseline's, and the mean over cultures."""
     groups = list(culture_groups(study))[1:]
     shifts = [_shift(study, counts, c) for c in range(1, len(counts))]
@@ -72,7 +67,7 @@ def _shift_rows(
             continue
         known[c] = shift
         n_scored = shift.n_persona + shift.n_baseline
-        interval = None if drawn is None else normal_interval(shift.tvd, _distances(drawn, c))
+        interval = _shift_interval(study, counts, {c: shift})
         yield scored("value_shift", group.where, shift.tvd, (n_scored, n - n_scored), interval, shift.floor)
         yield scored("value_shift_p", group.where, shift.p_value, (n_scored, n - n_scored))
     if not known:
@@ -81,49 +76,33 @@ def _shift_rows(
         return
     mean = float(np.mean([shift.tvd for shift in known.values()]))
     floor = float(np.mean([shift.floor for shift in known.values()]))
-    overall = None
-    if drawn is not None:
-        overall = normal_interval(mean, np.mean([_distances(drawn, c) for c in known], axis=0))
-    yield scored("value_shift", OVERALL, mean, (len(known), len(groups) - len(known)), overall, floor)
+    counts_known = (len(known), len(groups) - len(known))
+    interval = _shift_interval(study, counts, known)
+    yield scored("value_shift", OVERALL, mean, counts_known, interval, floor)
+
+
+def _shift_interval(study: Study, counts: IntArray, shifts: dict[int, ValueShift]) -> Interval:
+    """Of the mean shift of some cultures, over scenarios."""
+    by_scenario = counts.sum(axis=2).astype(np.float64)  # [C, S, values]
+    halves = half_samples(study.shape[1], study.params.bootstrap, study.params.seed)
+    return shift_interval(list(shifts.values()), by_scenario[list(shifts)], by_scenario[0], halves)
 
 
 def _shift(study: Study, counts: IntArray, culture: int) -> ValueShift | None:
     scenarios, repetitions = counts.shape[1:3]
     strata = np.repeat(np.arange(scenarios), repetitions)
     persona, baseline = (counts[c].reshape(strata.size, -1) for c in (culture, 0))
-    return persona_shift(persona, baseline, strata, strata, *knobs_of(study))
-
-
-def _distances(drawn: FloatArray, culture: int) -> FloatArray:
-    """[resamples] total variation distance of a culture from the baseline; NaN where a side names nothing."""
-    gap: FloatArray = np.abs(_shares(drawn[culture]) - _shares(drawn[0])).sum(axis=1) / 2
-    return gap
-
-
-def _shares(counts: FloatArray) -> FloatArray:
-    """[resamples, values] counts as shares; NaN where there are none."""
-    total = counts.sum(axis=1, keepdims=True)
-    shares: FloatArray = np.divide(counts, total, out=np.full(counts.shape, np.nan), where=total > 0)
-    return shares
+    return persona_shift(persona, baseline, strata, strata, study.params.bootstrap, study.params.seed)
 
 
 def _decision_rows(study: Study, scored_answers: Scored) -> Iterator[Metric]:
-    """Share of A, B and Decline with Wilson's interval."""
-    tables = [_decisions(group, scored_answers) for group in culture_groups(study)]
-    baseline = decision_shares(tables[0])
-    for c, (group, table) in enumerate(zip(culture_groups(study), tables, strict=True)):
-        n, shares = scored_answers.decisions[c].size, decision_shares(table)
-        for decision in DECISIONS:
-            where = ("culture_decision", f"{group.where[1]}:{decision}")
-            null = baseline[decision].share if c and baseline else None
-            if shares is None:
-                reason = main_reason(scored_answers.reasons[c])
-                yield unscored("decision_share", where, reason, n, null)
-            else:
-                s = shares[decision]
-                yield scored("decision_share", where, s.share, (s.n, n - s.n), (s.low, s.high), null)
-
-
-def _decisions(group: Group, scored_answers: Scored) -> dict[str, int]:
-    decisions = group.of(scored_answers.decisions)
-    return {decision: int((decisions == i).sum()) for i, decision in enumerate(DECISIONS)}
+    """Share of A, B and Decline among the decisions that could be read."""
+    has_one = scored_answers.decisions >= 0
+    for i, decision in enumerate(DECISIONS):
+        is_it = np.where(has_one, (scored_answers.decisions == i).astype(np.float64), np.nan)
+        null = None
+        for c, group in enumerate(culture_groups(study)):
+            placed = group._replace(where=("culture_decision", f"{group.where[1]}:{decision}"))
+            row = mean_row("decision_share", placed, is_it, scored_answers.reasons, null, SHARE)
+            yield row
+            null = null if c else row.value

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from tasks.evaluations.cure.answers import Readings, read_answers
-from tasks.evaluations.cure.judged import JudgeCall, Reply, judge_calls, replies
+from tasks.evaluations.cure.answers import JudgeCall, Readings, Reply, judge_calls, read_answers, read_replies
 from tasks.evaluations.cure.params import CureParams
 from tasks.evaluations.cure.requests import Key, Study, build_study
 from tasks.evaluations.cure.scores import Scored, score_model
@@ -135,7 +134,7 @@ def judged_by(study: Study, readings: Readings, said: Said) -> list[Reply]:
     """All judges say the same."""
     calls = judge_calls(study, readings)
     completions = {call.key: verdict(said(call)) for call in calls}
-    return [reply for name in study.judges for reply in replies(name, calls, completions)]
+    return [reply for name in study.judges for reply in read_replies(name, calls, completions)]
 
 
 def real_only(call: JudgeCall) -> float:

@@ -12,6 +12,7 @@ from tasks.evaluations.cure import answers
 from tasks.evaluations.cure.answers import Answer, read, read_answers
 from tasks.evaluations.cure.benchmarks.common import BenchmarkItem
 from tasks.evaluations.cure.requests import Sample
+from tasks.generation import replies
 from tasks.generation.prompts import Completion
 from tests.evaluations.cure.conftest import MakeStudy, completion, right_answers
 
@@ -38,11 +39,11 @@ def test_labels(text: str, label: str) -> None:
         ('{"label": "maybe"}', "stop", answers.OFF_MENU),
         ('{"label": 1}', "stop", answers.OFF_MENU),
         ('{"answer": "yes"}', "stop", answers.OFF_MENU),
-        ("yes", "stop", answers.UNPARSABLE),
-        ('["yes"]', "stop", answers.UNPARSABLE),
-        ('{"label": ', "length", answers.CUT_OFF),
-        ("  ", "stop", answers.EMPTY),
-        ('{"label": "yes"}', "content_filter", answers.REFUSED),
+        ("yes", "stop", replies.UNPARSABLE),
+        ('["yes"]', "stop", replies.UNPARSABLE),
+        ('{"label": ', "length", replies.CUT_OFF),
+        ("  ", "stop", replies.EMPTY),
+        ('{"label": "yes"}', "content_filter", replies.REFUSED),
     ],
 )
 def test_no_label(text: str, finish: str, reason: str) -> None:
@@ -64,13 +65,13 @@ def test_explanations() -> None:
     assert read(THICK, completion("no", " ")) == Answer("no", None, None, answers.NO_EXPLANATION)
     assert read(THICK, completion("no")) == Answer("no", None, None, answers.NO_EXPLANATION)
     assert read(THICK, completion("?", "One waits.")) == Answer(None, answers.OFF_MENU, "One waits.")
-    assert read(THICK, None) == Answer(None, answers.NO_ANSWER, None, answers.NO_ANSWER)
+    assert read(THICK, None) == Answer(None, replies.NO_ANSWER, None, replies.NO_ANSWER)
 
 
 def test_a_label_outlives_an_explanation_that_was_cut_off() -> None:
     cut = Completion('{"label": "no", "explanation": "In Japan one', "length", 1, 1)
-    assert read(THICK, cut) == Answer("no", None, None, answers.CUT_OFF)
-    assert read(THICK, Completion('{"label": "n', "length", 1, 1)).label_reason == answers.CUT_OFF
+    assert read(THICK, cut) == Answer("no", None, None, replies.CUT_OFF)
+    assert read(THICK, Completion('{"label": "n', "length", 1, 1)).label_reason == replies.CUT_OFF
 
 
 def test_half_a_surrogate_pair_is_no_text() -> None:
@@ -96,5 +97,5 @@ def test_every_sample_is_read(make_study: MakeStudy) -> None:
     del completions["casa", "thin", "casa-x-in-adhere"]
     readings = read_answers(study, completions)
     assert len(readings) == 2 * (6 + 4 + 6 + 3)
-    assert readings["casa", "thin", "casa-x-in-adhere"].label_reason == answers.NO_ANSWER
+    assert readings["casa", "thin", "casa-x-in-adhere"].label_reason == replies.NO_ANSWER
     assert readings["casa", "thick", "casa-x-in-adhere"].explanation == "Because of casa-x-in-adhere."

@@ -7,17 +7,19 @@ from collections import Counter
 
 import pytest
 
-from tasks.evaluations.cure.answers import CUT_OFF, Readings, read_answers
-from tasks.evaluations.cure.judged import (
+from tasks.evaluations.cure.answers import (
     ENSEMBLE_TEMPERATURE,
+    Readings,
     explanations,
     judge_calls,
     judge_requests,
-    replies,
+    read_answers,
+    read_replies,
 )
 from tasks.evaluations.cure.materials import family
 from tasks.evaluations.cure.requests import Study
 from tasks.generation.prompts import Completion
+from tasks.generation.replies import CUT_OFF
 from tasks.judging.null_texts import SOURCES
 from tasks.judging.prompts import UNANSWERED
 from tasks.judging.untrusted import CLOSE, OPEN
@@ -145,7 +147,7 @@ def test_what_each_rubric_is_filled_with(study: Study, readings: Readings) -> No
 def test_every_call_gets_a_reply(study: Study, readings: Readings) -> None:
     calls = judge_calls(study, readings)[:3]
     said = {calls[0].key: verdict(0.75), calls[2].key: verdict("I cannot say.")}
-    first, second, third = replies("j", calls, said)
+    first, second, third = read_replies("j", calls, said)
     assert [reply.call for reply in (first, second, third)] == calls
     assert (first.judge, first.opinion.verdict.verdict, first.opinion.score) == (
         "j",

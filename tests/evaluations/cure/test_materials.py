@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.evaluations.cure.benchmarks.common import BenchmarkError, BenchmarkItem, read_rows
+from tasks.evaluations.cure.benchmarks.common import BenchmarkItem
+from tasks.evaluations.cure.benchmarks.reading import BenchmarkError, read_rows
 from tasks.evaluations.cure.materials import build_materials, choose, country_of, family
 from tasks.evaluations.cure.params import BENCHMARKS, CureParams
 from tests.evaluations.cure.conftest import MakeStudy, tables

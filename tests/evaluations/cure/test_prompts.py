@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.evaluations.cure import prompts
-from tasks.evaluations.cure.benchmarks.common import BenchmarkItem, read_rows
+from tasks.evaluations.cure import requests
+from tasks.evaluations.cure.benchmarks.common import BenchmarkItem
+from tasks.evaluations.cure.benchmarks.reading import read_rows
 from tasks.evaluations.cure.materials import LABELS, build_materials
 from tasks.evaluations.cure.params import BENCHMARKS, MODES, CureParams
 from tests.evaluations.cure.conftest import MakeStudy, tables
@@ -28,7 +29,7 @@ def shipped(benchmark: str) -> list[BenchmarkItem]:
 
 
 def text(item: BenchmarkItem, mode: str) -> str:
-    return "\n".join(message["content"] for message in prompts.conversation(item, mode))
+    return "\n".join(message["content"] for message in requests.conversation(item, mode))
 
 
 @pytest.mark.parametrize(("benchmark", "mode"), CASES)
@@ -75,12 +76,12 @@ def test_published_items_without_a_question_get_one(mode: str) -> None:
 
 
 def test_the_label_is_first_in_both_modes() -> None:
-    thin, thick = (prompts.schema("normad", mode) for mode in MODES)
+    thin, thick = (requests.answer_schema("normad", mode) for mode in MODES)
     assert list(thin["properties"]) == ["label"]
     assert list(thick["properties"]) == ["label", "explanation"]
     assert thick["required"] == ["label", "explanation"]
     assert thin["properties"]["label"]["enum"] == ["yes", "no", "neutral"]
-    assert json.dumps(prompts.schema("casa", "thin")).count("neutral") == 0
+    assert json.dumps(requests.answer_schema("casa", "thin")).count("neutral") == 0
 
 
 def test_probabilities_are_asked_in_thin_mode_alone(make_study: MakeStudy) -> None:

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tasks.evaluations.cure.answers import OFF_MENU, read_answers
-from tasks.evaluations.cure.judged import JudgeCall, judge_calls, replies
+from tasks.evaluations.cure.answers import OFF_MENU, JudgeCall, judge_calls, read_answers, read_replies
 from tasks.evaluations.cure.requests import Key, Study
 from tasks.evaluations.cure.rows import MAJORITY, PRIOR, model_rows, null_rows
 from tasks.evaluations.cure.scores import score_model
@@ -128,19 +127,19 @@ def test_explanations(rows: list[Metric]) -> None:
 
 
 def test_a_metric_that_tells_real_from_shuffled(rows: list[Metric]) -> None:
-    # Gains 0.7 0.5 0.1 0.3 0.8 0.6: mean 0.5, none below 0.1, so no resample's mean is.
+    # Gains 0.7 0.5 0.1 0.3 0.8 0.6: mean 0.5, all above 0: of 64 flips of signs none reaches as far.
     gain = one(rows, "explanation_gain", "normad")
     assert (gain.value, gain.null_value) == (pytest.approx(0.5), 0.0)
     assert gain.ci_low is not None
-    assert gain.ci_low >= 0.1
+    assert gain.ci_low > 0
     assert one(rows, "tells_real_from_shuffled", "normad").value == 1.0
 
 
 def test_a_metric_that_does_not(study: Study) -> None:
     rows = rows_of(study, right_answers(study), lambda call: REAL[str(call.item.country)])
     gain = one(rows, "explanation_gain", "normad")
-    # The judge looks at the item alone: every gain is 0, and 0 is in the interval.
-    assert (gain.value, gain.ci_low, gain.ci_high) == (0.0, 0.0, 0.0)
+    # The judge looks at the item alone: every gain is 0, and nothing varies.
+    assert (gain.value, gain.ci_low, gain.ci_high) == (0.0, None, None)
     assert one(rows, "tells_real_from_shuffled", "normad").value == 0.0
     assert one(rows, "coverage", "normad").value == one(rows, "coverage", "normad").null_value
 
@@ -159,7 +158,7 @@ def test_how_many_nulls_the_judge_refuses(make_study: MakeStudy) -> None:
     votes = [
         reply
         for name in study.judges
-        for reply in replies(name, calls, {call.key: verdict(said(name, call)) for call in calls})
+        for reply in read_replies(name, calls, {call.key: verdict(said(name, call)) for call in calls})
     ]
     alone = {"m": score_model(study, readings, votes)}
     rows = model_rows(study, alone, alone, {"m": "x"})["m"]
@@ -199,7 +198,7 @@ def test_coherence_keeps_raw_and_slope_beside_it(study: Study) -> None:
     assert one(rows, "coherence_length_slope", "culturebank").value == pytest.approx(0.4 / 0.6931471805599453)
     raw, adjusted = (one(rows, name, "culturebank") for name in ("coherence_raw", "coherence"))
     assert (raw.value, adjusted.value) == (pytest.approx(0.4), pytest.approx(0.4))
-    assert (adjusted.ci_low, adjusted.ci_high) == (pytest.approx(0.4), pytest.approx(0.4))
+    assert (adjusted.ci_low, adjusted.ci_high) == (None, None)  # nothing varies
     assert one(rows, "coherence", "culturebank:JP").value == pytest.approx(0.4)
 
 

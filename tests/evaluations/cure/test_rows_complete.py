@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from tasks.evaluations.cure.answers import NO_ANSWER, read_answers
+from tasks.evaluations.cure.answers import read_answers
 from tasks.evaluations.cure.label_rows import SCORES
 from tasks.evaluations.cure.materials import build_materials
 from tasks.evaluations.cure.requests import Study
 from tasks.evaluations.cure.rows import model_rows
 from tasks.evaluations.cure.scores import NO_JUDGE, score_model
+from tasks.generation.replies import NO_ANSWER
 from tasks.metric_rows import Metric
 from tests.evaluations.cure.conftest import (
     MakeStudy,

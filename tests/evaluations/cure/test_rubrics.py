@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.evaluations.cure.benchmarks.common import read_rows
+from tasks.evaluations.cure.benchmarks.reading import read_rows
 from tasks.evaluations.cure.params import BENCHMARKS
 from tasks.evaluations.cure.rubrics import METRICS, load_rubrics
 from tasks.judging.rubric import Rubric

@@ -7,11 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from tasks.evaluations.cure.benchmarks.common import read_rows
+from scrapers.countries import CountryCodes
+from tasks.evaluations.cure.benchmarks.reading import read_rows
 from tasks.evaluations.cure.specnorm.checks import faults, near_duplicates
-from tasks.evaluations.cure.specnorm.cues import KINDS, group_of, join_cues, parse_cues, specificity
 from tasks.evaluations.cure.specnorm.drafting import Draft, Written
-from tasks.evaluations.cure.specnorm.seeds import load_seeds
+from tasks.evaluations.cure.specnorm.seeds import (
+    KINDS,
+    group_of,
+    join_cues,
+    load_seeds,
+    parse_cues,
+    specificity,
+)
 
 REFERENCE = Path(__file__).resolve().parents[3] / "warehouse" / "reference"
 HEADER = "benchmark,item,country,group_name,persona,situation,question,label,gold,cues,rule"
@@ -65,7 +72,7 @@ def test_no_two_items_are_the_same() -> None:
 
 def test_the_seeds_are_enough_and_show_what_is_generic() -> None:
     rows = read_rows(REFERENCE / "specnorm_seed.csv")
-    loaded = load_seeds({"specnorm_seed.csv": rows}, COUNTRIES)
+    loaded = load_seeds({"specnorm_seed.csv": rows}, CountryCodes(COUNTRIES))
     assert len(loaded.seeds) >= 40
     assert len({seed.country for seed in loaded.seeds}) >= 20
     assert None not in {seed.country for seed in loaded.seeds}

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from tasks.evaluations.cure.answers import CUT_OFF, read_answers
-from tasks.evaluations.cure.judged import JudgeCall, Reply
+from tasks.evaluations.cure.answers import JudgeCall, Reply, read_answers
 from tasks.evaluations.cure.requests import Key, Study
 from tasks.evaluations.cure.scores import NO_JUDGE, NO_PARTNER, Scored, equal_lengths, score_model
 from tasks.generation.prompts import Completion
+from tasks.generation.replies import CUT_OFF
 from tasks.judging.prompts import UNANSWERED, Opinion
 from tasks.judging.verdicts import Verdict
 from tests.evaluations.cure.conftest import (

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from tasks.engines.fake import FakeEngine
-from tasks.engines.protocols import EngineError, Generation
+from tasks.engines.protocols import Embedded, EngineError, Generation
 from tasks.evaluations.fmlama.evaluation import later
 from tests.evaluations.fmlama.finished_run import empty_home, params, run, study_of
 from warehouse import CorruptPart, Warehouse, run_checks
@@ -119,6 +119,34 @@ def test_unread_verdicts_are_null_with_a_reason(
     assert "the judge gave no verdict that could be read" in reasons
     assert "a judge has not answered" not in reasons
     assert run_checks(warehouse)["n_violations"].sum() == 0
+
+
+def test_word_vectors_that_fail_cost_similarity_alone(
+    warehouse: Warehouse, expected: pl.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(self: object, texts: Sequence[str]) -> Embedded:
+        raise EngineError("the file is damaged")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tasks.engines.fasttext_vectors.VecVectors.embed", fails)
+        with pytest.raises(EngineError, match=r"the null models, embedder .*: the file is damaged"):
+            run(small(warehouse))
+    numbers = warehouse.query(NUMBERS)
+    same = pl.col("metric").str.contains("mws").not_()
+    assert numbers.filter(same).equals(expected.filter(same))
+    lost = numbers.filter(~same, pl.col("model") == "fake-a")
+    assert lost["value"].is_null().all()
+    assert set(lost["unscored_reason"]) == {"the word vectors could not be read"}
+    run(small(warehouse))
+    assert warehouse.query(NUMBERS).equals(expected)
+
+
+def test_no_model_waits_for_the_answers_of_another(warehouse: Warehouse, expected: pl.DataFrame) -> None:
+    run(small(warehouse, models=["fake-a"]))
+    for part in (warehouse.home / "parts" / "candidate_score").glob("[!_]*.parquet"):
+        part.write_bytes(part.read_bytes()[:200])
+    run(small(warehouse, models=["fake-b"]))
+    assert warehouse.query(NUMBERS).equals(expected)
 
 
 def test_a_model_that_can_spell_nothing_leaves_the_others(

@@ -8,21 +8,11 @@ import numpy as np
 import pytest
 
 from tasks.evaluations.fmlama.judge import JudgedDish, Marks, rubric
-from tasks.evaluations.fmlama.mes import (
-    NO_GOLD,
-    NO_VERDICT,
-    DishScore,
-    Mes,
-    dish_score,
-    mes,
-    mes_rows,
-    share_interval,
-)
+from tasks.evaluations.fmlama.mes import NO_GOLD, NO_VERDICT, dish_score, mes_rows
 from tasks.evaluations.fmlama.requests import Study
 from tasks.judging.prompts import UNANSWERED
 from tasks.judging.verdicts import Verdict
 from tasks.metric_rows import Metric
-from tasks.metrics.value_shift import wilson_interval
 from tests.evaluations.fmlama.conftest import MakeStudy
 from tests.evaluations.fmlama.row_checks import check, one
 
@@ -38,21 +28,11 @@ def verdicts(*names: str | None) -> tuple[Verdict, ...]:
 
 def test_dish_score_by_hand() -> None:
     # Two of four Correct, one Maybe: S = 2/4, Maybe 1/4.
-    score = dish_score(verdicts("Correct", "Maybe", "Incorrect", "Correct"))
-    assert score == DishScore(value=0.5, maybe=0.25, n_scored=4, n_unscored=0)
+    assert dish_score(verdicts("Correct", "Maybe", "Incorrect", "Correct")) == (0.5, 0.25)
     # One of five has no verdict: S = 2/4 over the rest.
-    score = dish_score(verdicts("Correct", "Maybe", None, "Incorrect", "Correct"))
-    assert score == DishScore(value=0.5, maybe=0.25, n_scored=4, n_unscored=1)
-    assert dish_score(verdicts(None, None)) == DishScore(None, None, 0, 2)
-    assert dish_score([]) == DishScore(None, None, 0, 0)
-
-
-def test_mes_by_hand() -> None:
-    # Dishes count the same whatever their size: (1/1 + 1/4)/2 = 0.625, not (1 + 1)/5.
-    scores = [DishScore(1.0, 0.0, 1, 0), DishScore(0.25, 0.5, 4, 1), DishScore(None, None, 0, 3)]
-    assert mes(scores) == Mes(value=0.625, maybe=0.25, n_scored=2, n_unscored=1, n_predictions_unscored=4)
-    assert mes(scores[2:]) == Mes(None, None, 0, 1, 3)
-    assert mes([]) == Mes(None, None, 0, 0, 0)
+    assert dish_score(verdicts("Correct", "Maybe", None, "Incorrect", "Correct")) == (0.5, 0.25)
+    for nothing in (verdicts(None, None), ()):
+        assert np.isnan(dish_score(nothing)).all()
 
 
 # --- rows
@@ -100,9 +80,7 @@ def test_rows_by_hand(study: Study) -> None:
     whole = one(rows, "mes")
     assert (whole.value, whole.n_scored, whole.n_unscored) == (0.5, 4, 0)
     assert whole.null_value == pytest.approx(1 / 3)
-    assert whole.ci_low is not None
-    assert whole.ci_high is not None
-    assert 0 <= whole.ci_low < 0.5 < whole.ci_high <= 1
+    assert whole.ci_low is None  # four dishes are too few
     assert (one(rows, "mes_maybe").value, one(rows, "mes_maybe").null_value) == (0.125, 1 / 3)
     italy, japan = (one(rows, "mes", f"en:en:no:{origin}") for origin in ("Italy", "Japan"))
     assert (italy.value, italy.n_scored, italy.null_value) == (0.25, 2, 0.0)
@@ -111,19 +89,17 @@ def test_rows_by_hand(study: Study) -> None:
     # three of all six marks are Correct.
     gold = one(rows, "judge_gold_accepted")
     assert (gold.value, gold.n_scored, gold.n_unscored, gold.null_value) == (0.75, 4, 0, 0.5)
-    # Pizza accepts 1 of 2, sushi and onigiri 1 of 1: less 3/4 of each, -1/2, 1/4 and 1/4, whose squares' sum
-    # 3/8, times 3/2, over 4^2, is a variance of 9/256; 3/16 over it are 16/3 points, but there are only 4.
-    assert (gold.ci_low, gold.ci_high) == pytest.approx(wilson_interval(3, 4))
+    assert gold.ci_low is None  # of three dishes
 
 
 def test_what_the_judge_left_out_is_counted(study: Study) -> None:
     rows = rows_of(study, marked(study, {"Q1": [None, "Correct"], "Q3": [None]}))
     # Pizza has one verdict of two, sushi's cannot be read, the others are not answered.
     assert (one(rows, "mes").value, one(rows, "mes").n_scored, one(rows, "mes").n_unscored) == (1.0, 1, 3)
-    assert one(rows, "mes").ci_low is None
     gold = one(rows, "judge_gold_accepted")
     # Of four predictions from the reference only pizza's flour is marked.
-    assert (gold.value, gold.n_scored, gold.n_unscored, gold.ci_low) == (1.0, 1, 3, None)
+    assert (gold.value, gold.n_scored, gold.n_unscored) == (1.0, 1, 3)
+    assert gold.ci_low == pytest.approx(0.025)  # one of one, by Clopper and Pearson
     japan = one(rows, "mes", "en:en:no:Japan")
     assert (japan.value, japan.unscored_reason, japan.n_unscored) == (None, NO_VERDICT, 2)
 
@@ -156,33 +132,3 @@ def test_predictions_that_are_all_wrong_are_no_check(study: Study) -> None:
     ]
     gold = one(rows_of(study, marks), "judge_gold_accepted")
     assert (gold.value, gold.unscored_reason, gold.n_unscored) == (None, NO_GOLD, 2)
-
-
-# --- the interval of a share
-
-
-def test_interval_by_hand() -> None:
-    # Two dishes accept both of their two, one neither: p = 2/3, deviations 2/3, 2/3, -4/3; the sum of squares
-    # 8/3 times 3/2 over 6^2 is 1/9, and 2/9 over it 2: points of a dish that are all alike are worth less
-    # than one each.
-    assert share_interval([[1, 1], [1, 1], [0, 0]]) == pytest.approx(wilson_interval(4 / 3, 2))
-    # Where all is accepted every dish is one point.
-    assert share_interval([[1, 1], [1], [1, 1, 1]]) == pytest.approx(wilson_interval(3, 3))
-    # What has no verdict is left out, with dishes that have none at all.
-    assert share_interval([[1, None], [None], [1], [1]]) == pytest.approx(wilson_interval(3, 3))
-    assert share_interval([[1, 0], [1], [None]]) is None
-
-
-@pytest.mark.parametrize("n_dishes", [4, 12, 70])
-@pytest.mark.parametrize("alike", [0.05, 0.4])
-def test_the_interval_covers_the_true_share(n_dishes: int, alike: float) -> None:
-    """Acceptance differs from dish to dish (beta-binomial with this intraclass correlation)."""
-    rng, truth, n = np.random.default_rng(n_dishes), 0.75, 600
-    covered = 0
-    for _ in range(n):
-        chance = rng.beta(truth * (1 / alike - 1), (1 - truth) * (1 / alike - 1), n_dishes)
-        dishes = [(rng.random(rng.integers(1, 6)) < c).astype(float).tolist() for c in chance]
-        interval = share_interval(dishes)
-        assert interval is not None
-        covered += interval[0] <= truth <= interval[1]
-    assert 0.89 < covered / n < 0.99

@@ -61,8 +61,7 @@ def test_map_by_hand(both_rows: list[Metric]) -> None:
     assert row.value == pytest.approx(35 / 48)
     assert (row.n_scored, row.n_unscored) == (8, 0)
     assert row.null_value == pytest.approx((49 / 72 + 25 / 48) / 2)
-    assert row.ci_low is not None
-    assert row.ci_low < row.value < row.ci_high
+    assert row.ci_low is None  # four dishes are too few
     # The templates' 3/4 and 17/24: with two values the standard deviation is their difference over root 2.
     assert one(both_rows, "map_sd").value == pytest.approx((3 / 4 - 17 / 24) / sqrt(2))
     assert one(both_rows, "map", "en:en:no:t-en-1").value == pytest.approx(3 / 4)

@@ -7,9 +7,14 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from tasks.evaluations.fmlama.predictions import judged_dishes, prediction_rows
 from tasks.evaluations.fmlama.rows import best_baseline
-from tasks.evaluations.fmlama.scores import common_ingredients, expectations, pooled
+from tasks.evaluations.fmlama.scores import (
+    common_ingredients,
+    expectations,
+    judged_dishes,
+    pooled,
+    prediction_rows,
+)
 from tasks.metrics.similarity import cosine_matrix
 from tests.evaluations.fmlama.conftest import MakeStudy, ScoresOf, any_answers, ranked
 from tests.evaluations.fmlama.rankings import PLAIN

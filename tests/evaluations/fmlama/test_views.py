@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from tasks.metrics import ranking
 from tests.evaluations.fmlama.finished_run import CONDITIONS, Finished, finished_run, study_of
 from warehouse import Warehouse
 
@@ -120,3 +121,39 @@ def test_predictions_are_as_many_as_ingredients(finished: Finished) -> None:
     )
     assert rows.height == 4
     assert set(rows.select("n", "low", "high").rows()) == {(9 * 2 * 6, 1, 2)}
+
+
+def test_the_papers_baseline_follows_its_own_rule(finished: Finished) -> None:
+    """On the shipped dishes, against the arithmetic in Python; only Table 1's own groups have its numbers."""
+    warehouse, _, _ = finished
+    query = "SELECT ingredients FROM fmlama_dish WHERE dish_set = 'shipped' AND origin = ANY ($origins)"
+    of_italy = warehouse.query(query, {"origins": ["Italy"]})["ingredients"].to_list()
+    board = warehouse.query("FROM fmlama_paper_baseline WHERE dish_set = 'shipped'")
+    rows = {row["origin"]: row for row in board.to_dicts()}
+    assert rows["Italy"]["n_dishes"] == len(of_italy)
+    assert (rows["Italy"]["paper_dishes"], rows["Italy"]["paper_dumb"]) == (215, 0.1814)
+    assert rows["Portugal"]["paper_dumb"] is None
+    tiny = {row["ALL"]: row for row in _paper_baseline(warehouse)}
+    for language, row in tiny.items():
+        assert row["dumb"] == pytest.approx(row["expected"]), language
+        assert row["map"] <= row["dumb"]
+
+
+def _paper_baseline(warehouse: Warehouse) -> list[dict[str, Any]]:
+    """Of each language of the set "tiny": the view's row, and what the paper's rule gives in Python."""
+    rows = []
+    board = warehouse.query("FROM fmlama_paper_baseline WHERE dish_set = 'tiny' AND origin = 'ALL'")
+    for row in board.to_dicts():
+        given = [row["language"]]
+        lists = warehouse.query(
+            "SELECT ingredients FROM fmlama_dish WHERE dish_set = 'tiny' AND language = ?", given
+        )
+        dishes = [set(ingredients) for ingredients in lists["ingredients"]]
+        names = sorted(set().union(*dishes))
+        relevant = [[name in dish for name in names] for dish in dishes]
+        k = min(10, len(names))
+        scores = ranking.frequency_scores(relevant, top=k, leave_one_out=False)
+        expected = ranking.seed_dumb_average_precision(scores, relevant, k).mean()
+        rows.append(row | {"ALL": row["language"], "expected": float(expected)})
+    assert {row["language"] for row in rows} == {"en", "zh"}
+    return rows

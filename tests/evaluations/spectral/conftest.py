@@ -67,7 +67,7 @@ def item_rows() -> Rows:
 
 @pytest.fixture(scope="session")
 def make_study(country_rows: Rows, question_rows: Rows, item_rows: Rows) -> MakeStudy:
-    """A study of the params given; one phrasing and 20 resamples unless told."""
+    """A study of the params given; one phrasing and 20 half-samples unless told."""
 
     def make(**params: Any) -> Study:
         chosen = SpectralParams(**{"models": ["m"], "variants": [1], "bootstrap": 20} | params)
@@ -78,7 +78,7 @@ def make_study(country_rows: Rows, question_rows: Rows, item_rows: Rows) -> Make
 
 @pytest.fixture(scope="session")
 def make_score() -> MakeScore:
-    """A model whose ER and SR of some questions are given, every replicate being the estimate itself."""
+    """A model whose ER and SR of some questions are given, every half-sample having the estimate itself."""
 
     def make(study: Study, numbers: Mapping[str, tuple[float, float]], lost: str = "not asked") -> ModelScore:
         n, r = len(study.countries), study.params.bootstrap
@@ -87,8 +87,10 @@ def make_score() -> MakeScore:
                 question=q,
                 er=numbers[q.question][0],
                 sr=numbers[q.question][1],
-                er_replicates=np.full(r, numbers[q.question][0]),
-                sr_replicates=np.full(r, numbers[q.question][1]),
+                er_halves=np.full(r, numbers[q.question][0]),
+                sr_halves=np.full(r, numbers[q.question][1]),
+                er_left_out=np.full(n, numbers[q.question][0]),
+                sr_left_out=np.full(n, numbers[q.question][1]),
                 similarity=np.eye(n) * 0.5 + 0.5,
                 mass=np.full(n, 0.5),
                 mass_null=np.full(n, 0.25),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score  # type: ignore[import-untyped]
 
+from tasks.evaluations.spectral import categories as categories_module
 from tasks.evaluations.spectral.requests import Question, Study
 from tasks.evaluations.spectral.rows import model_rows, splits
 from tasks.evaluations.spectral.scores import Answers, ModelScore, from_list, score_model
@@ -38,9 +39,8 @@ def test_macro_f1_by_hand(make_study: MakeStudy, make_score: MakeScore) -> None:
     macro = one(rows, "macro_f1")
     assert macro.value == pytest.approx((2 / 3 + 2 / 3 + 0 + 0) / 4)
     assert (macro.n_scored, macro.n_unscored) == (4, 0)
-    # Every replicate is the estimate here.
-    assert (macro.ci_low, macro.ci_high) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
-    assert one(rows, "macro_f1_ceiling").value == 1.0
+    # Of five countries no interval holds what it should.
+    assert (macro.ci_low, macro.ci_high) == (None, None)
 
 
 def test_macro_f1_is_that_of_scikit_learn(make_study: MakeStudy, make_score: MakeScore) -> None:
@@ -89,12 +89,15 @@ def test_what_differs_by_rounding_is_a_tie(make_study: MakeStudy, make_score: Ma
     assert one(rows, "er_sr_correlation").value is None
 
 
-def test_each_replicate_is_split_at_its_own_medians(make_study: MakeStudy, make_score: MakeScore) -> None:
+def test_each_half_sample_is_split_at_its_own_medians(
+    make_study: MakeStudy, make_score: MakeScore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(categories_module, "MIN_COUNTRIES", 5)
     study = make_study(domains=["numbers", "coins"])
     score = make_score(study, A)
-    # In half of the replicates the two questions have changed places.
-    score.questions["numbers-1"].er_replicates[:10] = 4.0
-    score.questions["coins-1"].er_replicates[:10] = 1.0
+    # In half of the half-samples the two questions have changed places.
+    score.questions["numbers-1"].er_halves[:10] = 4.0
+    score.questions["coins-1"].er_halves[:10] = 1.0
     rows = rows_of(study, {"a": score})
     high = one(rows, "er_high", "coins-1")
     assert (high.value, high.ci_low, high.ci_high) == (1.0, 0.0, 1.0)

@@ -18,13 +18,13 @@ from tasks.evaluations.spectral.scores import (
     Answers,
     FloatArray,
     distribution,
-    domain_competence,
     domain_similarity,
     from_list,
     membership,
     score_model,
     shuffled,
 )
+from tasks.metrics.consensus import competence
 
 MakeStudy = Callable[..., Study]
 
@@ -71,7 +71,8 @@ def test_er_and_sr_by_hand() -> None:
     assert q.sr == pytest.approx(1.96 / 0.04)
     assert q.er == pytest.approx(math.exp(-(0.98 * math.log(0.98) + 0.02 * math.log(0.02))))
     np.testing.assert_allclose(q.similarity, [[1, 0.96], [0.96, 1]])
-    assert len(q.er_replicates) == len(q.sr_replicates) == 20
+    # Of two countries nothing can be left out.
+    assert len(q.er_halves) == len(q.sr_left_out) == 0
 
 
 def test_countries_without_a_common_item_are_as_many_patterns() -> None:
@@ -86,8 +87,7 @@ def test_countries_that_answer_alike_are_one_pattern() -> None:
     score = score_model(study_of(TWO), lambda q: answers([[0.0, -1.0]] * 2))
     q = score.questions["q-1"]
     assert (q.er, q.sr) == (1.0, math.inf)
-    assert np.isinf(q.sr_replicates).all()
-    loadings = domain_competence(score)["q"]
+    loadings = competence(domain_similarity(score)["q"])
     assert loadings is not None
     np.testing.assert_allclose(loadings, [1, 1])
 
@@ -124,8 +124,8 @@ def test_a_score_has_no_nan_but_where_no_item_is_listed(table: FloatArray) -> No
     q = score_model(study, lambda q: answers(table)).questions["q-1"]
     assert 1 <= q.er <= 5
     assert q.sr >= 1
-    assert np.isfinite(q.er_replicates).all()
-    assert not np.isnan(q.sr_replicates).any()
+    assert np.isfinite(q.er_halves).all()
+    assert not np.isnan(q.sr_halves).any()
     np.testing.assert_array_equal(np.isnan(q.mass), [False, True, True, True, True])
     np.testing.assert_array_equal(np.isnan(q.mass_null), np.isnan(q.mass))
 

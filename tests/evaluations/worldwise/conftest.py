@@ -19,9 +19,16 @@ from numpy.typing import NDArray
 
 from tasks.engines.protocols import Embedded
 from tasks.evaluations.worldwise.params import WorldwiseParams
-from tasks.evaluations.worldwise.projections import Space, build_space, fixed_texts
 from tasks.evaluations.worldwise.requests import Key, Study, build_study
-from tasks.evaluations.worldwise.scores import Scored, answer_texts, read_completions, score_answers
+from tasks.evaluations.worldwise.scores import (
+    Scored,
+    Space,
+    answer_texts,
+    build_space,
+    fixed_texts,
+    read_completions,
+    score_answers,
+)
 from tasks.generation.prompts import Completion
 
 Rows = list[dict[str, Any]]
@@ -140,10 +147,12 @@ def completion(
 def placed_at(study: Study, scores: Scores = SCORES, **about: Any) -> dict[Key, Completion]:
     """Answers with these scores on their primary dimension, 0 on the other and 0.5 on achievement."""
     completed = {}
+    dimensions = {s.scenario: s.dimension for s in study.content.scenarios}
     for sample in study.samples:
-        if sample.culture.culture in scores:
-            score = scores[sample.culture.culture][list(SCENARIOS).index(sample.scenario.scenario)]
-            at = [score if axis == sample.scenario.dimension else 0 for axis in AXES[:2]]
+        culture, scenario, _ = sample.key
+        if culture in scores:
+            score = scores[culture][list(SCENARIOS).index(scenario)]
+            at = [score if axis == dimensions[scenario] else 0 for axis in AXES[:2]]
             completed[sample.key] = completion(f"Because at ({at[0]}, {at[1]}, 0.5)", **about)
     return completed
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from tasks.evaluations.worldwise.answers import Answer, composed, read
 from tasks.evaluations.worldwise.materials import Scenario
 from tasks.evaluations.worldwise.params import WorldwiseParams
-from tasks.evaluations.worldwise.questions import DECISIONS
+from tasks.evaluations.worldwise.requests import DECISIONS
+from tasks.generation.prompts import Completion
 
 LABELS = [
     "Family Harmony",
@@ -33,11 +34,11 @@ def as_json(**fields: Any) -> str:
 
 
 def from_json(text: str, finish_reason: str = "stop") -> Answer | str:
-    return read(text, finish_reason, LABELS, True)
+    return read(Completion(text, finish_reason, 1, 1), LABELS, True)
 
 
 def from_text(text: str, finish_reason: str = "stop") -> Answer | str:
-    return read(text, finish_reason, LABELS, False)
+    return read(Completion(text, finish_reason, 1, 1), LABELS, False)
 
 
 # --- JSON
@@ -170,7 +171,7 @@ PIECES = st.sampled_from(
     st.booleans(),
 )
 def test_reading_never_raises(text: str, finish_reason: str, is_json: bool) -> None:
-    check_reading(read(text, finish_reason, LABELS, is_json))
+    check_reading(read(Completion(text, finish_reason, 1, 1), LABELS, is_json))
 
 
 JSON_VALUES = st.recursive(

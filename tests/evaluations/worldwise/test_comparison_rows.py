@@ -6,10 +6,10 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from scipy.stats import f_oneway, ttest_ind
+from scipy.stats import f_oneway, ttest_ind, ttest_rel
 
-from tasks.evaluations.worldwise.comparison_rows import cross_model_rows, culture_rows
-from tasks.metrics.bootstrap import bootstrap_indices
+from tasks.evaluations.worldwise.comparison_rows import _interval, cross_model_rows, culture_rows
+from tasks.metrics.intervals import mean_interval
 from tasks.metrics.types import FloatArray
 from tests.evaluations.worldwise.conftest import MakeStudy, placed_at, scored
 from tests.evaluations.worldwise.row_checks import check, one
@@ -17,8 +17,8 @@ from tests.evaluations.worldwise.row_checks import check, one
 ALIGNMENT = {"IN": [9, 10, 9, 9], "JP": [9, 9, 10, 9], "MX": [9, 10, 6, 10]}  # see test_alignment_rows
 
 
-def test_cultures_by_hand(make_study: MakeStudy) -> None:
-    study = make_study()
+def test_cultures_by_hand_as_worldwise_tests_them(make_study: MakeStudy) -> None:
+    study = make_study(reproduce=True)
     rows = culture_rows(study, scored(study, placed_at(study)))
     check(rows)
     # Means 9.25, 9.25, 8.75 about 109/12: between 4 * (2/36 + 4/36) = 2/3; total 1003 - 109^2/12.
@@ -35,9 +35,29 @@ def test_cultures_by_hand(make_study: MakeStudy) -> None:
     p = ttest_ind(ALIGNMENT["IN"], ALIGNMENT["MX"]).pvalue
     assert one(rows, "culture_difference_p", "IN:MX").value == pytest.approx(min(1, 3 * p))
     assert one(rows, "culture_difference_p", "IN:MX").null_value is None
-    gap = np.subtract(ALIGNMENT["IN"], ALIGNMENT["MX"])
-    ends = np.quantile([gap[draw].mean() for draw in bootstrap_indices(4, 20, 0)], [0.025, 0.975])
-    assert (row.ci_low, row.ci_high) == pytest.approx(tuple(ends))
+    assert row.ci_low is None  # four scenarios are too few
+
+
+def test_cultures_are_compared_scenario_by_scenario(make_study: MakeStudy) -> None:
+    study = make_study()
+    rows = culture_rows(study, scored(study, placed_at(study)))
+    check(rows)
+    p = ttest_rel(ALIGNMENT["IN"], ALIGNMENT["MX"]).pvalue
+    assert one(rows, "culture_difference_p", "IN:MX").value == pytest.approx(min(1, 3 * p))
+    # Differences to IN: JP 0, -1, 1, 0 and MX 0, 0, -3, 1. Their squares and products about the means 0 and
+    # -1/2 sum to 2, 9 and -3, over 3: S = [2/3, -1; -1, 3], whose inverse has 2/3 at its end. T^2 = 4 * (1/4)
+    # * 2/3, F = T^2 * 2 / (3 * 2).
+    assert one(rows, "culture_anova_f").value == pytest.approx(2 / 9)
+
+
+def test_the_interval_of_a_difference_leaves_out_scenarios() -> None:
+    first, second = np.random.default_rng(0).normal(8, 1, (2, 9, 3))
+    expected = mean_interval((first - second).mean(axis=1))
+    assert _interval(first, second) == pytest.approx(expected)
+    # A scenario that one side lacks counts for the other alone.
+    first[0] = np.nan
+    assert _interval(first, second) != pytest.approx(expected)
+    assert _interval(first[:4], second[:4]) is None
 
 
 def test_one_culture_has_nothing_to_differ_from(make_study: MakeStudy) -> None:
@@ -75,25 +95,10 @@ def test_variance_by_hand(make_study: MakeStudy) -> None:
         assert one(rows, "variance_model").n_scored == 24
     assert one(by_model["a"], "model_difference", "b").value == pytest.approx(0.4)
     assert one(by_model["b"], "model_difference", "a").value == pytest.approx(-0.4)
-    assert one(by_model["a"], "model_difference", "b").ci_low == pytest.approx(
-        0.4
-    )  # the same in every scenario
-
-
-def test_intervals_of_models_draw_scenarios(make_study: MakeStudy) -> None:
-    study = make_study()
-    own = scored(study, placed_at(study)).alignment
-    by_model = cross_model_rows(study, {"a": own, "b": np.full(own.shape, 5.0)})
-    of_scenario = np.array(list(ALIGNMENT.values())).T - 5
-    ends = np.quantile([of_scenario[d].mean() for d in bootstrap_indices(4, 20, 0)], [0.025, 0.975])
-    row = one(by_model["a"], "model_difference", "b")
-    assert (row.ci_low, row.ci_high) == pytest.approx(tuple(ends))
-    row = one(by_model["b"], "model_difference", "a")
-    assert (row.ci_high, row.ci_low) == pytest.approx(tuple(-ends))
 
 
 def test_models_by_hand(make_study: MakeStudy) -> None:
-    study = make_study(cultures=["IN"])
+    study = make_study(cultures=["IN"], reproduce=True)
     values = {"a": [9.0, 8, 7, 6], "b": [6.0, 6, 5, 7], "c": [6.0, 6, 5, np.nan]}
     by_model = cross_model_rows(study, {name: cube(v) for name, v in values.items()})
     known = {name: [v for v in of if v == v] for name, of in values.items()}
@@ -116,12 +121,6 @@ def test_models_by_hand(make_study: MakeStudy) -> None:
         one(by_model["b"], "model_difference_p", "a").value
         == one(by_model["a"], "model_difference_p", "b").value
     )
-    # A scenario that c lacks counts for a alone; a resample of nothing else is left out.
-    draws = bootstrap_indices(4, 20, 0)
-    a, c = np.array(values["a"]), np.array(values["c"])
-    gaps = [a[d].mean() - np.nanmean(c[d]) for d in draws if not np.isnan(c[d]).all()]
-    row = one(by_model["a"], "model_difference", "c")
-    assert (row.ci_low, row.ci_high) == pytest.approx(tuple(np.quantile(gaps, [0.025, 0.975])))
     assert one(by_model["a"], "variance_persona").unscored_reason == "there is one persona only"
 
 

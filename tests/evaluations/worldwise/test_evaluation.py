@@ -13,10 +13,10 @@ from tasks.embedding.texts import Texts
 from tasks.evaluations.contract import Cohort, Completions, comparable
 from tasks.evaluations.worldwise.evaluation import EVALUATION, Answers
 from tasks.evaluations.worldwise.params import MINILM, WorldwiseParams
-from tasks.evaluations.worldwise.projections import Space, fixed_texts
 from tasks.evaluations.worldwise.requests import Key, Study
-from tasks.evaluations.worldwise.scores import NO_ANSWER
+from tasks.evaluations.worldwise.scores import Space, fixed_texts
 from tasks.generation.prompts import Completion, Prompts
+from tasks.generation.replies import NO_ANSWER
 from tasks.requests import Engine, Request
 from tests.evaluations.worldwise.conftest import (
     MakeStudy,
@@ -41,7 +41,7 @@ class Stored(Completions):
         by_seed: dict[int, dict[str, Completion]] = {r: {} for r in range(study.params.repetitions)}
         for sample in study.samples:
             if sample.key in completed:
-                by_seed[sample.repetition][sample.prompt.id] = completed[sample.key]
+                by_seed[sample.key[2]][sample.prompt.id] = completed[sample.key]
         object.__setattr__(self, "by_seed", by_seed)
 
     def __call__(self, request: Request[Any]) -> Any:

@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
+from string import ascii_letters
+
 import pytest
 
-from tasks.evaluations.worldwise.profile_rows import count_rows, projection_rows, stereotype_rows
+from tasks.evaluations.worldwise.profile_rows import (
+    OWN_LANGUAGES,
+    TOO_FEW,
+    count_rows,
+    projection_rows,
+    recognition_rows,
+    stereotype_rows,
+)
+from tasks.evaluations.worldwise.requests import Study
+from tasks.evaluations.worldwise.scores import Scored
 from tasks.generation.prompts import Completion
-from tests.evaluations.worldwise.conftest import MakeStudy, completion, placed_at, scored, space_of
+from tests.evaluations.worldwise.conftest import (
+    MakeStudy,
+    Tables,
+    completion,
+    placed_at,
+    scored,
+    space_of,
+    tables,
+)
 from tests.evaluations.worldwise.row_checks import check, one
 
 
@@ -27,9 +48,103 @@ def test_projection_by_hand(make_study: MakeStudy) -> None:
     assert len(rows) == 4 * 3
 
 
+# --- personas recognised
+
+
+def nine_scenarios() -> Tables:
+    """The rows of ``tables`` with nine scenarios of one dimension."""
+    rows = tables()
+    first = rows["scenario"][0]
+    rows["scenario"] = [first | {"scenario": f"i{n}", "text": f"What should i{n} do?"} for n in range(9)]
+    return rows
+
+
+def explained(study: Study, explain: Callable[[str, int, random.Random], str]) -> Scored:
+    """Answers whose explanations depend on culture, scenario and chance."""
+    answers = {}
+    for sample in study.samples:
+        culture, scenario, _ = sample.key
+        text = explain(culture, int(scenario[1:]), random.Random(repr(sample.key)))
+        answers[sample.key] = completion(f"{text} at (0, 0, 0)")
+    return scored(study, answers)
+
+
+def varied(culture: str, scenario: int, draw: random.Random) -> str:
+    return " ".join(draw.choices(ascii_letters, k=12))
+
+
+def test_cliches_are_recognised_and_less_varied(make_study: MakeStudy) -> None:
+    study = make_study(nine_scenarios(), repetitions=2)
+    cliches = {"IN": "duty of elders", "JP": "harmony of the group", "MX": "warmth at the fiesta"}
+
+    def repeated(culture: str, scenario: int, draw: random.Random) -> str:
+        return f"{cliches.get(culture, '')} {varied(culture, scenario, draw)[:9]}"
+
+    rows, others = (list(recognition_rows(study, explained(study, e))) for e in (repeated, varied))
+    check(rows)
+    check(others)
+    high, low = one(rows, "persona_recognition"), one(others, "persona_recognition")
+    assert high.value == 1.0
+    assert (low.ci_low or 0) < 0 < (low.ci_high or 0)
+    assert (high.n_scored, high.n_unscored, high.null_value) == (3 * 9 * 2, 0, 0.0)
+    assert one(rows, "persona_recognition", "JP").n_scored == 9 * 2
+    assert (one(rows, "persona_recognition_p").value, len(rows)) == (0.01, 1 + 2 * 4)
+    assert (one(others, "persona_recognition_p").value or 0) > 0.05
+    for row in (one(rows, "answer_variety"), one(rows, "answer_variety", "IN")):
+        assert (row.value or 1) < (row.null_value or 0) - 0.1
+    own = one(others, "answer_variety")
+    assert own.value == pytest.approx(own.null_value, abs=0.05)
+
+
+def test_names_alone_are_not_recognised(make_study: MakeStudy) -> None:
+    study = make_study(nine_scenarios())
+    spoken = {
+        "IN": "In India we Indians", "JP": "As a Japanese, in JAPAN's towns", "MX": "Mexicans in Mexico",
+    }  # fmt: skip
+
+    def named(culture: str, scenario: int, draw: random.Random) -> str:
+        return f"{spoken.get(culture, '')} {varied(culture, scenario, draw)}"
+
+    def neutral(culture: str, scenario: int, draw: random.Random) -> str:
+        bare = {"IN": "In we", "JP": "As a , in towns", "MX": "in"}
+        return f"{bare.get(culture, '')} {varied(culture, scenario, draw)}"
+
+    rows, without = (list(recognition_rows(study, explained(study, e))) for e in (named, neutral))
+    assert rows == without
+
+
+def test_recognition_says_why_it_is_unscored(make_study: MakeStudy) -> None:
+    four = make_study()  # scenarios
+    rows = list(recognition_rows(four, scored(four, placed_at(four))))
+    check(rows)
+    assert {(r.unscored_reason, r.n_unscored) for r in rows} == {(TOO_FEW, 12), (TOO_FEW, 4)}
+    alone = make_study(nine_scenarios(), cultures=["Japan"])
+    assert one(list(recognition_rows(alone, explained(alone, varied))), "answer_variety").value is None
+    own = nine_scenarios() | {"country_name": [{"country": "JP", "language": "ja", "name": "日本"}]}
+    study = make_study(own, persona_language="own")
+    rows = list(recognition_rows(study, explained(study, varied)))
+    assert {r.unscored_reason for r in rows} == {OWN_LANGUAGES}
+    rows = list(recognition_rows(four, scored(four, {})))
+    assert {r.unscored_reason for r in rows} == {"not asked or not answered"}
+
+
+def test_a_culture_with_few_answers_is_left_out(make_study: MakeStudy) -> None:
+    study = make_study(nine_scenarios())
+    answers = explained(study, varied)
+    answers.explanations[2, 4:] = ""  # JP: four scenarios are left
+    rows = list(recognition_rows(study, answers))
+    check(rows)
+    assert one(rows, "persona_recognition", "JP").unscored_reason == TOO_FEW
+    assert (one(rows, "persona_recognition").n_scored, one(rows, "persona_recognition").n_unscored) == (18, 9)
+
+
+# --- listed phrases, where they are counted
+
+
 def test_stereotypes_by_hand(make_study: MakeStudy) -> None:
-    study = make_study()
+    study = make_study(stereotype_rule="words")
     completed = placed_at(study)
+    assert list(stereotype_rows(make_study(), scored(study, completed))) == []
     # One phrase in 20 words or so leaves nothing of the 10 points.
     completed["IN", "i1", 0] = completion("All of them are so at (0, 0, 0)")
     rows = list(stereotype_rows(study, scored(study, completed)))

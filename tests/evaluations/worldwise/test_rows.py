@@ -130,11 +130,7 @@ def test_a_gain_needs_both_sides(make_study: MakeStudy) -> None:
     on_target = dict(zip(("i1", "i2", "p1", "p2"), study.content.targets[1], strict=True))  # IN's
     completed = {}
     for sample in study.samples:
-        at = (
-            (on_target[sample.scenario.scenario],) * 2
-            if sample.culture.culture in ("IN", "baseline")
-            else None
-        )
+        at = (on_target[sample.key[1]],) * 2 if sample.key[0] in ("IN", "baseline") else None
         if at:
             completed[sample.key] = completion(f"So at ({min(at[0], 1.5)}, {min(at[1], 1.5)}, 0)")
     del completed["baseline", "p2", 0]
@@ -171,7 +167,7 @@ def test_cross_model_rows_do_not_depend_on_the_order_of_models(make_study: MakeS
 
 
 def test_every_metric_of_the_catalogue_is_made_and_no_other(make_study: MakeStudy) -> None:
-    study = make_study()
+    study = make_study(stereotype_rule="words")
     completed = any_answers(study)
     completed["IN", "i1", 0] = Completion(json.dumps({}), "stop", 1, 1)
     rows = rows_of(study, completed)

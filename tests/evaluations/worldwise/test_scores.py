@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from tasks.evaluations.worldwise.answer_rows import SCHEMA, answer_frame
-from tasks.evaluations.worldwise.projections import fixed_texts
-from tasks.evaluations.worldwise.scores import answer_texts, read_completions
+from tasks.evaluations.worldwise.scores import answer_texts, fixed_texts, read_completions
 from tasks.generation.prompts import Completion
 from tests.evaluations.worldwise.conftest import (
     MakeStudy,
@@ -55,7 +54,7 @@ def test_what_is_embedded(make_study: MakeStudy) -> None:
 def test_repetitions_are_apart(make_study: MakeStudy) -> None:
     study = make_study(repetitions=2)
     completed = {
-        sample.key: completion(f"So at ({sample.repetition / 2}, {sample.repetition / 4}, 0)")
+        sample.key: completion(f"So at ({sample.key[2] / 2}, {sample.key[2] / 4}, 0)")
         for sample in study.samples
     }
     answers = scored(study, completed)
@@ -77,8 +76,8 @@ def test_unscored_samples_have_reasons_and_no_numbers(make_study: MakeStudy) -> 
     # What could be read still counts where no vector is needed.
     assert answers.decisions[1, :, 0].tolist() == [-1, 1, 0, 0]
     assert answers.choices[1, 0, 0].tolist() == [-1, -1, -1]
-    assert np.isnan(answers.stereotype[1, 0, 0])
-    assert answers.stereotype[1, 1, 0] == 10
+    assert answers.explanations[1, 0, 0] == ""
+    assert "nowhere" in answers.explanations[1, 1, 0]
     assert answers.n_tokens == 15 * 120 - 120 + 53
 
 

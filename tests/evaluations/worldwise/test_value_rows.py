@@ -17,8 +17,8 @@ from tasks.evaluations.worldwise.requests import Key, Study
 from tasks.evaluations.worldwise.value_rows import value_rows
 from tasks.generation.prompts import Completion
 from tasks.metric_rows import Metric
-from tasks.metrics.bootstrap import bootstrap_indices
-from tests.evaluations.worldwise.conftest import MakeStudy, completion, scored
+from tasks.metrics.intervals import SHARE, jackknife_interval, proportion_interval
+from tests.evaluations.worldwise.conftest import MakeStudy, completion, scored, tables
 from tests.evaluations.worldwise.row_checks import check, one
 
 LOYAL = ("Family Harmony", "Future Planning", "Group Loyalty")
@@ -48,26 +48,13 @@ def test_shares_by_hand(rows: list[Metric]) -> None:
     assert row.value == pytest.approx(3 / 12)
     assert row.null_value == pytest.approx(4 / 12)
     assert (row.n_scored, row.n_unscored) == (12, 0)
-    # A second implementation: the scenario with Loyalty is drawn so many of 4 times.
-    draws = bootstrap_indices(4, 2000, 0)
-    ends = np.quantile([(draw != 0).sum() * 1 / 12 for draw in draws], [0.025, 0.975])
-    assert (row.ci_low, row.ci_high) == pytest.approx(tuple(ends))
+    assert row.ci_low is None  # four scenarios are too few
     baseline = one(rows, "value_share", "baseline:family_harmony")
     assert baseline.value == pytest.approx(1 / 3)
     assert baseline.null_value is None
     assert one(rows, "value_share", "MX:group_loyalty").value == pytest.approx(1 / 3)
     assert one(rows, "value_share", "MX:group_loyalty").null_value == 0.0
     assert one(rows, "value_share", "JP:group_loyalty").value == 0.0
-
-
-def test_intervals_draw_all_repetitions_of_a_scenario(make_study: MakeStudy) -> None:
-    study = make_study(repetitions=2)
-    made = {sample.key: completion("Because at (0, 0, 0)") for sample in study.samples}
-    made["IN", "i1", 1] = completion("Because at (0, 0, 0)", "A", LOYAL)
-    row = one(value_rows(study, scored(study, made)), "value_share", "IN:group_loyalty")
-    assert row.value == pytest.approx(1 / 24)
-    drawn = [(draw == 0).sum() / 24 for draw in bootstrap_indices(4, 20, 0)]
-    assert (row.ci_low, row.ci_high) == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])))
 
 
 def test_shift_by_hand(rows: list[Metric]) -> None:
@@ -93,14 +80,24 @@ def test_shift_by_hand(rows: list[Metric]) -> None:
     assert (overall.n_scored, overall.n_unscored) == (3, 0)
 
 
-def test_shift_interval_is_the_spread_of_the_resamples(rows: list[Metric]) -> None:
-    # IN's distance is the number of times that i1 is drawn over 12.
-    drawn = [(draw == 0).sum() / 12 for draw in bootstrap_indices(4, 2000, 0)]
-    half = 1.959964 * np.std(drawn, ddof=1)
-    row = one(rows, "value_shift", "IN")
-    assert (row.ci_low, row.ci_high) == pytest.approx((max(0, 1 / 12 - half), 1 / 12 + half))
-    row = one(rows, "value_shift", "MX")  # every resample has 1/3
-    assert (row.ci_low, row.ci_high) == pytest.approx((1 / 3, 1 / 3))
+def test_intervals_of_shares_and_shifts_leave_out_scenarios(make_study: MakeStudy) -> None:
+    rows = tables()
+    more = [row | {"scenario": f"{row['scenario']}b"} for row in rows["scenario"] if row["scenario"] != "s1"]
+    study = make_study(rows | {"scenario": [*rows["scenario"][:-1], *more, rows["scenario"][-1]]})
+    assert study.shape == (4, 8, 1)
+    made = {sample.key: completion("Because at (0, 0, 0)") for sample in study.samples}
+    for scenario in ("i1", "p1b"):
+        made["MX", scenario, 0] = completion("Because at (0, 0, 0)", "A", LOYAL)
+    made_rows = value_rows(study, scored(study, made))
+    check(made_rows)
+    row = one(made_rows, "value_share", "MX:group_loyalty")
+    # 2 of 24; without one of its scenarios 1 of 21, without another 2 of 21.
+    left_out = [1 / 21] * 2 + [2 / 21] * 6
+    assert (row.ci_low, row.ci_high) == pytest.approx(jackknife_interval(2 / 24, left_out, SHARE))
+    shift = one(made_rows, "value_shift", "MX")
+    # Chance gives as much: nothing speaks against no shift at all.
+    assert (shift.value, shift.ci_low) == (pytest.approx(2 / 24), 0.0)
+    assert shift.ci_high == pytest.approx((jackknife_interval(2 / 24, left_out) or (0, 0))[1])
 
 
 def test_decisions_by_hand(rows: list[Metric]) -> None:
@@ -108,11 +105,8 @@ def test_decisions_by_hand(rows: list[Metric]) -> None:
     row = one(rows, "decision_share", "IN:A")
     assert row.null_value == 1.0
     assert (row.n_scored, row.n_unscored) == (4, 0)
-    # Wilson with z = 1.96: (0.5 + z^2/8 -+ z sqrt(0.0625 + z^2/64)) / (1 + z^2/4).
-    z = 1.959964
-    half = z * np.sqrt(0.25 / 4 + z * z / 64)
-    expected = tuple((0.5 + z * z / 8 + side * half) / (1 + z * z / 4) for side in (-1, 1))
-    assert (row.ci_low, row.ci_high) == pytest.approx(expected)
+    assert row.ci_low is not None  # one answer to each scenario: two of four, by Clopper and Pearson
+    assert (row.ci_low, row.ci_high) == pytest.approx(proportion_interval(2, 4))
     assert one(rows, "decision_share", "baseline:A").value == 1.0
     assert one(rows, "decision_share", "baseline:A").null_value is None
 

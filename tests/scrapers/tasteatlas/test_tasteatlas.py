@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
 from scrapers.model import ListItem, Page, Parsed, ScrapeError
-from scrapers.tasteatlas.fetch import fetch
 from scrapers.tasteatlas.parse import parse
 from tests.scrapers.hand_made import COUNTRIES
 
@@ -73,12 +71,3 @@ class Endpoint:
 
     def get(self, url: str) -> Page:
         return Page(url, url.encode())
-
-
-def test_fetch_reads_a_file_or_asks_an_endpoint(tmp_path: Path) -> None:
-    file = tmp_path / "export.json"
-    file.write_bytes(b"[]")
-    assert fetch(Endpoint(), str(file)) == [Page(str(file), b"[]")]
-    assert fetch(Endpoint(), "https://foods.example/api")[0].content == b"https://foods.example/api"
-    with pytest.raises(ScrapeError, match=r"nowhere\.json: cannot be read .*check the configured path"):
-        fetch(Endpoint(), str(tmp_path / "nowhere.json"))

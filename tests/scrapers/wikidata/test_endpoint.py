@@ -10,14 +10,15 @@ from hashlib import sha256
 
 import pytest
 
+from scrapers.exchange import retry_after
 from scrapers.model import ScrapeError, TransientError
 from scrapers.wikidata import endpoint as endpoint_module
 from scrapers.wikidata.endpoint import Endpoint
-from scrapers.wikidata.refusals import retry_after
 from scrapers.wikidata.transport import TooSlowError
 from tests.scrapers.wikidata.servers import RESULT, Asked, Misbehaving, reply
 
 AGENT = "culturescope-tests (tests@example.org)"
+HALF = RESULT.replace(b"ok", b"\\ud800")
 QUERY = "# A comment,\n# to add the words load and clear.\nSELECT ?x {}"
 WDQS_TIMEOUT = b"SPARQL-QUERY: ...\njava.util.concurrent.TimeoutException\n\tat java.base/..."
 
@@ -148,7 +149,8 @@ def test_html_with_status_200_is_transient_and_quoted(server: Misbehaving, kind:
 
 
 @pytest.mark.parametrize(
-    "body", [b'{"boolean": true}', b"[1]", b'{"head":{"vars":["x"]},"results":null}', b"\xff"]
+    "body",
+    [b'{"boolean": true}', b"[1]", b'{"head":{"vars":["x"]},"results":null}', b"\xff", b"[" * 20_000, HALF],
 )
 def test_json_that_is_no_result(server: Misbehaving, body: bytes) -> None:
     server.scripts = [reply(200, body)]
@@ -198,10 +200,10 @@ def test_gzip_is_undone_although_nobody_asked_for_it(server: Misbehaving) -> Non
 
 def test_truncated_gzip_and_unknown_encodings_are_errors(server: Misbehaving) -> None:
     server.scripts = [reply(200, gzip.compress(RESULT)[:-12], Content_Encoding="gzip")]
-    with pytest.raises(TransientError, match="gzip answer broke off"):
+    with pytest.raises(TransientError, match="compressed body is damaged"):
         ask(server, retries=0)
     server.scripts = [reply(200, RESULT, Content_Encoding="br")]
-    with pytest.raises(ScrapeError, match="'br' was not asked for"):
+    with pytest.raises(ScrapeError, match="'br', which was not asked for"):
         ask(server, retries=0)
 
 
@@ -309,4 +311,4 @@ def test_addresses_that_cannot_be_endpoints(url: str) -> None:
 @pytest.mark.parametrize("agent", ["", "  ", "x\r\nHost: y"])
 def test_user_agents_that_name_nobody(agent: str) -> None:
     with pytest.raises(ValueError, match="user_agent"):
-        Endpoint(user_agent=agent)
+        Endpoint("https://example.org/sparql", user_agent=agent)

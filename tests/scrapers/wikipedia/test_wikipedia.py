@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from scrapers.model import ListItem, Page, Parsed, ScrapeError
-from scrapers.wikipedia import currencies, religions
-from scrapers.wikipedia.fetch import CURRENCIES_URL, RELIGIONS_URL, fetch_currencies, fetch_religions
+from scrapers.model import ListItem, Parsed, ScrapeError
+from scrapers.wikipedia.parse import currencies, religions
 from tests.scrapers.hand_made import COUNTRIES, page
 
 REAL = ListItem("Brazilian real", countries=("BR",), code="BRL")
 
 
 def parsed_currencies(name: str, charset: str = "utf-8") -> Parsed:
-    return currencies.parse([page(f"currencies_{name}.html", charset=charset)], COUNTRIES)
+    return currencies([page(f"currencies_{name}.html", charset=charset)], COUNTRIES)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +103,7 @@ def test_a_page_that_is_not_as_it_was_fails_loudly(name: str, message: str) -> N
 
 
 def test_religions_of_several_tables_with_ranges() -> None:
-    result = religions.parse([page("religions_ranges.html")], COUNTRIES)
+    result = religions([page("religions_ranges.html")], COUNTRIES)
     assert result == Parsed(
         tuple(map(ListItem, ["Christianity", "Islam", "Jainism", "Taoism", "Tenrikyo"])),
         {"empty_name": 1, "no_followers": 1, "sum_of_religions": 1},
@@ -112,21 +111,9 @@ def test_religions_of_several_tables_with_ranges() -> None:
 
 
 def test_religions_by_category() -> None:
-    assert religions.parse([page("religions_category.html")], COUNTRIES).items == (ListItem("Hinduism"),)
+    assert religions([page("religions_category.html")], COUNTRIES).items == (ListItem("Hinduism"),)
 
 
 def test_religions_with_another_header_fail_loudly() -> None:
     with pytest.raises(ScrapeError, match="layout has probably changed; it has: Faith, Share of the world"):
-        religions.parse([page("religions_changed_layout.html")], COUNTRIES)
-
-
-class Recorder:
-    """Answers every address with an empty page."""
-
-    def get(self, url: str) -> Page:
-        return Page(url, b"")
-
-
-def test_fetch_asks_for_one_article_each() -> None:
-    assert [got.url for got in fetch_currencies(Recorder())] == [CURRENCIES_URL]
-    assert [got.url for got in fetch_religions(Recorder())] == [RELIGIONS_URL]
+        religions([page("religions_changed_layout.html")], COUNTRIES)

@@ -10,10 +10,12 @@ categories, in `YEARS`, takes the English name of each day and
 3. merges spellings of one name (case, punctuation, "Labour"/"Labor", a final "Day") and the
    pairs in holiday_merges.csv; the spelling found in most countries becomes the item.
 
-`countries` are those of the 170 that observed it in `SINCE` or later. It is empty for a
-holiday that was abolished, or that only a territory or a smaller state has.
+4. drops what none of the 170 countries observed in `SINCE` or later: no country can be asked for
+   it. It was abolished, or only a territory or a smaller state has it.
 
-Run: python holiday_names.py   (after countries.py)
+`countries` are those of the 170 that observed it in `SINCE` or later.
+
+Run: python holiday_names.py
 """
 
 import re
@@ -51,7 +53,7 @@ DROPPED = {
     r"|bank|official|state|national|may|new year)( special| public| bank| sector)* holidays?$"
     r"|^(additional|pre-holiday|day off|squeeze day|lao year-end)\b|public holiday|^official hol"
     r"|replacement|in-lieu|closing day|decree"
-    r"|^(non-working|government|festival|happy|big) (day|holiday)$",
+    r"|^(non-working|government|festival|happy|big) (day|holiday)$|^post |^1st octave$",
     "school break": r"\b(break|school|term \d)\b",
     "election or census": r"\b(elections?|by-elections|polling|census)\b",
     "event of one time": r"\b(funeral|burial|mourning (day )?for|memorial service|visit|lockdown"
@@ -70,7 +72,7 @@ PLURAL = re.compile(r"(?<=\w{3})(?<!culture)s$")
 
 
 @dataclass
-class Found:
+class Observed:
     """One cleaned name: where and when it is observed."""
 
     last_year: dict[str, int] = field(default_factory=dict)
@@ -86,10 +88,10 @@ def clean(name: str) -> str:
     return name[:1].upper() + name[1:]
 
 
-def collect() -> dict[str, Found]:
+def collect() -> dict[str, Observed]:
     """Ask the package for every day and return the cleaned names."""
     warnings.simplefilter("ignore")
-    found: dict[str, Found] = defaultdict(Found)
+    observed: dict[str, Observed] = defaultdict(Observed)
     for code in sorted(holidays.list_supported_countries(include_aliases=False)):
         entity = getattr(holidays, code)
         language = "en_US" if "en_US" in entity.supported_languages else None
@@ -103,14 +105,14 @@ def collect() -> dict[str, Found]:
             )
             for day, names in days.items():
                 for raw in SEPARATOR.split(names):
-                    entry = found[clean(raw)]
+                    entry = observed[clean(raw)]
                     entry.last_year[code] = max(day.year, entry.last_year.get(code, 0))
                     entry.years.add(day.year)
                     entry.raw.add(raw)
-    return found
+    return observed
 
 
-def reason_to_drop(name: str, entry: Found) -> str:
+def reason_to_drop(name: str, entry: Observed) -> str:
     """Return why a name is no holiday a person would give, or an empty string."""
     for reason, pattern in DROPPED.items():
         if re.search(pattern, name, re.IGNORECASE):
@@ -128,17 +130,19 @@ def key(name: str) -> str:
     return " ".join(sorted(telling or set(words)))
 
 
-def merge(found: dict[str, Found]) -> list[Row]:
+def merge(observed: dict[str, Observed]) -> list[Row]:
     """Group the spellings of each holiday and return one row for each group."""
     ours = set(country_codes())
     chosen = {key(line["name"]): line["item"] for line in read_table(BUILD / "holiday_merges.csv")}
     groups: dict[str, list[str]] = defaultdict(list)
-    for name in found:
+    for name in observed:
         groups[key(chosen.get(key(name), name))].append(name)
     rows = []
     for names in groups.values():
-        names.sort(key=lambda name: (-len(found[name].last_year), -len(found[name].raw), name.swapcase()))
-        last_years = [pair for name in names for pair in found[name].last_year.items()]
+        names.sort(
+            key=lambda name: (-len(observed[name].last_year), -len(observed[name].raw), name.swapcase())
+        )
+        last_years = [pair for name in names for pair in observed[name].last_year.items()]
         observers = {code for code, year in last_years if year >= SINCE}
         item = next((chosen[key(name)] for name in names if key(name) in chosen), names[0])
         rows.append(
@@ -153,13 +157,15 @@ def merge(found: dict[str, Found]) -> list[Row]:
 
 def main() -> None:
     """Write item_list/holidays.csv."""
-    found = collect()
-    dropped = {name: reason_to_drop(name, entry) for name, entry in found.items()}
-    kept = {name: entry for name, entry in found.items() if not dropped[name]}
+    observed = collect()
+    dropped = {name: reason_to_drop(name, entry) for name, entry in observed.items()}
+    kept = {name: entry for name, entry in observed.items() if not dropped[name]}
     for reason, count in sorted(Counter(dropped.values()).items()):
         print(f"{count:5} names {'dropped: ' + reason if reason else 'kept'}")
-    rows = merge(kept)
-    print(f"{len(kept) - len(rows):5} spellings merged")
+    merged = merge(kept)
+    rows = [entry for entry in merged if entry["countries"]]
+    print(f"{len(kept) - len(merged):5} spellings merged")
+    print(f"{len(merged) - len(rows):5} holidays dropped: observed in none of the 170 since {SINCE}")
     missing = set(country_codes()) - {code for r in rows for code in r["countries"].split("|")}
     print("countries without a holiday:", join(missing) or "none")
     columns = ["item", "aliases", "countries"]

@@ -1,61 +1,106 @@
-"""Build item_list/languages.csv: the languages that are official or widely spoken in the 170 countries.
+"""Build item_list/languages.csv and country_language.csv: the languages of the 170 countries.
 
-The rule: CLDR calls the language official or de facto official in the whole country, or says
-that at least 10 % of the people there speak it. Languages that are official in a region only
-do not qualify by that alone. Scripts and the codes in `MERGED` are one language. The name is
-CLDR's English one (babel) unless language_names.csv has the word people use more; CLDR's then
-becomes an alias.
+country_language.csv has every language that is official in a country, in the whole of it or in a part, or
+that at least `LISTED_PERCENT` of its people speak, second-language speakers included: CLDR's status and share
+(babel), with the corrections by hand in language_corrections.csv. Scripts and the codes in `MERGED` are one
+language.
 
-Run: python languages.py   (after countries.py)
+The list names a language's countries by this rule: it is official there, in the whole country or a part; or
+at least `SPOKEN_PERCENT` speak it; or it is listed there and no country has it as its national language, so
+that whoever speaks it is at home there (Kurdish in Turkey, and not Turkish in Germany). Its name is CLDR's
+English one, or ISO 639-3's (pycountry) where CLDR has none, unless language_names.csv has the word people use
+more; the other then becomes an alias.
+
+Run: python languages.py
 """
 
 from collections import defaultdict
 
+import pycountry
 from babel import Locale
 from babel.core import get_global
 from tables import BUILD, Row, country_codes, join, read_table, split, write_table
 
 NATIONAL = {"official", "de_facto_official"}
-SPOKEN_PERCENT = 10
-MERGED = {"nb": "no", "nn": "no", "wni": "zdj"}
+SPOKEN_PERCENT, LISTED_PERCENT = 10, 1
+MERGED = {
+    "nb": "no",
+    "nn": "no",
+    "wni": "zdj",
+    "ckb": "ku",
+    "sdh": "ku",
+    "fuv": "ff",
+    "ffm": "ff",
+    "fuq": "ff",
+}
+
+Facts = dict[tuple[str, str], tuple[str, float]]
+"""(country, language) -> status and percent of speakers."""
 
 
-def qualifying() -> dict[str, set[str]]:
-    """Return {language code: countries in which it qualifies}."""
+def facts() -> Facts:
+    """CLDR's, corrected; of merged codes the highest status and the largest share."""
     territories = get_global("territory_languages")
-    found: dict[str, set[str]] = defaultdict(set)
-    regional: set[str] = set()
+    gathered: Facts = {}
     for country in country_codes():
-        for tag, facts in territories[country].items():
+        for tag, said in territories[country].items():
             code = tag.split("_")[0]
-            code = MERGED.get(code, code)
-            spoken = facts["population_percent"] >= SPOKEN_PERCENT
-            if spoken or facts["official_status"] in NATIONAL:
-                found[code].add(country)
-            elif facts["official_status"]:
-                regional.add(code)
-    print(f"dropped, official in a region only: {len(regional - found.keys())}")
-    return found
+            key = country, MERGED.get(code, code)
+            status, percent = gathered.get(key, ("", 0.0))
+            ranked = sorted({status, said["official_status"] or ""} - {""}, key=_rank)
+            gathered[key] = (ranked[0] if ranked else ""), max(percent, said["population_percent"])
+    for line in read_table(BUILD / "language_corrections.csv"):
+        key = line["country"], line["language"]
+        before = gathered.pop(key, None)
+        wanted = line["status"], float(line["percent"] or 0)
+        assert before != wanted, f"CLDR says so by now: {key}"
+        if line["status"] or line["percent"]:
+            gathered[key] = wanted
+    return {key: (s, p) for key, (s, p) in gathered.items() if s or p >= LISTED_PERCENT}
+
+
+def _rank(status: str) -> int:
+    return ("official", "de_facto_official", "official_regional").index(status)
+
+
+def countries_of(listed: Facts) -> dict[str, set[str]]:
+    """Language -> the countries that the list gives it."""
+    national = {language for (_, language), (status, _) in listed.items() if status in NATIONAL}
+    belonging: dict[str, set[str]] = defaultdict(set)
+    for (country, language), (status, percent) in listed.items():
+        if status or percent >= SPOKEN_PERCENT or language not in national:
+            belonging[language].add(country)
+    return belonging
 
 
 def row(code: str, countries: set[str], preferred: Row) -> Row:
-    """Return one row; `preferred` is the line of language_names.csv, or empty."""
-    cldr = Locale("en").languages.get(code, "")
-    item = preferred.get("item") or cldr
-    aliases = {cldr, *split(preferred.get("aliases", ""))} - {item}
+    """One row of the list; `preferred` is the line of language_names.csv, or empty."""
+    registered = pycountry.languages.get(alpha_3=code)
+    usual = Locale("en").languages.get(code) or (registered.name.partition(" (")[0] if registered else "")
+    item = preferred.get("item") or usual
+    aliases = {usual, *split(preferred.get("aliases", ""))} - {item}
     return {"item": item, "aliases": join(aliases), "countries": join(countries), "code": code}
 
 
 def main() -> None:
-    """Write item_list/languages.csv."""
+    """Write both files."""
     preferred = {line["code"]: line for line in read_table(BUILD / "language_names.csv")}
-    found = qualifying()
-    assert not preferred.keys() - found.keys(), preferred.keys() - found.keys()
-    rows = [row(code, found[code], preferred.get(code, {})) for code in found]
-    items = [entry["item"] for entry in rows]
-    assert len(items) == len(set(items)), "two languages share a name"
-    columns = ["item", "aliases", "countries", "code"]
-    print("languages:", write_table("item_list/languages.csv", columns, rows), "rows")
+    listed = facts()
+    belonging = countries_of(listed)
+    assert not preferred.keys() - belonging.keys(), preferred.keys() - belonging.keys()
+    rows = [row(code, countries, preferred.get(code, {})) for code, countries in belonging.items()]
+    names = [name.casefold() for entry in rows for name in (entry["item"], *split(entry["aliases"]))]
+    twice = {name for name in names if names.count(name) > 1}
+    assert not twice and all(names), f"names of two languages: {twice}"
+    print(
+        "languages:", write_table("item_list/languages.csv", ["item", "aliases", "countries", "code"], rows)
+    )
+    columns = ["country", "language", "status", "percent"]
+    lines = [
+        {"country": c, "language": language, "status": status, "percent": f"{percent:g}"}
+        for (c, language), (status, percent) in sorted(listed.items())
+    ]
+    print("country_language.csv:", write_table("country_language.csv", columns, lines))
 
 
 if __name__ == "__main__":

@@ -26,14 +26,14 @@ COMMENT ON VIEW fmlama_by_origin IS 'The leaderboard''s numbers origin by origin
 COMMENT ON COLUMN fmlama_by_origin.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN fmlama_by_origin.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN fmlama_by_origin.model IS 'Model.';
-COMMENT ON COLUMN fmlama_by_origin.is_null IS 'Whether it is a null baseline that knows nothing, not a model.';
+COMMENT ON COLUMN fmlama_by_origin.is_null IS 'Whether it is a null model that knows nothing.';
 COMMENT ON COLUMN fmlama_by_origin.main_language IS 'Language of the template and of the candidates.';
 COMMENT ON COLUMN fmlama_by_origin.subject_language IS 'Language of the dish''s name; another than main_language is code-switching.';
 COMMENT ON COLUMN fmlama_by_origin.country_mentioned IS 'Whether the template names the country of origin.';
 COMMENT ON COLUMN fmlama_by_origin.origin IS 'Origin, or origin group (table origin_group).';
 COMMENT ON COLUMN fmlama_by_origin.map IS 'Mean average precision, 0 to 1; NULL if unscored.';
-COMMENT ON COLUMN fmlama_by_origin.ci_low IS 'Lower end of the 95 % bootstrap interval of map, over dishes.';
-COMMENT ON COLUMN fmlama_by_origin.ci_high IS 'Upper end of the 95 % bootstrap interval of map, over dishes.';
+COMMENT ON COLUMN fmlama_by_origin.ci_low IS 'Lower end of the 95 % interval of map, over dishes.';
+COMMENT ON COLUMN fmlama_by_origin.ci_high IS 'Upper end of the 95 % interval of map, over dishes.';
 COMMENT ON COLUMN fmlama_by_origin.map_sd IS 'Standard deviation of map over templates.';
 COMMENT ON COLUMN fmlama_by_origin.null_map IS 'map of a random ranking.';
 COMMENT ON COLUMN fmlama_by_origin.mws IS 'Mean word similarity, -1 to 1; NULL if unscored.';

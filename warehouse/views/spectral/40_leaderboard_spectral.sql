@@ -14,7 +14,6 @@ WITH wide AS (
         any_value(value) FILTER (metric = 'er_sr_correlation') AS er_sr_correlation,
         any_value(value) FILTER (metric = 'reference_mass') AS reference_mass,
         any_value(n_scored / nullif(n_scored + n_unscored, 0)) FILTER (metric = 'macro_f1') AS coverage,
-        any_value(value) FILTER (metric = 'macro_f1_ceiling') AS ceiling,
         run_id, finished_at
     FROM leaderboard
     WHERE evaluation = 'spectral'
@@ -26,15 +25,15 @@ SELECT config_hash,
 FROM wide
 ORDER BY max(finished_at) OVER (PARTITION BY config_hash) DESC, config_hash, place;
 
-COMMENT ON VIEW leaderboard_spectral IS 'One row a configuration and model: newest configuration first, in it models by macro-F1, then null baselines. Compare within one config_hash only; a model whose interval reaches null_macro_f1 is not distinguished from guessing.';
+COMMENT ON VIEW leaderboard_spectral IS 'One row a configuration and model: newest configuration first, in it models by macro-F1, then null models. Compare within one config_hash only; a model whose interval reaches null_macro_f1 is not distinguished from guessing.';
 COMMENT ON COLUMN leaderboard_spectral.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN leaderboard_spectral.place IS 'Order in the configuration, from 1: models by macro-F1, then null models.';
 COMMENT ON COLUMN leaderboard_spectral.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN leaderboard_spectral.model IS 'Model.';
-COMMENT ON COLUMN leaderboard_spectral.is_null IS 'Whether it is a null baseline that knows nothing, not a model.';
+COMMENT ON COLUMN leaderboard_spectral.is_null IS 'Whether it is a null model that knows nothing.';
 COMMENT ON COLUMN leaderboard_spectral.macro_f1 IS 'Mean F1 of the model''s ER-SR categories against people''s, 0 to 1; NULL if unscored.';
-COMMENT ON COLUMN leaderboard_spectral.ci_low IS 'Lower end of the 95 % bootstrap interval of macro_f1.';
-COMMENT ON COLUMN leaderboard_spectral.ci_high IS 'Upper end of the 95 % bootstrap interval of macro_f1.';
+COMMENT ON COLUMN leaderboard_spectral.ci_low IS 'Lower end of the 95 % interval of macro_f1.';
+COMMENT ON COLUMN leaderboard_spectral.ci_high IS 'Upper end of the 95 % interval of macro_f1.';
 COMMENT ON COLUMN leaderboard_spectral.null_macro_f1 IS 'macro_f1 of a model that knows nothing.';
 COMMENT ON COLUMN leaderboard_spectral.f1_lh IS 'F1 of the category low ER, high SR.';
 COMMENT ON COLUMN leaderboard_spectral.f1_hl IS 'F1 of the category high ER, low SR.';
@@ -45,6 +44,5 @@ COMMENT ON COLUMN leaderboard_spectral.rank_kendall IS 'Kendall''s tau-b between
 COMMENT ON COLUMN leaderboard_spectral.er_sr_correlation IS 'Correlation of ER and SR over questions; -1 is ideal.';
 COMMENT ON COLUMN leaderboard_spectral.reference_mass IS 'Probability on the items that the reference has for the country, mean.';
 COMMENT ON COLUMN leaderboard_spectral.coverage IS 'Share of the points of macro_f1 that could be scored, 0 to 1.';
-COMMENT ON COLUMN leaderboard_spectral.ceiling IS 'Best macro_f1 that median splits of ER and SR allow.';
 COMMENT ON COLUMN leaderboard_spectral.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN leaderboard_spectral.finished_at IS 'When the run ended (UTC).';

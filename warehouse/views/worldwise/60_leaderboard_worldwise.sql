@@ -16,6 +16,11 @@ WITH wide AS (
         any_value(v.null_value) FILTER (v.metric = 'hofstede_mae' AND v.slice_kind = 'overall') AS null_mae,
         any_value(v.value) FILTER (v.metric = 'value_shift' AND v.slice_kind = 'overall') AS value_shift,
         any_value(v.null_value) FILTER (v.metric = 'value_shift' AND v.slice_kind = 'overall') AS null_shift,
+        any_value(v.value) FILTER (v.metric = 'persona_recognition' AND v.slice_kind = 'overall') AS recognition,
+        any_value(v.ci_low) FILTER (v.metric = 'persona_recognition' AND v.slice_kind = 'overall') AS recognition_low,
+        any_value(v.ci_high) FILTER (v.metric = 'persona_recognition' AND v.slice_kind = 'overall') AS recognition_high,
+        any_value(v.value) FILTER (v.metric = 'answer_variety' AND v.slice_kind = 'overall') AS variety,
+        any_value(v.null_value) FILTER (v.metric = 'answer_variety' AND v.slice_kind = 'overall') AS null_variety,
         any_value(v.value) FILTER (v.metric = 'stereotype_score' AND v.slice_kind = 'overall') AS stereotype_score,
         first(v.slice ORDER BY v.value, v.slice)
             FILTER (v.metric = 'baseline_distance' AND v.value IS NOT NULL) AS closest_culture,
@@ -41,26 +46,31 @@ SELECT config_hash,
 FROM wide
 ORDER BY max(finished_at) OVER (PARTITION BY config_hash) DESC, config_hash, place;
 
-COMMENT ON VIEW leaderboard_worldwise IS 'One row a configuration and model: newest configuration first, in it models by alignment_gain, then null profiles. Read the gain first: profiles that know nothing reach a high alignment too. Compare within one config_hash only.';
+COMMENT ON VIEW leaderboard_worldwise IS 'One row a configuration and model: newest configuration first, in it models by alignment_gain, then null models. Read the gain first: profiles that know nothing reach a high alignment too. Compare within one config_hash only.';
 COMMENT ON COLUMN leaderboard_worldwise.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN leaderboard_worldwise.place IS 'Order in the configuration, from 1: models by gain, then by alignment, then null profiles.';
+COMMENT ON COLUMN leaderboard_worldwise.place IS 'Order in the configuration, from 1: models by gain, then by alignment, then null models.';
 COMMENT ON COLUMN leaderboard_worldwise.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN leaderboard_worldwise.model IS 'Model.';
-COMMENT ON COLUMN leaderboard_worldwise.is_null IS 'Whether it is a null profile that knows nothing, not a model.';
+COMMENT ON COLUMN leaderboard_worldwise.is_null IS 'Whether it is a null model that knows nothing, not a model.';
 COMMENT ON COLUMN leaderboard_worldwise.alignment_gain IS 'Alignment less that of best_null, answer by answer; NULL if unscored.';
-COMMENT ON COLUMN leaderboard_worldwise.gain_low IS 'Lower end of the 95 % bootstrap interval of alignment_gain, over scenarios; above 0, the model is distinguished from best_null.';
-COMMENT ON COLUMN leaderboard_worldwise.gain_high IS 'Upper end of the 95 % bootstrap interval of alignment_gain; below 0, the model does worse than best_null.';
-COMMENT ON COLUMN leaderboard_worldwise.best_null IS 'The null profile with the highest alignment for this model: zero, global_mean, scenario_text, shuffled or unprompted; ties in this order.';
+COMMENT ON COLUMN leaderboard_worldwise.gain_low IS 'Lower end of the 95 % interval of alignment_gain, over scenarios; above 0, the model is distinguished from best_null.';
+COMMENT ON COLUMN leaderboard_worldwise.gain_high IS 'Upper end of the 95 % interval of alignment_gain; below 0, the model does worse than best_null.';
+COMMENT ON COLUMN leaderboard_worldwise.best_null IS 'The null model with the highest alignment for this model: zero, global_mean, scenario_text, shuffled or unprompted; ties in this order.';
 COMMENT ON COLUMN leaderboard_worldwise.alignment IS 'Mean alignment of answers with a persona to their culture''s target, 0 to 10; NULL if unscored.';
-COMMENT ON COLUMN leaderboard_worldwise.ci_low IS 'Lower end of the 95 % bootstrap interval of alignment, over scenarios.';
-COMMENT ON COLUMN leaderboard_worldwise.ci_high IS 'Upper end of the 95 % bootstrap interval of alignment, over scenarios.';
+COMMENT ON COLUMN leaderboard_worldwise.ci_low IS 'Lower end of the 95 % interval of alignment, over scenarios.';
+COMMENT ON COLUMN leaderboard_worldwise.ci_high IS 'Upper end of the 95 % interval of alignment, over scenarios.';
 COMMENT ON COLUMN leaderboard_worldwise.alignment_sd IS 'Standard deviation of alignment over answers.';
 COMMENT ON COLUMN leaderboard_worldwise.null_alignment IS 'alignment of best_null.';
 COMMENT ON COLUMN leaderboard_worldwise.hofstede_mae IS 'Mean absolute error of scores against targets, 0 to 4, on primary dimensions.';
 COMMENT ON COLUMN leaderboard_worldwise.null_mae IS 'hofstede_mae of the all-zero profile.';
 COMMENT ON COLUMN leaderboard_worldwise.value_shift IS 'Total variation distance of named values with and without a persona, 0 to 1, mean over cultures.';
 COMMENT ON COLUMN leaderboard_worldwise.null_shift IS 'value_shift that chance alone makes: mean over permuted answers.';
-COMMENT ON COLUMN leaderboard_worldwise.stereotype_score IS '0 to 10; 10: no listed phrase occurs.';
+COMMENT ON COLUMN leaderboard_worldwise.recognition IS 'How well wording tells the persona''s culture, names left out: 0 as chance, 1 always; with a variety well below null_variety: set phrases.';
+COMMENT ON COLUMN leaderboard_worldwise.recognition_low IS 'Lower end of the 95 % interval of recognition, over scenarios.';
+COMMENT ON COLUMN leaderboard_worldwise.recognition_high IS 'Upper end of the 95 % interval of recognition, over scenarios.';
+COMMENT ON COLUMN leaderboard_worldwise.variety IS 'Mean distance between the words of two answers of a culture to different scenarios: 0 the same, 1 none in common.';
+COMMENT ON COLUMN leaderboard_worldwise.null_variety IS 'The same distance between answers of different cultures.';
+COMMENT ON COLUMN leaderboard_worldwise.stereotype_score IS '0 to 10; 10: no listed phrase occurs; NULL unless stereotype_rule counts them.';
 COMMENT ON COLUMN leaderboard_worldwise.closest_culture IS 'Culture whose target the answers without a persona are closest to; ties by code.';
 COMMENT ON COLUMN leaderboard_worldwise.closest_distance IS 'Its distance: root mean square over those answers, 0 to 4.';
 COMMENT ON COLUMN leaderboard_worldwise.decline_share IS 'Share of answers with a persona that decline to choose, 0 to 1.';

@@ -19,6 +19,9 @@ WITH wide AS (
         any_value(v.value) FILTER (v.metric = 'value_shift') AS value_shift,
         any_value(v.null_value) FILTER (v.metric = 'value_shift') AS null_shift,
         any_value(v.value) FILTER (v.metric = 'value_shift_p') AS value_shift_p,
+        any_value(v.value) FILTER (v.metric = 'persona_recognition') AS recognition,
+        any_value(v.value) FILTER (v.metric = 'answer_variety') AS variety,
+        any_value(v.null_value) FILTER (v.metric = 'answer_variety') AS null_variety,
         any_value(v.value) FILTER (v.metric = 'stereotype_score') AS stereotype_score,
         any_value(v.null_value) FILTER (v.metric = 'stereotype_score') AS null_stereotype,
         any_value(v.value) FILTER (v.metric = 'decision_share' AND v.slice LIKE '%:A') AS share_a,
@@ -41,16 +44,16 @@ COMMENT ON VIEW worldwise_by_culture IS 'The leaderboard''s numbers culture by c
 COMMENT ON COLUMN worldwise_by_culture.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN worldwise_by_culture.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN worldwise_by_culture.model IS 'Model.';
-COMMENT ON COLUMN worldwise_by_culture.is_null IS 'Whether it is a null profile that knows nothing, not a model.';
+COMMENT ON COLUMN worldwise_by_culture.is_null IS 'Whether it is a null model that knows nothing, not a model.';
 COMMENT ON COLUMN worldwise_by_culture.culture IS 'Culture of the persona: country.country, or baseline: no persona.';
-COMMENT ON COLUMN worldwise_by_culture.alignment_gain IS 'Alignment less that of the model''s best null profile, answer by answer; NULL if unscored.';
-COMMENT ON COLUMN worldwise_by_culture.gain_low IS 'Lower end of the 95 % bootstrap interval of alignment_gain, over scenarios.';
-COMMENT ON COLUMN worldwise_by_culture.gain_high IS 'Upper end of the 95 % bootstrap interval of alignment_gain.';
+COMMENT ON COLUMN worldwise_by_culture.alignment_gain IS 'Alignment less that of the model''s best null model, answer by answer; NULL if unscored.';
+COMMENT ON COLUMN worldwise_by_culture.gain_low IS 'Lower end of the 95 % interval of alignment_gain, over scenarios.';
+COMMENT ON COLUMN worldwise_by_culture.gain_high IS 'Upper end of the 95 % interval of alignment_gain.';
 COMMENT ON COLUMN worldwise_by_culture.alignment IS 'Mean alignment of the answers to the culture''s target, 0 to 10; NULL if unscored.';
-COMMENT ON COLUMN worldwise_by_culture.ci_low IS 'Lower end of the 95 % bootstrap interval of alignment, over scenarios.';
-COMMENT ON COLUMN worldwise_by_culture.ci_high IS 'Upper end of the 95 % bootstrap interval of alignment, over scenarios.';
+COMMENT ON COLUMN worldwise_by_culture.ci_low IS 'Lower end of the 95 % interval of alignment, over scenarios.';
+COMMENT ON COLUMN worldwise_by_culture.ci_high IS 'Upper end of the 95 % interval of alignment, over scenarios.';
 COMMENT ON COLUMN worldwise_by_culture.alignment_sd IS 'Standard deviation of alignment over answers.';
-COMMENT ON COLUMN worldwise_by_culture.null_alignment IS 'alignment of the model''s best null profile (leaderboard_worldwise.best_null).';
+COMMENT ON COLUMN worldwise_by_culture.null_alignment IS 'alignment of the model''s best null model (leaderboard_worldwise.best_null).';
 COMMENT ON COLUMN worldwise_by_culture.hofstede_mae IS 'Mean absolute error of scores against the target, 0 to 4, on primary dimensions.';
 COMMENT ON COLUMN worldwise_by_culture.null_mae IS 'hofstede_mae of the all-zero profile.';
 COMMENT ON COLUMN worldwise_by_culture.hofstede_median_error IS 'Median absolute error.';
@@ -61,7 +64,10 @@ COMMENT ON COLUMN worldwise_by_culture.null_distance IS 'baseline_distance of th
 COMMENT ON COLUMN worldwise_by_culture.value_shift IS 'Total variation distance of the values named as this culture and without a persona, 0 to 1.';
 COMMENT ON COLUMN worldwise_by_culture.null_shift IS 'value_shift that chance alone makes: mean over permuted answers.';
 COMMENT ON COLUMN worldwise_by_culture.value_shift_p IS 'p-value of value_shift: permutation of personas.';
-COMMENT ON COLUMN worldwise_by_culture.stereotype_score IS '0 to 10; 10: no listed phrase occurs.';
+COMMENT ON COLUMN worldwise_by_culture.recognition IS 'How well wording tells this culture, names left out: 0 as chance, 1 always.';
+COMMENT ON COLUMN worldwise_by_culture.variety IS 'Mean distance between the words of its answers to different scenarios, 0 to 1.';
+COMMENT ON COLUMN worldwise_by_culture.null_variety IS 'Mean distance between its answers and those of other cultures.';
+COMMENT ON COLUMN worldwise_by_culture.stereotype_score IS '0 to 10; 10: no listed phrase occurs; NULL unless stereotype_rule counts them.';
 COMMENT ON COLUMN worldwise_by_culture.null_stereotype IS 'stereotype_score of the scenarios'' own texts.';
 COMMENT ON COLUMN worldwise_by_culture.share_a IS 'Share of answers that choose option A, 0 to 1.';
 COMMENT ON COLUMN worldwise_by_culture.share_b IS 'Share of answers that choose option B, 0 to 1.';

@@ -21,8 +21,8 @@ COMMENT ON COLUMN worldwise_values.culture IS 'Culture of the persona: country.c
 COMMENT ON COLUMN worldwise_values.value IS 'Value: guiding_value.value.';
 COMMENT ON COLUMN worldwise_values.label IS 'Its name, as models see it.';
 COMMENT ON COLUMN worldwise_values.share IS 'Share of all values that were named, 0 to 1; NULL if unscored.';
-COMMENT ON COLUMN worldwise_values.ci_low IS 'Lower end of the 95 % bootstrap interval of share, over scenarios.';
-COMMENT ON COLUMN worldwise_values.ci_high IS 'Upper end of the 95 % bootstrap interval of share.';
+COMMENT ON COLUMN worldwise_values.ci_low IS 'Lower end of the 95 % interval of share, over scenarios.';
+COMMENT ON COLUMN worldwise_values.ci_high IS 'Upper end of the 95 % interval of share.';
 COMMENT ON COLUMN worldwise_values.baseline_share IS 'Share among the values named without a persona.';
 COMMENT ON COLUMN worldwise_values.shift IS 'share less baseline_share, -1 to 1; times 100: percentage points.';
 COMMENT ON COLUMN worldwise_values.times IS 'How often it was named: share times the values named.';

@@ -1,37 +1,26 @@
 """CASA, stage 1: does a user's query keep to, or break, a norm of the country? (Qiu et al. 2025)
 
 Published as pairs of JSON files, casa_s1_adhere_<subset>.json and casa_s1_violate_<subset>.json. Both hold
-the violating ``user_query``; the adhering text is ``refined_user_query`` of the adhere file.
+the violating ``user_query``; the adhering text is ``refined_user_query``, which only an adhere file has.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Annotated, TypeVar
 
 from pydantic import StringConstraints
 
-from tasks.evaluations.cure.benchmarks.common import (
-    BenchmarkError,
-    BenchmarkItem,
-    Loaded,
-    PublishedRow,
-    Row,
-    Text,
-    country_key,
-    country_keys,
-    keep_first,
-    validate,
-)
+from scrapers.countries import CountryCodes
+from tasks.evaluations.cure.benchmarks import common
+from tasks.evaluations.cure.benchmarks.common import BenchmarkItem, Loaded, PublishedRow, Text
+from tasks.evaluations.cure.benchmarks.reading import BenchmarkError, Row
 
 BENCHMARK = "casa"
 LABELS = ("yes", "no")
 """Acceptable: the query keeps to the norm; not acceptable: it breaks it."""
-
-_FILE_NAME = re.compile(r"(adhere|violate)_(\w+)")
 
 # Two thirds of the published adhering queries have typographic apostrophes and no violating one has: left as
 # they are, the label could be read off them.
@@ -53,93 +42,86 @@ class AdhereRow(ViolateRow):
 
 
 R = TypeVar("R", bound=ViolateRow)
-Key = tuple[str, str]
-"""Subset and index."""
+Side = dict[tuple[str, str], tuple[str, R]]
+"""By index and violating query, which name a pair whatever its subset: the file and the row."""
 
 
-def load(files: Mapping[str, Sequence[Row]], countries: Mapping[str, str]) -> Loaded:
+def load(files: Mapping[str, Sequence[Row]], countries: CountryCodes) -> Loaded:
     """Two items a pair: the adhering query (label yes) and the violating one (label no).
 
-    Files are known by their names and joined on subset and index. ``gold`` is the norm as the violate
-    file words it, for both items: where the two differ, the adhere file mostly describes the violation
-    ("Disregarding …"). ``extra["pair"]`` joins the two items.
+    A file is known by its columns, whatever its name; ``group`` is what its name says of the subset. Rows of
+    the two sides are joined on index and violating query. ``gold`` is the norm as the violate file words it,
+    for both items: where the two differ, the adhere file mostly describes the violation ("Disregarding …").
+    ``extra["pair"]`` joins the two items.
 
-    Rows are dropped as ``duplicate_adhere`` or ``duplicate_violate`` (an index again), ``unmatched_adhere``
-    or ``unmatched_violate`` (no counterpart), ``different_query`` (the files disagree on the violating query:
-    releases are mixed) and ``unchanged_query`` (the adhering text is the violating one).
+    Rows are dropped as ``duplicate_adhere`` or ``duplicate_violate`` (a pair again), ``different_query`` (the
+    other side has the index with another violating query: releases are mixed), ``unmatched_adhere`` or
+    ``unmatched_violate`` (no counterpart) and ``unchanged_query`` (the adhering text is the violating one).
 
     Raises:
-        BenchmarkError: a file's name says neither adhere nor violate, a side is missing, or no row of a file
-            fits.
+        BenchmarkError: a side is missing, or no row of a file fits.
     """
     dropped: Counter[str] = Counter()
-    adhere = _side("adhere", files, AdhereRow, dropped)
-    violate = _side("violate", files, ViolateRow, dropped)
-    dropped["unmatched_adhere"] = len(adhere.keys() - violate.keys())
-    dropped["unmatched_violate"] = len(violate.keys() - adhere.keys())
-    codes = country_keys(countries)
+    adhering = {source for source, rows in files.items() if _has_refined(rows)}
+    adhere = _side("adhere", {s: rows for s, rows in files.items() if s in adhering}, AdhereRow, dropped)
+    violate = _side("violate", {s: r for s, r in files.items() if s not in adhering}, ViolateRow, dropped)
+    for name, side, other in (("adhere", adhere, violate), ("violate", violate, adhere)):
+        known = {index for index, _ in other}
+        for index, _ in side.keys() - other.keys():
+            dropped["different_query" if index in known else f"unmatched_{name}"] += 1
     items: list[BenchmarkItem] = []
-    for key in (k for k in violate if k in adhere):
-        reason = _unusable(adhere[key], violate[key])
-        if reason:
-            dropped[reason] += 2
+    for key in (key for key in violate if key in adhere):
+        source, broken = violate[key]
+        _, kept = adhere[key]
+        if kept.refined_user_query == broken.user_query:
+            dropped["unchanged_query"] += 2
         else:
-            items += _pair(key, adhere[key], violate[key], codes)
-    return keep_first(items, dropped)
+            items += _pair(_subset(source), kept, broken, countries)
+    return common.distinct(items, dropped)
 
 
-def _side(
-    side: str, files: Mapping[str, Sequence[Row]], model: type[R], dropped: Counter[str]
-) -> dict[Key, R]:
+def _has_refined(rows: Sequence[Row]) -> bool:
+    return any(common.column(str(name)) == "refined_user_query" for row in rows for name in row)
+
+
+def _side(side: str, files: Mapping[str, Sequence[Row]], model: type[R], dropped: Counter[str]) -> Side[R]:
     """The rows of one side's files; what is left out is added to ``dropped``."""
-    by_key: dict[Key, R] = {}
-    for subset, source in _named(side, files):
-        rows, bad = validate(source, files[source], model)
+    by_key: Side[R] = {}
+    for source, content in files.items():
+        rows, bad = common.validate(source, content, model)
         dropped.update(bad)
         for row in rows:
-            dropped[f"duplicate_{side}"] += (subset, row.index) in by_key
-            by_key.setdefault((subset, row.index), row)
+            dropped[f"duplicate_{side}"] += (row.index, row.user_query) in by_key
+            by_key.setdefault((row.index, row.user_query), (source, row))
     if not by_key:
         raise BenchmarkError(
-            f"there is no {side} file among {', '.join(files) or 'the files'}: CASA needs both sides, named "
-            f"as published, such as casa_s1_{side}_social_discussion_forum.json"
+            f"none of the files is of the {side} side: CASA needs both sides, one with the column "
+            "refined_user_query (casa_s1_adhere_…) and one without (casa_s1_violate_…)"
         )
     return by_key
 
 
-def _named(side: str, files: Mapping[str, Sequence[Row]]) -> Iterator[Key]:
-    """Subset and name of the files of one side."""
-    for source in files:
-        match = _FILE_NAME.search(PurePath(source).stem)
-        if not match:
-            raise BenchmarkError(
-                f"{source}: the name must hold adhere_<subset> or violate_<subset>, as published, such as "
-                f"casa_s1_adhere_social_discussion_forum.json"
-            )
-        if match[1] == side:
-            yield match[2], source
-
-
-def _unusable(adhere: AdhereRow, violate: ViolateRow) -> str | None:
-    if adhere.user_query != violate.user_query:
-        return "different_query"
-    return "unchanged_query" if adhere.refined_user_query == violate.user_query else None
+def _subset(source: str) -> str:
+    """What a file's name says of its subset: "forum" of casa_s1_violate_forum.json."""
+    return PurePath(source).stem.removeprefix("casa_s1_").removeprefix("violate_")
 
 
 def _pair(
-    key: Key, adhere: AdhereRow, violate: ViolateRow, codes: Mapping[str, str]
-) -> Iterator[BenchmarkItem]:
-    subset, index = key
-    country = index.rsplit("_", 1)[0].replace("_", " ")
+    subset: str, adhere: AdhereRow, violate: ViolateRow, countries: CountryCodes
+) -> list[BenchmarkItem]:
+    country = violate.index.rsplit("_", 1)[0].replace("_", " ")
+    pair = f"{violate.index}/{common.item_id(country, violate.user_query)}"
     queries = (("adhere", "yes", adhere.refined_user_query), ("violate", "no", violate.user_query))
-    for side, label, query in queries:
-        yield BenchmarkItem(
+    return [
+        BenchmarkItem(
             benchmark=BENCHMARK,
-            item=f"{subset}/{index}/{side}",
-            country=codes.get(country_key(country)),
+            item=f"{pair}/{side}",
+            country=countries.region(country),
             group=subset,
             question=query.translate(_STRAIGHT),
             label=label,
             gold=violate.violated_norm,
-            extra={"country_name": country, "pair": f"{subset}/{index}", "rule": violate.violated_norm},
+            extra={"country_name": country, "pair": pair, "rule": violate.violated_norm},
         )
+        for side, label, query in queries
+    ]

@@ -1,39 +1,24 @@
-"""What the four benchmarks share: items, published rows checked against a schema, names of countries. Pure.
+"""What the four benchmarks share: items, and published rows checked against a schema. Pure.
 
 Each benchmark module has ``BENCHMARK`` (its name), ``LABELS``, a ``PublishedRow`` model and
 
-    load(files: Mapping[str, Sequence[Row]], countries: Mapping[str, str]) -> Loaded
+    load(files: Mapping[str, Sequence[Row]], countries: CountryCodes) -> Loaded
 
-where files maps a file's name or a dataset's id to its rows (see ``reading.read_rows``), and countries what
-a country is called to its ISO 3166-1 alpha-2 code.
+where files maps a file's name or a dataset's id to its rows (see ``reading.read_rows``).
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError
 
-from tasks.evaluations.cure.benchmarks.reading import BenchmarkError, Row, read_rows
-
-__all__ = [
-    "BenchmarkError",
-    "BenchmarkItem",
-    "Loaded",
-    "Lower",
-    "PublishedRow",
-    "Row",
-    "Text",
-    "country_key",
-    "country_keys",
-    "keep_first",
-    "read_rows",
-    "validate",
-]
+from tasks.evaluations.cure.benchmarks.reading import BenchmarkError, Row
+from tasks.identity import digest
 
 Text = Annotated[str, StringConstraints(min_length=1)]
 """A required text: not empty once outer space is gone."""
@@ -63,7 +48,8 @@ class BenchmarkItem:
     Attributes:
         benchmark: normad, casa, culturebank or specnorm.
         item: unique within the benchmark, the same whatever the order of the rows.
-        country: ISO 3166-1 alpha-2, or None if the name is not a country that we know.
+        country: ISO 3166-1 alpha-2; the name of a place that is none of the warehouse's countries ("Hong
+            Kong"); None if the published name is neither.
         group: cultural group or axis by which results may be broken down.
         question: what the candidate is asked about (story, query, or situation and question), plain text.
         label: one of the benchmark's ``LABELS``.
@@ -91,13 +77,6 @@ class Loaded:
     items: tuple[BenchmarkItem, ...]
     dropped: Mapping[str, int]
 
-    @property
-    def unknown_countries(self) -> Counter[str]:
-        """Items by a country name that has no code. They are kept, without a country."""
-        return Counter(
-            i.extra["country_name"] for i in self.items if i.country is None and "country_name" in i.extra
-        )
-
 
 def validate(source: str, rows: Sequence[Row], model: type[P]) -> tuple[list[P], Counter[str]]:
     """The rows that fit the schema, and how many do not, by reason.
@@ -122,15 +101,51 @@ def validate(source: str, rows: Sequence[Row], model: type[P]) -> tuple[list[P],
     return kept, dropped
 
 
-def keep_first(items: Iterable[BenchmarkItem], dropped: Mapping[str, int]) -> Loaded:
-    """The items, the first of each id only; further ones are counted as ``duplicate``."""
-    first: dict[str, BenchmarkItem] = {}
-    duplicates = 0
+def load_items(
+    files: Mapping[str, Sequence[Row]],
+    model: type[P],
+    item: Callable[[P], BenchmarkItem],
+    unusable: Callable[[P], str | None] = lambda row: None,
+) -> Loaded:
+    """The items of all files, in order, see ``distinct``; ``unusable`` gives a reason to leave a row out.
+
+    Raises:
+        BenchmarkError: no row of a file fits the schema.
+    """
+    items: list[BenchmarkItem] = []
+    dropped: Counter[str] = Counter()
+    for source, rows in files.items():
+        kept, bad = validate(source, rows, model)
+        dropped += bad
+        for row in kept:
+            if reason := unusable(row):
+                dropped[reason] += 1
+            else:
+                items.append(item(row))
+    return distinct(items, dropped)
+
+
+def distinct(items: Iterable[BenchmarkItem], dropped: Mapping[str, int]) -> Loaded:
+    """One item of each id. Rows that repeat it are counted as ``duplicate``; where their labels differ nobody
+    can say which is right, so that none is kept and all are counted as ``contradiction``."""
+    by_id: dict[str, list[BenchmarkItem]] = {}
     for item in items:
-        duplicates += item.item in first
-        first.setdefault(item.item, item)
-    counts = Counter(dropped) + Counter(duplicate=duplicates)
-    return Loaded(tuple(first.values()), dict(sorted(counts.items())))
+        by_id.setdefault(item.item, []).append(item)
+    agreeing = [same for same in by_id.values() if len({item.label for item in same}) == 1]
+    counts = Counter(dropped)
+    counts["duplicate"] += sum(len(same) - 1 for same in agreeing)
+    counts["contradiction"] += sum(map(len, by_id.values())) - sum(map(len, agreeing))
+    return Loaded(tuple(same[0] for same in agreeing), {name: n for name, n in sorted(counts.items()) if n})
+
+
+def item_id(country: str, *texts: str) -> str:
+    """Names an item by its content; the spelling of the country does not matter."""
+    return digest([country_key(country), *texts])
+
+
+def without_empty(**texts: str) -> dict[str, str]:
+    """For ``BenchmarkItem.extra``."""
+    return {name: text for name, text in texts.items() if text}
 
 
 def column(name: str) -> str:
@@ -142,11 +157,6 @@ def country_key(name: str) -> str:
     """What two spellings of a country have in common: "Saudi_Arabia" is "saudi arabia", "U.S." is "us"."""
     plain = _NOT_A_LETTER.sub(" ", _INSIDE_A_WORD.sub("", name)).strip().casefold()
     return plain.removeprefix("the ")
-
-
-def country_keys(countries: Mapping[str, str]) -> dict[str, str]:
-    """The mapping with its names under ``country_key``."""
-    return {country_key(name): code for name, code in countries.items()}
 
 
 def _is_null(cell: Any) -> bool:

@@ -6,24 +6,15 @@ Published as culturebank_reddit.csv and culturebank_tiktok.csv, dataset SALT-NLP
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from pydantic import Field
 
-from tasks.evaluations.cure.benchmarks.common import (
-    BenchmarkItem,
-    Loaded,
-    PublishedRow,
-    Row,
-    Text,
-    country_key,
-    country_keys,
-    keep_first,
-    validate,
-)
-from tasks.identity import digest
+from scrapers.countries import CountryCodes
+from tasks.evaluations.cure.benchmarks import common
+from tasks.evaluations.cure.benchmarks.common import BenchmarkItem, Loaded, PublishedRow, Text
+from tasks.evaluations.cure.benchmarks.reading import Row
 
 BENCHMARK = "culturebank"
 LABELS = ("yes", "no")
@@ -45,7 +36,7 @@ class CultureBankRow(PublishedRow):
     topic: str = ""
 
 
-def load(files: Mapping[str, Sequence[Row]], countries: Mapping[str, str]) -> Loaded:
+def load(files: Mapping[str, Sequence[Row]], countries: CountryCodes) -> Loaded:
     """The behaviours of all files, in order.
 
     The published question is open ("What should I expect ...?") and there is no label. As in the authors'
@@ -54,48 +45,40 @@ def load(files: Mapping[str, Sequence[Row]], countries: Mapping[str, str]) -> Lo
     half, no below. A row at one half is dropped (``split_agreement``). Most rows are near 1, so a model that
     always says yes does well: read F1 macro, and the majority label beside it.
 
-    ``gold`` is the published description. Groups are published as adjectives ("Japanese", "Californian"):
-    ``countries`` has to hold those as well, else the item has no country.
+    ``gold`` is the published description. Groups are published as adjectives ("Japanese"); one that is wider
+    or narrower than a country ("Asian", "Californian") has none.
 
     Raises:
         BenchmarkError: no row of a file fits.
     """
-    codes = country_keys(countries)
-    items: list[BenchmarkItem] = []
-    dropped: Counter[str] = Counter()
-    for source, rows in files.items():
-        kept, bad = validate(source, rows, CultureBankRow)
-        clear = [row for row in kept if row.agreement != 0.5]
-        items += [_item(row, codes) for row in clear]
-        dropped += bad + Counter(split_agreement=len(kept) - len(clear))
-    return keep_first(items, dropped)
+
+    def item(row: CultureBankRow) -> BenchmarkItem:
+        group, behaviour = row.cultural_group, f"{row.actor or 'people'}: {row.actor_behavior.rstrip('.')}"
+        question = (
+            f"{row.eval_question} The behaviour in question is this one: {behaviour}. "
+            f"Do most people of this cultural group ({group}) hold it to be normal?"
+        )
+        situation = row.eval_scenario or row.context
+        return BenchmarkItem(
+            benchmark=BENCHMARK,
+            item=common.item_id(group, row.eval_persona, row.eval_question, behaviour),
+            country=countries.region(group),
+            group=group,
+            question=f"{situation} {question}".strip(),
+            label="yes" if row.agreement > 0.5 else "no",
+            gold=row.eval_whole_desc,
+            extra=common.without_empty(
+                country_name=group,
+                persona=row.eval_persona,
+                situation=situation,
+                question=question,
+                behaviour=behaviour,
+                topic=row.topic,
+            ),
+        )
+
+    return common.load_items(files, CultureBankRow, item, _split)
 
 
-def _item(row: CultureBankRow, codes: Mapping[str, str]) -> BenchmarkItem:
-    question = (
-        f"{row.eval_question} The behaviour in question is this one: {_behaviour(row)}. "
-        f"Do most people of this cultural group ({row.cultural_group}) hold it to be normal?"
-    )
-    texts = {
-        "country_name": row.cultural_group,
-        "persona": row.eval_persona,
-        "situation": row.eval_scenario or row.context,
-        "question": question,
-        "behaviour": _behaviour(row),
-        "topic": row.topic,
-    }
-    return BenchmarkItem(
-        benchmark=BENCHMARK,
-        item=digest([country_key(row.cultural_group), row.eval_persona, row.eval_question, _behaviour(row)]),
-        country=codes.get(country_key(row.cultural_group)),
-        group=row.cultural_group,
-        question=f"{texts['situation']} {question}".strip(),
-        label="yes" if row.agreement > 0.5 else "no",
-        gold=row.eval_whole_desc,
-        extra={name: text for name, text in texts.items() if text},
-    )
-
-
-def _behaviour(row: CultureBankRow) -> str:
-    """Who does what: "tourists: tip the waiter"."""
-    return f"{row.actor or 'people'}: {row.actor_behavior.rstrip('.')}"
+def _split(row: CultureBankRow) -> str | None:
+    return "split_agreement" if row.agreement == 0.5 else None

@@ -5,23 +5,13 @@ Published as one CSV file and as the dataset akhilayerukola/NormAd (CC BY 4.0): 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
-from tasks.evaluations.cure.benchmarks.common import (
-    BenchmarkItem,
-    Loaded,
-    Lower,
-    PublishedRow,
-    Row,
-    Text,
-    country_key,
-    country_keys,
-    keep_first,
-    validate,
-)
-from tasks.identity import digest
+from scrapers.countries import CountryCodes
+from tasks.evaluations.cure.benchmarks import common
+from tasks.evaluations.cure.benchmarks.common import BenchmarkItem, Loaded, PublishedRow, Text
+from tasks.evaluations.cure.benchmarks.reading import Row
 
 BENCHMARK = "normad"
 LABELS = ("yes", "no", "neutral")
@@ -34,48 +24,40 @@ class NormadRow(PublishedRow):
     country: Text
     story: Text
     explanation: Text
-    gold_label: Annotated[Literal["yes", "no", "neutral"], Lower]
+    gold_label: Annotated[Literal["yes", "no", "neutral"], common.Lower]
     subaxis: str = ""
     background: str = ""
     value: str = ""
     rule_of_thumb: str = ""
 
 
-def load(files: Mapping[str, Sequence[Row]], countries: Mapping[str, str]) -> Loaded:
+def load(files: Mapping[str, Sequence[Row]], countries: CountryCodes) -> Loaded:
     """The stories of all files, in order.
 
     ``gold`` is the published explanation. ``extra["rule"]`` is the rule of thumb; of a neutral row it is the
     rule of another country (the authors' construction), which is why the explanation is the better measure.
-    A story that the same country has twice is kept once (``duplicate``).
+    A story that the same country has twice is kept once (``duplicate``), or not at all where its labels
+    differ (``contradiction``).
 
     Raises:
         BenchmarkError: no row of a file fits.
     """
-    codes = country_keys(countries)
-    items: list[BenchmarkItem] = []
-    dropped: Counter[str] = Counter()
-    for source, rows in files.items():
-        kept, bad = validate(source, rows, NormadRow)
-        items += [_item(row, codes) for row in kept]
-        dropped += bad
-    return keep_first(items, dropped)
 
+    def item(row: NormadRow) -> BenchmarkItem:
+        return BenchmarkItem(
+            benchmark=BENCHMARK,
+            item=common.item_id(row.country, row.story),
+            country=countries.region(row.country),
+            group=row.subaxis,
+            question=row.story,
+            label=row.gold_label,
+            gold=row.explanation,
+            extra=common.without_empty(
+                country_name=row.country.replace("_", " "),
+                background=row.background,
+                value=row.value,
+                rule=row.rule_of_thumb,
+            ),
+        )
 
-def _item(row: NormadRow, codes: Mapping[str, str]) -> BenchmarkItem:
-    key = country_key(row.country)
-    texts = {
-        "country_name": row.country.replace("_", " "),
-        "background": row.background,
-        "value": row.value,
-        "rule": row.rule_of_thumb,
-    }
-    return BenchmarkItem(
-        benchmark=BENCHMARK,
-        item=digest([key, row.story]),
-        country=codes.get(key),
-        group=row.subaxis,
-        question=row.story,
-        label=row.gold_label,
-        gold=row.explanation,
-        extra={name: text for name, text in texts.items() if text},
-    )
+    return common.load_items(files, NormadRow, item)

@@ -5,26 +5,16 @@ The columns are those that ``specnorm.review.published`` writes; the authors' fi
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
-from tasks.evaluations.cure.benchmarks.common import (
-    BenchmarkItem,
-    Loaded,
-    Lower,
-    PublishedRow,
-    Row,
-    Text,
-    country_key,
-    country_keys,
-    keep_first,
-    validate,
-)
-from tasks.evaluations.cure.specnorm.cues import SEPARATOR, Cue, group_of, parse_cues, specificity
-from tasks.identity import digest
+from scrapers.countries import CountryCodes
+from tasks.evaluations.cure.benchmarks import common
+from tasks.evaluations.cure.benchmarks.common import BenchmarkItem, Loaded, PublishedRow, Text
+from tasks.evaluations.cure.benchmarks.reading import Row
+from tasks.evaluations.cure.specnorm.seeds import SEPARATOR, Cue, group_of, parse_cues, specificity
 
 BENCHMARK = "specnorm"
 LABELS = ("yes", "no")
@@ -43,12 +33,12 @@ class SpecNormRow(PublishedRow):
     persona: Text
     situation: Text
     question: Text
-    label: Annotated[Literal["yes", "no"], Lower]
+    label: Annotated[Literal["yes", "no"], common.Lower]
     norm: Text
     cues: Annotated[tuple[Cue, ...], BeforeValidator(_cues)]
 
 
-def load(files: Mapping[str, Sequence[Row]], countries: Mapping[str, str]) -> Loaded:
+def load(files: Mapping[str, Sequence[Row]], countries: CountryCodes) -> Loaded:
     """The items of all files, in order.
 
     ``gold`` is the sub-cultural norm, ``cues`` what places it ("ethnicity: Sámi"), ``group`` the subgroup,
@@ -58,33 +48,24 @@ def load(files: Mapping[str, Sequence[Row]], countries: Mapping[str, str]) -> Lo
     Raises:
         BenchmarkError: no row of a file fits.
     """
-    codes = country_keys(countries)
-    items: list[BenchmarkItem] = []
-    dropped: Counter[str] = Counter()
-    for source, rows in files.items():
-        kept, bad = validate(source, rows, SpecNormRow)
-        specific = [row for row in kept if row.cues]
-        items += [_item(row, codes) for row in specific]
-        dropped += bad + Counter(no_cues=len(kept) - len(specific))
-    return keep_first(items, dropped)
 
+    def item(row: SpecNormRow) -> BenchmarkItem:
+        return BenchmarkItem(
+            benchmark=BENCHMARK,
+            item=common.item_id(row.country, row.persona, row.situation, row.question),
+            country=countries.region(row.country),
+            group=group_of(row.cues),
+            question=f"{row.situation} {row.question}",
+            label=row.label,
+            gold=row.norm,
+            cues=tuple(map(str, row.cues)),
+            extra={
+                "country_name": row.country,
+                "persona": row.persona,
+                "situation": row.situation,
+                "question": row.question,
+                "rule": specificity(len(row.cues)),
+            },
+        )
 
-def _item(row: SpecNormRow, codes: Mapping[str, str]) -> BenchmarkItem:
-    key = country_key(row.country)
-    return BenchmarkItem(
-        benchmark=BENCHMARK,
-        item=digest([key, row.persona, row.situation, row.question]),
-        country=codes.get(key),
-        group=group_of(row.cues),
-        question=f"{row.situation} {row.question}",
-        label=row.label,
-        gold=row.norm,
-        cues=tuple(map(str, row.cues)),
-        extra={
-            "country_name": row.country,
-            "persona": row.persona,
-            "situation": row.situation,
-            "question": row.question,
-            "rule": specificity(len(row.cues)),
-        },
-    )
+    return common.load_items(files, SpecNormRow, item, lambda row: None if row.cues else "no_cues")

@@ -7,20 +7,12 @@ from functools import cached_property
 
 import polars as pl
 
+from tasks.evaluations.cure.params import MODES
+from tasks.evaluations.cure.rubrics import METRICS
 from tasks.report import Frames, Row, view
 
 BENCHMARKS = {"normad": "NormAd", "casa": "CASA", "culturebank": "CultureBank", "specnorm": "SpecNorm"}
 """In the order of every table."""
-
-METRICS = {
-    "normad": "coverage",
-    "casa": "connotation",
-    "culturebank": "coherence",
-    "specnorm": "specificity",
-}
-"""benchmark -> what its explanations are judged on"""
-
-MODES = ("thin", "thick")
 
 NULLS = {"shuffled": "another item’s", "generic": "a generic one", "empty": "an empty one"}
 """Explanations that know nothing of the item."""

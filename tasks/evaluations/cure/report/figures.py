@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from markupsafe import Markup
 
-from tasks.evaluations.cure.report.data import BENCHMARKS, METRICS, Data
+from tasks.evaluations.cure.report.data import BENCHMARKS, Data
+from tasks.evaluations.cure.rubrics import METRICS
 from tasks.report import gain_sign, value_of
 from tasks.report.bars import Key, bar_of, bar_panels
 from tasks.report.heatmaps import Cell, matrix_panels

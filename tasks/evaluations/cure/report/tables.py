@@ -2,79 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from tasks.evaluations.cure.report.data import BENCHMARKS, METRICS, MODES, Data
-from tasks.metrics.comparison import paired_test
-from tasks.metrics.two_ways import spread
-from tasks.report import Row, gain_sign, value_of
-from tasks.report.cells import Badge
-
-Pair = tuple[float, float]
-"""(thin, thick)"""
-
-
-@dataclass(frozen=True)
-class Separation:
-    """One metric. judged: the models that have a gain; separated: those whose whole interval lies above 0.
-
-    validated: whether its judges were held against people; None if nobody judged.
-    """
-
-    metric: str
-    judged: list[str]
-    separated: list[str]
-    validated: bool | None
-
-
-@dataclass(frozen=True)
-class OverModels:
-    """One mode's scores: None of no model, the spread None of fewer than two (``tasks.metrics.two_ways``)."""
-
-    mean: float | None
-    iqr: float | None
-    variance: float | None
-
-
-@dataclass(frozen=True)
-class ModePair:
-    """One label score of a benchmark (or the mean of all) over models that have it in both modes.
-
-    p: Wilcoxon's signed-rank test of thick against thin, the models being the pairs; None for too few.
-    """
-
-    label: str
-    metric: str
-    thin: OverModels
-    thick: OverModels
-    difference: float | None
-    p: float | None
-    n: int
-
-
-@dataclass(frozen=True)
-class JudgeLine:
-    """One judge on one metric, with its rows of judge_validation by metric; none: never validated."""
-
-    judge: str
-    metric: str
-    rubric: str
-    counts: Mapping[str, Any]
-    agreement: Mapping[str, Row]
-
-    @property
-    def validated(self) -> bool:
-        """Whether a number says how it agrees with people; how people agree with each other says nothing."""
-        return any(
-            row["value"] is not None and not metric.startswith("krippendorff_alpha")
-            for metric, row in self.agreement.items()
-        )
+from tasks.evaluations.cure.params import MODES
+from tasks.evaluations.cure.report.data import BENCHMARKS, Data
+from tasks.evaluations.cure.rubrics import METRICS
+from tasks.metrics.comparison import paired_test, spread
+from tasks.metrics.types import FloatArray
+from tasks.report import Badge, Row, gain_sign, value_of
 
 
 def badge(line: Row) -> Badge:
@@ -88,19 +28,21 @@ def badge(line: Row) -> Badge:
     return "warn", "explanations not distinguished from shuffled ones"
 
 
-def separations(data: Data) -> list[Separation]:
-    """Every metric, in the order of tables."""
+def separations(data: Data) -> list[dict[str, Any]]:
+    """Every metric, in the order of tables. judged: the models that have a gain; separated: those whose
+    whole interval lies above 0; validated: whether its judges were held against people (None: nobody judged).
+    """
     checks = []
     for benchmark in data.benchmarks:
         rows = {model: data.explained(model, "explanation_gain", benchmark) for model in data.models}
         validated = data.leaderboard.filter(benchmark=benchmark)["validated"].drop_nulls()
         checks.append(
-            Separation(
-                METRICS[benchmark],
-                [model for model, row in rows.items() if value_of(row) is not None],
-                [model for model, row in rows.items() if gain_sign(row) > 0],
-                bool(validated.all()) if validated.len() else None,
-            )
+            {
+                "metric": METRICS[benchmark],
+                "judged": [model for model, row in rows.items() if value_of(row) is not None],
+                "separated": [model for model, row in rows.items() if gain_sign(row) > 0],
+                "validated": bool(validated.all()) if validated.len() else None,
+            }
         )
     return checks
 
@@ -111,29 +53,52 @@ def over_majority(data: Data) -> tuple[int, int]:
     return own.filter(pl.col("ci_low") > pl.col("null_value")).height, own.height
 
 
-def mode_pairs(data: Data) -> list[ModePair]:
-    """F1 micro and macro of every benchmark over models, then of each model's mean over benchmarks."""
-    lines = []
+def mode_pairs(data: Data) -> list[dict[str, Any]]:
+    """F1 micro and macro of every benchmark over models, then of each model's mean over benchmarks.
+
+    Only the n models that have the score in both modes count. thin, thick: mean, iqr and variance; difference
+    of the means; p: of Wilcoxon's signed-rank test with the models as pairs, None for too few.
+    """
+    rows = []
     for metric in ("f1_micro", "f1_macro"):
-        scores = {b: _both_modes(data, metric, b) for b in data.benchmarks}
-        for benchmark, pairs in scores.items():
-            lines.append(_mode_pair(BENCHMARKS[benchmark], metric, list(pairs.values())))
+        scores = {BENCHMARKS[b]: _both_modes(data, metric, b) for b in data.benchmarks}
         if len(scores) > 1:
             everywhere = [m for m in data.models if all(m in pairs for pairs in scores.values())]
-            means = [_mean_pair([pairs[m] for pairs in scores.values()]) for m in everywhere]
-            lines.append(_mode_pair("mean of all", metric, means))
-    return lines
+            scores["mean of all"] = {
+                m: [fmean(x) for x in zip(*(of[m] for of in scores.values()), strict=True)]
+                for m in everywhere
+            }
+        for label, pairs in scores.items():
+            thin, thick = np.array(list(pairs.values())).reshape(-1, 2).T
+            spreads = {"thin": _over_models(thin), "thick": _over_models(thick)}
+            test = paired_test(thick, thin) if pairs else None
+            numbers = (test.n, test.mean_difference, test.p_value) if test else (0, None, None)
+            rows.append(
+                {"label": label, "metric": metric}
+                | spreads
+                | dict(zip(("n", "difference", "p"), numbers, strict=True))
+            )
+    return rows
 
 
-def judge_lines(data: Data) -> list[JudgeLine]:
-    """Every judge and metric; a judge that was validated under several engines has its newest numbers."""
+def judge_lines(data: Data) -> list[dict[str, Any]]:
+    """Every judge and metric: judge, metric, rubric, the counts of its verdicts, its agreement with people as
+    rows of judge_validation by metric (none: never validated), and whether one of them says how it agrees.
+
+    A judge that was validated under several engines has its newest numbers.
+    """
     lines = []
     order = list(METRICS.values())
     for row in data.verdicts.iter_rows(named=True):
         own = data.validation.filter(judge=row["judge"], rubric=row["rubric"]).sort("created_at")
         agreement = {each["metric"]: each for each in own.iter_rows(named=True)}
-        lines.append(JudgeLine(row["judge"], row["metric"], row["rubric"], row, agreement))
-    return sorted(lines, key=lambda line: (line.judge, order.index(line.metric)))
+        # How people agree with each other says nothing of the judge.
+        validated = any(
+            each["value"] is not None and not metric.startswith("krippendorff_alpha")
+            for metric, each in agreement.items()
+        )
+        lines.append(row | {"agreement": agreement, "validated": validated})
+    return sorted(lines, key=lambda line: (line["judge"], order.index(line["metric"])))
 
 
 def metric_pairs(data: Data) -> list[tuple[str, str, list[Row | None]]]:
@@ -159,31 +124,21 @@ def lost_answers(data: Data) -> dict[str, list[tuple[str, str, str, int]]]:
     return lost
 
 
-def _both_modes(data: Data, metric: str, benchmark: str) -> dict[str, Pair]:
+def _both_modes(data: Data, metric: str, benchmark: str) -> dict[str, Any]:
     """model -> (thin, thick), of the models that have both."""
     both = {}
     for model in data.models:
-        thin, thick = (value_of(data.label_score(model, metric, benchmark, mode)) for mode in MODES)
-        if thin is not None and thick is not None:
-            both[model] = (thin, thick)
+        pair = [value_of(data.label_score(model, metric, benchmark, mode)) for mode in MODES]
+        if None not in pair:
+            both[model] = pair
     return both
 
 
-def _mean_pair(pairs: Sequence[Pair]) -> Pair:
-    return fmean(thin for thin, _ in pairs), fmean(thick for _, thick in pairs)
-
-
-def _mode_pair(label: str, metric: str, pairs: Sequence[Pair]) -> ModePair:
-    thin, thick = [first for first, _ in pairs], [second for _, second in pairs]
-    if not pairs:
-        return ModePair(label, metric, _over_models(thin), _over_models(thick), None, None, 0)
-    test = paired_test(thick, thin)
-    return ModePair(
-        label, metric, _over_models(thin), _over_models(thick), test.mean_difference, test.p_value, test.n
-    )
-
-
-def _over_models(values: Sequence[float]) -> OverModels:
-    width = spread(values)
-    mean = fmean(values) if values else None
-    return OverModels(mean, *((width.iqr, width.variance) if width else (None, None)))
+def _over_models(values: FloatArray) -> dict[str, float | None]:
+    """One mode's mean, None of no model, and spread, None of fewer than two."""
+    width = spread(values.tolist())
+    return {
+        "mean": fmean(values) if values.size else None,
+        "iqr": width.iqr if width else None,
+        "variance": width.variance if width else None,
+    }

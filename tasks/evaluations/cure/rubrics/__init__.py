@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import MappingProxyType
 
 from tasks.judging.rubric import Rubric, load_rubric
 
-METRICS: Mapping[str, str] = MappingProxyType(
-    {"normad": "coverage", "casa": "connotation", "culturebank": "coherence", "specnorm": "specificity"}
-)
+METRICS: Mapping[str, str] = {
+    "normad": "coverage", "casa": "connotation", "culturebank": "coherence", "specnorm": "specificity",
+}  # fmt: skip
 """Benchmark -> the metric of its explanations."""
 
 _FOLDER = Path(__file__).parent
@@ -23,9 +22,6 @@ def load_rubrics(benchmarks: Iterable[str]) -> dict[str, tuple[Rubric, ...]]:
         RubricError: a file is broken.
     """
     return {
-        benchmark: (
-            load_rubric(_FOLDER / f"{METRICS[benchmark]}.toml"),
-            *(load_rubric(path) for path in sorted(_FOLDER.glob(f"{METRICS[benchmark]}_*.toml"))),
-        )
+        benchmark: tuple(load_rubric(path) for path in sorted(_FOLDER.glob(f"{METRICS[benchmark]}*.toml")))
         for benchmark in benchmarks
     }

@@ -12,8 +12,8 @@ from typing import Literal
 
 from rapidfuzz import fuzz, process, utils
 
-from tasks.evaluations.cure.specnorm.cues import is_named, normal
 from tasks.evaluations.cure.specnorm.drafting import Draft
+from tasks.evaluations.cure.specnorm.seeds import is_named, normal
 
 Reason = Literal[
     "unreadable",

@@ -10,8 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from tasks.engines.protocols import Message
-from tasks.evaluations.cure.specnorm.cues import Cue
-from tasks.evaluations.cure.specnorm.seeds import Seed
+from tasks.evaluations.cure.specnorm.seeds import Cue, Seed
 from tasks.identity import digest
 from tasks.judging.untrusted import CLOSE, OPEN, as_data
 

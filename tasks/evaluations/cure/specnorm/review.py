@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tasks.evaluations.cure.specnorm.cues import join_cues, parse_cues, specificity
 from tasks.evaluations.cure.specnorm.drafting import STANCES, Draft, read_written
+from tasks.evaluations.cure.specnorm.seeds import join_cues, parse_cues, specificity
 from tasks.identity import digest
 
 Decision = Literal["accept", "revise", "reject"]

@@ -19,13 +19,21 @@ from prefect import task
 from prefect.artifacts import create_table_artifact
 from prefect.cache_policies import NO_CACHE
 
+from scrapers.countries import CountryCodes
 from tasks import steps as shared
 from tasks.engines.protocols import Sampling
 from tasks.engines.specs import EngineSpec
 from tasks.evaluations.cure.benchmarks.reading import BenchmarkError, Row, read_rows
-from tasks.evaluations.cure.specnorm.decisions import Reviewed, Stored, compare
 from tasks.evaluations.cure.specnorm.drafting import PROMPT_HASH, SCHEMA, Stance, conversation, stances
-from tasks.evaluations.cure.specnorm.outcomes import Job, draft_of, outcomes, row_of
+from tasks.evaluations.cure.specnorm.outcomes import (
+    Job,
+    Reviewed,
+    Stored,
+    compare,
+    draft_of,
+    outcomes,
+    row_of,
+)
 from tasks.evaluations.cure.specnorm.params import SpecnormParams
 from tasks.evaluations.cure.specnorm.review import ReviewError, read_reviews, write_queue
 from tasks.evaluations.cure.specnorm.seeds import Seed, Seeds, load_seeds
@@ -280,10 +288,9 @@ def _check_out(out: Path, columns: Sequence[str]) -> None:
             raise ReviewError(f"{out} exists and holds no published items: name another file with --out")
 
 
-def _codes(warehouse: Warehouse) -> dict[str, str]:
-    """What a country is called to its code."""
+def _codes(warehouse: Warehouse) -> CountryCodes:
     rows = warehouse.query(COUNTRIES).rows()
-    return {name: code for code, name, _ in rows} | {alpha3: code for code, _, alpha3 in rows}
+    return CountryCodes({name: code for code, *names in rows for name in names})
 
 
 def _now() -> datetime:

@@ -1,7 +1,90 @@
-"""The FmLAMA page. ``REPORT`` is all that is asked of this package, so nothing else is here."""
+"""The FmLAMA page: what its template shows; the loop and the command line ask for ``REPORT`` alone."""
 
-from tasks.evaluations.fmlama.report.data import Data
-from tasks.evaluations.fmlama.report.page import render
-from tasks.report import Report
+from __future__ import annotations
 
-REPORT = Report("report-fmlama.html", Data, render)
+from collections import Counter
+from typing import Any
+
+import polars as pl
+
+from tasks.evaluations.fmlama.report import figures
+from tasks.evaluations.fmlama.report.data import Data, Group, Line, language
+from tasks.report import Report, Row, gain_sign, value_of
+from tasks.report.page import render_page
+from tasks.report.text import number
+
+
+def p_note(gain: Row | None, p: Row | None) -> str:
+    """What stands under a gain: its p-value, and how many dishes it rests on."""
+    if gain is None:
+        return ""
+    text = number(value_of(p), 3)
+    return f"p {text if text[0] in '–<' else f'= {text}'}, n {gain['n_scored']}"
+
+
+def _context(data: Data) -> dict[str, Any]:
+    plain = [g for g in data.groups if g.condition.main == g.condition.subject]
+    lines = [line for group in plain for line in group.models]
+    doubtful: dict[str, list[str]] = {}
+    for line in lines:
+        if not line.beats_baseline:
+            doubtful.setdefault(line.model, []).append(line.condition.label)
+    counts = dict(data.dishes.group_by("main_language").agg(pl.col("n_dishes").sum()).iter_rows())
+    unspellable = [value_of(line.cell("unspellable_candidates")) for line in lines]
+    return {
+        "plain": plain,
+        "switched": [g for g in data.groups if g.condition.main != g.condition.subject],
+        "language": language,
+        "language_names": [language(code) for code in data.languages],
+        "p_note": p_note,
+        "doubtful": doubtful,
+        "worse": Counter(line.model for line in lines if gain_sign(line.cell("map_gain")) < 0),
+        "n_lines": len(lines),
+        "n_beating": sum(line.beats_baseline for line in lines),
+        "n_dishes": {code: counts.get(code, 0) for code in data.languages},
+        "largest": _largest(plain),
+        "by_language": [_by_language(data, plain, code) for code in data.languages],
+        "figures": figures.draw(data, plain),
+        "country_in_all": figures.named_in_all(plain),
+        "errors": [_errors(data, group) for group in plain],
+        "mes": [g for g in plain if any(line.cell("mes") for line in g.lines)],
+        "judges": data.judged["judge"].to_list(),
+        "most_unspellable": max((int(n) for n in unspellable if n is not None), default=0),
+    }
+
+
+def _largest(plain: list[Group]) -> float:
+    """Where the leaderboard's small axes end: the largest end of an interval of mAP."""
+    cells = [cell for group in plain for line in group.lines if (cell := line.cell("map"))]
+    return max((c["ci_high"] or c["value"] for c in cells if c["value"] is not None), default=1.0) or 1.0
+
+
+def _by_language(data: Data, plain: list[Group], code: str) -> dict[str, Any]:
+    """One language: its conditions, the figure by origin, and the models of that figure's table."""
+    pair = [g for g in plain if g.condition.main == code]
+    best = pair[0].best_baseline
+    return {
+        "code": code,
+        "pair": pair,
+        "figure": figures.origin_figure(data, pair),
+        "best": best.model if best else None,
+        "models": [
+            [Line(data, group.condition, line.model, line.is_null) for group in pair]
+            for line in pair[0].lines
+        ],
+    }
+
+
+def _errors(data: Data, group: Group) -> dict[str, Any]:
+    """One condition's false predictions: by model over all origins, and by origin and model."""
+    condition = {"main_language": group.condition.main, "country_mentioned": group.condition.country}
+    errors = data.errors.filter(**condition).partition_by("origin", "model", as_dict=True)
+    predicted = data.predicted.filter(**condition).partition_by("model", as_dict=True)
+    return {
+        "group": group,
+        "overall": {model: frame.to_dicts() for (model,), frame in predicted.items()},
+        "of_origin": {key: frame.to_dicts() for key, frame in errors.items()},
+    }
+
+
+REPORT = Report("report-fmlama.html", Data, lambda data: render_page(__name__, data, _context(data)))

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from tasks.report import Frames, Row, gain_sign, value_of, view
-from tasks.report.cells import Badge
+from tasks.report import Badge, Frames, Row, gain_sign, value_of, view
 
 LANGUAGES = {
     "en": "English", "zh": "Chinese", "ar": "Arabic", "ko": "Korean", "ru": "Russian", "he": "Hebrew"
@@ -140,7 +139,7 @@ class Group:
 
     @property
     def best_baseline(self) -> Line | None:
-        """The null baseline with the highest mAP."""
+        """The null model with the highest mAP."""
         nulls = [line for line in self.lines if line.is_null and line.map is not None]
         return max(nulls, key=lambda line: line.map or 0.0, default=None)
 

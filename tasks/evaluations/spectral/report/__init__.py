@@ -1,7 +1,94 @@
-"""The spectral page. ``REPORT`` is all that is asked of this package, so nothing else is here."""
+"""The spectral page: what its template shows; the loop and the command line ask for ``REPORT`` alone."""
 
-from tasks.evaluations.spectral.report.data import Data
-from tasks.evaluations.spectral.report.page import render
-from tasks.report import Report
+from __future__ import annotations
 
-REPORT = Report("report.html", Data, render)
+from typing import Any
+
+import polars as pl
+from markupsafe import Markup
+
+from tasks.evaluations.spectral.report.data import SHUFFLED, Data, shuffled_copies, verdicts
+from tasks.evaluations.spectral.report.figures import rank_scatter, spectrum_heatmap
+from tasks.evaluations.spectral.report.maps import country_maps
+from tasks.report import Report, in_order_of
+from tasks.report.bars import Key, bar_of, bar_panels
+from tasks.report.page import render_page
+from tasks.report.text import short
+
+_PANELS = {
+    "macro_f1": "Macro-F1\nmean of the four",
+    "f1_LH": "LH\nfew patterns, shared",
+    "f1_HL": "HL\nmany, not shared",
+    "f1_HH": "HH\nmany, shared core",
+    "f1_LL": "LL\nfew, in blocks",
+}
+_F1 = Key(("model",), "what guessing scores on average", end=1.0)
+
+
+def _context(data: Data) -> dict[str, Any]:
+    models = data.leaderboard.filter(~pl.col("is_null"))
+    by_model = verdicts(data.leaderboard)
+    scored = models.filter(pl.col("macro_f1").is_not_null()).to_dicts()
+    n_items = sorted(set(data.domains["n_items"].drop_nulls()))
+    return {
+        "lines": data.leaderboard.to_dicts(),
+        "models": models.to_dicts(),
+        "verdicts": by_model,
+        "distinguished": [model for model, verdict in by_model.items() if not verdict.reasons],
+        "shuffled": shuffled_copies(data.leaderboard),
+        "best": scored[0] if scored else None,
+        "item_range": " to ".join(f"{n:,}" for n in n_items[:: max(len(n_items) - 1, 1)]) or "–",
+        "figures": _figures(data),
+        "maps": country_maps(data),
+        "varied": _most_varied(data),
+        "questions": _questions(data),
+        "infinite": bool(data.by_question["spectral_gap_ratio"].is_infinite().any()),
+    }
+
+
+def _figures(data: Data) -> dict[str, Markup]:
+    """Shuffled copies are in the table only: their ER, SR and categories are their model's own."""
+    order = data.leaderboard["model"].to_list()
+    by_question = in_order_of(data.by_question.filter(~_is_shuffled()), order)
+    own = by_question.filter(~pl.col("is_null"))
+    figures = {"f1": _category_bars(data)}
+    if own.height:
+        figures["er"] = spectrum_heatmap(by_question, "effective_rank")
+        figures["sr"] = spectrum_heatmap(by_question, "spectral_gap_ratio")
+        figures["ranks"] = rank_scatter(own, data.leaderboard.filter(~pl.col("is_null")))
+    return {key: figure for key, figure in figures.items() if figure is not None}
+
+
+def _category_bars(data: Data) -> Markup | None:
+    """F1 of every category and their mean; orange is what guessing scores."""
+    lines = data.leaderboard.filter(~_is_shuffled()).select("model", "is_null").rows()
+    bars = [
+        bar_of(title, model, row, is_null=is_null)
+        for metric, title in _PANELS.items()
+        for model, is_null in lines
+        if (row := data.find(model, metric))
+    ]
+    rows = {model: short(model) for model, _ in lines}
+    text = f"F1 of each category for {len(lines)} models and null models"
+    return bar_panels(bars, rows, _F1, "category-f1", text, per_row=len(_PANELS))
+
+
+def _most_varied(data: Data) -> str | None:
+    """Label of the domain whose countries differ most in how alike they are: the map to show first."""
+    spread = data.similarity.group_by("domain").agg(pl.col("similarity").std().fill_null(0.0))
+    labels = spread.join(data.domains, on="domain").sort("similarity", "label", descending=True)["label"]
+    return labels[0] if labels.len() else None
+
+
+def _questions(data: Data) -> list[tuple[str, list[dict[str, Any]]]]:
+    """The questions of every model, then of null models but the shuffled copies."""
+    order = data.leaderboard.filter(~_is_shuffled())["model"]
+    tables = [(model, data.by_question.filter(model=model).to_dicts()) for model in order]
+    return [(model, rows) for model, rows in tables if rows]
+
+
+def _is_shuffled() -> pl.Expr:
+    return pl.col("model").str.starts_with(SHUFFLED)
+
+
+REPORT = Report("report.html", Data, lambda data: render_page(__name__, data, _context(data)))

@@ -1,74 +1,190 @@
-"""For every domain and model: the clustered countries, each country's neighbours and its competence."""
+"""For every domain and model: the matrix of similarities in the order of its clusters beside the tree that
+joins them, each country's neighbours and its competence."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any, Final
 
+import numpy as np
 import polars as pl
 from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from scipy.cluster.hierarchy import dendrogram, linkage
+from scipy.spatial.distance import squareform
 
 from tasks.evaluations.spectral.report.data import Data
-from tasks.report.clusters import MOST_LABELS, Matrix, cluster, matrix_of, neighbours, similarity_heatmap
+from tasks.metrics.consensus import nearest
+from tasks.metrics.types import FloatArray
+from tasks.report.svg import GROUP_COLOURS, MUTED, SMALL, styled, to_svg
+
+MOST_LABELS: Final = 60
+_SIDE, _LABEL = 3.7, 0.13  # inches: the least side of the matrix; what a labelled row needs
+_TREE, _STRIP = 0.55, 0.1
+_NO_GROUP: Final = "#8c8c8c"
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """codes: what is compared, n of them; values: n x n cosines, symmetric, diagonal 1."""
+
+    codes: list[str]
+    values: FloatArray
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Average linkage on 1 - cosine. order: leaves, neighbours as alike as possible; x, y: lines to draw."""
+
+    order: list[int]
+    x: FloatArray
+    y: FloatArray
+
+
+def matrix_of(pairs: pl.DataFrame) -> Matrix | str:
+    """The symmetric matrix, or why there is none. pairs: country_a, country_b, similarity; each pair once."""
+    codes = sorted(set(pairs["country_a"]) | set(pairs["country_b"]))
+    wanted = len(codes) * (len(codes) - 1) // 2
+    if not wanted or pairs.height != wanted:
+        return f"{pairs.height} of {wanted} pairs of countries are stored"
+    index = {code: i for i, code in enumerate(codes)}
+    values = np.eye(len(codes))
+    a = [index[code] for code in pairs["country_a"]]
+    b = [index[code] for code in pairs["country_b"]]
+    values[a, b] = values[b, a] = pairs["similarity"].to_numpy()
+    return Matrix(codes, values)
+
+
+def cluster(matrix: Matrix) -> Tree:
+    """Join the most similar groups first; similarity of groups is the mean over their pairs."""
+    distance = np.clip(1.0 - matrix.values, 0.0, None)
+    np.fill_diagonal(distance, 0.0)
+    joined = linkage(squareform(distance, checks=False), method="average", optimal_ordering=True)
+    drawn: dict[str, Any] = dict(dendrogram(joined, no_plot=True))
+    gap = np.full((len(drawn["icoord"]), 1), np.nan)  # breaks one line into the tree's branches
+    along = (np.array(drawn["icoord"]) - 5.0) / 10.0
+    return Tree(
+        [int(i) for i in drawn["leaves"]],
+        np.hstack([np.array(drawn["dcoord"]), gap]).ravel(),
+        np.hstack([along, gap]).ravel(),
+    )
+
+
+def similarity_heatmap(
+    matrix: Matrix, tree: Tree, groups: Mapping[str, str], lowest: float, name: str
+) -> Markup:
+    """The matrix with its tree on the left and a strip of the groups' colours between them.
+
+    Beyond ``MOST_LABELS`` rows the codes are left out.
+
+    Args:
+        groups: code -> the group that it is known to belong to, such as its region.
+        lowest: cosine at the dark end of the colours and at the left end of the tree; the other end is 1.
+        name: as in ``to_svg``.
+    """
+    n = len(matrix.codes)
+    labelled = n <= MOST_LABELS
+    side = max(_SIDE, _LABEL * n) if labelled else 1.2 * _SIDE
+    with styled():
+        figure = Figure(figsize=(side, side))
+        tree_axes = figure.add_axes(((-_TREE - _STRIP) / side - 0.02, 0, _TREE / side, 1))
+        strip_axes = figure.add_axes((-_STRIP / side - 0.01, 0, _STRIP / side, 1))
+        axes = figure.add_axes((0, 0, 1, 1))
+        ordered = matrix.values[np.ix_(tree.order, tree.order)]
+        image = axes.imshow(ordered, cmap="magma", vmin=lowest, vmax=1.0, interpolation="none", aspect="auto")
+        tree_axes.plot(tree.x, tree.y, color=MUTED, linewidth=0.7 if labelled else 0.5)
+        tree_axes.set_ylim(n - 0.5, -0.5)
+        tree_axes.set_xlim((1.0 - lowest) * 1.03, 0)
+        codes = [matrix.codes[i] for i in tree.order]
+        shown = sorted(set(groups.values()))
+        colours = {group: GROUP_COLOURS[i % len(GROUP_COLOURS)] for i, group in enumerate(shown)}
+        strip = [[to_rgb(colours.get(groups.get(code, ""), _NO_GROUP))] for code in codes]
+        strip_axes.imshow(strip, interpolation="none", aspect="auto")
+        for bare in (tree_axes, strip_axes):
+            bare.set_axis_off()
+        _label(axes, codes if labelled else [])
+        bar = figure.colorbar(
+            image, cax=figure.add_axes((0, -0.5 / side, 0.4, 0.09 / side)), orientation="horizontal"
+        )
+        bar.set_label("cosine (1: the same answers)")
+        bar.outline.set_visible(False)
+        handles = [Patch(color=colour, label=group) for group, colour in colours.items()]
+        figure.legend(handles=handles, loc="upper left", bbox_to_anchor=(0.46, -0.36 / side), ncols=3,
+                      handlelength=0.8, handleheight=0.8, columnspacing=1.0, fontsize=SMALL)  # fmt: skip
+        numbers = pl.DataFrame(ordered, schema=codes).insert_column(0, pl.Series("country", codes))
+        return to_svg(figure, name, f"Similarity of {n} countries, clustered", numbers)
+
+
+def neighbours(matrix: Matrix, k: int = 3) -> list[tuple[str, list[tuple[str, float]]]]:
+    """Each code with the k it is most like, in the order of codes."""
+    index, value = nearest(matrix.values, min(k, len(matrix.codes) - 1))
+    return [
+        (code, [(matrix.codes[j], float(v)) for j, v in zip(row, values, strict=True)])
+        for code, row, values in zip(matrix.codes, index, value, strict=True)
+    ]
+
+
+def _label(axes: Axes, codes: list[str]) -> None:
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0, pad=2)
+    axes.yaxis.tick_right()
+    axes.set_yticks(range(len(codes)), codes, fontsize=SMALL)
+    axes.set_xticks(
+        range(len(codes)), codes, fontsize=SMALL, rotation=90, rotation_mode="anchor", ha="right", va="center"
+    )
+
 
 _NEARLY_ALIKE = 0.999
 
 
-@dataclass(frozen=True)
-class Neighbours:
-    """One country: its loading on the shared pattern, and the countries that are answered most like it."""
+def country_maps(data: Data) -> dict[str, list[dict[str, Any]]]:
+    """Label of a domain -> a map of each model, best model first.
 
-    country: str
-    competence: float | None
-    nearest: list[tuple[str, float]]
-
-
-@dataclass(frozen=True)
-class CountryMap:
-    """One model in one domain. figure is None where there is nothing to draw, and remark says why.
-
-    order: names of the countries in the order of the figure, if the figure does not name them.
+    Of each: model; figure, None where there is nothing to draw; remark: why, or a warning; order: names of
+    countries from top to bottom, if the figure does not name them; rows: each country with its loading on the
+    shared pattern, and the countries that are answered most like it.
     """
-
-    model: str
-    figure: Markup | None
-    remark: str | None
-    order: list[str] = field(default_factory=list)
-    rows: list[Neighbours] = field(default_factory=list)
-
-
-def country_maps(data: Data) -> dict[str, list[CountryMap]]:
-    """Label of a domain -> a map of each model, best model first."""
     pairs = data.similarity.partition_by("domain", "model", as_dict=True)
-    maps: dict[str, list[CountryMap]] = {}
+    maps: dict[str, list[dict[str, Any]]] = {}
     for d, (domain, label) in enumerate(data.domains.select("domain", "label").iter_rows()):
         lowest = _lowest(data.similarity.filter(domain=domain)["similarity"])
         for m, model in enumerate(data.models):
             matrix = matrix_of(pairs.get((domain, model), data.similarity.clear()))
             if isinstance(matrix, str):
-                own = CountryMap(model, None, f"No map: {matrix}")
+                own: dict[str, Any] = {"figure": None, "remark": f"No map: {matrix}"}
             else:
                 loadings = data.competence.get((model, domain), {})
-                own = _map(data, matrix, loadings, lowest, model, f"map-{d}-{m}")
-            maps.setdefault(label, []).append(own)
+                own = _map(data, matrix, loadings, lowest, f"map-{d}-{m}")
+            maps.setdefault(label, []).append({"model": model} | own)
     return maps
 
 
 def _map(
-    data: Data, matrix: Matrix, loadings: Mapping[str, float | None], lowest: float, model: str, name: str
-) -> CountryMap:
+    data: Data, matrix: Matrix, loadings: Mapping[str, float | None], lowest: float, name: str
+) -> dict[str, Any]:
     names = data.country_names
     regions = dict(data.asked.select("country", "region").iter_rows())
     tree = cluster(matrix)
-    figure = similarity_heatmap(matrix, tree, regions, lowest, name)
     unnamed = tree.order if len(matrix.codes) > MOST_LABELS else []
     rows = [
-        Neighbours(names.get(c, c), loadings.get(c), [(names.get(o, o), v) for o, v in near])
+        {
+            "country": names.get(c, c),
+            "competence": loadings.get(c),
+            "nearest": [(names.get(o, o), v) for o, v in near],
+        }
         for c, near in neighbours(matrix)
     ]
-    order = [names.get(matrix.codes[i], matrix.codes[i]) for i in unnamed]
-    return CountryMap(model, figure, _remark(matrix), order, sorted(rows, key=lambda row: row.country))
+    return {
+        "figure": similarity_heatmap(matrix, tree, regions, lowest, name),
+        "remark": _remark(matrix),
+        "order": [names.get(matrix.codes[i], matrix.codes[i]) for i in unnamed],
+        "rows": sorted(rows, key=lambda row: str(row["country"])),
+    }
 
 
 def _remark(matrix: Matrix) -> str | None:

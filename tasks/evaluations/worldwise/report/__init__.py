@@ -1,7 +1,37 @@
-"""The WorldWise page. ``REPORT`` is all that is asked of this package, so nothing else is here."""
+"""The WorldWise page: what its template shows; the loop and the command line ask for ``REPORT`` alone."""
 
-from tasks.evaluations.worldwise.report.data import Data
-from tasks.evaluations.worldwise.report.page import render
+from __future__ import annotations
+
+from typing import Any
+
+from tasks.evaluations.worldwise.report import tables
+from tasks.evaluations.worldwise.report.data import BASELINE, MOST_CULTURES, NULLS, Data
+from tasks.evaluations.worldwise.report.figures import MOST_SCENARIOS, draw
 from tasks.report import Report
+from tasks.report.page import render_page
 
-REPORT = Report("report-worldwise.html", Data, render)
+
+def _context(data: Data) -> dict[str, Any]:
+    lines = tables.lines(data)
+    own = [line for line in lines if not line["is_null"]]
+    projected, projected_cultures = tables.projections(data)
+    return {
+        "lines": lines,
+        "ours": own,
+        "largest_gain": tables.largest_gain(own),
+        "most_cultures": MOST_CULTURES,
+        "most_scenarios": MOST_SCENARIOS,
+        "nulls": NULLS,
+        "baseline": BASELINE,
+        "projected": projected,
+        "projected_cultures": projected_cultures,
+        "top_values": tables.top_values(data),
+        "closest": {model: tables.closest(data, model) for model in data.models},
+        "model_pairs": tables.model_pairs(data),
+        "culture_pairs": {model: tables.top_pairs(data, model) for model in data.models},
+        "lost": tables.lost_answers(data),
+        "figures": draw(data),
+    }
+
+
+REPORT = Report("report-worldwise.html", Data, lambda data: render_page(__name__, data, _context(data)))

@@ -22,7 +22,7 @@ NULLS = {
     "shuffled": "own answers, personas exchanged",
     "unprompted": "own answers without a persona",
 }
-"""Null profiles in the order that breaks ties between them."""
+"""Null models in the order that breaks ties between them."""
 
 MOST_CULTURES = 12
 """Figures show no more: half of them those with the highest, half those with the lowest alignment."""
@@ -36,7 +36,7 @@ class Data(Frames):
     """The frames of one configuration.
 
     Attributes:
-        leaderboard: the view leaderboard_worldwise: models by their gain, best first, null profiles last.
+        leaderboard: the view leaderboard_worldwise: models by their gain, best first, null models last.
         labels: names to show, in the order to show: kind (value or dimension), key, label.
         scenarios: scenario, dimension, category, region.
     """
@@ -47,7 +47,7 @@ class Data(Frames):
 
     @cached_property
     def models(self) -> list[str]:
-        """The models that are no null profiles, as the leaderboard has them."""
+        """The models that are no null models, as the leaderboard has them."""
         return self.leaderboard.filter(~pl.col("is_null"))["model"].to_list()
 
     def slices(self, metric: str, kind: str) -> list[str]:

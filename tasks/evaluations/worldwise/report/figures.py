@@ -1,31 +1,58 @@
-"""The figures of the WorldWise page: bars, matrices and decisions by culture, each with its null."""
+"""The figures of the WorldWise page, by culture and model by model, each with its null."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Sequence
+from itertools import product, starmap
+from statistics import fmean
 
 from markupsafe import Markup
 
-from tasks.evaluations.worldwise.report import models as by_model
-from tasks.evaluations.worldwise.report.data import BASELINE, Data
-from tasks.evaluations.worldwise.report.stacks import Stack, stack_panels
+from tasks.evaluations.worldwise.report.data import BASELINE, NULLS, Data
+from tasks.evaluations.worldwise.report.shapes import Spoke, Stack, radar_panels, stack_panels
 from tasks.report import Row, gain_sign, value_of
 from tasks.report.bars import Bar, Key, bar_of, bar_panels
 from tasks.report.heatmaps import Cell, matrix_panels
-from tasks.report.text import number
+from tasks.report.marks import Kind, Line, mark_lines
+from tasks.report.svg import NULL
+from tasks.report.text import number, percent, short
 
 ALL = "all"
 MOST_VALUES = 12
 """The heatmap shows no more, the most frequent ones."""
 
 _ALIGNMENT = Key(
-    ("alignment, 0 to 10",), "null: the model’s best null profile", 10.0,
+    ("alignment, 0 to 10",), "null: the model’s best null model", 10.0,
     notes=("▲ ▼ gain over it wholly above, below 0 (95 %)",),
 )  # fmt: skip
 _SHIFT = Key(
     ("shift, percentage points",), "null: noise floor of permuted personas", digits=1,
     notes=("* permutation p < 0.05",),
 )  # fmt: skip
+
+MOST_SCENARIOS = 20
+"""The figure shows no more: half of them the easiest, half the hardest."""
+
+_SHAPES = ("line", "x", "^", "s", "D")
+_LADDER = {
+    "own": Kind("dot", "with personas"),
+    "link": Kind("link", "gain of the personas"),
+    "interval": Kind("interval", "95 % interval"),
+    **{
+        null: Kind(shape, f"null: {text}", NULL)
+        for (null, text), shape in zip(NULLS.items(), _SHAPES, strict=True)
+    },
+}
+_BOXES = {
+    "box": Kind("box", "cultures: quartiles, median, range (from four)"),
+    "own": Kind("small", "each culture"),
+    "null": Kind("line", "null: chance", NULL),
+}
+_SCENARIOS = {
+    "mean": Kind("dot", "mean of models"),
+    "each": Kind("small", "each model"),
+    "null": Kind("line", "null: each model’s best null model, mean", NULL),
+}
 
 
 def draw(data: Data) -> dict[str, Markup]:
@@ -34,13 +61,13 @@ def draw(data: Data) -> dict[str, Markup]:
         "cultures": cultures_figure,
         "decisions": decisions_figure,
         "values": values_figure,
-        "stereotypes": by_model.stereotypes,
-        "radar": by_model.radar,
+        "stereotypes": recognition,
+        "radar": radar,
         "categories": categories_figure,
-        "baseline": by_model.baseline,
+        "baseline": baseline,
         "shift": shift_figure,
-        "scenarios": by_model.scenarios,
-        "patterns": by_model.patterns,
+        "scenarios": scenarios,
+        "patterns": patterns,
         "errors": errors_figure,
     }
     drawn = {name: make(data) for name, make in makers.items()} if data.models else {}
@@ -84,7 +111,7 @@ def values_figure(data: Data) -> Markup | None:
         is_null = culture == BASELINE
         return Cell(model, value, culture, value_of(row), "" if is_null else _change(row), is_null)
 
-    cells = _matrix(cell, data.models, rows, columns)
+    cells = list(starmap(cell, product(data.models, rows, columns)))
     return matrix_panels(cells, rows, columns, "values", "Share of values by culture", digits=2)
 
 
@@ -99,7 +126,7 @@ def errors_figure(data: Data) -> Markup | None:
         is_better = value is not None and null is not None and value < null
         return Cell(model, culture, dimension, value, "" if null is None else f"null {null:.2f}", is_better)
 
-    cells = _matrix(cell, data.models, data.shown_cultures, columns)
+    cells = list(starmap(cell, product(data.models, data.shown_cultures, columns)))
     text = "Mean absolute error by culture and dimension"
     return matrix_panels(cells, data.shown_cultures, columns, "errors", text, digits=2)
 
@@ -124,16 +151,105 @@ def _aligned(data: Data, model: str, kind: str, where: str) -> Bar:
     return bar_of(model, where, data.find(model, "alignment", kind, where), mark)
 
 
-def _matrix(
-    cell: Callable[[str, str, str], Cell],
-    models: Iterable[str],
-    rows: Mapping[str, str],
-    columns: Mapping[str, str],
-) -> list[Cell]:
-    return [cell(model, row, column) for model in models for row in rows for column in columns]
-
-
 def _change(row: Row | None) -> str:
     if row is None or row["value"] is None or row["null_value"] is None:
         return ""
     return number(round(row["value"] - row["null_value"], 2) + 0.0, 2, True)  # no minus before 0
+
+
+def patterns(data: Data) -> Markup | None:
+    """Decisions by model over all cultures, and without a persona."""
+    stacks = []
+    for model in data.models:
+        null = data.shares(model, BASELINE)
+        stacks.append(Stack(short(model), data.pooled_shares(model), null))
+        stacks.append(Stack("without a persona", null, is_null=True))
+    return stack_panels({"All cultures together": stacks}, "patterns", "Decisions by model")
+
+
+def recognition(data: Data) -> Markup | None:
+    """How well each culture's wording gives it away, by model; a box is over cultures."""
+    lines = []
+    for model in data.models:
+        shares = _known([data.value(model, "persona_recognition", "culture", c) for c in data.cultures])
+        marks = {"box": shares, "own": shares, "null": [0.0]}
+        lines.append(Line(short(model), marks, is_scored=bool(shares)))
+    if not any(line.marks["own"] for line in lines):
+        return None
+    return mark_lines(lines, _BOXES, "stereotypes", "Personas recognised by their wording")
+
+
+def baseline(data: Data) -> Markup | None:
+    """Alignment with personas, joined to that of the same model's answers without one, among other nulls."""
+    lines = []
+    for model in data.models:
+        own = data.find(model, "alignment")
+        if own is None or own["value"] is None:
+            lines.append(Line(short(model), {}, is_scored=False))
+            continue
+        nulls = {null: _known([data.value(model, "alignment", "null", null)]) for null in NULLS}
+        gain = data.value(model, "alignment_gain", "null", "unprompted")
+        marks = {"own": [own["value"]], "interval": _known([own["ci_low"], own["ci_high"]]), **nulls}
+        marks["link"] = [*nulls["unprompted"], own["value"]]
+        lines.append(Line(short(model), marks, "" if gain is None else number(gain, 2, True)))
+    return mark_lines(lines, _LADDER, "baseline", "Alignment with and without personas", height=0.4)
+
+
+def scenarios(data: Data) -> Markup | None:
+    """Easiest and hardest scenarios, mean over models."""
+    lines = []
+    for scenario in data.slices("alignment", "scenario"):
+        rows = [row for model in data.models if (row := data.find(model, "alignment", "scenario", scenario))]
+        values = _known([row["value"] for row in rows])
+        nulls = _known([row["null_value"] for row in rows])
+        if values:
+            marks = {"mean": [fmean(values)], "each": values, "null": [fmean(nulls)] if nulls else []}
+            label = data.scenario_names.get(scenario, scenario)
+            lines.append(Line(label, marks, number(fmean(values))))
+    half, cut = MOST_SCENARIOS // 2, None
+    if len(lines) > MOST_SCENARIOS:
+        lines, cut = lines[:half] + lines[-half:], half
+    return mark_lines(lines, _SCENARIOS, "scenarios", "Scenarios from easy to hard", height=0.22, cut=cut)
+
+
+def radar(data: Data) -> Markup | None:
+    """Five metrics of every model."""
+    spokes = {model: _spokes(data, model) for model in data.models}
+    return radar_panels(spokes, "radar", "Models compared over five metrics")
+
+
+def _spokes(data: Data, model: str) -> list[Spoke]:
+    within = [data.find(model, f"accuracy_{band}") for band in ("excellent", "good")]
+    decided, unprompted = data.pooled_shares(model), data.shares(model, BASELINE)
+    return [
+        _spoke("Alignment", data.find(model, "alignment"), 10.0),
+        _share_spoke("Error below 1", _sum(within, "value"), _sum(within, "null_value")),
+        _spoke("Recognised", data.find(model, "persona_recognition"), 1.0),
+        _spoke("Values shift", data.find(model, "value_shift"), 1.0),
+        _share_spoke(
+            "Decides", 1 - decided[2] if decided else None, 1 - unprompted[2] if unprompted else None
+        ),
+    ]
+
+
+def _spoke(label: str, row: Row | None, top: float) -> Spoke:
+    """A metric from 0 to top."""
+    value, null = (row["value"], row["null_value"]) if row else (None, None)
+    text = "–" if value is None else f"{value:.2f} of {top:g}"
+    return Spoke(
+        label, None if value is None else max(0.0, value / top), None if null is None else null / top, text
+    )
+
+
+def _share_spoke(label: str, value: float | None, null: float | None) -> Spoke:
+    """A share of answers."""
+    return Spoke(label, value, null, percent(value))
+
+
+def _sum(rows: Sequence[Row | None], side: str) -> float | None:
+    known = _known([row[side] if row else None for row in rows])
+    return sum(known) if len(known) == len(rows) else None
+
+
+def _known(values: Sequence[float | None]) -> list[float]:
+    return [value for value in values if value is not None]

@@ -1,60 +1,42 @@
-"""The WorldWise page's tables: which models know more than a null profile, and what stands beside what."""
+"""The WorldWise page's tables: which models know more than a null model, and what stands beside what."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
 from tasks.evaluations.worldwise.report.data import BASELINE, NULLS, Data
-from tasks.report import Row, gain_sign
-from tasks.report.cells import Badge
+from tasks.report import Badge, Row, gain_sign, value_of
 
 TOP_VALUES = 3
 TOP_PAIRS = 10
 
 
-@dataclass(frozen=True)
-class Line:
-    """One row of the leaderboard. gain_sign: 1 its gain is certainly above 0, -1 below, 0 neither."""
-
-    model: str
-    is_null: bool
-    board: Mapping[str, Any]
-    gain: Row | None
-
-    @property
-    def gain_sign(self) -> int:
-        return gain_sign(self.gain)
-
-    @property
-    def best_null(self) -> str:
-        """The null profile that the gain is measured from, in words."""
-        return NULLS.get(self.board["best_null"], self.board["best_null"] or "–")
-
-    @property
-    def badge(self) -> Badge:
-        """What its gain may be trusted for."""
-        if self.is_null:
-            return "plain", "null profile"
-        if self.board["alignment_gain"] is None:
-            return "warn", "not scored"
-        by_sign: dict[int, Badge] = {
-            1: ("good", "more than its best null"),
-            0: ("warn", "not distinguished from its best null"),
-            -1: ("warn", "less than its best null"),
-        }
-        return by_sign[self.gain_sign]
+def lines(data: Data) -> list[dict[str, Any]]:
+    """The leaderboard: models, then null models. board: the view's row; gain: the number, whose sign is 1
+    where it is certainly above 0, -1 below, else 0; best_null: what it is measured from, in words."""
+    rows = []
+    for row in data.leaderboard.iter_rows(named=True):
+        gain = data.find(row["model"], "alignment_gain")
+        best = NULLS.get(row["best_null"], row["best_null"] or "–")
+        line = {"model": row["model"], "is_null": row["is_null"], "board": row, "best_null": best}
+        rows.append(line | {"gain": gain, "sign": gain_sign(gain), "badge": _badge(row, gain)})
+    return rows
 
 
-def lines(data: Data) -> list[Line]:
-    """The leaderboard: models, then null profiles."""
-    return [
-        Line(row["model"], row["is_null"], row, data.find(row["model"], "alignment_gain"))
-        for row in data.leaderboard.iter_rows(named=True)
-    ]
+def _badge(row: Row, gain: Row | None) -> Badge:
+    """What a model's gain may be trusted for."""
+    if row["is_null"]:
+        return "plain", "null model"
+    if row["alignment_gain"] is None:
+        return "warn", "not scored"
+    by_sign: dict[int, Badge] = {
+        1: ("good", "more than its best null"),
+        0: ("warn", "not distinguished from its best null"),
+        -1: ("warn", "less than its best null"),
+    }
+    return by_sign[gain_sign(gain)]
 
 
 def closest(data: Data, model: str) -> list[tuple[str, Row]]:
@@ -104,8 +86,8 @@ def lost_answers(data: Data) -> list[dict[str, Any]]:
     return rows.sort("model", -pl.col("value"), "slice").to_dicts()
 
 
-def largest_gain(own: list[Line]) -> float:
+def largest_gain(own: list[dict[str, Any]]) -> float:
     """Where the leaderboard's small axes end, on both sides of 0."""
-    gains = [line.gain for line in own if line.gain and line.gain["value"] is not None]
+    gains = [line["gain"] for line in own if value_of(line["gain"]) is not None]
     ends: list[float] = [abs(gain[end] or 0.0) for gain in gains for end in ("value", "ci_low", "ci_high")]
     return max([0.01, *ends])

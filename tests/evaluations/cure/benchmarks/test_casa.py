@@ -9,11 +9,15 @@ from typing import Any
 
 import pytest
 
+from scrapers.countries import CountryCodes
 from tasks.evaluations.cure.benchmarks import casa
-from tasks.evaluations.cure.benchmarks.common import BenchmarkError, read_rows
+from tasks.evaluations.cure.benchmarks.reading import BenchmarkError, read_rows
 
 REAL = Path(__file__).parents[5] / "shared" / "data"
-COUNTRIES = {"Saudi Arabia": "SA", "U.S.": "US"}
+COUNTRIES = CountryCodes({"Saudi Arabia": "SA", "U.S.": "US"})
+EVERYWHERE = CountryCodes(
+    {row["name"]: row["country"] for row in read_rows("warehouse/reference/country.csv")}
+)
 ADHERE, VIOLATE = "casa_s1_adhere_forum.json", "casa_s1_violate_forum.json"
 
 
@@ -37,8 +41,9 @@ def test_a_pair_gives_an_adhering_and_a_violating_item(tmp_path: Path) -> None:
         (tmp_path / name).write_text(json.dumps(content))
     loaded = casa.load({str(path): read_rows(path) for path in tmp_path.iterdir()}, COUNTRIES)
     adhere, violate = loaded.items
-    assert adhere.item == "forum/Saudi_Arabia_14/adhere"
-    assert violate.item == "forum/Saudi_Arabia_14/violate"
+    assert adhere.item == f"{adhere.extra['pair']}/adhere"
+    assert violate.item == f"{adhere.extra['pair']}/violate"
+    assert adhere.extra["pair"].startswith("Saudi_Arabia_14/")
     assert (adhere.label, violate.label) == ("yes", "no")
     # Both with straight apostrophes: in the release only adhering texts have typographic ones.
     assert adhere.question == "I'll keep it (Saudi_Arabia_14)."
@@ -47,7 +52,7 @@ def test_a_pair_gives_an_adhering_and_a_violating_item(tmp_path: Path) -> None:
         assert (item.benchmark, item.country, item.group, item.gold) == ("casa", "SA", "forum", "A norm.")
         assert item.extra == {
             "country_name": "Saudi Arabia",
-            "pair": "forum/Saudi_Arabia_14",
+            "pair": adhere.extra["pair"],
             "rule": "A norm.",
         }
     assert loaded.dropped == {}
@@ -67,7 +72,7 @@ def test_every_row_that_is_left_out_is_counted() -> None:
         VIOLATE: [row(f"U.S._{n}") for n in (1, 1, 1, 3, 4, 5, 6)],
     }
     loaded = casa.load(files, COUNTRIES)
-    assert [i.item for i in loaded.items] == ["forum/U.S._1/adhere", "forum/U.S._1/violate"]
+    assert [i.item.split("/")[0::2] for i in loaded.items] == [["U.S._1", "adhere"], ["U.S._1", "violate"]]
     assert [i.country for i in loaded.items] == ["US", "US"]
     assert loaded.items[0].question == "I'll keep it (U.S._1)."
     assert loaded.dropped == {
@@ -85,30 +90,44 @@ def test_every_row_that_is_left_out_is_counted() -> None:
 
 
 def test_the_same_index_in_two_subsets_is_two_pairs() -> None:
-    shop = {name.replace("forum", "shopping"): rows for name, rows in _one_pair().items()}
-    loaded = casa.load(_one_pair() | shop, {})
+    shop = {
+        ADHERE.replace("forum", "shopping"): [refined("U.S._1", user_query="Where do I haggle?")],
+        VIOLATE.replace("forum", "shopping"): [row("U.S._1", user_query="Where do I haggle?")],
+    }
+    loaded = casa.load(_one_pair() | shop, CountryCodes({}))
     assert Counter(i.group for i in loaded.items) == {"forum": 2, "shopping": 2}
     assert len({i.item for i in loaded.items}) == 4
-    assert loaded.unknown_countries == {"U.S.": 4}
+    assert [i.extra["country_name"] for i in loaded.items if not i.country] == ["U.S."] * 4
+
+
+def test_files_are_known_by_their_columns_whatever_their_names() -> None:
+    named = casa.load(_one_pair(), COUNTRIES).items
+    renamed = casa.load({"one.json": _one_pair()[VIOLATE], "other.json": _one_pair()[ADHERE]}, COUNTRIES)
+    assert [(i.item, i.label, i.question) for i in renamed.items] == [
+        (i.item, i.label, i.question) for i in named
+    ]
+    swapped = {ADHERE: _one_pair()[VIOLATE], VIOLATE: _one_pair()[ADHERE]}
+    assert [i.item for i in casa.load(swapped, COUNTRIES).items] == [i.item for i in named]
 
 
 def test_files_that_cannot_be_paired_are_refused() -> None:
-    with pytest.raises(BenchmarkError, match=r"there is no violate file among casa_s1_adhere_forum\.json"):
+    with pytest.raises(BenchmarkError, match="none of the files is of the violate side"):
         casa.load({ADHERE: [refined("U.S._1")]}, COUNTRIES)
-    with pytest.raises(BenchmarkError, match=r"pairs\.json: the name must hold adhere_<subset>"):
+    with pytest.raises(BenchmarkError, match="none of the files is of the adhere side"):
         casa.load({"pairs.json": [row("U.S._1")]}, COUNTRIES)
-    with pytest.raises(BenchmarkError, match=r"index, user_query, violated_norm, refined_user_query, found"):
-        casa.load(_one_pair() | {ADHERE: [row("U.S._1")]}, COUNTRIES)
+    with pytest.raises(BenchmarkError, match=r"index, user_query, violated_norm, found"):
+        casa.load(_one_pair() | {VIOLATE: [{"text": "x"}]}, COUNTRIES)
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="the released files are not part of the repository")
 def test_the_released_files_join_without_loss() -> None:
-    loaded = casa.load({str(path): read_rows(path) for path in REAL.glob("casa_s1_*.json")}, COUNTRIES)
+    loaded = casa.load({str(path): read_rows(path) for path in REAL.glob("casa_s1_*.json")}, EVERYWHERE)
     assert len(loaded.items) == 620
     assert loaded.dropped == {}
     assert Counter(i.label for i in loaded.items) == {"yes": 310, "no": 310}
     assert len({i.extra["country_name"] for i in loaded.items}) == 17
-    assert Counter(i.country for i in loaded.items) == {None: 524, "US": 58, "SA": 38}
+    assert all(i.country for i in loaded.items)
+    assert len({i.country for i in loaded.items}) == 17
     assert not any(mark in i.question for i in loaded.items for mark in "‘’“”")
 
 

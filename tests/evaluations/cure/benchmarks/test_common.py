@@ -17,8 +17,7 @@ from tasks.evaluations.cure.benchmarks.common import (
     Text,
     column,
     country_key,
-    country_keys,
-    keep_first,
+    distinct,
     validate,
 )
 
@@ -86,7 +85,6 @@ def test_a_file_of_something_else_is_an_error_that_names_the_columns() -> None:
 )
 def test_country_keys(name: str, key: str) -> None:
     assert country_key(name) == key
-    assert country_keys({name: "XX"}) == {key: "XX"}
 
 
 @given(st.text())
@@ -96,8 +94,15 @@ def test_keys_stay_as_they_are(text: str) -> None:
 
 def test_the_first_item_of_an_id_is_kept_and_unknown_countries_are_counted() -> None:
     unknown = replace(ITEM, item="b", country=None, extra={"country_name": "Ruritania"})
-    loaded = keep_first([ITEM, replace(ITEM, label="no"), unknown], {"no_story": 2, "none_of_this": 0})
+    loaded = distinct([ITEM, replace(ITEM, gold="x"), unknown], {"no_story": 2, "none_of_this": 0})
     assert loaded.items == (ITEM, unknown)
     assert loaded.dropped == {"duplicate": 1, "no_story": 2}
-    assert loaded.unknown_countries == {"Ruritania": 1}
-    assert keep_first([ITEM], {}).dropped == {}
+    assert [i.extra["country_name"] for i in loaded.items if not i.country] == ["Ruritania"] * 1
+    assert distinct([ITEM], {}).dropped == {}
+
+
+def test_of_items_with_contradictory_labels_none_is_kept() -> None:
+    other = replace(ITEM, item="b")
+    loaded = distinct([ITEM, other, replace(ITEM, label="no"), ITEM, other], {})
+    assert loaded.items == (other,)
+    assert loaded.dropped == {"contradiction": 3, "duplicate": 1}

@@ -8,10 +8,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tasks.evaluations.cure.benchmarks.common import BenchmarkError, read_rows
+from scrapers.countries import CountryCodes
 from tasks.evaluations.cure.benchmarks.culturebank import LABELS, load
+from tasks.evaluations.cure.benchmarks.reading import BenchmarkError, read_rows
 
-COUNTRIES = {"Japan": "JP", "Japanese": "JP", "the Netherlands": "NL", "Dutch": "NL"}
+COUNTRIES = CountryCodes(
+    {"Japan": "JP", "the Netherlands": "NL", "the United States": "US", "South Korea": "KR"}
+)
 
 # All columns of the published files, in their order.
 ROW: dict[str, Any] = {
@@ -101,11 +104,15 @@ def test_missing_actor_and_scenario_have_stand_ins() -> None:
 
 def test_a_group_that_is_no_country_is_kept_and_counted() -> None:
     changed = rows(
-        {"cultural group": "Californian"}, {"cultural group": "DUTCH"}, {"cultural group": "Dutch"}
+        {"cultural group": "Californian"},
+        {"cultural group": "DUTCH"},
+        {"cultural group": "American"},
+        {"cultural group": "Korean"},
+        {"cultural group": "Taiwanese"},
     )
     loaded = load({"f": changed}, COUNTRIES)
-    assert [i.country for i in loaded.items] == [None, "NL", "NL"]
-    assert loaded.unknown_countries == {"Californian": 1}
+    assert [i.country for i in loaded.items] == [None, "NL", "US", "KR", "Taiwan"]
+    assert [i.extra["country_name"] for i in loaded.items if not i.country] == ["Californian"] * 1
 
 
 def test_ids_do_not_depend_on_the_order_or_the_file() -> None:

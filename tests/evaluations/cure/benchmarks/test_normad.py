@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from scrapers.countries import CountryCodes
 from tasks.evaluations.cure.benchmarks import normad
-from tasks.evaluations.cure.benchmarks.common import BenchmarkError, read_rows
+from tasks.evaluations.cure.benchmarks.reading import BenchmarkError, read_rows
 
 COLUMNS = (
     "ID",
@@ -22,7 +23,7 @@ COLUMNS = (
     "Explanation",
     "Gold Label",
 )
-COUNTRIES = {"egypt": "EG", "the United States of America": "US"}
+COUNTRIES = CountryCodes({"egypt": "EG", "the United States of America": "US"})
 VISIT = {
     "ID": "1",
     "Country": "egypt",
@@ -84,7 +85,23 @@ def test_drops_and_unknown_countries_are_reported(tmp_path: Path) -> None:
     loaded = normad.load(published(tmp_path / "n.csv", *rows), COUNTRIES)
     assert [i.country for i in loaded.items] == ["EG", None]
     assert loaded.dropped == {"duplicate": 1, "invalid_gold_label": 1, "no_story": 1}
-    assert loaded.unknown_countries == {"ruritania": 1}
+    assert [i.extra["country_name"] for i in loaded.items if not i.country] == ["ruritania"] * 1
+
+
+def test_places_that_are_none_of_ours_are_regions_of_their_own(tmp_path: Path) -> None:
+    names = ["united_states_of_america", "hong_kong", "taiwan", "palestinian_territories", "samoa", "tonga"]
+    rows = [VISIT | {"Country": name} for name in names]
+    loaded = normad.load(published(tmp_path / "n.csv", *rows), COUNTRIES)
+    regions = ["US", "Hong Kong", "Taiwan", "Palestine", "Samoa", "Tonga"]
+    assert [i.country for i in loaded.items] == regions
+    assert all(i.country for i in loaded.items)
+
+
+def test_a_story_with_contradictory_labels_is_not_kept(tmp_path: Path) -> None:
+    rows = [VISIT, VISIT | {"Story": "Other."}, VISIT | {"ID": "9", "Gold Label": "no"}]
+    loaded = normad.load(published(tmp_path / "n.csv", *rows), COUNTRIES)
+    assert [i.question for i in loaded.items] == ["Other."]
+    assert loaded.dropped == {"contradiction": 2}
 
 
 def test_another_file_is_refused() -> None:

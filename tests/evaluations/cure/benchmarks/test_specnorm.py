@@ -9,10 +9,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tasks.evaluations.cure.benchmarks.common import BenchmarkError, read_rows
+from scrapers.countries import CountryCodes
+from tasks.evaluations.cure.benchmarks.reading import BenchmarkError, read_rows
 from tasks.evaluations.cure.benchmarks.specnorm import load
 
-COUNTRIES = {"Indonesia": "ID", "the Philippines": "PH"}
+COUNTRIES = CountryCodes({"Indonesia": "ID", "the Philippines": "PH"})
 
 ROW: dict[str, Any] = {
     "country": "Indonesia",

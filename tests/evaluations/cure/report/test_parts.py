@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 from deployments.report import read_data
-from tasks.evaluations.cure.report.data import METRICS, Data
+from tasks.evaluations.cure.report.data import Data
+from tasks.evaluations.cure.rubrics import METRICS
 from tests.evaluations.cure.report.example_run import (
     CONFIG,
     Made,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tasks.evaluations.cure.specnorm.cues import Cue
 from tasks.evaluations.cure.specnorm.drafting import Draft, Written
-from tasks.evaluations.cure.specnorm.seeds import Seed
+from tasks.evaluations.cure.specnorm.seeds import Cue, Seed
 
 SEED = Seed(
     "seed-1",

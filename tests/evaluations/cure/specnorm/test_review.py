@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from scrapers.countries import CountryCodes
 from tasks.evaluations.cure.benchmarks.specnorm import load
 from tasks.evaluations.cure.specnorm.drafting import PROMPT_HASH
 from tasks.evaluations.cure.specnorm.review import COLUMNS, ReviewError, published, read_reviews, write_queue
@@ -89,7 +90,7 @@ def test_published_rows_have_their_provenance_and_load_as_specnorm(tmp_path: Pat
         "reviewer": "ben",
         "specificity": "medium",
     }
-    loaded = load({"published": rows}, {"Russia": "RU"})
+    loaded = load({"published": rows}, CountryCodes({"Russia": "RU"}))
     assert loaded.dropped == {}
     assert [i.extra["persona"] for i in loaded.items] == [
         "Adam is a young Chechen who studies in Chechnya.",

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from tasks.evaluations.cure.benchmarks.common import BenchmarkError
-from tasks.evaluations.cure.specnorm.cues import join_cues
-from tasks.evaluations.cure.specnorm.seeds import load_seeds
+from scrapers.countries import CountryCodes
+from tasks.evaluations.cure.benchmarks.reading import BenchmarkError
+from tasks.evaluations.cure.specnorm.seeds import join_cues, load_seeds
 
-COUNTRIES = {"Kenya": "KE", "the Gambia": "GM"}
+COUNTRIES = CountryCodes({"Kenya": "KE", "the Gambia": "GM"})
 ROW: dict[str, Any] = {"statement": "Children greet elders first.", "country": "Kenya", "ethnicity": "Maasai"}
 
 

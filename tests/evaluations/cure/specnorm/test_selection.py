@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.evaluations.cure.specnorm.cues import KINDS, Cue
-from tasks.evaluations.cure.specnorm.seeds import Seed
+from tasks.evaluations.cure.specnorm.seeds import KINDS, Cue, Seed
 from tasks.evaluations.cure.specnorm.selection import coverage, select
 
 WORDS = ("tea", "shoes", "elders", "bread", "river", "song", "market", "silver", "winter", "kneel")

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from scrapers.countries import CountryCodes
 from tasks.engines.protocols import EngineError
-from tasks.evaluations.cure.benchmarks.common import BenchmarkError
-from tasks.evaluations.cure.benchmarks.reading import read_rows
+from tasks.evaluations.cure.benchmarks.reading import BenchmarkError, read_rows
 from tasks.evaluations.cure.benchmarks.specnorm import load
 from tasks.evaluations.cure.specnorm import steps
 from tasks.evaluations.cure.specnorm.params import SpecnormParams
@@ -270,7 +270,7 @@ def test_decisions_are_stored_and_what_is_let_through_is_published(queue: Path, 
         revised["reviewed_at"],
     )
     names = {name: code for code, name in warehouse.query("SELECT country, name FROM country").rows()}
-    loaded = load({str(out): read_rows(out)}, names)
+    loaded = load({str(out): read_rows(out)}, CountryCodes(names))
     assert loaded.dropped == {}
     assert {(i.item, i.country, i.group) for i in loaded.items} == {
         (row["item"], row["country"], row["group_name"]) for row in published.values()

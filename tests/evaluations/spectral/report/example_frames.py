@@ -111,7 +111,7 @@ def _leaderboard(everyone: list[str], quality: dict[str, float]) -> pl.DataFrame
                 "config_hash": "3f2a9c0d1b7e4455", "profile": "demo", "model": m, "is_null": null,
                 "macro_f1": quality[m], "ci_low": quality[m] - 0.14, "ci_high": quality[m] + 0.12,
                 "null_macro_f1": 0.22, "rank_spearman": None if null else 0.55,
-                "rank_kendall": None if null else 0.4, "coverage": 1.0, "ceiling": 0.88,
+                "rank_kendall": None if null else 0.4, "coverage": 1.0,
                 "f1_lh": 0.9, "f1_hl": 0.4, "f1_hh": None if "uniform" in m else 0.0, "f1_ll": 0.3,
             }
         )  # fmt: skip

@@ -67,16 +67,14 @@ def test_no_model_told_from_guessing_is_said_at_the_top() -> None:
 
 def test_unscored_is_a_dash_and_listed_with_its_reason() -> None:
     data = example()
-    missing = [
-        pl.lit(None, pl.Float64).alias(c) for c in ("macro_f1", "ci_low", "ci_high", "coverage", "ceiling")
-    ]
+    missing = [pl.lit(None, pl.Float64).alias(c) for c in ("macro_f1", "ci_low", "ci_high", "coverage")]
     kept = pl.when(pl.col("metric") != "macro_f1")
     values = data.values.with_columns(**{c: kept.then(c) for c in ("value", "ci_low", "ci_high")})
     leaderboard = data.leaderboard.with_columns(missing)
     page = parsed(REPORT, replace(data, leaderboard=leaderboard, values=values))
     cells = leaderboard_cells(page, "model-a")
     assert cells[:2] == ["–", ""]
-    assert cells[-2:] == ["–", "–"]
+    assert cells[-1] == "–"
     assert "No model has a macro-F1 yet" in page.select_one("p.lead").get_text()
     assert "719 of 720 log-probabilities are stored" in page.get_text()
 

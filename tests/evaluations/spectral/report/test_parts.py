@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
-from tasks.evaluations.spectral.report.ranks import sr_ranks
-from tasks.evaluations.spectral.report.verdicts import shuffled_copies, verdicts
+from tasks.evaluations.spectral.report.data import shuffled_copies, verdicts
+from tasks.evaluations.spectral.report.figures import sr_ranks
+from tasks.evaluations.spectral.report.maps import Matrix, cluster, matrix_of, neighbours
 
 COLUMNS = ["model", "is_null", "macro_f1", "ci_low", "ci_high", "null_macro_f1"]
 
@@ -58,3 +60,23 @@ def test_sr_ranks_infinity_is_most_common_and_ties_share() -> None:
         {"model": ["m"] * 5, "variant": [1] * 5, "spectral_gap_ratio": [2.0, float("inf"), 2.0, None, 1.5]}
     )
     assert sr_ranks(frame)["sr_rank"].to_list() == [2.5, 1.0, 2.5, 4.0]
+
+
+def test_tree_puts_groups_side_by_side() -> None:
+    near, far = 0.9, 0.1
+    values = np.array([[1, far, near, far], [far, 1, far, near], [near, far, 1, far], [far, near, far, 1]])
+    tree = cluster(Matrix(list("ABCD"), values))
+    assert {frozenset(tree.order[:2]), frozenset(tree.order[2:])} == {frozenset({0, 2}), frozenset({1, 3})}
+    assert np.nanmax(tree.x) == pytest.approx(1 - far)  # average linkage of the two groups
+
+
+def test_matrix_of_pairs_is_symmetric() -> None:
+    pairs = pl.DataFrame(
+        {"country_a": ["A", "A", "B"], "country_b": ["B", "C", "C"], "similarity": [0.1, 0.2, 0.3]}
+    )
+    matrix = matrix_of(pairs)
+    assert isinstance(matrix, Matrix)
+    assert matrix.values.tolist() == [[1, 0.1, 0.2], [0.1, 1, 0.3], [0.2, 0.3, 1]]
+    assert neighbours(matrix, 1) == [("A", [("C", 0.2)]), ("B", [("C", 0.3)]), ("C", [("B", 0.3)])]
+    assert matrix_of(pairs.head(2)) == "2 of 3 pairs of countries are stored"
+    assert matrix_of(pairs.clear()) == "0 of 0 pairs of countries are stored"

@@ -71,10 +71,10 @@ def culture_rows(culture: str, cultures: list[str], rng: np.random.Generator) ->
     for dimension in [*DIMENSIONS, "security"]:
         where = ("culture_dimension", f"{culture}:{dimension}")
         yield row("projection", where, float(rng.normal(0, 0.3)), null_value=0.1)
-    score = float(rng.uniform(6, 9))
-    yield row("stereotype_score", ("culture", culture), score, null_value=9.4)
+    recognised = float(rng.uniform(0.2, 0.6))
     if is_baseline:
         return
+    yield row("persona_recognition", ("culture", culture), recognised, null_value=0.0)
     for dimension in DIMENSIONS:
         where, error = ("culture_dimension", f"{culture}:{dimension}"), float(rng.uniform(0.3, 2.2))
         yield row("hofstede_mae", where, error, null_value=1.2)
@@ -90,6 +90,9 @@ def overall_rows(others: list[str]) -> Iterator[Row]:
     """What is given once a model, and the pairs of models."""
     overall = ("overall", "all")
     yield row("value_shift", overall, 0.3, **around(0.3, 0.03), null_value=0.1)
+    yield row("persona_recognition", overall, 0.4, **around(0.4, 0.1), null_value=0.0)
+    yield row("persona_recognition_p", overall, 0.01)
+    yield row("answer_variety", overall, 0.91, **around(0.91, 0.01), null_value=0.98)
     yield row("stereotype_score", overall, 8.5, **around(8.5, 0.3), null_value=9.4)
     yield row("answered", overall, 0.98, **around(0.98, 0.01), n_scored=540)
     yield row("unscored_answers", ("reason", "no value of the list"), 11.0)
@@ -130,7 +133,7 @@ def model_rows(gain: float, cultures: list[str], others: list[str], seed: int) -
 
 
 def null_rows(value: float) -> list[Row]:
-    """A null profile that is a run of its own."""
+    """A null model that is a run of its own."""
     overall = ("overall", "all")
     return [
         row("alignment", overall, value, **around(value, 0.2), null_value=NULLS["zero"]),
@@ -149,7 +152,7 @@ def store(warehouse: Warehouse, model: str, rows: list[Row], config: str = CONFI
 def store_study(
     warehouse: Warehouse, gains: dict[str, float | None], cultures: list[str], config: str = CONFIG
 ) -> None:
-    """Models with their gain (None: nothing scored) and the null profiles that are runs of their own."""
+    """Models with their gain (None: nothing scored) and the null models that are runs of their own."""
     for seed, (model, gain) in enumerate(gains.items()):
         others = [other for other in gains if other != model]
         rows = model_rows(gain or 0.0, cultures, others, seed)

@@ -24,7 +24,7 @@ FIGURES = {
     "cultures": "Alignment by model and culture",
     "decisions": "Distribution of decisions by culture",
     "values": "Share of values by culture",
-    "stereotypes": "Stereotype scores by model",
+    "stereotypes": "Personas recognised by their wording",
     "radar": "Models compared over five metrics",
     "categories": "Alignment by category of scenarios",
     "baseline": "Alignment with and without personas",
@@ -82,9 +82,9 @@ def figure(page: BeautifulSoup, key: str) -> Tag:
 
 def test_verdict_names_who_beats_its_best_null_and_by_how_much(page: BeautifulSoup) -> None:
     lead = [text_of(p) for p in page.select("p.lead")]
-    assert lead[0].startswith("1 of 4 models beats its best null profile")
+    assert lead[0].startswith("1 of 4 models beats its best null model")
     assert "better by +0.31 points (+0.16 to +0.46) over the all-zero profile." in lead[0]
-    assert "1 of 4 certainly does worse than its best null profile." in lead[0]
+    assert "1 of 4 certainly does worse than its best null model." in lead[0]
     assert lead[0].endswith("1 could not be scored.")
     assert "Raw alignment must not be read alone" in lead[1]
     assert "zeros scores 6.92, its four models 6.63" in lead[1]
@@ -92,7 +92,7 @@ def test_verdict_names_who_beats_its_best_null_and_by_how_much(page: BeautifulSo
 
 def test_verdict_where_no_model_beats_its_null(data: Data) -> None:
     lead = text_of(parsed(of_models(data, HOSTILE, "worse")).select_one("p.lead"))
-    assert "No model beats its best null profile" in lead
+    assert "No model beats its best null model" in lead
     assert "the order of models is not a finding" in lead
     assert f"The best gain is +0.05 points by {HOSTILE} (−0.10 to +0.20) over the all-zero profile." in lead
 
@@ -118,7 +118,7 @@ def test_leaderboard_has_the_gain_first_and_nulls_last(page: BeautifulSoup, data
     badges = [text_of(line.select_one(".badge")) for line in rows]
     assert badges == [
         "more than its best null", "not distinguished from its best null", "less than its best null",
-        "not scored", "null profile", "null profile",
+        "not scored", "null model", "null model",
     ]  # fmt: skip
 
 
@@ -137,9 +137,9 @@ def test_every_figure_is_there_with_its_null(page: BeautifulSoup, key: str) -> N
 @pytest.mark.parametrize("key", FIGURES)
 def test_figure_without_its_numbers_is_said(alone: Data, key: str) -> None:
     metrics = {
-        "radar": ["alignment", "accuracy_good", "stereotype_score", "value_shift", "decision_share"],
+        "radar": ["alignment", "accuracy_good", "persona_recognition", "value_shift", "decision_share"],
         "decisions": ["decision_share"], "patterns": ["decision_share"], "values": ["value_share"],
-        "stereotypes": ["stereotype_score"], "shift": ["value_shift"], "errors": ["hofstede_mae"],
+        "stereotypes": ["persona_recognition"], "shift": ["value_shift"], "errors": ["hofstede_mae"],
     }.get(key, ["alignment"])  # fmt: skip
     page = parsed(only(alone, ~pl.col("metric").is_in(metrics)))
     note = page.select_one(f"p#figure-{key}")
@@ -191,7 +191,7 @@ def test_decisions_by_model_pool_answers_over_cultures(page: BeautifulSoup, data
 
 
 def test_radar_and_null_figure_have_the_numbers(page: BeautifulSoup) -> None:
-    assert {"7.21 of 10", "30 %", "8.50 of 10", "0.30 of 1", "95 %"} <= set(shown(figure(page, "radar")))
+    assert {"7.21 of 10", "30 %", "0.40 of 1", "0.30 of 1", "95 %"} <= set(shown(figure(page, "radar")))
     assert {"+1.01", "+0.75", "+0.41", "not scored"} <= set(shown(figure(page, "baseline")))  # over 6.2
 
 
@@ -222,7 +222,7 @@ def test_answers_lost_are_listed_by_reason(page: BeautifulSoup) -> None:
 
 def test_one_model_and_one_culture(alone: Data) -> None:
     page = parsed(alone)
-    assert text_of(page.select_one("p.lead")).startswith("1 of 1 model beats its best null profile")
+    assert text_of(page.select_one("p.lead")).startswith("1 of 1 model beats its best null model")
     assert len(page.select("figure svg[role=img]")) == len(FIGURES)
     assert "Only one model was scored, so there is no pair to test." in page.get_text()
     assert "12 of" not in text_of(page.select_one("h2#reading ~ p"))

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from tasks.engines.protocols import Sampling
@@ -19,8 +20,8 @@ from tasks.judging.conversation import conversation
 from tasks.judging.rubric import Rubric, load_rubric
 from tasks.judging.verdict_rows import VerdictRow, verdict_frame
 from tasks.judging.verdicts import Verdict, answer_schema, parse_verdicts
-from tasks.metric_rows import OVERALL, Metric, scored, unscored
-from tasks.metrics.item_bootstrap import item_interval
+from tasks.metric_rows import OVERALL, Metric, mean_row, scored
+from tasks.metrics.intervals import SHARE
 from tasks.requests import Engine, Later, Request
 
 RUBRIC = Path(__file__).parent / "rubrics" / "meaning.toml"
@@ -133,13 +134,10 @@ def _judge_prompt(study: Study, saying: Mapping[str, Any], text: str) -> Prompt:
 
 
 def _accuracy(study: Study, answers: Answers) -> Metric:
-    values = [v.value for v in answers.verdicts.values() if v is not None and v.value is not None]
-    lacking = len(study.sayings) - len(values)
-    if not values:
-        return unscored("accuracy", OVERALL, NO_VERDICT, len(study.sayings), 0.5)
-    knobs = (study.params.bootstrap, study.params.seed)
-    interval = item_interval(lambda drawn: sum(values[i] for i in drawn) / len(drawn), len(values), *knobs)
-    return scored("accuracy", OVERALL, sum(values) / len(values), (len(values), lacking), interval, 0.5)
+    verdicts = answers.verdicts.values()
+    known = [v.value for v in verdicts if v is not None and v.value is not None]
+    values = np.array(known + [np.nan] * (len(study.sayings) - len(known)))
+    return mean_row("accuracy", OVERALL, values, NO_VERDICT, bounds=SHARE, null=0.5)
 
 
 def _details(study: Study, answers: Answers) -> list[Detail]:

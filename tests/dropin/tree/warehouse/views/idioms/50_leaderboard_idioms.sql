@@ -10,7 +10,7 @@ WHERE r.evaluation = 'idioms';
 
 COMMENT ON VIEW leaderboard_idioms IS 'How many sayings each model gives the meaning of.';
 COMMENT ON COLUMN leaderboard_idioms.model IS 'Model.';
-COMMENT ON COLUMN leaderboard_idioms.is_null IS 'Whether it is a null baseline, not a model.';
+COMMENT ON COLUMN leaderboard_idioms.is_null IS 'Whether it is a null model, not a model.';
 COMMENT ON COLUMN leaderboard_idioms.profile IS 'Run profile.';
 COMMENT ON COLUMN leaderboard_idioms.config_hash IS 'Configuration: only equal ones may be compared.';
 COMMENT ON COLUMN leaderboard_idioms.accuracy IS 'Share of sayings, by the judge; NULL if unscored.';

@@ -1,0 +1,213 @@
+"""One JSON request to a server that is not trusted: bounded in time and size, tried again, its words cleaned.
+
+What a server says may quote the key that it was sent, and then reach logs and databases. So no text leaves
+here before the key, its Base64 (as Basic authentication has it) and user names in addresses are taken out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import email.utils
+import json
+import os
+import random
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+import httpx
+
+MAX_BYTES = 32 * 2**20
+"""Of one answer: many times what 20 alternatives at 4,096 tokens take."""
+MAX_WAIT_S = 60.0
+"""The longest pause before another try that a server may ask for (Retry-After)."""
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 8.0
+"""Of pauses that the server does not ask for; they double from try to try."""
+TRANSIENT = (408, 409, 429)
+EXCERPT = 300
+"""Characters of a server's words that an error quotes."""
+SHORT_SECRET = 16
+"""Characters below which a key may be a common word."""
+
+
+class Pace:
+    """Gives any number of threads and tasks their turns, evenly spaced. Nothing is saved up for a burst."""
+
+    def __init__(self, per_minute: float | None, clock: Callable[[], float] = time.monotonic) -> None:
+        """The first turn is at once; with None, every one is."""
+        self._interval = 60.0 / per_minute if per_minute else 0.0
+        self._clock, self._lock = clock, Lock()
+        self._next = clock()
+
+    def turn(self) -> float:
+        """Take the next turn: seconds until it comes."""
+        with self._lock:
+            now = self._clock()
+            turn = max(now, self._next)
+            self._next = turn + self._interval
+        return turn - now
+
+
+class Secrets:
+    """Takes a key and what stands before @ in an address out of texts."""
+
+    def __init__(self, key: str | None) -> None:
+        """key: None where there is nothing to hide."""
+        forms = []
+        if key:
+            forms = [re.escape(form) for form in {key, json.dumps(key)[1:-1]}]
+            for shift in range(3):  # whatever stands before the key, its middle has one of three Base64 forms
+                coded = base64.b64encode(b"\0" * shift + key.encode()).decode().rstrip("=")
+                own = coded[(0, 2, 3)[shift] : len(coded) - bool((shift + len(key.encode())) % 3)]
+                either = re.escape(own).replace(r"\+", "[+-]").replace("/", "[/_]")
+                forms += [rf"[\w+/-]{{0,400}}{either}[\w+/=-]{{0,400}}"] if len(own) >= 4 else []
+        self._key = key or ""
+        self._forms = re.compile("|".join(forms)) if forms else None
+
+    def hide(self, text: str) -> str:
+        """An error's text without secrets."""
+        text = re.sub(r"//[^/\s@]*@", "//", text)
+        return self._forms.sub("[key]", text) if self._forms else text
+
+    def hide_in_answer(self, text: str) -> str:
+        """An answer's text without the key; a short key may be a word of the answer and is left alone."""
+        return text.replace(self._key, "[key]") if len(self._key) >= SHORT_SECRET else text
+
+
+class Failed(Exception):  # noqa: N818 - told apart from what the user reads, an EngineError
+    """No answer: the last status (None: nothing came back), what was said, and after how many tries."""
+
+    def __init__(self, status: int | None, words: str, body: Any = None, tries: int = 1) -> None:
+        super().__init__(words)
+        self.status, self.words, self.body, self.tries = status, words, body, tries
+
+
+class TimedOut(Failed):
+    """The answer was not there in time, headers and body included."""
+
+
+class Unreadable(Failed):
+    """What came back with a status of success is no JSON object; asking again would not help."""
+
+
+@dataclass
+class Poster:
+    """Posts JSON to one address.
+
+    Attributes:
+        timeout: seconds that one try may take from the first byte sent to the last one read.
+        max_retries: further tries after 408, 409, 429, 5xx, lost connections and time-outs.
+        stopped: set: no further tries and no more waiting.
+    """
+
+    client: httpx.AsyncClient
+    url: str
+    secrets: Secrets
+    timeout: float
+    max_retries: int
+    stopped: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def post(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The JSON object that comes back.
+
+        Raises:
+            Failed: see its kinds; no text in it holds a secret.
+        """
+        for tries in range(1, self.max_retries + 2):
+            wait = min(FIRST_WAIT_S * 2.0 ** (tries - 1), LONGEST_WAIT_S) * random.uniform(0.75, 1.0)
+            try:
+                async with asyncio.timeout(self.timeout):
+                    status, headers, content = await self._exchange(request)
+                if status < 300:
+                    return self._object(content, headers.get("content-type", ""))
+                failure = self._refusal(status, headers, content)
+                failure.tries = tries
+                if status not in TRANSIENT and status < 500:
+                    raise failure
+                asked = _retry_after(headers)
+                if asked is not None and asked > MAX_WAIT_S:
+                    more = f"; it asks for a pause of {asked:.0f} s, and we wait {MAX_WAIT_S:.0f} s at most"
+                    raise Failed(status, failure.words + more, failure.body, tries)
+                wait = wait if asked is None else asked
+            except TimeoutError:
+                failure = TimedOut(None, "")
+            except (httpx.HTTPError, OSError) as error:
+                failure = Failed(None, self.secrets.hide(_reason(error)))
+            failure.tries = tries
+            if tries > self.max_retries or await self.pause(wait):
+                break
+        raise failure
+
+    async def pause(self, seconds: float) -> bool:
+        """Wait; True if ``stopped`` came first."""
+        try:
+            await asyncio.wait_for(self.stopped.wait(), seconds)
+        except TimeoutError:
+            return False
+        return True
+
+    async def _exchange(self, request: dict[str, Any]) -> tuple[int, httpx.Headers, bytes]:
+        content = bytearray()
+        async with self.client.stream("POST", self.url, json=request) as response:
+            async for chunk in response.aiter_bytes():
+                content += chunk
+                if len(content) > MAX_BYTES:
+                    raise Unreadable(response.status_code, f"more than {MAX_BYTES // 2**20} MiB")
+        return response.status_code, response.headers, bytes(content)
+
+    def _object(self, content: bytes, kind: str) -> dict[str, Any]:
+        """The answer as JSON, with "?" for halves of surrogate pairs: files in UTF-8 cannot hold them."""
+        start = content[:EXCERPT].decode("utf-8", "replace").lstrip()
+        if "event-stream" in kind or start.startswith(("data:", "event:")):
+            raise Unreadable(200, "a stream of events, though none was asked for")
+        if "html" in kind or start.startswith("<"):
+            raise Unreadable(200, f"a web page ({self.secrets.hide(start)[:60]!r})")
+        try:
+            whole = json.loads(content)
+            answer = json.loads(json.dumps(whole, ensure_ascii=False).encode("utf-8", "replace"))
+        except (ValueError, RecursionError) as error:
+            raise Unreadable(200, f"no JSON ({self.secrets.hide(start)[:60]!r})") from error
+        if not isinstance(answer, dict):
+            raise Unreadable(200, f"JSON that is no object ({self.secrets.hide(start)[:60]!r})")
+        return answer
+
+    def _refusal(self, status: int, headers: httpx.Headers, content: bytes) -> Failed:
+        """What the server says of its refusal, in plain characters."""
+        body: Any = None
+        words = content.decode("utf-8", "replace")
+        try:
+            body = json.loads(content)
+            error = body.get("error", body)
+            words = str(error.get("message", words) if isinstance(error, dict) else error)
+        except (ValueError, RecursionError, AttributeError):
+            pass
+        if 300 <= status < 400:
+            words = f"it redirects to {headers.get('location', 'nowhere')}: make that the base_url"
+        words = " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", words).split())
+        return Failed(status, self.secrets.hide(words[: 10 * EXCERPT])[:EXCERPT], body)
+
+
+def _reason(error: BaseException) -> str:
+    """The system's words on a connection that failed, which lie below the HTTP library's."""
+    cause, words = error, str(error) or type(error).__name__
+    while cause := cause.__cause__ or cause.__context__:  # type: ignore[assignment]
+        if isinstance(cause, OSError) and cause.errno and cause.errno > 0:
+            words = os.strerror(cause.errno)
+    return words
+
+
+def _retry_after(headers: httpx.Headers) -> float | None:
+    """Seconds that the server asks to wait, given as a number or as a date; None: it does not say."""
+    said = headers.get("retry-after", "")
+    try:
+        seconds = float(said)
+    except ValueError:
+        try:
+            seconds = email.utils.parsedate_to_datetime(said).timestamp() - time.time()
+        except ValueError:
+            return None
+    return max(0.0, seconds) if seconds == seconds else None

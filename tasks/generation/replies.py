@@ -1,0 +1,44 @@
+"""What is read of a completion before its content: whether there is a text, and the object in it. Pure."""
+
+from __future__ import annotations
+
+import json
+
+from tasks.generation.prompts import Completion
+
+NO_ANSWER = "not asked or not answered"
+REFUSED, EMPTY, CUT_OFF = "refused", "empty answer", "cut off at max_tokens"
+UNPARSABLE = "unparsable answer"
+
+
+def no_text(completion: Completion | None) -> str | None:
+    """Why there is nothing to read; None where there is a text, or probabilities of the options."""
+    if completion is None:
+        return NO_ANSWER
+    if completion.finish_reason in ("refusal", "content_filter"):
+        return REFUSED
+    return None if completion.text.strip() or completion.option_logprobs else EMPTY
+
+
+def unreadable(completion: Completion) -> str:
+    """Why a text has nothing in it that could be read."""
+    return CUT_OFF if completion.finish_reason == "length" else UNPARSABLE
+
+
+def json_fields(text: str) -> dict[str, object] | None:
+    """The object in the text, None without one; servers without structured outputs put it between fences.
+
+    Texts in it can be stored: escapes may spell half a surrogate pair, which neither files nor engines take.
+    """
+    try:
+        answer = json.loads(text[text.find("{") : text.rfind("}") + 1])
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(answer, dict):
+        return None
+    return {key: _whole(value) if isinstance(value, str) else value for key, value in answer.items()}
+
+
+def _whole(value: str) -> str:
+    """The text with every half of a surrogate pair replaced."""
+    return value.encode(errors="replace").decode()

@@ -1,0 +1,282 @@
+"""95 % intervals whose coverage is simulated: ``python -m benchmarks coverage``, table in docs/intervals.md.
+
+What varies is a cluster: a dish, a scenario with all its answers, a pair of items, a country. Nothing here
+draws clusters again with replacement, which is too narrow for few of them and repeats countries that agree
+with themselves. Means have a cluster-robust t, other numbers a jackknife over clusters, numbers that jump
+(labels by a median, ranks) half-samples. Results do not depend on the order of the points.
+
+No interval below ``MIN_CLUSTERS``, and none where nothing varies; there is one for independent yes and no
+from the first, since Clopper and Pearson's (1934) holds by construction.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from itertools import product
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit, logit
+from scipy.stats import beta, t
+
+from tasks.metrics.types import FloatArray, IntArray, Interval
+
+MIN_CLUSTERS = 5
+"""From how many clusters on an interval covers what it should."""
+
+SHARE, CORRELATION, POSITIVE, UNBOUNDED = (0.0, 1.0), (-1.0, 1.0), (0.0, math.inf), (-math.inf, math.inf)
+"""What numbers can be; a difference of two shares is as a correlation is."""
+
+# Up to so many clusters are left out one by one, more in this many groups: enough for a t quantile of 2.03.
+_GROUPS = 36
+
+# The flips of more clusters are drawn, not listed: 2^14.
+_LISTED, _DRAWN = 14, 19_999
+
+# A spread below this part of the values' size is what rounding leaves of equal ones.
+_ROUNDING = 1e-12
+
+
+def mean_interval(
+    values: ArrayLike, clusters: ArrayLike | None = None, bounds: tuple[float, float] = UNBOUNDED
+) -> Interval:
+    """Interval of the mean of n points, of which those of a cluster are alike.
+
+    values: n finite numbers; clusters: n labels, by default each point is a cluster; bounds: what a value can
+    be, such as (0, 1) for a share. Bounds on both sides of 0, as of a difference, do not skew the interval:
+    they only cut it.
+
+    Variance: CR2 (Bell and McCaffrey 2002), unbiased if clusters differ in size; degrees of freedom by
+    Satterthwaite. Independent values that all lie on the bounds are Clopper and Pearson's. See `_around` for
+    the rest. None for fewer than ``MIN_CLUSTERS`` clusters. Raises ValueError for shapes that do not fit, no
+    values or one that is not finite.
+    """
+    points = np.asarray(values, dtype=np.float64)
+    names = np.arange(points.size) if clusters is None else np.asarray(clusters)
+    if points.ndim != 1 or names.shape != points.shape or not points.size or not np.isfinite(points).all():
+        raise ValueError(f"{names.shape} clusters for values of shape {points.shape}: one each, all finite")
+    _, code, sizes = np.unique(names, return_inverse=True, return_counts=True)
+    mean, n = math.fsum(points) / points.size, points.size
+    if sizes.size == n and np.isin(points, bounds).all():
+        return proportion_interval(int((points == bounds[1]).sum()), n, bounds)
+    if sizes.size < MIN_CLUSTERS:
+        return None
+    # Sorted, so that the sums do not depend on the order of the points.
+    order = np.lexsort((points, code))
+    totals = np.bincount(code[order], weights=(points - mean)[order])
+    share = sizes / n
+    deviations = np.sort(sizes.size * totals / (n * np.sqrt(1 - share)))
+    return _around(mean, deviations, _degrees_of_freedom(share), bounds)
+
+
+def proportion_interval(count: int, n: int, bounds: tuple[float, float] = SHARE) -> Interval:
+    """Clopper and Pearson's exact interval (1934) of a share of n independent points, stretched to `bounds`.
+
+    Two of two: (0.16, 1). None for no points.
+    """
+    if not n:
+        return None
+    exact_low = float(beta.ppf(0.025, count, n - count + 1)) if count else 0.0
+    exact_high = float(beta.ppf(0.975, count + 1, n - count)) if count < n else 1.0
+    low, span = bounds[0], bounds[1] - bounds[0]
+    return low + span * exact_low, low + span * exact_high
+
+
+def jackknife_groups(n: int, seed: int) -> list[IntArray]:
+    """Which clusters stay when one, or one group of several, is left out: sorted positions in 0..n-1.
+
+    n groups up to 36 clusters, else 36 of sizes as equal as can be, dealt out at random by a generator of its
+    own (PCG64): as many eigendecompositions as 36, not as 170.
+    """
+    order = np.random.Generator(np.random.PCG64(seed)).permutation(n)
+    parts = np.array_split(order, min(n, _GROUPS))
+    return [np.setdiff1d(np.arange(n), part) for part in parts]
+
+
+def jackknife_interval(
+    estimate: float,
+    left_out: Iterable[float | None],
+    bounds: tuple[float, float] = UNBOUNDED,
+    at_least: int = MIN_CLUSTERS,
+    is_biased: bool = False,
+) -> Interval:
+    """Interval of a smooth number from its values with each cluster, or group of clusters, left out.
+
+    left_out: its values without one cluster each, of clusters of about the same size. is_biased: it is
+    larger or smaller the fewer clusters there are, and what it would be with very many is wanted; the
+    interval then reaches further by the jackknife's estimate of that. It always contains the estimate. None
+    for fewer than `at_least` values, or where one of them has none (None, NaN, infinite): a single cluster
+    then carries the number.
+    """
+    rest = np.array([math.nan if value is None else value for value in left_out], dtype=np.float64)
+    if rest.size < at_least or not np.isfinite([estimate, *rest]).all():
+        return None
+    g = rest.size
+    numbers = np.array([estimate, *np.sort(rest)])
+    scaled = _to_scale(numbers, bounds)
+    is_inside = bool(np.isfinite(scaled).all())
+    first, *others = scaled if is_inside else numbers
+    # Pseudo-values less their mean; the root makes their mean square over g Tukey's variance.
+    deviations = math.sqrt(g * (g - 1)) * (np.mean(others) - np.array(others))
+    if not is_inside:
+        return _around(estimate, deviations, g - 1, bounds)
+    ends = _spread(float(first), deviations, g - 1)
+    bias = (g - 1) * float(np.mean(others) - first) if is_biased else 0.0
+    return ends and _from_scale((ends[0] - max(bias, 0.0), ends[1] - min(bias, 0.0)), bounds)
+
+
+def jackknife(
+    statistic: Callable[[IntArray], float | None],
+    clusters: ArrayLike,
+    bounds: tuple[float, float] = UNBOUNDED,
+) -> Interval:
+    """`jackknife_interval` of a statistic of points, leaving out one cluster of them after another.
+
+    statistic: takes positions of points and returns its value on them, None where it has none. clusters: n
+    labels, one for each point.
+    """
+    names = np.asarray(clusters)
+    estimate = statistic(np.arange(names.size))
+    if estimate is None:
+        return None
+    rest = (statistic(np.flatnonzero(names != name)) for name in np.unique(names))
+    return jackknife_interval(estimate, rest, bounds)
+
+
+def half_samples(n: int, replicates: int, seed: int) -> IntArray:
+    """Which half of n clusters each replicate has: replicates x n // 2 sorted positions, without repeats.
+
+    Drawn by a generator of its own (PCG64). Without repeats a number of pairs, such as an effective rank,
+    keeps its meaning, and the spread of half-samples is that of samples of twice the size (the delete-d
+    jackknife with d = n / 2, Shao and Wu 1989), also for numbers that jump. Raises ValueError for fewer than
+    two clusters or replicates.
+    """
+    if n < 2 or replicates < 2:
+        raise ValueError(f"{n} clusters and {replicates} replicates: two of each are needed for a spread")
+    generator = np.random.Generator(np.random.PCG64(seed))
+    return np.sort(generator.random((replicates, n)).argsort(axis=1)[:, : n // 2], axis=1).astype(np.intp)
+
+
+def half_sample_interval(
+    estimate: float,
+    replicates: Iterable[float | None],
+    n: int,
+    bounds: tuple[float, float] = UNBOUNDED,
+    at_least: int = MIN_CLUSTERS,
+) -> Interval:
+    """Estimate -+ t standard deviations of its half-samples' values, within the bounds.
+
+    replicates: the values on `half_samples` of n clusters. Only their spread is used: half a sample has
+    another expectation. None for fewer than `at_least` clusters, or where under half of the replicates have a
+    value.
+    """
+    values = [math.nan if value is None else value for value in replicates]
+    known = [value for value in values if math.isfinite(value)]
+    if n < at_least or len(known) < max(2, len(values) / 2) or not math.isfinite(estimate):
+        return None
+    kept = n // 2
+    half = float(t.ppf(0.975, n - 1)) * float(np.std(known, ddof=1)) * math.sqrt(kept / (n - kept))
+    return max(bounds[0], estimate - half), min(bounds[1], estimate + half)
+
+
+def sign_flip_p(values: ArrayLike, clusters: ArrayLike | None = None, seed: int = 0) -> float:
+    """How rarely values of mean 0 have so high a mean: exact test by flipping signs (Fisher 1935), one-sided.
+
+    values: n differences; clusters: n labels, whose values flip together. Under the null a difference is as
+    likely as its opposite. All flips of up to 14 clusters, else 19,999 drawn ones. Range (0, 1]: below 0.025
+    values are above 0, which five clusters cannot show (1 / 32). Raises ValueError for no values.
+    """
+    points = np.asarray(values, dtype=np.float64)
+    names = np.arange(points.size) if clusters is None else np.asarray(clusters)
+    if not points.size or names.shape != points.shape:
+        raise ValueError(f"{names.shape} clusters for values of shape {points.shape}: one each")
+    code = np.unique(names, return_inverse=True)[1]
+    totals = np.sort(np.bincount(code, weights=points))
+    if totals.size <= _LISTED:
+        flips = np.array(list(product((1, -1), repeat=totals.size)))
+    else:
+        drawn = np.random.Generator(np.random.PCG64(seed)).integers(0, 2, (_DRAWN, totals.size))
+        flips = np.concatenate([np.ones((1, totals.size), dtype=np.intp), 2 * drawn - 1])
+    tolerance = _ROUNDING * np.abs(totals).sum()
+    return float((flips @ totals >= totals.sum() - tolerance).mean())
+
+
+def _degrees_of_freedom(share: FloatArray) -> float:
+    """Satterthwaite's degrees of freedom of the CR2 variance of a mean; share: of each cluster in the points.
+
+    With clusters whose means vary alike: tr(M)^2 / tr(M^2) for the covariance M of the terms of the variance.
+    One less than the clusters if they are of one size.
+    """
+    weight = 1 / np.sqrt(1 - share)
+    centred = (np.diag(share) - np.outer(share, share)) * weight[:, None]
+    covariance = centred @ centred.T
+    return float(np.trace(covariance) ** 2 / (covariance**2).sum())
+
+
+def _around(
+    mean: float, deviations: Sequence[float] | FloatArray, df: float, bounds: tuple[float, float]
+) -> Interval:
+    """Interval of a mean from its clusters' deviations, whose mean square over their number is its variance.
+
+    Within finite bounds of one sign: the t interval on the logit scale, which is skewed as values near a
+    bound are. For fewer than 30 clusters it also holds the plain one and, where they vary by more than 1.25
+    times the mean's distance from the nearest bound, Wilson's for as many yes and no: the clusters drawn may
+    lack the rare ones. On a bound, with all values there: up to where such a sample has the chance 0.025,
+    whatever the values.
+    """
+    spread = np.asarray(deviations, dtype=np.float64)
+    low, high = bounds
+    around = _spread(mean, spread, df)
+    around = around and (max(around[0], low), min(around[1], high))
+    if not (math.isfinite(low) and math.isfinite(high)) or low == -high:
+        return around
+    g, span = spread.size, high - low
+    x = (mean - low) / span
+    rare = 1 - 0.025 ** (1 / g)
+    if x <= _ROUNDING or x >= 1 - _ROUNDING:
+        return (low, low + span * rare) if x < 0.5 else (high - span * rare, high)
+    if around is None:
+        return None
+    error = math.sqrt(float((spread**2).sum())) / g / span
+    half = float(t.ppf(0.975, df)) * error / (x * (1 - x))
+    ends = [float(expit(logit(x) - half)), float(expit(logit(x) + half))]
+    if g < 30:
+        ends = [min(ends[0], (around[0] - low) / span), max(ends[1], (around[1] - low) / span)]
+    if g < 30 and error * math.sqrt(g) > 1.25 * min(x, 1 - x):
+        middle, scale = x + 1.92 / g, 1 + 3.84 / g
+        wilson = 1.96 * math.sqrt(x * (1 - x) / g + 0.96 / g**2)
+        ends = [min(ends[0], (middle - wilson) / scale), max(ends[1], (middle + wilson) / scale)]
+    return low + span * ends[0], low + span * ends[1]
+
+
+def _spread(estimate: float, deviations: FloatArray, df: float) -> Interval:
+    """The t interval, made longer on the side to which the deviations are skewed.
+
+    By twice the first term of the skewness of t (Johnson 1978): with few clusters the skewness seen is less
+    than there is. None where nothing varies.
+    """
+    g = deviations.size
+    variance = float((deviations**2).mean())
+    if math.sqrt(variance) <= _ROUNDING * max(1.0, abs(estimate)):
+        return None
+    error, quantile = math.sqrt(variance / g), float(t.ppf(0.975, df))
+    skewness = float((deviations**3).mean()) / variance**1.5
+    longer = error * skewness / (3 * math.sqrt(g)) * (1 + 2 * quantile**2)
+    return estimate - quantile * error + min(longer, 0.0), estimate + quantile * error + max(longer, 0.0)
+
+
+def _to_scale(values: FloatArray, bounds: tuple[float, float]) -> FloatArray:
+    """Numbers between two bounds on the logit scale, above one on the log scale."""
+    low, high = bounds
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if math.isfinite(high):
+            return np.asarray(logit((values - low) / (high - low)))
+        return np.log(values - low) if math.isfinite(low) else values
+
+
+def _from_scale(ends: tuple[float, float], bounds: tuple[float, float]) -> tuple[float, float]:
+    low, high = bounds
+    if math.isfinite(high):
+        return low + (high - low) * float(expit(ends[0])), low + (high - low) * float(expit(ends[1]))
+    return (low + math.exp(ends[0]), low + math.exp(ends[1])) if math.isfinite(low) else ends

@@ -1,0 +1,80 @@
+"""Links that save a table as CSV, and a figure as SVG and as CSV of what it shows.
+
+The files stand in the page as data URLs, so that it still needs neither a script nor the network.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from html.parser import HTMLParser
+from urllib.parse import quote
+
+from markupsafe import Markup
+
+_SAFE = " ,;:/()=+'"
+_TYPES = {"svg": "image/svg+xml", "csv": "text/csv"}
+_LINK = Markup(
+    '<a download="culturescope-{0}.{1}" aria-label="{0} as {1}" href="data:{2};charset=utf-8,{3}">{1}</a>'
+)
+_BREAKS = ("br", "small", "li")
+"""What begins another line of a cell."""
+
+
+def download_links(name: str, files: Mapping[str, str]) -> Markup:
+    """A line of links. name: of the files, without suffix; files: svg or csv -> content."""
+    links = [_LINK.format(name, kind, _TYPES[kind], quote(text, _SAFE)) for kind, text in files.items()]
+    return Markup('<p class="download">{}</p>').format(Markup(" ").join(links))
+
+
+def table_link(table: str, caption: str) -> Markup:
+    """The link to a table's texts: a row each, lines of a cell apart by "; "; drawings are left out.
+
+    table: what stands within ``<table>``, without its caption, which names the file.
+    """
+    cells = _Cells()
+    cells.feed(table)
+    name = "-".join(re.findall(r"[a-z0-9]+", caption.casefold())[:6])
+    return download_links(name, {"csv": as_csv(cells.rows)})
+
+
+def as_csv(rows: Iterable[Sequence[object]]) -> str:
+    """CSV with a heading. A text that spreadsheets would take for a formula begins with an apostrophe."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer)
+    for row in rows:
+        writer.writerow([f"'{cell}" if str(cell)[:1] in ("=", "@") else cell for cell in row])
+    return buffer.getvalue()
+
+
+class _Cells(HTMLParser):
+    """Rows of the texts of cells; a cell over several columns is followed by empty ones."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self._lines: list[str] | None = None
+        self._more = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """See HTMLParser."""
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self._lines, self._more = [""], int(dict(attrs).get("colspan") or 1) - 1
+        elif tag in _BREAKS and self._lines is not None:
+            self._lines.append("")
+
+    def handle_data(self, data: str) -> None:
+        """See HTMLParser."""
+        if self._lines is not None:
+            self._lines[-1] += data
+
+    def handle_endtag(self, tag: str) -> None:
+        """See HTMLParser."""
+        if tag in ("td", "th") and self._lines is not None:
+            lines = [" ".join(line.split()) for line in self._lines]
+            self.rows[-1] += ["; ".join(filter(None, lines)), *[""] * self._more]
+            self._lines = None

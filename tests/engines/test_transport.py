@@ -1,0 +1,284 @@
+"""What servers may do to us: echo keys, drip, flood, ask for pauses. Real servers on this machine."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.engines import transport
+from tasks.engines.openai_http import OpenAIGenerator
+from tasks.engines.protocols import EngineError, Generation, Sampling
+from tasks.engines.specs import EngineSpec
+from tasks.engines.transport import Pace, Secrets
+from tests.engines.test_openai import TALK, completion
+
+KEY = "sk-very/secret+key_0123456789"
+Handler = Callable[[BaseHTTPRequestHandler], None]
+GOOD = json.dumps(completion("good")).encode()
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Handler], str]]:
+    """Start a server that does as told with each POST; its base URL."""
+    servers: list[ThreadingHTTPServer] = []
+
+    def start(handler: Handler) -> str:
+        class Told(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["Content-Length"]))
+                try:
+                    handler(self)
+                except OSError:
+                    self.close_connection = True  # the client has gone
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Told)
+        server.daemon_threads = True
+        servers.append(server)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{server.server_address[1]}/v1"
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def send(
+    handler: BaseHTTPRequestHandler,
+    body: bytes,
+    status: int = 200,
+    kind: str = "application/json",
+    **more: str,
+) -> None:
+    handler.send_response(status)
+    for name, value in {"Content-Type": kind, "Content-Length": str(len(body)), **more}.items():
+        handler.send_header(name.replace("_", "-"), value)
+    handler.end_headers()
+    handler.wfile.write(body)
+
+
+def ask(url: str, monkeypatch: pytest.MonkeyPatch, key: str = KEY, **options: Any) -> Generation:
+    monkeypatch.setenv("TEST_KEY", key)
+    options = {"max_retries": 0, "timeout": 20} | options
+    spec = EngineSpec(
+        name="served", kind="openai", model="m", base_url=url, api_key_env="TEST_KEY", options=options
+    )
+    return OpenAIGenerator(spec).generate(TALK, Sampling())[0]
+
+
+# --- secrets -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [302, 400, 401, 403, 404, 409, 418, 422, 429, 500, 503])
+def test_an_echoed_key_does_not_leave_the_engine(
+    status: int, serve: Callable[[Handler], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Headers, their Basic form and the address are echoed as proxies and debuggers do."""
+    basic = base64.b64encode(f"some-user:{KEY}".encode()).decode()
+
+    def echo(handler: BaseHTTPRequestHandler) -> None:
+        words = (
+            f"{handler.headers['Authorization']} Basic {basic} https://bob:{KEY}@proxy.example/v1 "
+            f"http://eve:pass-word@proxy.example/v1 {json.dumps(KEY)}"
+        )
+        body = json.dumps({"error": {"message": words, "code": "x"}}).encode()
+        send(handler, body, status, Location=f"https://u:pass-word@else.example/{KEY}")
+
+    with pytest.raises(EngineError) as caught:
+        ask(serve(echo), monkeypatch)
+    told = "".join(traceback.format_exception(caught.value))
+    for secret in (KEY, basic, basic[4:-4], "pass-word"):
+        assert secret not in told
+    assert "127.0.0.1" in str(caught.value)
+
+
+def test_an_echoed_key_is_taken_out_of_pages_and_answers(
+    serve: Callable[[Handler], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = serve(lambda h: send(h, f"<p>{h.headers['Authorization']}</p>".encode(), kind="text/html"))
+    with pytest.raises(EngineError, match=r"a web page \('<p>Bearer \[key\]"):
+        ask(page, monkeypatch)
+    said = serve(lambda h: send(h, json.dumps(completion(f"it is {KEY}")).encode()))
+    assert ask(said, monkeypatch).text == "it is [key]"
+
+
+@given(st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=8), st.binary(), st.binary())
+def test_base64_of_the_key_is_hidden_whatever_stands_around_it(key: str, before: bytes, after: bytes) -> None:
+    coded = base64.b64encode(before + key.encode() + after).decode()
+    hidden = Secrets(key).hide(f"sent: {coded}")
+    assert "[key]" in hidden
+    assert len(hidden) <= len("sent: [key]") or len(coded) > 400
+
+
+def test_a_short_key_may_be_a_word_of_an_answer() -> None:
+    assert Secrets("test").hide_in_answer("a test") == "a test"
+    assert Secrets("test").hide("a test") == "a [key]"
+    assert Secrets(None).hide("none http://a:b@c/d") == "none http://c/d"
+
+
+# --- what is no answer -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "said"),
+    [
+        (b"<!DOCTYPE html><title>Welcome</title>", "text/html", "a web page"),
+        (b"<html>sign in</html>", "application/json", "a web page"),
+        (b'data: {"choices": []}\n\n', "text/event-stream", "a stream of events"),
+        (b'data: {"choices": []}\n\n', "application/json", "a stream of events"),
+        (b'{"choices": [', "application/json", "no JSON"),
+        (b"\xff\xfe\x00garbage", "application/json", "no JSON"),
+        (b"", "application/json", "no JSON"),
+        (b"[" * 100_000, "application/json", "no JSON"),
+        (b"null", "application/json", "JSON that is no object"),
+        (b"[1]", "application/json", "JSON that is no object"),
+    ],
+)
+def test_what_is_no_answer_is_named(
+    serve: Callable[[Handler], str], monkeypatch: pytest.MonkeyPatch, body: bytes, kind: str, said: str
+) -> None:
+    url = serve(lambda handler: send(handler, body, kind=kind))
+    with pytest.raises(EngineError, match=rf"{url} gave no answer of the chat API \({said}.*base_url"):
+        ask(url, monkeypatch)
+
+
+def test_a_redirect_is_told_not_followed(
+    serve: Callable[[Handler], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = serve(lambda h: send(h, b"", 308, Location="https://llm.example/v1/chat"))
+    with pytest.raises(EngineError, match=r"redirects to https://llm\.example/v1/chat: make"):
+        ask(url, monkeypatch)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_flood_is_cut_off(
+    serve: Callable[[Handler], str], monkeypatch: pytest.MonkeyPatch, packed: bool
+) -> None:
+    sent = [0]
+
+    def flood(handler: BaseHTTPRequestHandler) -> None:
+        block = bytes(2**20)
+        body = gzip.compress(bytes(200 * 2**20), 1) if packed else None
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(body) if body else 200 * len(block)))
+        if body:
+            handler.send_header("Content-Encoding", "gzip")
+        handler.end_headers()
+        for part in [body] if body else [block] * 200:
+            handler.wfile.write(part)
+            sent[0] += len(part)
+
+    with pytest.raises(EngineError, match="more than 32 MiB"):
+        ask(serve(flood), monkeypatch)
+    assert sent[0] < 100 * 2**20
+
+
+@pytest.mark.parametrize("part", ["headers", "body"])
+def test_a_drip_ends_in_time(
+    serve: Callable[[Handler], str], monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    def drip(handler: BaseHTTPRequestHandler) -> None:
+        whole = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(GOOD)
+        if part == "body":
+            handler.wfile.write(whole)
+            whole = GOOD
+        for byte in whole:
+            handler.wfile.write(bytes([byte]))
+            handler.wfile.flush()
+            time.sleep(0.05)
+
+    begin = time.monotonic()
+    with pytest.raises(EngineError, match=r"no answer within 0\.5 s after 2 tries"):
+        ask(serve(drip), monkeypatch, timeout=0.5, max_retries=1)
+    assert time.monotonic() - begin < 5
+
+
+# --- pauses ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("as_date", [False, True])
+def test_a_pause_that_the_server_asks_for_is_kept(
+    serve: Callable[[Handler], str], monkeypatch: pytest.MonkeyPatch, as_date: bool
+) -> None:
+    times: list[float] = []
+
+    def busy_once(handler: BaseHTTPRequestHandler) -> None:
+        times.append(time.monotonic())
+        if len(times) > 1:
+            send(handler, GOOD)
+            return
+        after = formatdate(time.time() + 2.999, usegmt=True) if as_date else "1.5"
+        send(handler, b'{"error": {"message": "busy"}}', 429, Retry_After=after)
+
+    assert ask(serve(busy_once), monkeypatch, max_retries=1).text == "good"
+    assert 1.4 <= times[1] - times[0] < 10
+
+
+def test_a_pause_that_is_too_long_is_told_at_once(
+    serve: Callable[[Handler], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def busy(handler: BaseHTTPRequestHandler) -> None:
+        asked.append(1)
+        send(handler, b'{"error": "quota"}', 429, Retry_After="3600")
+
+    with pytest.raises(EngineError, match=r"after 1 try \(429: quota; it asks for a pause of 3600 s, and we"):
+        ask(serve(busy), monkeypatch, max_retries=5)
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("said", ["soon", "nan", "-5", ""])
+def test_a_pause_that_cannot_be_read_is_our_own(
+    serve: Callable[[Handler], str], monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    monkeypatch.setattr(transport, "FIRST_WAIT_S", 0.01)
+    url = serve(lambda handler: send(handler, b"{}", 503, Retry_After=said))
+    with pytest.raises(EngineError, match="failed after 3 tries"):
+        ask(url, monkeypatch, max_retries=2)
+
+
+# --- turns -------------------------------------------------------------------------------------------
+
+
+def test_turns_come_at_an_even_distance() -> None:
+    now = 100.0
+    pace = Pace(120, lambda: now)
+    starts = []
+    for own_work in (0.0, 0.2, 0.0, 3.0, 0.0):
+        now += pace.turn()
+        starts.append(now)
+        now += own_work
+    # Half a second apart; three seconds of other work are no reason to hurry afterwards.
+    assert starts == pytest.approx([100, 100.5, 101, 101.5, 104.5])
+
+
+def test_threads_get_turns_of_their_own() -> None:
+    waits: list[float] = []
+    pace = Pace(60, lambda: 0.0)  # the time stands still, so that the waits are the turns
+    threads = [threading.Thread(target=lambda: waits.append(pace.turn())) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(waits) == [float(i) for i in range(20)]
+
+
+def test_no_limit_is_no_wait() -> None:
+    free = Pace(None, lambda: 100.0)
+    assert all(free.turn() == 0 for _ in range(100))

@@ -1,0 +1,55 @@
+"""Links that save tables and figures: what stands in the files."""
+
+from __future__ import annotations
+
+import csv
+from urllib.parse import unquote
+
+from bs4 import BeautifulSoup
+from markupsafe import Markup
+
+from tasks.report.bars import Bar, Key, bar_panels
+from tasks.report.downloads import as_csv, table_link
+from tests.report.pages import HOSTILE
+from tests.report.test_cells import ROW, axis, cell, name
+
+
+def saved(markup: Markup | None, kind: str) -> tuple[str, str]:
+    """The file's name and content of one kind of link."""
+    link = BeautifulSoup(str(markup), "lxml").select_one(f'a[download$=".{kind}"]')
+    assert link is not None
+    return str(link["download"]), unquote(str(link["href"]).partition(",")[2])
+
+
+def test_a_table_is_saved_as_it_is_read() -> None:
+    rows = [
+        '<tr><th class="text">Model</th><th>F1 ↑<small>95 %</small></th><th>0 to 1</th></tr>',
+        '<tr class="block"><th colspan="3">All &amp; more</th></tr>',
+        f"<tr>{name(HOSTILE, ('warn', 'doubtful'))}{cell(ROW, n=True)}{axis(ROW, 0, 1)}</tr>",
+    ]
+    file, text = saved(table_link("\n".join(rows), "Models, and how good they are in all of this"), "csv")
+    assert file == "culturescope-models-and-how-good-they-are.csv"
+    assert list(csv.reader(text.splitlines())) == [
+        ["Model", "F1 ↑; 95 %", "0 to 1"],
+        ["All & more", "", ""],
+        [f"{HOSTILE}; doubtful", "0.50; 0.40 to 0.62; n 14, 2 unscored", ""],
+    ]
+
+
+def test_no_text_is_a_formula() -> None:
+    assert as_csv([["=1+1", "@x", "-1", "a=b", None, -0.5]]).strip() == "'=1+1,'@x,-1,a=b,,-0.5"
+
+
+def test_a_figure_is_saved_alone_in_light_colours_and_as_numbers() -> None:
+    bars = [Bar("m", "r", 0.5, 0.4, 0.6, 0.2), Bar("m", "s", None)]
+    drawn = bar_panels(bars, {"r": "Row", "s": "Other"}, Key(("points",), "null: nothing"), "some", "Bars")
+    file, svg = saved(drawn, "svg")
+    assert file == "culturescope-some.svg"
+    assert svg.startswith('<svg xmlns="http://www.w3.org/2000/svg"')
+    assert "var(" not in svg
+    assert "#0072b2" in svg  # the bars' colour in the light scheme
+    file, text = saved(drawn, "csv")
+    assert file == "culturescope-some.csv"
+    first, second = csv.DictReader(text.splitlines())
+    assert (first["panel"], first["row"], first["value"], first["null"]) == ("m", "Row", "0.5", "0.2")
+    assert (second["row"], second["value"], second["series"]) == ("Other", "", "points")

@@ -1,0 +1,291 @@
+"""Bit rot is seen, never read as data and never escapes as a panic; many parts become few."""
+
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import warehouse.parts as parts_module
+import warehouse.recovery as recovery_module
+from warehouse import (
+    CorruptPart,
+    Run,
+    Warehouse,
+    WarehouseError,
+    compact_parts,
+    finish_run,
+    part_path,
+    read_answers,
+    read_part,
+    register_orphans,
+    register_parts,
+    run_checks,
+    save_run,
+    verify_parts,
+    write_part,
+)
+
+LogprobRows = Callable[..., pl.DataFrame]
+MakeRun = Callable[..., Run]
+
+KIND = "item_logprob"
+COLUMNS = ("request_hash", "country", "item", "logprob", "n_tokens", "run_id")
+SHOWN = f"SELECT {', '.join(COLUMNS)} FROM item_logprob ORDER BY ALL"
+
+
+def store(warehouse: Warehouse, frame: pl.DataFrame, name: str = "p", *, replace: bool = False) -> Path:
+    units = write_part(warehouse.home, KIND, name, frame)
+    with warehouse.write() as connection:
+        register_parts(connection, [units], replace=replace)
+    return part_path(warehouse.home, KIND, units["part"][0])
+
+
+def without_hash(warehouse: Warehouse, path: Path) -> Path:
+    """The part as older code named it."""
+    old = path.rename(path.with_stem(path.stem.split("-")[0]))
+    with warehouse.write() as connection:
+        connection.execute("UPDATE part_unit SET part = ? WHERE part = ?", [old.stem, path.stem])
+    return old
+
+
+def finished(warehouse: Warehouse, run: Run) -> None:
+    with warehouse.write() as connection:
+        save_run(connection, run)
+        finish_run(connection, run.run_id)
+
+
+def files(warehouse: Warehouse) -> set[str]:
+    return {file.stem for file in (warehouse.home / "parts" / KIND).glob("[!_]*.parquet")}
+
+
+# --- bit rot -------------------------------------------------------------------------------------------
+
+
+def test_no_flipped_bit_is_read_as_data(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+    """300 single bits, anywhere in the file: without the hash, some 60 of them were read as other numbers."""
+    codes = warehouse.query("SELECT country FROM country")["country"]
+    path = store(warehouse, logprobs(" ".join(codes)))
+    content, times = path.read_bytes(), path.stat()
+    where = random.Random(11)
+    for _ in range(300):
+        rotten = bytearray(content)
+        rotten[where.randrange(len(content))] ^= 1 << where.randrange(8)
+        path.write_bytes(rotten)
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # rot leaves no trace in the times
+        with pytest.raises(CorruptPart, match="not what was written"):
+            read_answers(warehouse, KIND, "q1", ["FR"], ["logprob"])
+        assert not path.exists()
+    path.write_bytes(content)
+    assert read_answers(warehouse, KIND, "q1", ["FR"], ["logprob"]).height == 2
+
+
+def test_check_finds_a_flipped_bit(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+    good, path = store(warehouse, logprobs("FR")), store(warehouse, logprobs("IT"), "rotten")
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 4
+    path.write_bytes(content)
+    assert verify_parts(warehouse).select("part", "n_units").rows() == [(path.stem, 1)]
+    assert (warehouse.home / "quarantine" / KIND / path.name).exists()
+    assert warehouse.query("SELECT part FROM part_unit")["part"].to_list() == [good.stem]
+
+
+class Panic(BaseException):
+    """As pyo3's PanicException: no Exception."""
+
+
+def test_whatever_reading_raises_sets_the_part_aside(
+    warehouse: Warehouse, logprobs: LogprobRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = without_hash(warehouse, store(warehouse, logprobs()))
+
+    def panic(*_: object, **__: object) -> pl.DataFrame:
+        raise Panic("range end index 9 out of range")
+
+    monkeypatch.setattr(parts_module.pl, "read_parquet", panic)
+    problems = verify_parts(warehouse)
+    assert problems["part"].to_list() == [path.stem]
+    assert "range end index" in problems["problem"].item()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError(), OSError(24, "Too many open files")])
+def test_what_is_not_the_parts_fault_leaves_it_alone(
+    warehouse: Warehouse, logprobs: LogprobRows, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    path = store(warehouse, logprobs())
+
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(Path, "read_bytes", fail)
+    with pytest.raises(type(error)):
+        read_part(warehouse.home, KIND, path.stem)
+    assert path.exists()
+
+
+def test_a_disk_that_cannot_read_a_part_counts_as_damage(
+    warehouse: Warehouse, logprobs: LogprobRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = store(warehouse, logprobs())
+
+    def fail(*_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(Path, "read_bytes", fail)
+    with pytest.raises(CorruptPart, match="Input/output error"):
+        read_part(warehouse.home, KIND, path.stem)
+
+
+# --- many parts made few -------------------------------------------------------------------------------
+
+
+def many(warehouse: Warehouse, logprobs: LogprobRows, n: int, run_id: str = "r1") -> list[Path]:
+    """Parts of as many requests, all of one run, with two countries each."""
+    paths = []
+    for number in range(n):
+        frame = logprobs("FR IT", request=f"{run_id}-{number:03}", run_id=run_id, base=-1.0 - number)
+        paths.append(store(warehouse, frame, f"{run_id}{number:03}"))
+    return paths
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four parts are many already."""
+    monkeypatch.setattr(recovery_module, "_MANY", 4)
+
+
+@pytest.mark.usefixtures("few")
+def test_parts_of_a_finished_run_become_one(
+    warehouse: Warehouse, logprobs: LogprobRows, make_run: MakeRun
+) -> None:
+    many(warehouse, logprobs, 5)
+    many(warehouse, logprobs, 3, "r2")
+    many(warehouse, logprobs, 5, "running")
+    for run_id in ("r1", "r2"):
+        finished(warehouse, make_run(run_id))
+    before = warehouse.query(SHOWN)
+    with warehouse.read() as old:
+        assert compact_parts(warehouse) == []
+        assert old.execute("SELECT count(*) FROM item_logprob").fetchone() == (before.height,)
+    assert warehouse.query(SHOWN).equals(before)
+    by_run = "SELECT run_id, count(DISTINCT part) AS n FROM part_unit GROUP BY ALL ORDER BY ALL"
+    assert warehouse.query(by_run).rows() == [("r1", 1), ("r2", 3), ("running", 5)]
+    asked = read_answers(warehouse, KIND, "r1-003", ["IT"], ["country", "logprob"])
+    assert asked.rows() == [("IT", -4.0), ("IT", -5.0)]
+    assert verify_parts(warehouse).is_empty()
+    assert run_checks(warehouse)["n_violations"].sum() == 0
+    version = warehouse.path.stat().st_ino
+    assert compact_parts(warehouse) == []
+    assert register_orphans(warehouse, KIND) == ([], [])
+    assert warehouse.path.stat().st_ino == version  # nothing more to do
+
+
+@pytest.mark.usefixtures("few")
+def test_old_files_stay_for_a_day(
+    warehouse: Warehouse, logprobs: LogprobRows, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = {path.stem for path in many(warehouse, logprobs, 4)}
+    finished(warehouse, make_run())
+    compact_parts(warehouse)
+    assert old < files(warehouse)
+    monkeypatch.setattr(recovery_module, "_SUPERSEDED_STAY", -recovery_module._SUPERSEDED_STAY)
+    shown = warehouse.query(SHOWN)
+    compact_parts(warehouse)
+    assert files(warehouse) == set(warehouse.query("SELECT part FROM part_unit")["part"])
+    assert warehouse.query("FROM superseded_part").is_empty()
+    assert warehouse.query(SHOWN).equals(shown)
+
+
+@pytest.mark.usefixtures("few")
+def test_only_what_is_registered_is_taken_along(
+    warehouse: Warehouse, logprobs: LogprobRows, make_run: MakeRun
+) -> None:
+    many(warehouse, logprobs, 4)
+    store(warehouse, logprobs("FR", request="r1-001", run_id="r2", base=-50.0), "other", replace=True)
+    finished(warehouse, make_run())
+    before = warehouse.query(SHOWN)
+    compact_parts(warehouse)
+    assert warehouse.query(SHOWN).equals(before)
+    together = warehouse.query("SELECT DISTINCT part FROM part_unit WHERE run_id = 'r1'").item()
+    assert read_part(warehouse.home, KIND, together).height == before.height - 2
+
+
+@pytest.mark.usefixtures("few")
+def test_a_rotten_part_is_set_aside_on_the_way(
+    warehouse: Warehouse, logprobs: LogprobRows, make_run: MakeRun
+) -> None:
+    rotten = many(warehouse, logprobs, 5)[2]
+    rotten.write_bytes(rotten.read_bytes()[:-9])
+    finished(warehouse, make_run())
+    assert compact_parts(warehouse) == [rotten.stem]
+    assert warehouse.query("SELECT count(*) FROM part_unit").item() == 8
+    assert warehouse.query(SHOWN).height == 16
+
+
+@pytest.mark.usefixtures("few")
+def test_killed_before_the_parts_were_moved(
+    warehouse: Warehouse, logprobs: LogprobRows, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many(warehouse, logprobs, 4)
+    finished(warehouse, make_run())
+    before = warehouse.query(SHOWN)
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            recovery_module, "_MOVE", "SELECT * FROM no_such_table WHERE $into = $written_at OR $kind"
+        )
+        with pytest.raises(Exception, match="no_such_table"):
+            compact_parts(warehouse)
+    assert warehouse.query(SHOWN).equals(before)
+    assert register_orphans(warehouse, KIND) == ([], [])  # the large part answers nothing new
+    compact_parts(warehouse)
+    assert warehouse.query(SHOWN).equals(before)
+    assert warehouse.query("SELECT count(DISTINCT part) FROM part_unit").item() == 1
+    registered = "SELECT count(*) FROM superseded_part SEMI JOIN part_unit USING (kind, part)"
+    assert warehouse.query(registered).item() == 0
+
+
+@pytest.mark.usefixtures("few")
+def test_if_the_large_part_rots_the_old_ones_are_taken_over_again(
+    warehouse: Warehouse, logprobs: LogprobRows, make_run: MakeRun
+) -> None:
+    many(warehouse, logprobs, 4)
+    finished(warehouse, make_run())
+    before = warehouse.query(SHOWN)
+    compact_parts(warehouse)
+    part_path(
+        warehouse.home, KIND, warehouse.query("SELECT DISTINCT part FROM part_unit").item()
+    ).write_bytes(b"")
+    assert verify_parts(warehouse)["n_units"].item() == 8
+    assert len(register_orphans(warehouse, KIND).registered) == 4
+    assert warehouse.query(SHOWN).equals(before)
+
+
+def test_parts_of_older_code_get_a_hash_when_asked_for(
+    warehouse: Warehouse, logprobs: LogprobRows, make_run: MakeRun
+) -> None:
+    without_hash(warehouse, store(warehouse, logprobs()))
+    finished(warehouse, make_run())
+    before = warehouse.query(SHOWN)
+    compact_parts(warehouse)
+    assert warehouse.query("SELECT DISTINCT part FROM part_unit").item() == "p"
+    compact_parts(warehouse, all_unhashed=True)
+    path = part_path(warehouse.home, KIND, warehouse.query("SELECT DISTINCT part FROM part_unit").item())
+    assert warehouse.query(SHOWN).equals(before)
+    path.write_bytes(path.read_bytes() + b"x")
+    with pytest.raises(WarehouseError, match="not what was written"):
+        read_part(warehouse.home, KIND, path.stem)
+
+
+def test_a_lost_warehouse_is_made_again_of_its_parts(
+    warehouse: Warehouse, logprobs: LogprobRows, make_run: MakeRun, few: None
+) -> None:
+    many(warehouse, logprobs, 5)
+    finished(warehouse, make_run())
+    before = warehouse.query(SHOWN)
+    compact_parts(warehouse)
+    warehouse.path.rename(warehouse.home / "damaged")
+    again = Warehouse.open(warehouse.home)
+    register_orphans(again, KIND)
+    assert again.query(SHOWN).equals(before)

@@ -1,0 +1,56 @@
+-- What the 'dumb' column of Zhou et al. 2025, table 1, holds: the ten most common ingredients of all dishes are
+-- predicted for each, and the precisions at the hits are divided by the hits, not by the dish's ingredients as
+-- in equation 4; a dish without a hit gets 1 / (candidates + 1).
+CREATE OR REPLACE VIEW fmlama_paper_baseline AS
+WITH said AS (
+    SELECT DISTINCT d.dish_set, d.language, d.url, coalesce(g.origin_group, d.origin) AS origin,
+        unnest(d.ingredients) AS ingredient
+    FROM fmlama_dish AS d
+    LEFT JOIN origin_group AS g USING (origin)
+), often AS (
+    SELECT dish_set, language, ingredient, count(*) AS n FROM said GROUP BY ALL
+), common AS (
+    SELECT dish_set, language, ingredient, count(*) OVER whole AS n_candidates,
+        row_number() OVER (whole ORDER BY n DESC, ingredient) AS place
+    FROM often
+    WINDOW whole AS (PARTITION BY dish_set, language)
+), hit AS (
+    SELECT s.*, c.n_candidates, c.place <= 10 AS is_hit,
+        CASE WHEN c.place <= 10 THEN row_number() OVER (
+            PARTITION BY s.dish_set, s.language, s.url ORDER BY c.place
+        ) / c.place ELSE 0 END AS precision
+    FROM said AS s
+    JOIN common AS c USING (dish_set, language, ingredient)
+), dish AS (
+    SELECT dish_set, language, url, origin,
+        CASE WHEN bool_or(is_hit) THEN sum(precision) / count_if(is_hit)
+            ELSE 1 / (any_value(n_candidates) + 1) END AS by_hits,
+        sum(precision) / count(*) AS by_ingredients
+    FROM hit
+    GROUP BY ALL
+), counted AS (
+    SELECT dish_set, language, if(grouping(origin) = 1, 'ALL', origin) AS origin, count(*) AS n_dishes,
+        avg(by_hits) AS dumb, avg(by_ingredients) AS map
+    FROM dish
+    GROUP BY GROUPING SETS ((dish_set, language, origin), (dish_set, language))
+), printed (origin, paper_dishes, paper_dumb) AS (
+    VALUES ('Italy', 215, 0.1814), ('U.S.', 285, 0.1110), ('Turkey', 98, 0.1290), ('Japan', 186, 0.0935),
+        ('France', 175, 0.1650), ('U.K.', 83, 0.1867), ('Mexico', 57, 0.0940), ('India', 132, 0.1157),
+        ('Germany', 57, 0.1402), ('China', 97, 0.0860), ('Iran', 21, 0.1260), ('Greece', 21, 0.1507),
+        ('Spain', 95, 0.1605), ('Russia', 27, 0.1064), ('ALL', 1549, 0.1329)
+)
+SELECT counted.*, if(language = 'en', paper_dishes, NULL) AS paper_dishes,
+    if(language = 'en', paper_dumb::DOUBLE, NULL) AS paper_dumb
+FROM counted
+LEFT JOIN printed USING (origin)
+ORDER BY dish_set, language, origin = 'ALL' DESC, n_dishes DESC, origin;
+
+COMMENT ON VIEW fmlama_paper_baseline IS 'The baseline ''dumb'' of Zhou et al. 2025, table 1, on the dishes that are here: the ten most common ingredients, for every dish the same. Not comparable with any model''s map: see dumb.';
+COMMENT ON COLUMN fmlama_paper_baseline.dish_set IS 'Collection of dishes: fmlama_dish.dish_set.';
+COMMENT ON COLUMN fmlama_paper_baseline.language IS 'Language of the ingredients.';
+COMMENT ON COLUMN fmlama_paper_baseline.origin IS 'Cultural group of the paper, or the country of origin where it is in none; ALL: every dish.';
+COMMENT ON COLUMN fmlama_paper_baseline.n_dishes IS 'Dishes.';
+COMMENT ON COLUMN fmlama_paper_baseline.dumb IS 'By the rule of the paper''s column, 0 to 1: precisions at the hits divided by the hits, so that one hit at rank 1 is 1.';
+COMMENT ON COLUMN fmlama_paper_baseline.map IS 'The same predictions by equation 4, 0 to 1: divided by the dish''s ingredients. The dish itself is counted among the dishes, as in the paper; null:common on the leaderboard leaves it out.';
+COMMENT ON COLUMN fmlama_paper_baseline.paper_dishes IS 'Dishes of the paper''s table 1; NULL for other languages and origins.';
+COMMENT ON COLUMN fmlama_paper_baseline.paper_dumb IS 'What table 1 prints, 0 to 1.';
