@@ -149,6 +149,7 @@ def test_what_somebody_started_goes_first_and_is_never_missed() -> None:
         ("another-host:999999999", False),
         (None, True),
     ],
+    ids=["alive", "ended", "number used again", "another machine", "unknown"],
 )
 def test_a_run_has_crashed_once_its_process_is_gone(process: str | None, expected: bool) -> None:
     begun = datetime(2001, 1, 1, tzinfo=UTC) if process and process.endswith(":1") else datetime.now(UTC)

@@ -91,10 +91,10 @@ def main() -> None:
     rows = [row(code, countries, preferred.get(code, {})) for code, countries in belonging.items()]
     names = [name.casefold() for entry in rows for name in (entry["item"], *split(entry["aliases"]))]
     twice = {name for name in names if names.count(name) > 1}
-    assert not twice and all(names), f"names of two languages: {twice}"
-    print(
-        "languages:", write_table("item_list/languages.csv", ["item", "aliases", "countries", "code"], rows)
-    )
+    assert not twice, f"names of two languages: {twice}"
+    assert all(names), "a language without a name"
+    items = ["item", "aliases", "countries", "code"]
+    print("languages:", write_table("item_list/languages.csv", items, rows))
     columns = ["country", "language", "status", "percent"]
     lines = [
         {"country": c, "language": language, "status": status, "percent": f"{percent:g}"}
