@@ -122,18 +122,23 @@ class Warehouse:
     def query(self, sql: str, params: Sequence[object] | Mapping[str, object] | None = None) -> pl.DataFrame:
         """The result of a read-only `sql`, its values bound from `params` (`?` or `$name`).
 
-        Of several statements it is that of the last; each must be a SELECT in any of its forms. Raises
-        WarehouseError with DuckDB's own words, and with what to do if a part cannot be read.
+        It is one SELECT in any of its forms. Raises WarehouseError with DuckDB's own words, and with what to do if
+        a part cannot be read.
         """
         with self.read() as connection:
             try:
-                for statement in connection.extract_statements(sql):
-                    # A PIVOT is a query too; the type that DuckDB makes for it first has no text.
-                    if statement.type != duckdb.StatementType.SELECT and statement.query:
+                # A PIVOT is a query too; the type that DuckDB makes for it first has no text.
+                statements = [each for each in connection.extract_statements(sql) if each.query]
+                for statement in statements:
+                    if statement.type != duckdb.StatementType.SELECT:
                         raise WarehouseError(
                             f"{statement.type.name} is not allowed: the warehouse answers queries only "
                             f"(SELECT, FROM, SUMMARIZE …). `culturescope sql … --out FILE` writes a result."
                         )
+                if len(statements) > 1:
+                    raise WarehouseError(
+                        f"one query at a time: these are {len(statements)}, and only one result can be shown"
+                    )
                 return connection.execute(sql, params).pl()
             except duckdb.Error as error:
                 if is_damage(error):

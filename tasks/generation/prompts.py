@@ -110,8 +110,8 @@ class Prompts(Request[Completions]):
     ) -> pl.DataFrame:
         """See ``Request.answer``; one row per prompt."""
         by_row, failure = _generate([self.by_id[unit] for unit in units], engine, self.sampling)
-        if failure and not by_row:
-            raise failure
+        if failure and not by_row:  # without what an engine says it has done: that is for rows
+            raise EngineError(str(failure)) from None
         units = [units[row] for row in sorted(by_row)]
         prompts, generations = [self.by_id[unit] for unit in units], [by_row[row] for row in sorted(by_row)]
         progress(len(prompts))
