@@ -132,8 +132,11 @@ def test_folders_that_cannot_be_loaded(tiny: Path, tmp_path: Path) -> None:
     with pytest.raises(EngineError, match=r"there is no modules\.json in .*give a folder"):
         load_embedder(str(tmp_path), tmp_path)
     copy = shutil.copytree(tiny, tmp_path / "model")
-    (copy / "model.safetensors").unlink()
+    (copy / "model.safetensors").write_bytes(b"\0" * 16)
     with pytest.raises(EngineError, match=r"cannot load '.*model' .*check that its files are complete"):
+        load_embedder(str(copy), tmp_path)
+    (copy / "model.safetensors").unlink()
+    with pytest.raises(EngineError, match=r"model' lacks safetensors: .*--trust-pickle"):
         load_embedder(str(copy), tmp_path)
 
 

@@ -37,9 +37,8 @@ def test_from_item_lists_to_a_leaderboard(culturescope: Cli, home: Path) -> None
     }  # fmt: skip
     models = board.filter(~pl.col("is_null"))
     assert models["macro_f1"].is_between(0, 1).all()
-    assert (
-        models.select("ci_low", "ci_high", "null_macro_f1", "coverage").null_count().sum_horizontal()[0] == 0
-    )
+    assert models.select("null_macro_f1", "coverage").null_count().sum_horizontal()[0] == 0
+    assert models["ci_low"].null_count() == models.height  # four countries are too few for an interval
     # A model that takes every country for another has the same spectrum, and so the same macro-F1.
     for model in ("fake-a", "fake-b"):
         own, shuffled = (

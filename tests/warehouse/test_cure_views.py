@@ -36,6 +36,7 @@ def explained(benchmark: str, value: float | None, gain: float | None) -> list[R
             METRICS[benchmark], where, value, **({} if value is None else around(value, 0.1)), null_value=0.3
         ),
         row("explanation_gain", where, gain, **({} if gain is None else around(gain, 0.2)), null_value=0.0),
+        row("tells_real_from_shuffled", where, None if gain is None else float(gain > 0.2)),
     ]
 
 

@@ -192,7 +192,7 @@ def test_the_leaderboard_says_what_the_single_answers_say(finished: Finished) ->
             assert {n: row[n] for n in nulls} == pytest.approx({n: votes[n] for n in nulls})
             assert row["null_value"] == pytest.approx(max(votes[name] for name in nulls))
             assert row["explanation_gain"] == pytest.approx(votes["value"] - votes["null_shuffled"])
-        assert row["tells_real_from_shuffled"] == (row["gain_low"] > 0)
+        assert row["tells_real_from_shuffled"] is None  # three items are too few to tell
         assert row["judge"] == ", ".join(JUDGES)
         assert (row["validated"], row["self_preference"], row["n_judged"]) == (False, False, 3)
 

@@ -31,6 +31,7 @@ WITH part AS (
         any_value(value) FILTER (slice_kind = 'null' AND detail = 'generic') AS null_generic,
         any_value(value) FILTER (slice_kind = 'null' AND detail = 'empty') AS null_empty,
         any_value(value) FILTER (metric = 'explanation_gain') AS explanation_gain,
+        any_value(value) FILTER (metric = 'tells_real_from_shuffled') = 1 AS tells_real_from_shuffled,
         any_value(ci_low) FILTER (metric = 'explanation_gain') AS gain_low,
         any_value(ci_high) FILTER (metric = 'explanation_gain') AS gain_high,
         max(n_scored + n_unscored) FILTER (metric = 'exact_match') AS n_items,
@@ -68,11 +69,11 @@ SELECT wide.config_hash,
     row_number() OVER (
         PARTITION BY wide.config_hash
         ORDER BY list_position(['normad', 'casa', 'culturebank', 'specnorm'], wide.benchmark), wide.is_null,
-            wide.gain_low > 0 DESC NULLS LAST, wide.value DESC NULLS LAST, wide.thick_em DESC NULLS LAST,
+            wide.tells_real_from_shuffled DESC NULLS LAST, wide.value DESC NULLS LAST, wide.thick_em DESC NULLS LAST,
             wide.thin_em DESC NULLS LAST, wide.model
     ) AS place,
-    wide.* EXCLUDE (config_hash, n_items, thin_scored, thick_scored, n_judged, run_id, finished_at, is_null),
-    wide.gain_low > 0 AS tells_real_from_shuffled, judging.judge, judging.rubric,
+    wide.* EXCLUDE (config_hash, tells_real_from_shuffled, n_items, thin_scored, thick_scored, n_judged, run_id, finished_at, is_null),
+    wide.tells_real_from_shuffled, judging.judge, judging.rubric,
     judging.validated, preference.self_preference, wide.n_items, wide.thin_scored, wide.thick_scored, wide.n_judged,
     wide.run_id, wide.finished_at, wide.is_null
 FROM wide
@@ -109,7 +110,7 @@ COMMENT ON COLUMN leaderboard_cure.null_empty IS 'What an empty explanation gets
 COMMENT ON COLUMN leaderboard_cure.explanation_gain IS 'Mean of an item''s explanation less another item''s in its place; NULL if unscored.';
 COMMENT ON COLUMN leaderboard_cure.gain_low IS 'Lower end of the 95 % interval of explanation_gain, over items.';
 COMMENT ON COLUMN leaderboard_cure.gain_high IS 'Upper end of the 95 % interval of explanation_gain, over items.';
-COMMENT ON COLUMN leaderboard_cure.tells_real_from_shuffled IS 'Whether gain_low is above 0. If false, value is no finding: another item''s explanation may do as well. NULL without an interval.';
+COMMENT ON COLUMN leaderboard_cure.tells_real_from_shuffled IS 'Whether explanation_gain is above 0 by an exact test of flipped signs (2.5 %). If false, value is no finding: another item''s explanation may do as well. NULL for fewer than six clusters.';
 COMMENT ON COLUMN leaderboard_cure.judge IS 'Who judged the explanations, several separated by commas; NULL if nobody did.';
 COMMENT ON COLUMN leaderboard_cure.rubric IS 'What they were judged by: the metric and the hash of its rubric.';
 COMMENT ON COLUMN leaderboard_cure.validated IS 'Whether each of those judges was held against people with this rubric (judge_validation); NULL if nobody judged. How well they agree is to be read there.';
