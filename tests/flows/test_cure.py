@@ -125,7 +125,10 @@ def test_from_items_to_a_leaderboard_with_a_validated_judge(
     assert set(board["model"]) == {"fake-a", "null:majority", "null:prior"}
     models = board.filter(~board["is_null"])
     assert dict(models.select("benchmark", "metric").rows()) == METRICS
-    assert models.drop("finished_at").null_count().sum_horizontal().item() == 0
+    lacking = {column.name for column in models.drop("finished_at") if column.null_count()}
+    # Two items are too few for these, and always of two countries.
+    few = {f"{name}_{end}" for name in ("ci", "gain", "thin_em", "thick_em") for end in ("low", "high")}
+    assert lacking <= few | {"tells_real_from_shuffled"}
     assert set(models["judge"]) == {"fake-b"}
     nulls = board.filter(model="null:majority")
     assert nulls["thin_em"].to_list() == nulls["majority_em"].to_list()
@@ -205,8 +208,8 @@ def test_published_files_and_a_run_that_is_killed_while_judging(
         assert (row["thin_em"], row["thick_em"], row["value"], row["null_value"]) == (1, 1, 1, 0)
     # Four stories end each way; of the two queries one is right.
     assert (normad["majority_em"], casa["majority_em"]) == (pytest.approx(1 / 3), 0.5)
-    assert (normad["explanation_gain"], normad["gain_low"]) == (1, 1)
-    assert normad["tells_real_from_shuffled"] is True
+    assert (normad["explanation_gain"], normad["gain_low"]) == (1, None)
+    assert normad["tells_real_from_shuffled"] is None  # items of four countries are too few to tell
     assert (casa["explanation_gain"], casa["tells_real_from_shuffled"]) == (None, None)
     gain = "SELECT unscored_reason FROM metric_value WHERE metric = 'explanation_gain' AND slice = 'casa'"
     assert warehouse.query(gain).item() == "no other item to take an explanation from"
@@ -240,7 +243,10 @@ def test_what_is_wrong_is_one_clear_error_and_changes_nothing(invoke: Invoke, ho
         ),
         (("--files", f"normad={broken}"), f"{broken}, line 2: 3 cells under 2 columns"),
         (("--benchmarks", "casa", "--files", f"normad={other}"), "files of normad, which is not among the"),
-        (("--files", f"casa={home / 'casa_s1_adhere_forum.json'}"), "there is no violate file among"),
+        (
+            ("--files", f"casa={home / 'casa_s1_adhere_forum.json'}"),
+            "none of the files is of the violate side",
+        ),
     ):
         failed = invoke(*smoke, *wrong)
         assert failed.exit_code == 1, wrong

@@ -102,8 +102,9 @@ def test_from_scenarios_to_a_leaderboard(culturescope: Cli, invoke: Invoke, home
         "null:global-mean",
         "null:scenario-text",
     }
-    whole = models.drop("decline_share")
-    assert whole.null_count().sum_horizontal().item() == 0
+    lacking = {column.name for column in models if column.null_count()}
+    # The list of stereotypes is an option, and what fakes write varies with nothing.
+    assert lacking <= {"decline_share", "stereotype_score", "recognition_low", "recognition_high"}
     assert (models["gain_low"] <= models["alignment_gain"]).all()
     assert (models["alignment_gain"] <= models["gain_high"]).all()
     assert set(models["answered"]) == {1.0}
@@ -163,7 +164,7 @@ def test_the_users_files_and_a_model_that_knows_the_targets(
     assert knower["hofstede_mae"] == pytest.approx(0.15, abs=1e-6)
     assert knower["alignment"] == pytest.approx(10 - 2.5 * 0.15, abs=1e-6)
     assert knower["alignment_gain"] == pytest.approx(9.625 - 7.3, abs=1e-6)
-    assert knower["gain_low"] > 0
+    assert knower["gain_low"] is None  # two scenarios are too few for an interval
     # Whoever is neutral does as the zero profile does, and worse than the mean of the targets.
     assert neutral["alignment"] == pytest.approx(7.125, abs=1e-6)
     assert neutral["alignment_gain"] == pytest.approx(7.125 - 7.3, abs=1e-6)
@@ -255,6 +256,7 @@ def test_a_hosted_model_its_budget_and_its_key(
     assert not [p for p in home.rglob("*") if p.is_file() and KEY.encode() in p.read_bytes()]
 
 
+@pytest.mark.heavy
 def test_killed_runs_lose_and_repeat_nothing(
     culturescope: Cli, serve: Serve, home: Path, prefect_api: str
 ) -> None:
