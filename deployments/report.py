@@ -26,11 +26,9 @@ WHERE list_contains(?, evaluation) AND n_models > 0 ORDER BY finished_at DESC, e
 """
 
 _BOARD = """
-SELECT board.*, run.engine->>'dtype' AS dtype, run.engine->>'revision' AS revision
-FROM {board} AS board LEFT JOIN latest_run AS latest ON latest.model = board.model
-    AND latest.config_hash = board.config_hash AND latest.evaluation = $evaluation
-LEFT JOIN run ON run.run_id = latest.run_id
-WHERE board.config_hash = $config ORDER BY place
+SELECT board.*, nullif(run.engine->>'dtype', 'auto') AS dtype, run.engine->>'revision' AS revision
+FROM {board} AS board LEFT JOIN run ON run.run_id = board.run_id
+WHERE board.config_hash = ? ORDER BY place
 """
 
 
@@ -62,14 +60,13 @@ def configuration(
 
 def leaderboard(warehouse: Warehouse, evaluation: str, config: str) -> pl.DataFrame:
     """The rows of one configuration, by place; and dtype and revision of the models."""
-    query = _BOARD.format(board=f"leaderboard_{evaluation}")
-    return warehouse.query(query, {"evaluation": evaluation, "config": config})
+    return warehouse.query(_BOARD.format(board=f"leaderboard_{evaluation}"), [config])
 
 
 def for_people(board: pl.DataFrame, columns: Callable[[Row], dict[str, Any]]) -> pl.DataFrame:
     """The main columns; where several models have one name, their dtype and revision beside it."""
     rows = board.to_dicts()
-    bases = Counter(str(row["model"]).partition("#")[0] for row in rows)
+    bases = Counter(name.partition("#")[0] for name in {str(row["model"]) for row in rows})
     for row in rows:
         if bases[str(row["model"]).partition("#")[0]] > 1:
             row["model"] = " ".join(filter(None, (row["model"], row["dtype"], row["revision"])))

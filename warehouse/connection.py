@@ -122,7 +122,7 @@ class Warehouse:
     def query(self, sql: str, params: Sequence[object] | Mapping[str, object] | None = None) -> pl.DataFrame:
         """The result of a read-only `sql`, its values bound from `params` (`?` or `$name`).
 
-        It is one SELECT in any of its forms. Raises WarehouseError with DuckDB's own words, and with what to do
+        It is one SELECT in any of its forms. Raises WarehouseError with DuckDB's own words, and what to do
         if a part cannot be read.
         """
         with self.read() as connection:

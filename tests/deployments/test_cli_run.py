@@ -184,8 +184,8 @@ def test_two_models_of_one_name_stand_beside_each_other(warehouse: Warehouse, ho
     assert board.filter(model="twin").drop("place").equals(first.drop("place"))  # the second changed nothing
     assert warehouse.query("SELECT count(DISTINCT engine_hash) AS n FROM run WHERE NOT is_null")["n"][0] == 2
     shown = runner.invoke(app, ["leaderboard", "spectral"], env={"COLUMNS": "80"}).stdout
-    assert re.search(r"│ twin auto v1 +│", shown)
-    assert re.search(r"│ twin#[0-9a-f]{4} auto v2 +│", shown)
+    assert re.search(r"│ twin v1 +│", shown)
+    assert re.search(r"│ twin#[0-9a-f]{4} v2 +│", shown)
     rows = csv.DictReader(io.StringIO(runner.invoke(app, ["leaderboard", "--format", "csv"]).stdout))
     assert {row["revision"] for row in rows} == {"v1", "v2", ""}
 
