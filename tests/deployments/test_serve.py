@@ -100,14 +100,17 @@ def _missed_while_nobody_served(home: Path, api: str, deployment: str) -> list[s
     """A scheduled run of yesterday's, and one that is said to run in a process that is gone."""
     gone = subprocess.Popen(["true"])
     gone.wait()
-    yesterday = (datetime.now(UTC) - timedelta(hours=30)).isoformat()
-    late = {"type": "SCHEDULED", "state_details": {"scheduled_time": yesterday}}
+    # Due tomorrow until it is marked as scheduled: else the server may start it as one started by hand.
+    tomorrow = (datetime.now(UTC) + timedelta(hours=30)).isoformat()
+    late = {"type": "SCHEDULED", "state_details": {"scheduled_time": tomorrow}}
     made = []
     for state in (late, {"type": "RUNNING"}):
         path = f"/deployments/{deployment}/create_flow_run"
         made.append(prefect_post(api, path, {"state": state}, login(home))["id"])
     with sqlite3.connect(home / "prefect" / "prefect.db", timeout=60) as database:
-        database.execute("UPDATE flow_run SET auto_scheduled = 1 WHERE id = ?", [made[0]])
+        yesterday = f"{datetime.now(UTC) - timedelta(hours=30):%Y-%m-%d %H:%M:%S.%f}"
+        due = "auto_scheduled = 1, next_scheduled_start_time = ?, expected_start_time = ?"
+        database.execute(f"UPDATE flow_run SET {due} WHERE id = ?", [yesterday, yesterday, made[0]])
         process = f"{socket.gethostname()}:{gone.pid}"
         database.execute("UPDATE flow_run SET infrastructure_pid = ? WHERE id = ?", [process, made[1]])
     return made
