@@ -43,7 +43,7 @@ def evaluate(evaluation: Evaluation[Any, Any, Any], params: Params) -> str:
         runs.add_requests(ids, session.wanted)
     if session.worked or not all(runs.is_finished(ids[name]) for name in session.alive()):
         steps.step("score metrics", lambda: _score(session, ids))
-        steps.show_leaderboard(evaluation.name, comparable(session.study))
+    steps.show_leaderboard(evaluation.name, comparable(session.study))
     session.raise_failures()
     return comparable(session.study)
 
@@ -91,15 +91,14 @@ def _score(session: Session, ids: Mapping[str, str]) -> None:
         shared = _read_shared(session)
         answers = {} if SHARED in session.lost else _read(session, shared)
         frozen = runs.frozen(config, study.params.cohort)
-        lost = [past.engine.name for past in frozen if past.engine.name in session.lost]
-        if lacking := lost if evaluation.compares else []:
+        needed = frozen if evaluation.compares else []
+        if lacking := [past.engine.name for past in needed if past.engine.name in session.lost]:
             session.failures.append(f"nothing is scored: the cohort needs {', '.join(lacking)}")
         if lacking or not answers:
             return
         own = {ids[name]: name for name in answers}
-        others = frozen or [p for p in runs.finished(config) if p.engine.name not in session.candidates]
-        if frozen and not evaluation.compares:
-            others = []
+        unfrozen = [past for past in runs.finished(config) if past.engine.name not in session.candidates]
+        others = needed if frozen else unfrozen
         past = {p.engine.name: _read_past(session, p, shared) for p in others if p.run_id not in own}
         members = {p.run_id for p in frozen} or set(own)
         against = past | {name: answers[name] for run, name in own.items() if run in members}
