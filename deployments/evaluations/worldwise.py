@@ -40,6 +40,6 @@ DOOR = Door(
         "--scenarios-file mine.csv --targets seed_bucketed --repetitions 1",
     ),
     caption="Gain in alignment over the best null model; raw alignment second, because profiles that know "
-    "nothing reach a high one too.",
+    "nothing reach a high one too. The shipped targets, Hofstede's scores, are for research only.",
     columns=_columns,
 )

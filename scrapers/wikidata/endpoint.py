@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import time
-from hashlib import sha256
+from hashlib import file_digest, sha256
+from tempfile import TemporaryFile
 from threading import Lock
-from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import Request
 
 import polars as pl
 from SPARQLWrapper import JSON, POST, SELECT, SPARQLWrapper
@@ -15,33 +16,13 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 
 from scrapers.model import ScrapeError, TransientError
 from scrapers.wikidata.harvest import Traffic
+from scrapers.wikidata.result import NOT_A_RESULT, read_result
 from scrapers.wikidata.transport import Answer, TooSlowError, check, not_a_result, send
 
-MAX_BYTES = 32 * 2**20
-"""Of one answer, 300,000 dishes or so; reading one this large takes about 0.3 GB of memory."""
+MAX_BYTES = 192 * 2**20
+"""Of one answer, 2 million dishes or so: kept in a file, and read within 0.2 GB of memory."""
 GRACE = 1.25
 """How much longer than the endpoint's own limit a query may take, for its message and the transfer."""
-
-
-class _Client(SPARQLWrapper):
-    """SPARQLWrapper 2.0.0 writes the request and reads the result; sending it is ours."""
-
-    def __init__(self, url: str, user_agent: str, query: str, seconds: float) -> None:
-        super().__init__(url, returnFormat=JSON, agent=user_agent)
-        self.setMethod(POST)
-        self.setOnlyConneg(True)
-        self.setQuery(query)
-        # It guesses the kind of a query from words like "add", also in comments.
-        self.queryType = SELECT
-        self._seconds = seconds
-        self.answer: Answer
-
-    def _query(self) -> tuple[Any, str]:
-        self.answer = send(self._createRequest(), self._seconds, MAX_BYTES)
-        check(self.endpoint, self.answer)
-        if "json" not in self.answer.headers.get("Content-Type", ""):
-            raise not_a_result(self.endpoint, self.answer)
-        return self.answer, self.returnFormat
 
 
 class Endpoint:
@@ -129,21 +110,21 @@ class Endpoint:
         if left <= 0:
             raise ScrapeError(self._deadline_over())
         seconds = min(GRACE * self._query_timeout_s, left)
-        client = _Client(self.url, self._user_agent, query, seconds)
-        try:
-            result = client.queryAndConvert()
-        except TooSlowError as error:
-            if self._left() <= 0:
-                raise ScrapeError(self._deadline_over()) from error
-            raise
-        except (ValueError, TypeError, RecursionError) as error:
-            raise not_a_result(self.url, client.answer) from error
-        finally:
-            self._next_start = time.monotonic() + self._pause_s
-        frame = _frame(self.url, client.answer, result)
-        self._queries += 1
-        self._bytes += len(client.answer.content)
-        self._digest.update(client.answer.content)
+        with TemporaryFile() as file:
+            try:
+                answer = send(_request(self.url, self._user_agent, query), seconds, MAX_BYTES, file)
+                check(self.url, answer)
+                frame = _frame(self.url, answer)
+            except TooSlowError as error:
+                if self._left() <= 0:
+                    raise ScrapeError(self._deadline_over()) from error
+                raise
+            finally:
+                self._next_start = time.monotonic() + self._pause_s
+            self._queries += 1
+            self._bytes += answer.size
+            file.seek(0)
+            file_digest(file, lambda: self._digest)
         return frame
 
     def _deadline_over(self) -> str:
@@ -157,18 +138,20 @@ def _again(error: BaseException) -> bool:
     return isinstance(error, TransientError) and not isinstance(error, TooSlowError)
 
 
-def _frame(url: str, answer: Answer, result: Any) -> pl.DataFrame:
-    """A SPARQL 1.1 JSON result as a frame."""
+def _request(url: str, user_agent: str, query: str) -> Request:
+    """SPARQLWrapper 2.0.0 writes the request; sending it and reading its answer are ours."""
+    wrapper = SPARQLWrapper(url, returnFormat=JSON, agent=user_agent)
+    wrapper.setMethod(POST)
+    wrapper.setOnlyConneg(True)
+    wrapper.setQuery(query)
+    wrapper.queryType = SELECT  # it guesses the kind from words like "add", also in comments
+    request: Request = wrapper._createRequest()
+    return request
+
+
+def _frame(url: str, answer: Answer) -> pl.DataFrame:
+    answer.content.seek(0)
     try:
-        names = result["head"]["vars"]
-        bindings = result["results"]["bindings"]
-        columns = {name: [_text(row.get(name)) for row in bindings] for name in names}
-        return pl.DataFrame(columns, schema=dict.fromkeys(names, pl.String))
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        return read_result(answer.content)
+    except NOT_A_RESULT as error:
         raise not_a_result(url, answer) from error
-
-
-def _text(value: dict[str, str] | None) -> str | None:
-    if value is None:
-        return None
-    return f"_:{value['value']}" if value["type"] == "bnode" else value["value"]

@@ -6,7 +6,7 @@ import json
 import math
 import re
 import string
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -29,8 +29,8 @@ def option_logprobs(
     Args:
         tokens, text: of the answer; tokens up to the value make up the text.
         options: plain texts that differ by more than case.
-        field: key of the JSON string that is the value, the last one of that name; "" takes the first word
-            of the answer.
+        field: key of the JSON string that is the value, the last one of that name in a complete object, or
+            else the last one; "" takes the first word of the answer.
 
     Returns:
         option to log p in (-inf, 0], without those that are not among the alternatives or are left out. The
@@ -70,13 +70,38 @@ def _read(tokens: Sequence[TokenAlternatives], lead: str, options: Sequence[str]
     return {o: min(p, 0.0) for o, p in known.items() if p > -math.inf and p >= undecided[o]}
 
 
+def field_values(text: str, field: str) -> list[str]:
+    """What every JSON string under this key begins with, in order: all that a text may mean by it."""
+    return [found[1].strip() for found in _keys(text, field)]
+
+
 def _begin(text: str, field: str) -> int | None:
     """Where the value's first character stands, or would."""
     if not field:
         found = re.search(r'[^\s"]', text)
         return found.start() if found else None
-    keys = list(re.finditer(re.escape(json.dumps(field, ensure_ascii=False)) + r'\s*:\s*"\s*', text))
-    return keys[-1].end() if keys else None
+    keys = [key.end() for key in _keys(text, field)]
+    objects = list(_objects(text))
+    whole = [key for key in keys if any(start < key < end for start, end in objects)]
+    return max(whole or keys, default=None)
+
+
+def _keys(text: str, field: str) -> Iterator[re.Match[str]]:
+    """The beginnings of values of this key; quotation marks behind a backslash are those of a quotation."""
+    key = re.escape(json.dumps(field, ensure_ascii=False))
+    return re.finditer(rf'(?<!\\){key}\s*:\s*"\s*(?=([^"\\]*))', text)
+
+
+def _objects(text: str) -> Iterator[tuple[int, int]]:
+    """Where the complete top-level JSON objects of a text begin and end."""
+    decoder, at = json.JSONDecoder(), text.find("{")
+    while at >= 0:
+        try:
+            end = decoder.raw_decode(text, at)[1]
+            yield at, end
+        except (ValueError, RecursionError):  # prose, cut off, or nested without end
+            end = at + 1
+        at = text.find("{", end)
 
 
 def _place(tokens: Sequence[TokenAlternatives], text: str, position: int) -> tuple[int, int] | None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from tasks.generation.options import field_values
 from tasks.generation.prompts import Completion, Prompt
 from tasks.judging.conversation import conversation
 from tasks.judging.graded import graded
-from tasks.judging.rubric import Rubric
+from tasks.judging.rubric import Rubric, normal
 from tasks.judging.verdicts import Verdict, answer_schema, parse_verdicts
 
 UNANSWERED = "a judge has not answered"
 """Why there is no verdict where a judge failed, or has not been asked yet."""
+
+CUT_OFF = "the judge's answer was cut off at its limit of tokens"
 
 _FIELD = "verdict"
 
@@ -23,7 +26,7 @@ class Opinion:
 
     Attributes:
         graded: in [0, 1]: the verdicts' values weighted by their probabilities; None where the engine gives
-            none, or the verdict is unscored.
+            none, the verdict is unscored, or the text holds others beside it.
     """
 
     verdict: Verdict
@@ -59,12 +62,18 @@ def judge_prompt(
 
 
 def opinions(completion: Completion | None, keys: Sequence[str], rubric: Rubric) -> tuple[Opinion, ...]:
-    """What a completion says of each key, in order; whatever is missing is unscored with a reason."""
-    if completion is None:
-        return tuple(Opinion(Verdict(key, None, None, None, UNANSWERED)) for key in keys)
+    """What a completion says of each key, in order; whatever is missing is unscored with a reason.
+
+    A completion that was cut off may have been about to say something else than what it quoted: no verdict.
+    The probabilities count only where every verdict in the text is the one that was read.
+    """
+    if completion is None or completion.finish_reason == "length":
+        fault = UNANSWERED if completion is None else CUT_OFF
+        return tuple(Opinion(Verdict(key, None, None, None, fault)) for key in keys)
     values = {name: choice.value for name, choice in rubric.verdicts.items()}
     score = graded(completion.option_logprobs, values).score
+    written = {normal(value) for value in field_values(completion.text, _FIELD)}
     return tuple(
-        Opinion(verdict, None if verdict.value is None else score)
+        Opinion(verdict, score if verdict.verdict and written == {normal(verdict.verdict)} else None)
         for verdict in parse_verdicts(completion.text, keys, rubric).verdicts
     )

@@ -1,14 +1,15 @@
 """Judged text in a prompt: quoted so that it cannot pose as anything but data.
 
 A text becomes a JSON string on one line, a list a JSON array of such strings, between ``<data>`` and
-``</data>``. Angle and square brackets within a text are written as JSON escapes. So a text can hold neither
-the closing delimiter, nor a special token of a chat template (``<|im_start|>``, ``[INST]``), nor a line break
-with a heading after it. Nothing is lost: the escapes decode to the text.
+``</data>``. Angle and square brackets within a text, and the ``&`` of ``&lt;``, are written as JSON escapes.
+So a text can hold neither the closing delimiter, nor a special token of a chat template (``<|im_start|>``,
+``[INST]``), nor a line break with a heading after it. Nothing is lost: the escapes decode to the text.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
@@ -25,6 +26,9 @@ _BRACKETS = frozenset("<>[]")
 
 # Characters that look like angle brackets but are not their compatibility forms (those are found by NFKC).
 _ANGLE_LOOK_ALIKES = frozenset("‹›˂˃ᐸᐳ〈〉⟨⟩〈〉❬❭❮❯❰❱")
+
+# The "&" of "&lt;", which whoever reads HTML takes for "<".
+_ENTITY = re.compile(r"&(?=#|\w+;)")
 
 # Control, format (invisible), surrogate and private characters, line and paragraph separators.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
@@ -55,7 +59,8 @@ def shorten(text: str, max_chars: int) -> str:
 
 def _quote(text: str, max_chars: int) -> str:
     """A JSON string that reads as the text, on one line and without brackets."""
-    return "".join(map(_escaped, json.dumps(shorten(text, max_chars), ensure_ascii=False)))
+    quoted = "".join(map(_escaped, json.dumps(shorten(text, max_chars), ensure_ascii=False)))
+    return _ENTITY.sub(r"\\u0026", quoted)
 
 
 @lru_cache(maxsize=1 << 14)

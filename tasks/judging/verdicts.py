@@ -73,54 +73,74 @@ def answer_schema(rubric: Rubric, keys: Sequence[str]) -> dict[str, Any]:
 def parse_verdicts(text: str, keys: Sequence[str], rubric: Rubric) -> Judgement:
     """Read a judge's text, whatever it looks like; never raises.
 
-    The last complete JSON object that names one of the keys is the answer, so reasoning before it, code
-    fences and drafts do no harm. Keys, verdicts and reasons are compared under ``normal``; of a key that
-    comes twice the last counts, of several reasons the first on the menu. A key that is missing or whose
-    verdict is not on the menu is unscored.
+    An answer is a complete JSON object that names one of the keys; reasoning before it and code fences do no
+    harm. Keys, verdicts and reasons are compared under ``normal``; of several reasons the first on the menu
+    counts. A key that is missing or whose verdict is not on the menu is unscored.
+
+    A judge may quote what it judges, which may hold verdicts, and nothing tells its own words from those. So
+    a key is unscored, too, where the text says two things of it: in several answers, twice in one, or in an
+    answer and outside of it, as in an object that quotation marks in a quotation have broken.
     """
     asked = {normal(key) for key in keys}
-    answer = _last_answer(text, asked)
-    if answer is None:
+    answers, rest = _answers(text, asked)
+    if not answers:
         fault = "the judge's text holds no complete JSON object with a key that was asked"
         return Judgement(tuple(_unscored(key, fault) for key in keys), 0)
-    verdicts = tuple(
-        _read(key, answer[normal(key)], rubric)
-        if normal(key) in answer
-        else _unscored(key, "the judge left this key out")
-        for key in keys
-    )
-    return Judgement(verdicts, len(answer.keys() - asked))
+    outside = _stated(rest, rubric)
+    verdicts = []
+    for key in keys:
+        entries = [entry for answer in answers for name, entry in answer if name == normal(key)]
+        verdicts.append(_read(key, entries, outside, rubric))
+    return Judgement(tuple(verdicts), len({name for answer in answers for name, _ in answer} - asked))
 
 
-def _last_answer(text: str, asked: set[str]) -> dict[str, object] | None:
-    """The last top-level JSON object in the text with an asked key; later duplicates of a key win."""
+def _answers(text: str, asked: set[str]) -> tuple[list[list[tuple[str, object]]], str]:
+    """The top-level JSON objects with an asked key, as pairs in order; and the text without them."""
     # Objects as tuples of pairs, which keeps duplicates in order and tells them from arrays (lists).
     decoder = json.JSONDecoder(object_pairs_hook=tuple)
-    last, at = None, text.find("{")
+    answers, rest, kept = [], [], 0
+    at = text.find("{")
     while at >= 0:
         try:
             pairs, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):  # prose, cut off, or nested without end
             end = at + 1
         else:
-            answer = {normal(key): value for key, value in pairs}
-            last = last if asked.isdisjoint(answer) else answer
+            answer = [(normal(key), value) for key, value in pairs]
+            if not asked.isdisjoint(name for name, _ in answer):
+                answers.append(answer)
+                rest.append(text[kept:at])
+                kept = end
         at = text.find("{", end)
-    return last
+    return answers, "\n".join([*rest, text[kept:]])
 
 
-def _read(key: str, entry: object, rubric: Rubric) -> Verdict:
-    fields = {normal(k): v for k, v in entry} if isinstance(entry, tuple) else {}
-    if "verdict" not in fields:
+def _stated(text: str, rubric: Rubric) -> set[str]:
+    """Verdicts that are stated outside of an answer: ``"verdict": "Good"``, ``**Verdict:** good``. Quotation
+    marks behind a backslash are those of a quotation."""
+    menu = "|".join(sorted(map(re.escape, map(normal, rubric.verdicts)), key=len, reverse=True))
+    marks = r"[\s\"'`*_]*"
+    return set(re.findall(rf"verdict{marks}[:=]{marks}({menu})(?!\w)", normal(text)))
+
+
+def _read(key: str, entries: Sequence[object], outside: set[str], rubric: Rubric) -> Verdict:
+    if not entries:
+        return _unscored(key, "the judge left this key out")
+    fields = [(normal(k), v) for entry in entries if isinstance(entry, tuple) for k, v in entry]
+    every = [value for name, value in fields if name == "verdict"]
+    if not every:
         return _unscored(key, "the judge gave no verdict under this key")
-    said = fields["verdict"]
+    said = every[-1]
     menu = {normal(name): name for name in rubric.verdicts}
     name = menu.get(normal(said)) if isinstance(said, str) else None
     if name is None:
         shown = repr(said[:40]) if isinstance(said, str) else f"of JSON type {type(said).__name__}"
         return _unscored(key, f"the verdict {shown} is not on the menu")
+    if any(not isinstance(v, str) or normal(v) != normal(name) for v in every) or outside - {normal(name)}:
+        return _unscored(key, "the judge gave verdicts that differ")
     choice = rubric.verdicts[name]
-    return Verdict(key, name, _reason(fields.get("reason"), choice.reasons), choice.value, None)
+    reasons = [value for field, value in fields if field == "reason"]
+    return Verdict(key, name, _reason(reasons[-1] if reasons else None, choice.reasons), choice.value, None)
 
 
 def _reason(said: object, allowed: Sequence[str]) -> str | None:

@@ -49,7 +49,7 @@ def rank_agreement(model_values: ArrayLike, human_scores: ArrayLike) -> tuple[fl
     with the order by ascending human score. Range [-1, 1] both; 1: the same order; -1: the reverse; 0:
     unrelated. Ties have their average rank in rho and are corrected for in tau-b. None if either side has
     fewer than 3 distinct values. Raises ValueError for a NaN or different lengths. Source: human scores are
-    the seed paper's table 1; this number is ours.
+    table 1 of "Measuring Meta-Cultural Competency" (2025); this number is ours.
     """
     model, human = as_pair(model_values, human_scores)
     if min(np.unique(model).size, np.unique(human).size) < _MIN_DISTINCT:
@@ -63,15 +63,15 @@ def rank_agreement(model_values: ArrayLike, human_scores: ArrayLike) -> tuple[fl
 def er_sr_correlation(
     er: ArrayLike, sr: ArrayLike, method: Literal["spearman", "pearson"] = "spearman"
 ) -> Correlation:
-    """Correlation between one model's ER and SR over all its questions (seed paper, table 4).
+    """Correlation between one model's ER and SR over all its questions.
 
     er, sr: m values each; SR may be infinite. Range [-1, 1]; -1 is ideal: the more patterns, the less
     consensus; 0: unrelated. Value None, with a reason, if fewer than 3 points remain or one side does not
     vary.
 
     Spearman by default: SR runs from 1 to millions, so that Pearson's r is mostly the position of the largest
-    SR, and an infinite SR has a rank but no value. The paper does not say which it used, presumably Pearson:
-    `method="pearson"` compares with table 4, leaves infinite values out and counts them in n_dropped.
+    SR, and an infinite SR has a rank but no value. The paper (table 4) does not say which it used, presumably
+    Pearson: `method="pearson"` compares with it, leaves infinite values out and counts them in n_dropped.
     """
     x, y = as_pair(er, sr)
     if method == "spearman":

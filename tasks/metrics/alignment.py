@@ -1,13 +1,13 @@
 """How near a persona's scores come to its culture's targets, and what a profile that knows nothing would get.
 
-Source: WorldWise (seed paper), sections 2.3 and 4.3. Scores and targets lie on [-2, 2].
+Source: WorldWise (2024), sections 2.3 and 4.3. Scores and targets lie on [-2, 2].
 
-Raw alignment flatters profiles near the middle. Over the seed's five cultures and six dimensions (section
+Raw alignment flatters profiles near the middle. Over the paper's five cultures and six dimensions (section
 7.4) the targets have a mean size of 37 / 30, so that a score of 0 everywhere has an alignment of 10 - 2.5
-* 37 / 30 = 6.92, and the mean of the cultures, one answer for all, 7.33. The four models of the seed,
+* 37 / 30 = 6.92, and the mean of the cultures, one answer for all, 7.33. The paper's four models,
 told which culture to be, have 6.63 (section 4.1): less than either. So the number to read is the gain
-over a null: the mean difference of alignments on the same responses, with its interval by
-`clusters.cluster_mean_interval`.
+over a null: the mean difference of alignments on the same responses, with its interval over scenarios
+(`intervals.mean_interval`).
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def culture_distances(scores: ArrayLike, targets: ArrayLike) -> FloatArray:
     Returns one float64 for each culture, range [0, 4]; the least is the culture that the model resembles
     unasked.
 
-    The places are responses on their scenario's dimension in the seed, `targets[:, dimension]`. Then the
+    The places are responses on their scenario's dimension in the paper, `targets[:, dimension]`. Then the
     distance holds the spread between scenarios too and is larger than that of a profile, the mean score
     on each dimension. Raises ValueError for shapes that do not fit, no place or a number that is not
     finite.
@@ -117,7 +117,7 @@ def linear_profile(score: ArrayLike) -> FloatArray:
 
 
 def bucketed_profile(score: ArrayLike) -> FloatArray:
-    """Published scores, 0..100, as the seed's targets (section 7.4).
+    """Published scores, 0..100, as the paper's targets (section 7.4).
 
     Below 20: -2; below 35: -1.5; below 45: -1; below 55: 0; below 65: 1; below 80: 1.5; else 2. Nothing
     is at 0.5. The paper prints the profiles alone; the thresholds are those of its published program, and

@@ -16,7 +16,8 @@ def softmax(logprobs: ArrayLike, *, names: Sequence[str] | None = None) -> Float
     becomes exactly 0. Returns n x t float64 in [0, 1], every row summing to 1; float32 input is computed in
     float64. Raises ValueError for a NaN, for +inf, and for a row that is -inf throughout, naming the row.
 
-    Source: seed paper, section 3.3 ("softmax over all item log probabilities").
+    Source: "Measuring Meta-Cultural Competency" (2025), section 3.3: "softmax over all item log
+    probabilities".
     """
     table = as_table(logprobs, names)
     peak = table.max(axis=1, keepdims=True)

@@ -1,6 +1,6 @@
 """Error analysis of rankings: foreign or local confusions, and whether templates agree on them.
 
-Source: FmLAMA (seed paper), section 7, which names the patterns and gives no formulas; the definitions are
+Source: FmLAMA, section 7, which names the patterns and gives no formulas; the definitions are
 ours. A prediction is one of the top-l candidates of a dish, l being the number of its ingredients
 (`ranking.top_mask`). A false one is no ingredient of the dish.
 """

@@ -1,6 +1,6 @@
 """Where a text lies between two poles, by the cosines of its vector to example sentences of each pole.
 
-Source: WorldWise (seed paper), section 2.2. The dimensions are Hofstede's six there; here they are any
+Source: WorldWise (2024), section 2.2. The dimensions are Hofstede's six there; here they are any
 pairs of exemplar sets.
 
 What the number can and cannot say. Where h and l are both positive, |r| < 1 and the score stays within 2
@@ -61,7 +61,7 @@ def project_dimensions(
     high, low = similarity[:, 0::2], similarity[:, 1::2]
     total = high + low
     ratio = np.divide(high - low, total, out=np.zeros_like(total), where=total > _NO_SIMILARITY)
-    # tanh keeps within -1 and 1, so that the seed's clip to [-2, 2] has nothing left to do.
+    # tanh keeps within -1 and 1, so that the paper's clip to [-2, 2] has nothing left to do.
     scores: FloatArray = 2.0 * np.tanh(ratio)
     scores[unscored] = np.nan
     return scores

@@ -108,12 +108,12 @@ def frequency_scores(
     """Scores that know only how common a candidate is: the baseline of every table.
 
     relevant: dishes x n booleans; groups: one label for each dish, to count within its group only; top: keep
-    the counts of the `top` most common candidates of a dish and set the others to 0, all tied (the seed's
+    the counts of the `top` most common candidates of a dish and set the others to 0, all tied (the paper's
     'dumb' baseline predicts the 10 most common). Returns dishes x n float64: of how many *other* dishes (of
     the group) the candidate is an ingredient. A dish alone in its group has zeros: a random ranking.
 
     With leave_one_out=False the dish counts too: its answers leak into its baseline, the more the smaller the
-    group is (a group of one dish scores 1). The seed's column leaks so; use it for comparison with the seed
+    group is (a group of one dish scores 1). The paper's column leaks so; use it for comparison with it
     only. Raises ValueError for wrong shapes.
     """
     member = np.asarray(relevant, dtype=np.bool_)
@@ -135,7 +135,7 @@ def seed_dumb_average_precision(scores: ArrayLike, relevant: ArrayLike, k: int) 
     shape: the mean of the precisions at the hits among the top k, divided by the *hits*, and 1/(n + 1)
     for a row without a hit (1/874 with 873 candidates). Range (0, 1].
 
-    For comparison with the seed's table alone, never beside a model: one hit at rank 1 scores 1 however many
+    For comparison with the paper's table alone, never beside a model: one hit at rank 1 scores 1 however many
     ingredients were missed, so that it is not equation 4 and is larger than AP.
     """
     table, wanted = _rankings(scores, relevant)

@@ -1,7 +1,8 @@
 """The spectrum of agreement among countries: effective rank, spectral gap ratio, and their four categories.
 
-Rows of H are countries, columns are items. Source: seed paper, section 3.1, equations 1 and 2; effective rank
-is from Roy and Vetterli (2007), the gap ratio from Cultural Consensus Theory (Romney et al. 1987).
+Rows of H are countries, columns are items. Source: "Measuring Meta-Cultural Competency" (2025), section 3.1,
+equations 1 and 2; effective rank is from Roy and Vetterli (2007), the gap ratio from Cultural Consensus
+Theory (Romney et al. 1987).
 """
 
 import math

@@ -1,8 +1,7 @@
 """Which values are chosen, how far a persona moves the choice, and how far chance alone would move it.
 
-Source: WorldWise (seed paper), sections 2.3 D, 4.5 and 4.9. The seed gives distances in percent points
-and no noise floor: two samples of the same distribution lie apart as well, the further the fewer answers
-there are.
+Source: WorldWise (2024), sections 2.3 D, 4.5 and 4.9. It gives distances in percent points and no
+noise floor: two samples of the same distribution lie apart as well, the further the fewer answers there are.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tasks.metrics.intervals import jackknife_interval
+from tasks.metrics.intervals import half_samples, jackknife_interval
 from tasks.metrics.types import BoolArray, FloatArray, IntArray, Interval
 
 _Labels: TypeAlias = NDArray[np.generic]
@@ -59,7 +58,7 @@ def total_variation(left: ArrayLike, right: ArrayLike) -> float | None:
     """Total variation distance of two count vectors: half the sum of |share - share| (section 2.3 D).
 
     left, right: v counts each. Range [0, 1]; 0: the same shares; 1: no value in common. Times 100 it is
-    the seed's percent points. Symmetric. None where a side counts nothing. Raises ValueError for a
+    the paper's percent points. Symmetric. None where a side counts nothing. Raises ValueError for a
     negative or not finite count or different lengths.
     """
     one, other = np.asarray(left, dtype=np.float64), np.asarray(right, dtype=np.float64)
@@ -121,15 +120,15 @@ def value_shares(counts: FloatArray) -> FloatArray:
 
 
 def shift_interval(
-    shifts: Sequence[ValueShift], personas: FloatArray, baseline: FloatArray, halves: IntArray
+    shifts: Sequence[ValueShift], personas: FloatArray, baseline: FloatArray, replicates: int, seed: int
 ) -> Interval:
     """95 % interval of the mean total variation distance of personas from the baseline, over scenarios.
 
-    shifts: of the personas; personas: [personas, scenarios, v] counts; baseline: [scenarios, v]; halves: of
-    `intervals.half_samples` of the scenarios. From two samples a distance comes out too large, by a bias that
-    falls with the root of the answers: it is 1 / (sqrt 2 - 1) times what half of the scenarios add to it. The
-    lower end is that much lower, and at 0 for a persona whose shift chance alone reaches (p_value over
-    0.025). None for fewer than five scenarios or where a side has no values without one of them.
+    shifts: of the personas; personas: [personas, scenarios, v] counts; baseline: [scenarios, v]; replicates,
+    seed: of `intervals.half_samples` of the scenarios. From two samples a distance comes out too large, by a
+    bias that falls with the root of the answers: it is 1 / (sqrt 2 - 1) times what half of the scenarios add
+    to it. The lower end is that much lower, and at 0 for a persona whose shift chance alone reaches (p_value
+    over 0.025). None for fewer than five scenarios or where a side has no values without one of them.
     """
 
     def distances(own: FloatArray, other: FloatArray) -> FloatArray:
@@ -141,6 +140,7 @@ def shift_interval(
     ends = jackknife_interval(float(tvd.mean()), rest)
     if ends is None:
         return None
+    halves = half_samples(baseline.shape[0], replicates, seed)
     half = np.array([distances(own[halves].sum(axis=1), baseline[halves].sum(axis=1)) for own in personas])
     bias = np.maximum(np.nanmean(half, axis=1) - tvd, 0.0) / (math.sqrt(2) - 1)
     by_chance = [shift.p_value > 0.025 for shift in shifts]

@@ -77,6 +77,10 @@ def test_its_profiles_are_valid_and_labelled(name: str) -> None:
         assert params(name).model_validate({"models": ["m"], **values}).profile == label
 
 
+def test_where_hofstedes_scores_are_held_against_it_says_that_they_are_for_research_only() -> None:
+    assert "for research only" in doors()["worldwise"].caption
+
+
 def test_a_profile_that_is_not_there_names_those_that_are() -> None:
     with pytest.raises(ValueError, match="'huge' of spectral; choose one of smoke, demo, full"):
         profile("spectral", "huge")

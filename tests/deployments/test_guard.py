@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import stat
+import subprocess
+import tempfile
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from string import Template
+from threading import Thread
+from unittest import mock
 
 import httpx
 import pytest
 
 from deployments import server
 from tests.conftest import prefect_post
+from tests.deployments.browser import CHROMIUM, Browser, browser
 
 pytestmark = pytest.mark.slow
 EVIL = {"Origin": "http://evil.example"}
@@ -19,11 +27,16 @@ SHELL = {"name": "x", "flow_id": "x", "pull_steps": [{"prefect.deployments.steps
 
 
 @pytest.fixture(name="served", scope="module")
-def _served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
-    """A home and the address of its server."""
-    home = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PREFECT_HOME", str(home / "prefect"))
+def _served() -> Iterator[tuple[Path, str]]:
+    """A home and the address of its server. Every user of the machine can come as far as to its door."""
+    with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ):
+        home = Path(folder) / "home"
+        home.mkdir()
+        for path in (Path(folder), home):
+            path.chmod(0o755)
+        (Path(folder) / "open").touch()
+        os.environ.pop("PREFECT_HOME", None)
+        server.configure(home)
         with server.started(home, server.free_port()) as url:
             yield home, url
 
@@ -82,9 +95,9 @@ def test_a_name_that_was_made_to_point_here_is_refused(served: tuple[Path, str],
 def test_reports_ask_for_the_login_too(served: tuple[Path, str]) -> None:
     home, url = served
     address = f"{url.removesuffix('/api')}/reports/spectral/abc"
-    stranger = httpx.get(address, timeout=60)
+    stranger = httpx.get(address, timeout=300)
     assert (stranger.status_code, stranger.headers["www-authenticate"][:6]) == (401, "Basic ")
-    missing = httpx.get(address, auth=owner(home), timeout=60)
+    missing = httpx.get(address, auth=owner(home), timeout=300)
     assert (missing.status_code, missing.text[:15]) == (404, "no finished run")
 
 
@@ -94,3 +107,179 @@ def test_home_is_the_users_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     tmp_path.chmod(0o755)
     server.configure(tmp_path)
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o700
+
+
+# --- a page of another site, in a browser that the user has logged in with ------------------------------
+
+ATTEMPTS = Template("""(async () => {
+  const api = "$api", body = JSON.stringify($shell), outcomes = {};
+  const attempt = async (what, path, options) => {
+    try {
+      const answer = await fetch(api + path, {credentials: "include", ...options});
+      outcomes[what] = answer.type === "opaque" ? "opaque" : answer.status;
+    } catch (error) { outcomes[what] = "refused"; }
+  };
+  const json = {"Content-Type": "application/json"}, plain = {"Content-Type": "text/plain"};
+  await attempt("read", "/admin/version", {});
+  await attempt("read with login", "/admin/version", {headers: {$login}});
+  await attempt("token", "/csrf-token?client=evil", {headers: {$login}});
+  await attempt("upsert", "/deployments/", {method: "POST", headers: json, body});
+  await attempt("ask with login", "/flows/filter", {method: "POST", headers: {...json, $login}, body: "{}"});
+  const form = {method: "POST", headers: plain, mode: "no-cors", body: '{"name": "evil"}'};
+  await attempt("form", "/flows/", form);
+  await attempt("delete", "/flows/$id", {method: "DELETE"});
+  for (const path of ["/events/in", "/events/out", "/logs/out"]) {
+    outcomes[path] = await new Promise(done => {
+      const socket = new WebSocket(api.replace("http", "ws") + path, "prefect");
+      socket.onopen = () => socket.send('{"type": "auth", "token": "guessed"}');
+      socket.onmessage = message => done(message.data);
+      socket.onclose = () => done("closed");
+    });
+  }
+  return outcomes;
+})()""")
+SUBMIT = Template("""(() => {
+  const form = document.createElement("form"), input = document.createElement("input");
+  Object.assign(form, {method: "post", action: "$api/flows/", enctype: "text/plain"});
+  Object.assign(input, {name: '{"name": "evil", "x": "', value: '"}'});
+  form.append(input);
+  document.body.append(form);
+  form.submit();
+})()""")
+NO_ID = "00000000-0000-0000-0000-000000000000"
+
+
+class Blank(BaseHTTPRequestHandler):
+    """A site that says hello."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"<title>hello</title><body>hello")
+
+    def log_message(self, *_: object) -> None:
+        """Nothing on standard error."""
+
+
+@pytest.fixture(scope="module")
+def evil() -> Iterator[str]:
+    """The address of a site of somebody else's."""
+    site = HTTPServer(("127.0.0.1", 0), Blank)
+    Thread(target=site.serve_forever, daemon=True).start()
+    yield f"http://evil.example:{site.server_address[1]}"
+    site.shutdown()
+    site.server_close()
+
+
+@pytest.fixture(scope="module")
+def tab(served: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A tab of a browser in which the user has logged in to look at a report."""
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed")
+    home, url = served
+    with browser(tmp_path_factory.mktemp("profile"), "MAP evil.example 127.0.0.1") as tab:
+        report = f"{url.removesuffix('/api')}/reports/spectral/abc"
+        assert "no finished run" in tab.open(report.replace("//", f"//{server.login(home)}@", 1))
+        assert "no finished run" in tab.open(report)  # it remembers
+        yield tab
+
+
+def attempts(url: str, login: str = "") -> str:
+    shell = (
+        '{"name": "x", "flow_id": "x", "pull_steps": [{"prefect.deployments.steps.run_shell_script": {}}]}'
+    )
+    return ATTEMPTS.substitute(api=url, shell=shell, login=login, id=NO_ID)
+
+
+def test_a_browser_lets_a_page_of_another_site_do_nothing(
+    served: tuple[Path, str], tab: Browser, evil: str
+) -> None:
+    home, url = served
+    assert tab.open(evil) == "hello"
+    sockets = dict.fromkeys(["/events/in", "/events/out", "/logs/out"], "closed")
+    asked = ["read", "read with login", "token", "upsert", "ask with login", "delete"]
+    outcomes = tab.run(attempts(url, '"Authorization": "Basic eDp5"'))
+    for path in sockets:  # the server says why, and hangs up
+        assert outcomes.pop(path) == "closed" or "auth" in outcomes.get(path, "auth")
+    assert outcomes == dict.fromkeys(asked, "refused") | {"form": "opaque"}  # sent, like the form below
+    tab.run(SUBMIT.substitute(api=url))
+    assert "CSRF" in tab.text(url)
+    assert prefect_post(url, "/flows/filter", {}, server.login(home)) == []
+
+
+def test_the_own_page_may_with_the_login(served: tuple[Path, str], tab: Browser) -> None:
+    """So it is not the attempts that are wrong; and what the browser remembers is no login to the API."""
+    home, url = served
+    tab.open(f"{url.removesuffix('/api')}/reports/spectral/abc")
+    header = base64.b64encode(server.login(home).encode()).decode()
+    outcomes = tab.run(attempts(url, f'"Authorization": "Basic {header}"'))
+    assert [outcomes[what] for what in ("read", "read with login", "token")] == [401, 200, 200]
+    assert {outcomes[what] for what in ("upsert", "ask with login", "delete", "form")} == {403}  # no token
+
+
+def test_a_browser_that_was_told_a_false_address_gets_nothing(served: tuple[Path, str], tab: Browser) -> None:
+    """The site's name now leads to the server: its pages count as the site's own, and could read all."""
+    _, url = served
+    rebound = url.replace("127.0.0.1", "evil.example")
+    assert tab.open(rebound.removesuffix("/api")) == "Invalid host header"
+    outcomes = tab.run(attempts(rebound, '"Authorization": "Basic eDp5"'))
+    assert {outcomes.pop(path) for path in ("/events/in", "/events/out", "/logs/out")} == {"closed"}
+    assert set(outcomes.values()) == {400}
+
+
+# --- another user of the machine -------------------------------------------------------------------------
+
+
+def as_nobody(*command: str) -> tuple[int, str]:
+    """Run a command as a user without rights: exit status, and what it wrote."""
+    done = subprocess.run(
+        command,
+        user=65534,
+        group=65534,
+        extra_groups=[],
+        cwd="/",
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_another_user_of_the_machine_reads_nothing_and_starts_nothing(served: tuple[Path, str]) -> None:
+    home, url = served
+    assert as_nobody("cat", str(home.parent / "open")) == (0, "")  # as far as here
+    files = [path for path in home.rglob("*") if path.is_file()]
+    assert {"login", "prefect.db", "server.log"} <= {path.name for path in files}
+    secret = owner(home)[1]
+    for command in (["ls", str(home)], *(["cat", str(path)] for path in files)):
+        status, said = as_nobody(*command)
+        assert status != 0
+        assert "Permission denied" in said
+    listening = f":{httpx.URL(url).port}"
+    processes = [p for p in Path("/proc").glob("[0-9]*") if _command_line(p).count(listening[1:])]
+    assert processes
+    for process in processes:
+        assert secret not in _command_line(process)
+        assert secret not in as_nobody("cat", str(process / "cmdline"))[1]
+        assert as_nobody("cat", str(process / "environ"))[0] != 0
+    ask = (
+        'exec 3<>/dev/tcp/127.0.0.1/$0; printf "%s HTTP/1.0\\r\\nHost: 127.0.0.1\\r\\n'
+        'Content-Type: application/json\\r\\nContent-Length: 2\\r\\n\\r\\n{}" "$1" >&3; head -1 <&3'
+    )
+    for request, expected in (
+        ("GET /api/health", "200"),
+        ("GET /api/flows/paginate", "401"),
+        ("GET /reports/spectral/abc", "401"),
+        ("POST /api/deployments/", "403"),
+        ("POST /api/flows/filter", "403"),
+    ):
+        _, said = as_nobody("bash", "-c", ask, listening[1:], request)
+        assert said.split()[1] == expected, request
+
+
+def _command_line(process: Path) -> str:
+    try:
+        return (process / "cmdline").read_text()
+    except OSError:  # it has ended
+        return ""

@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from deployments import server
 from tests.golden import served
 from tests.golden.harness import (
     EVALUATIONS,
@@ -29,15 +28,13 @@ def record(evaluations: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         blank = Path(folder) / "blank"
         Warehouse.open(blank)
-        server.configure(blank)
         model = served.start()
-        with server.started(Path(folder), server.free_port()) as url, server.pointed_at(url):
-            for evaluation in evaluations:
-                home = new_home(blank, evaluation, evaluation, model.url)
-                run(evaluation, home)
-                write_golden(golden_path(evaluation, "metric_value"), metric_rows(home, evaluation))
-                write_golden(golden_path(evaluation, "leaderboard"), leaderboard_rows(home, evaluation))
-                print(f"recorded {evaluation}")
+        for evaluation in evaluations:
+            home = new_home(blank, evaluation, evaluation, model.url)
+            run(evaluation, home)
+            write_golden(golden_path(evaluation, "metric_value"), metric_rows(home, evaluation))
+            write_golden(golden_path(evaluation, "leaderboard"), leaderboard_rows(home, evaluation))
+            print(f"recorded {evaluation}")
         model.close()
 
 

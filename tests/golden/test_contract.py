@@ -36,7 +36,7 @@ from tests.golden.harness import (
 )
 from warehouse import CorruptPart, Warehouse
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("prefect")]
+pytestmark = pytest.mark.slow
 
 JUDGED = [name for name in EVALUATIONS if net(name).judged]
 GENERATING = [name for name in EVALUATIONS if net(name).budget]
@@ -194,9 +194,7 @@ def damage(home: Path, evaluation: str, model: str) -> list[Path]:
 
 
 @pytest.mark.parametrize("evaluation", EVALUATIONS)
-def test_a_killed_run_goes_on_where_it_stopped(
-    fresh: Homes, undisturbed: Homes, prefect_api: str, evaluation: str
-) -> None:
+def test_a_killed_run_goes_on_where_it_stopped(fresh: Homes, undisturbed: Homes, evaluation: str) -> None:
     home = fresh(evaluation)
     command, log = [sys.executable, "-m", "tests.golden.harness", evaluation], home / "killed.log"
     for name in ("fake-a", "fake-j"):
@@ -205,7 +203,7 @@ def test_a_killed_run_goes_on_where_it_stopped(
         seen = n_parts(home, kind, model)
         with log.open("wb") as out:
             process = subprocess.Popen(
-                command, env=environment(home, prefect_api), cwd=REPOSITORY, stdout=out, stderr=out
+                command, env=environment(home, None), cwd=REPOSITORY, stdout=out, stderr=out
             )
         deadline = time.monotonic() + KILL_PATIENCE_S
         while n_parts(home, kind, model) <= seen and process.poll() is None and time.monotonic() < deadline:

@@ -8,7 +8,7 @@ import pytest
 
 from tasks.generation.prompts import Completion, Prompt
 from tasks.judging.conversation import conversation
-from tasks.judging.prompts import UNANSWERED, judge_prompt, opinions
+from tasks.judging.prompts import CUT_OFF, UNANSWERED, judge_prompt, opinions
 from tasks.judging.rubric import Rubric
 from tasks.judging.verdicts import answer_schema
 
@@ -75,6 +75,11 @@ def test_a_judge_that_has_not_answered_is_told_from_one_that_cannot_be_read() ->
     assert [opinion.verdict.key for opinion in both] == ["a", "b"]
     assert {opinion.verdict.unscored_reason for opinion in both} == {UNANSWERED}
     assert not any(opinion.is_answered or opinion.score is not None for opinion in both)
+
+
+def test_a_completion_that_was_cut_off_has_no_verdict() -> None:
+    (opinion,) = opinions(Completion(verdict("YES"), "length", 10, 5, 0, LIKELY), ["text"], RUBRIC)
+    assert (opinion.score, opinion.verdict.unscored_reason, opinion.is_answered) == (None, CUT_OFF, True)
 
 
 def test_several_keys_have_an_opinion_each() -> None:

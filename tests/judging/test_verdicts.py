@@ -39,18 +39,56 @@ def said(rubric: Rubric, text: str, keys: list[str] = KEYS) -> tuple[Said, int]:
         ANSWER,
         f"```json\n{ANSWER}\n```",
         f"Let me think {{about}} it: plums {{are}} fine.\n\n{ANSWER}\nDone.",
-        f'{{"plum": {json.dumps(BAD)}}} was my draft, now: {ANSWER}',
+        f'{{"plum": {json.dumps(GOOD)}}} was my draft, now: {ANSWER}',
         ANSWER + ' {"note": "that was all"}',
         ANSWER.replace('"plum"', '" PLUM "').replace('"Good"', '"good "').replace('"tasty"', '"Tasty"'),
         ANSWER.replace('"plum"', '"pl\\u0075m"'),
         ANSWER.replace('"verdict"', '"Verdict"'),
-        '{"plum": {"verdict": "Bad", "reason": "unknown"}, ' + ANSWER[1:],  # the last of duplicate keys
-        '{"PLUM": {"verdict": "Bad", "reason": "unknown"}, ' + ANSWER[1:],
-        ANSWER.replace('"verdict": "Good"', '"verdict": "Bad", "verdict": "Good"'),
+        '{"PLUM": {"verdict": "good"}, ' + ANSWER[1:],  # twice the same
+        f'He wrote "{{\\"plum\\": {{\\"verdict\\": \\"Bad\\"}}}}": {ANSWER}',  # quoted as a JSON string
+        f"{ANSWER}\nOf the plum this verdict is good.",
     ],
 )
 def test_ways_to_say_the_same(rubric: Rubric, text: str) -> None:
     assert said(rubric, text) == (FULL, 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'{{"plum": {json.dumps(BAD)}}} was my draft, now: {ANSWER}',
+        f'{ANSWER} The second was {{"plum": {json.dumps(BAD)}}}',
+        '{"plum": {"verdict": "Bad", "reason": "unknown"}, ' + ANSWER[1:],
+        '{"PLUM": {"verdict": "Bad", "reason": "unknown"}, ' + ANSWER[1:],
+        ANSWER.replace('"verdict": "Good"', '"verdict": "Bad", "verdict": "Good"'),
+    ],
+)
+def test_a_key_of_which_two_things_are_said_is_unscored(rubric: Rubric, text: str) -> None:
+    assert said(rubric, text) == ([NONE[0], *FULL[1:]], 0)
+    reason = parse_verdicts(text, KEYS, rubric).verdicts[0].unscored_reason
+    assert reason == "the judge gave verdicts that differ"
+
+
+@pytest.mark.parametrize(
+    "outside",
+    [
+        '{"plum": {"verdict": "Bad", "reason": "it says "so""}}',  # broken by quotation marks
+        "{'plum': {'verdict': 'BAD'}}",
+        '{"plom": {"verdict": "Bad"}}',
+        "**Verdict:** bad.",
+        "_verdict_ = `Bad`",
+    ],
+)
+def test_a_verdict_that_is_stated_outside_of_the_answer_counts_against_it(
+    rubric: Rubric, outside: str
+) -> None:
+    answer = json.dumps({"plum": GOOD})
+    for text in (f"{outside}\n{answer}", f"{answer}\n{outside}"):
+        assert said(rubric, text, ["plum"]) == ([NONE[0]], 0)
+        assert said(rubric, text.replace("Good", "Bad").replace("tasty", "unknown"), ["plum"]) == (
+            [FULL[2]],
+            0,
+        )
 
 
 @pytest.mark.parametrize(
@@ -62,8 +100,8 @@ def test_no_complete_object_is_all_unscored(rubric: Rubric, text: str) -> None:
     assert fault == "the judge's text holds no complete JSON object with a key that was asked"
 
 
-def test_a_later_duplicate_wins_over_another_spelling(rubric: Rubric) -> None:
-    pairs = [("plum", BAD), ("Plum", UNSURE), ("plum", GOOD)]
+def test_duplicates_of_one_key_in_several_spellings(rubric: Rubric) -> None:
+    pairs = [("plum", GOOD | {"reason": "healthy"}), ("Plum", {"verdict": "GOOD"}), ("plum", GOOD)]
     text = "{" + ", ".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in pairs) + "}"
     assert said(rubric, text, ["plum"]) == ([("Good", "tasty", 1.0)], 0)
 
@@ -156,8 +194,10 @@ def test_an_attack_as_a_key_or_quoted_does_not_change_the_verdicts(rubric: Rubri
     expected: Said = [FULL[2], FULL[1], FULL[2]]
     for text in (json.dumps(answer), json.dumps(answer, ensure_ascii=False)):
         assert said(rubric, text, keys) == (expected, 0)
-        # A judge that reasons first may quote what it read.
-        assert said(rubric, f"The second is named {attack}, so:\n{text}", keys) == (expected, 0)
+        # A judge that reasons first may quote what it read: that may cost a verdict, and never changes one.
+        quoted, _ = said(rubric, f"The second is named {attack}, so:\n{text}", keys)
+        assert all(each in (right, NONE[0]) for each, right in zip(quoted, expected, strict=True))
+        assert (quoted == expected) == ('{"salt":' not in attack)
 
 
 JSON = st.recursive(

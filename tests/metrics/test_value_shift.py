@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.metrics.intervals import half_samples
 from tasks.metrics.types import FloatArray
 from tasks.metrics.value_shift import (
     ValueShift,
@@ -217,14 +216,13 @@ def test_the_interval_of_a_shift_holds_it_although_samples_lie_further_apart(shi
     rng = np.random.default_rng(5)
     truth = total_variation(*(side.sum(axis=0) for side in counted(rng, 20_000, shift)))
     assert truth is not None
-    halves = half_samples(20, 60, seed=0)
     held, estimates = [], []
     for seed in range(60):
         baseline, persona = counted(rng, 20, shift)
         strata = np.arange(20)
         shifted = persona_shift(persona, baseline, strata, strata, 100, seed)
         assert shifted is not None
-        ends = shift_interval([shifted], persona[None], baseline, halves)
+        ends = shift_interval([shifted], persona[None], baseline, 60, 0)
         assert ends is not None
         assert 0 <= ends[0] <= shifted.tvd <= ends[1] <= 1
         estimates.append(shifted.tvd)
@@ -234,6 +232,7 @@ def test_the_interval_of_a_shift_holds_it_although_samples_lie_further_apart(shi
 
 
 def test_no_interval_of_a_shift_below_five_scenarios() -> None:
-    baseline, persona = counted(np.random.default_rng(0), 4, 1.0)
     shift = ValueShift(0.5, 0.1, 0.01, 4, 4)
-    assert shift_interval([shift], persona[None], baseline, half_samples(4, 10, 0)) is None
+    for scenarios in (1, 4):
+        baseline, persona = counted(np.random.default_rng(0), scenarios, 1.0)
+        assert shift_interval([shift], persona[None], baseline, 10, 0) is None

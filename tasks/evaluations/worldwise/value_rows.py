@@ -10,7 +10,7 @@ from tasks.evaluations.worldwise.groups import culture_groups, mean_row
 from tasks.evaluations.worldwise.requests import DECISIONS, N_VALUES, Study
 from tasks.evaluations.worldwise.scores import Scored
 from tasks.metric_rows import OVERALL, Metric, main_reason, scored, unscored
-from tasks.metrics.intervals import MIN_CLUSTERS, SHARE, half_samples, jackknife_interval
+from tasks.metrics.intervals import SHARE, jackknife_interval
 from tasks.metrics.types import IntArray, Interval
 from tasks.metrics.value_shift import ValueShift, choice_counts, persona_shift, shift_interval, value_shares
 
@@ -83,11 +83,9 @@ def _shift_rows(study: Study, scored_answers: Scored, counts: IntArray) -> Itera
 
 def _shift_interval(study: Study, counts: IntArray, shifts: dict[int, ValueShift]) -> Interval:
     """Of the mean shift of some cultures, over scenarios."""
-    if study.shape[1] < MIN_CLUSTERS:
-        return None
     by_scenario = counts.sum(axis=2).astype(np.float64)  # [C, S, values]
-    halves = half_samples(study.shape[1], study.params.bootstrap, study.params.seed)
-    return shift_interval(list(shifts.values()), by_scenario[list(shifts)], by_scenario[0], halves)
+    personas, draws = by_scenario[list(shifts)], (study.params.bootstrap, study.params.seed)
+    return shift_interval(list(shifts.values()), personas, by_scenario[0], *draws)
 
 
 def _shift(study: Study, counts: IntArray, culture: int) -> ValueShift | None:

@@ -18,7 +18,6 @@ from scrapers.wikidata.transport import TooSlowError
 from tests.scrapers.wikidata.servers import RESULT, Asked, Misbehaving, reply
 
 AGENT = "culturescope-tests (tests@example.org)"
-HALF = RESULT.replace(b"ok", b"\\ud800")
 QUERY = "# A comment,\n# to add the words load and clear.\nSELECT ?x {}"
 WDQS_TIMEOUT = b"SPARQL-QUERY: ...\njava.util.concurrent.TimeoutException\n\tat java.base/..."
 
@@ -150,7 +149,7 @@ def test_html_with_status_200_is_transient_and_quoted(server: Misbehaving, kind:
 
 @pytest.mark.parametrize(
     "body",
-    [b'{"boolean": true}', b"[1]", b'{"head":{"vars":["x"]},"results":null}', b"\xff", b"[" * 20_000, HALF],
+    [b'{"boolean": true}', b"[1]", b'{"head":{"vars":["x"]},"results":null}', b"\xff", b"[" * 20_000],
 )
 def test_json_that_is_no_result(server: Misbehaving, body: bytes) -> None:
     server.scripts = [reply(200, body)]
@@ -248,8 +247,8 @@ def forever(asked: Asked, piece: bytes) -> None:
 def test_the_deadline_cuts_a_slow_drip(server: Misbehaving, script: object) -> None:
     server.scripts = [script]  # type: ignore[list-item]
     start = time.monotonic()
-    with pytest.raises(ScrapeError, match=r"deadline of 0 s is over after 0 answered") as raised:
-        ask(server, retries=5, deadline_s=0.4)
+    with pytest.raises(ScrapeError, match=r"deadline of 2 s is over after 0 answered") as raised:
+        ask(server, retries=5, deadline_s=1.6)
     assert not isinstance(raised.value, TransientError)
     assert time.monotonic() - start < 20  # for ever, without the cut
     assert len(server.asked) == 1
@@ -258,8 +257,8 @@ def test_the_deadline_cuts_a_slow_drip(server: Misbehaving, script: object) -> N
 @pytest.mark.parametrize("script", [drip, drip_header])
 def test_a_query_that_takes_too_long_is_cut_and_not_asked_again(server: Misbehaving, script: object) -> None:
     server.scripts = [script]  # type: ignore[list-item]
-    with pytest.raises(TooSlowError, match=r"no complete answer within 0\.5 s"):
-        ask(server, retries=5, query_timeout_s=0.4)
+    with pytest.raises(TooSlowError, match=r"no complete answer within 2\.0 s"):
+        ask(server, retries=5, query_timeout_s=1.6)
     assert len(server.asked) == 1
 
 

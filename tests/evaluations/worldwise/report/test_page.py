@@ -290,6 +290,7 @@ def test_definitions_and_provenance(page: BeautifulSoup) -> None:
     for words in ("2·tanh r", "10 − 2.5 |target − score|", "paired answer by answer", "Wilson"):
         assert words in text
     assert "culture_profile.csv" in text
+    assert "Hofstede’s scores, which alignment is held against, are published for research only" in text
     assert CONFIG in text
     assert {"one", "many"} <= {text_of(c) for c in page.select("details[open] tbody th code")}
 

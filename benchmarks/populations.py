@@ -1,0 +1,296 @@
+"""Samples like those that evaluations meet, and their numbers and intervals, for the figure of coverage.
+
+Similarities of countries are made by region, with a share of their own; the larger `plural`, the less they
+share. What several numbers rest on is drawn once.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tasks.evaluations.spectral.scores import MIN_COUNTRIES
+from tasks.metrics import classification, comparison, consensus, intervals, spectral, value_shift
+from tasks.metrics.agreement import er_sr_correlation, pearson, rank_agreement
+from tasks.metrics.intervals import CORRELATION, POSITIVE, SHARE
+from tasks.metrics.recognition import Recognition, persona_recognition
+from tasks.metrics.types import FloatArray, Interval
+
+Generator = np.random.Generator
+Labelled = tuple[list[str], list[str]]
+Clustered = tuple[FloatArray, FloatArray]
+"""Points, and the cluster of each."""
+
+
+def clustered(rng: Generator, n: int, mean: float) -> Clustered:
+    """Yes and no, 1 to 6 of each of n clusters that differ."""
+    sizes = rng.integers(1, 7, n)
+    chance = np.repeat(rng.beta(3 * mean, 3 * (1 - mean), n), sizes)
+    return (rng.random(sizes.sum()) < chance).astype(np.float64), np.repeat(np.arange(n), sizes)
+
+
+def clustered_interval(sample: Clustered, bounds: tuple[float, float]) -> Interval:
+    return intervals.mean_interval(*sample, bounds)
+
+
+def alignments(rng: Generator, n: int, null: float) -> Clustered:
+    """Points of 15 answers to each of n scenarios, less a null's."""
+    error = rng.normal(0, 0.8, (n, 1)) + rng.normal(0, 0.5, (n, 15))
+    points = np.maximum(0.0, 10 - 2.5 * np.abs(error)).ravel() - null
+    return points, np.repeat(np.arange(n), 15)
+
+
+def mean_alignment(rng: Generator, n: int, null: float) -> float:
+    return float(alignments(rng, 100_000, null)[0].mean())
+
+
+def errors(rng: Generator, n: int) -> FloatArray:
+    """Differences of the baseline's scores of n scenarios, -2 to 2, from a culture's."""
+    return np.clip(rng.normal(0.3, 0.8, n), -2, 2) - 0.9
+
+
+def distance_interval(error: FloatArray) -> Interval:
+    ends = intervals.mean_interval(error**2, bounds=(0.0, 16.0))
+    return ends and (ends[0] ** 0.5, ends[1] ** 0.5)
+
+
+def labels(rng: Generator, n: int) -> Labelled:
+    gold = rng.choice(["yes", "no", "neutral"], n, p=[0.5, 0.3, 0.2])
+    said = np.where(rng.random(n) < 0.7, gold, rng.choice(["yes", "no", "neutral"], n))
+    return gold.tolist(), said.tolist()
+
+
+def macro_interval(sample: Labelled) -> Interval:
+    rest = classification.macro_f1_left_out(*sample, [f"{i:06d}" for i in range(len(sample[0]))])
+    return intervals.jackknife_interval(classification.macro_f1(*sample), rest, SHARE)
+
+
+ORIGINS = np.linspace(0.1, 0.3, 15)
+"""mAP of each."""
+CLOSENESS = 0.3 + ORIGINS + np.random.default_rng(8).normal(0, 0.05, 15)
+"""mWS of each."""
+
+
+def origins(rng: Generator, n: int) -> FloatArray:
+    """[2, 15, dishes] average precision and weighted similarity of n dishes."""
+    of_dishes = [rng.beta(2, 2 / mean[:, None] - 2, (15, n // 15)) for mean in (ORIGINS, CLOSENESS)]
+    return np.array(of_dishes)
+
+
+def spread_interval(sample: FloatArray, number: Callable[..., float | None], bounds: Any) -> Interval:
+    """Of a number of origins' means, dishes left out."""
+    size = sample[0].size
+    kept = np.array([np.isin(np.arange(size), each) for each in intervals.jackknife_groups(size, 0)])
+    by_origin = kept.reshape(-1, 15, size // 15)
+    rest = (by_origin[:, None] * sample).sum(axis=-1) / by_origin.sum(axis=-1)[:, None]
+    left_out = [number(*means) for means in rest]
+    return intervals.jackknife_interval(
+        number(*sample.mean(axis=-1)) or 0.0, left_out, bounds, is_biased=True
+    )
+
+
+def cv(ap: FloatArray, ws: FloatArray) -> float | None:
+    return comparison.coefficient_of_variation(ap)
+
+
+_BASE, _PUSH = np.random.default_rng(3).normal(0, 1, (2, 20))
+
+
+def shifted(rng: Generator, n: int, shift: float = 0.5) -> tuple[FloatArray, FloatArray]:
+    """Counts [n scenarios, 20 values] of the baseline and of a persona, three answers of three values."""
+    own = rng.normal(0, 1.2, (n, 20)) + _BASE
+    sides = (np.exp(own), np.exp(own + shift * _PUSH))
+    first, second = (rng.multinomial(9, side / side.sum(axis=1, keepdims=True)) for side in sides)
+    return first.astype(np.float64), second.astype(np.float64)
+
+
+def true_shift(rng: Generator, n: int) -> float:
+    first, second = (side.sum(axis=0) for side in shifted(rng, 20_000))
+    return value_shift.total_variation(first, second) or 0.0
+
+
+def persona_shift(sides: tuple[FloatArray, FloatArray]) -> value_shift.ValueShift | None:
+    baseline, persona = sides
+    strata = np.arange(len(persona))
+    return value_shift.persona_shift(persona, baseline, strata, strata, 100, 0)
+
+
+def shift_interval(sides: tuple[FloatArray, FloatArray]) -> Interval:
+    shift = persona_shift(sides)
+    return None if shift is None else value_shift.shift_interval([shift], sides[1][None], sides[0], 100, 0)
+
+
+def common_share(rng: Generator, n: int) -> float:
+    """Of the value that personas choose most."""
+    total = shifted(rng, 20_000)[1].sum(axis=0)
+    return float(total[np.argmax(_BASE + 0.5 * _PUSH)] / total.sum())
+
+
+def share_interval(sides: tuple[FloatArray, FloatArray]) -> Interval:
+    counts = sides[1][:, np.argmax(_BASE + 0.5 * _PUSH)], sides[1].sum(axis=1)
+    of_value, total = counts[0].sum(), counts[1].sum()
+    rest = (of_value - counts[0]) / (total - counts[1])
+    return intervals.jackknife_interval(of_value / total, rest, SHARE)
+
+
+@cache
+def _recognised(seed: int, n: int, share: float, permutations: int) -> Recognition | None:
+    draw, words = random.Random(seed), []
+    for culture in range(4):
+        for scenario in range(n):
+            for _ in range(2):
+                plain = [f"w{draw.randrange(60)}" for _ in range(15)] + [f"of-{scenario}"] * 2
+                cliche = f"c{culture}-{draw.randrange(5)}"
+                words.append([cliche if draw.random() < share else word for word in plain])
+    cultures, scenarios = np.repeat(np.arange(4), 2 * n), np.tile(np.repeat(np.arange(n), 2), 4)
+    return persona_recognition(words, cultures, scenarios, permutations, seed)
+
+
+def recognised(rng: Generator, n: int, share: float = 0.1, permutations: int = 0) -> Recognition:
+    """Of four cultures' answers to n scenarios, two each, of which a share of the words are set ones."""
+    result = _recognised(int(rng.integers(2**32)), n, share, permutations)
+    assert result is not None
+    return result
+
+
+def mean_recognition(rng: Generator, n: int) -> float:
+    return float(np.mean([recognised(rng, n).value[0] for _ in range(300)]))
+
+
+def mean_variety(rng: Generator, n: int) -> float:
+    return float(np.mean([recognised(rng, n).variety[0] for _ in range(300)]))
+
+
+_CORE, _REGION = np.random.default_rng(5).normal(0, 1.5, 60), np.random.default_rng(6).normal(0, 1, (8, 60))
+_FIXED = np.random.default_rng(7).normal(0, 1, 60)
+
+
+def similarity(rng: Generator, n: int, plural: float, fixed: bool = False) -> FloatArray:
+    """Cosines of n countries of 8 regions; fixed: the first is the same one every time."""
+    noise = plural * rng.normal(0, 1, (n, 60)) * rng.gamma(4, 0.25, (n, 1))
+    if fixed:
+        noise[0] = plural * _FIXED
+    h = np.exp(_CORE + 0.5 * _REGION[rng.integers(0, 8, n)] * (np.arange(n) > 0)[:, None] + noise)
+    return spectral.cosine_similarity(h)
+
+
+def spectrum(matrix: FloatArray) -> FloatArray:
+    """[2] ER and SR."""
+    whole: FloatArray = spectral.spectra_of_subsets(matrix, [np.arange(len(matrix))])[0]
+    return whole
+
+
+@cache
+def _left_out(seed: int, n: int, plural: float) -> FloatArray:
+    matrix = similarity(np.random.default_rng(seed), n, plural)
+    rest = spectral.spectra_of_subsets(matrix, intervals.jackknife_groups(n, 0))
+    return np.concatenate([spectrum(matrix)[None], rest])
+
+
+def left_out(rng: Generator, n: int, plural: float) -> FloatArray:
+    """[1 + g, 2] ER and SR of n countries, and without each group of them."""
+    return _left_out(int(rng.integers(2**32)), n, plural)
+
+
+def spectrum_interval(values: FloatArray, place: int) -> Interval:
+    """Of ER (place 0) or SR (1)."""
+    estimate, *rest = values[:, place].tolist()
+    return intervals.jackknife_interval(estimate, rest, POSITIVE, MIN_COUNTRIES)
+
+
+def mean_spectrum(rng: Generator, n: int, plural: float, place: int) -> float:
+    """Geometric mean of ER or SR over fresh samples."""
+    drawn = [spectrum(similarity(rng, n, plural))[place] for _ in range(1000)]
+    return float(np.exp(np.mean(np.log(drawn))))
+
+
+class Domains(NamedTuple):
+    """[9, 1 + r, 2] ER and SR of nine domains over n countries, and over half-samples of them."""
+
+    n: int
+    spectra: FloatArray
+
+
+_PLURAL = np.linspace(0.5, 4, 9)
+_HUMAN = ["LH", "LL", "LH", "HH", "LL", "HL", "HH", "HL", "HL"]
+_SCORES = [3.0, 3.4, 3.2, 4.1, 5.5, 5.0, 6.1, 8.2, 7.0]
+
+
+@cache
+def _domains(seed: int, n: int, halves: int) -> Domains:
+    rng = np.random.default_rng(seed)
+    kept = [np.arange(n), *(intervals.half_samples(n, halves, 0) if halves else ())]
+    return Domains(
+        n, np.stack([spectral.spectra_of_subsets(similarity(rng, n, plural), kept) for plural in _PLURAL])
+    )
+
+
+def domains(rng: Generator, n: int, halves: int = 100) -> Domains:
+    return _domains(int(rng.integers(2**32)), n, halves)
+
+
+def mean_of_domains(rng: Generator, n: int, number: Callable[[FloatArray], float]) -> float:
+    return float(np.mean([number(domains(rng, n, 0).spectra[:, 0]) for _ in range(500)]))
+
+
+def of_halves(sample: Domains, number: Callable[[FloatArray], float], bounds: Any) -> Interval:
+    estimate, *values = [number(spectra) for spectra in sample.spectra.swapaxes(0, 1)]
+    return intervals.half_sample_interval(estimate, values, sample.n, bounds, MIN_COUNTRIES)
+
+
+def category_f1(spectra: FloatArray) -> float:
+    high = spectra > classification.lower_median(spectra)
+    return classification.macro_f1(_HUMAN, [spectral.er_sr_category(bool(er), bool(sr)) for er, sr in high])
+
+
+def correlation(spectra: FloatArray) -> float:
+    return er_sr_correlation(*spectra.T).value or 0.0
+
+
+def rank(spectra: FloatArray, place: int) -> float:
+    """Spearman's rho (place 0) or Kendall's tau (1) with people's order."""
+    pair = rank_agreement(spectra[:, 1], _SCORES)
+    return np.nan if pair is None else pair[place]
+
+
+def competence(matrix: FloatArray) -> float:
+    loadings = consensus.competence(matrix)
+    return np.nan if loadings is None else float(loadings[0])
+
+
+def mean_competence(rng: Generator, n: int) -> float:
+    return float(np.mean([competence(similarity(rng, n, 0.5, fixed=True)) for _ in range(1000)]))
+
+
+def competence_interval(matrix: FloatArray) -> Interval:
+    rest = consensus.competence_left_out(matrix, intervals.jackknife_groups(len(matrix), 0))
+    left_out = () if rest is None else rest[:, 0]
+    return intervals.jackknife_interval(competence(matrix), left_out, CORRELATION, MIN_COUNTRIES)
+
+
+def phrasings(rng: Generator, n: int) -> list[FloatArray]:
+    """Cosines of n countries under three wordings, each of which moves all countries' answers."""
+    shared = _CORE + 0.5 * _REGION[rng.integers(0, 8, n)] + rng.normal(0, 1, (n, 60))
+    return [spectral.cosine_similarity(np.exp(shared + rng.normal(0, 1, (n, 60)))) for _ in range(3)]
+
+
+def wording(matrices: list[FloatArray]) -> float:
+    return consensus.paraphrase_agreement(matrices) or 0.0
+
+
+def mean_wording(rng: Generator, n: int) -> float:
+    return float(np.mean([wording(phrasings(rng, n)) for _ in range(1000)]))
+
+
+def wording_interval(matrices: list[FloatArray]) -> Interval:
+    groups = intervals.jackknife_groups(len(matrices[0]), 0)
+    rest = [consensus.paraphrase_agreement([a[np.ix_(g, g)] for a in matrices]) for g in groups]
+    return intervals.jackknife_interval(wording(matrices), rest, CORRELATION, MIN_COUNTRIES)
+
+
+def map_mws(ap: FloatArray, ws: FloatArray) -> float | None:
+    return pearson(ap, ws)

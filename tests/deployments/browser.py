@@ -1,0 +1,81 @@
+"""A real headless browser for tests, driven over its own debugging protocol: all it needs is chromium."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+from websockets.sync.client import ClientConnection, connect
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--disable-dev-shm-usage", "--remote-debugging-port=0",
+]  # fmt: skip
+WAIT_S = 120
+
+
+class Browser:
+    """One tab."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self._socket, self._sent = socket, 0
+
+    def open(self, address: str) -> str:
+        """Go to an address, and return the text of the page that comes."""
+        self._command("Page.navigate", url=address)
+        return self.text()
+
+    def text(self, start: str = "http") -> str:
+        """The text of the page, once one is there whose address begins so."""
+        deadline = time.monotonic() + WAIT_S
+        there = f'document.readyState === "complete" && location.href.startsWith("{start}")'
+        while not self.run(there):
+            assert time.monotonic() < deadline, "the page does not load"
+            time.sleep(0.1)
+        return str(self.run("document.documentElement.innerText"))
+
+    def run(self, script: str) -> Any:
+        """The value of an expression on the page, awaited if it is a promise."""
+        result = self._command("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
+        assert "exceptionDetails" not in result, result
+        return result["result"].get("value")
+
+    def _command(self, method: str, **params: Any) -> dict[str, Any]:
+        self._sent += 1
+        self._socket.send(json.dumps({"id": self._sent, "method": method, "params": params}))
+        while True:  # what it tells without being asked has no id
+            answer = json.loads(self._socket.recv(timeout=WAIT_S))
+            if answer.get("id") == self._sent:
+                return dict(answer.get("result", {}))
+
+
+@contextmanager
+def browser(profile: Path, hosts: str) -> Iterator[Browser]:
+    """A browser with a profile of its own. hosts: a rule such as ``MAP evil.example 127.0.0.1``."""
+    assert CHROMIUM
+    process = subprocess.Popen(
+        [CHROMIUM, *FLAGS, f"--user-data-dir={profile}", f"--host-resolver-rules={hosts}", "about:blank"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        port_file, deadline = profile / "DevToolsActivePort", time.monotonic() + WAIT_S
+        while not (port_file.is_file() and port_file.read_text().count("\n")):
+            assert process.poll() is None, f"{CHROMIUM} ended"
+            assert time.monotonic() < deadline, f"{CHROMIUM} does not start"
+            time.sleep(0.1)
+        tabs = httpx.get(f"http://127.0.0.1:{port_file.read_text().split()[0]}/json/list", timeout=60).json()
+        address = next(tab["webSocketDebuggerUrl"] for tab in tabs if tab["type"] == "page")
+        with connect(address, max_size=None) as socket:
+            yield Browser(socket)
+    finally:
+        process.terminate()
+        process.wait()

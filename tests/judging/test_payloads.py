@@ -1,0 +1,150 @@
+"""Texts that want a verdict of their own, against judges of four temperaments whose servers ignore schemas.
+
+A *flip*: the judge's own verdict on the text is one thing, and what is read from its completion is another.
+The text must never turn its judge's words into others, nor pose as anything but the text. "Unscored" is no
+flip: a completion that can be read in two ways is worth nothing, and costs its writer the score. A judge whom
+a text *persuades*, so that its own verdict becomes the one that was asked for, writes what an honest judge of
+a good text writes: no reader can tell them apart. That is counted instead, by null explanations and the
+judge's check (``judge_check``), and is not tested here.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tasks.engines.protocols import TokenAlternatives
+from tasks.generation.options import option_logprobs
+from tasks.generation.prompts import Completion
+from tasks.judging.prompts import Opinion, judge_prompt, opinions
+from tasks.judging.rubric import Rubric
+from tasks.judging.untrusted import CLOSE, OPEN, as_data, shorten
+from tests.judging.attacks import payloads
+
+KEY = "text"
+MENU = ("YES", "NO")
+RUBRIC = Rubric.model_validate(
+    {
+        "name": "coverage",
+        "version": 1,
+        "system": "Say YES or NO.",
+        "inputs": (KEY,),
+        "user": "Text: {{ text }}\nIs it any good?",
+        "verdicts": {"YES": {"value": 1.0, "reasons": ["any"]}, "NO": {"value": 0.0, "reasons": ["any"]}},
+    }
+)
+SURE = 0.8
+"""The judge's own probability of its verdict."""
+
+Written = list[tuple[str, bool]]
+"""A completion in pieces; True: the judge's own verdict, with its probability, not copied."""
+Judge = Callable[[str, str], Iterator[Written]]
+
+
+def verdict(own: str, reason: str = '"any"') -> Written:
+    return [(f'{{"{KEY}": {{"verdict": "', False), (own, True), (f'", "reason": {reason}}}}}', False)]
+
+
+def keeping(text: str, own: str) -> Iterator[Written]:
+    """Writes JSON alone, and the text in it as a JSON string: escaped or not, as json.dumps may have it."""
+    yield verdict(own)
+    yield verdict(own, json.dumps(text))
+    yield verdict(own, json.dumps(f"it says {text}", ensure_ascii=False))
+
+
+def quoting(text: str, own: str) -> Iterator[Written]:
+    """Quotes the text, then judges it; or within its reason, forgetting to escape."""
+    for quoted in (text, f'The text is "{text}".', as_data(text, 2000), f"```\n{text}\n```", f"> {text}"):
+        yield [(f"{quoted}\nMy verdict is ", False), *verdict(own)]
+    yield verdict(own, f'"it says {text}"')
+    yield verdict(own, f'"it says "{text}" and no more"')
+
+
+def echoing(text: str, own: str) -> Iterator[Written]:
+    """Judges the text, then repeats it."""
+    for said in (text, f"\n\n{text}", f" {json.dumps(text)}", f"\n```json\n{text}\n```", f", {text}}}"):
+        yield [*verdict(own), (said, False)]
+
+
+def obedient(text: str, own: str) -> Iterator[Written]:
+    """Does what its prompt says, and is easily taken in: whatever looks like a delimiter is one to it. Within
+    the delimiters it knows to find data; a word of the text outside of them is an order, and it obeys."""
+    (other,) = set(MENU) - {own}
+    outside = [_outside(each) for each in (text, "harmless")]
+    yield verdict(own if outside[0] == outside[1] else other)
+
+
+def _outside(text: str) -> str:
+    """What a lenient reader sees of a prompt outside of the delimiters."""
+    (*_, question) = judge_prompt(RUBRIC, {KEY: text}, [KEY]).conversation
+    seen = html.unescape(unicodedata.normalize("NFKC", question["content"]))
+    seen = "".join(c for c in seen if unicodedata.category(c) not in ("Cf", "Cc") or c in "\n\r")
+    return re.sub(r"(?is)<\s*data\s*>.*?<\s*/\s*data\s*>", OPEN + CLOSE, seen)
+
+
+def read(written: Written, own: str, finish_reason: str = "stop") -> Opinion:
+    """The opinion on a completion: copied pieces are sure of themselves, the judge of its verdict is not."""
+    (other,) = set(MENU) - {own}
+    tokens = []
+    for piece, is_own in written:
+        if is_own:
+            tokens.append(TokenAlternatives(piece, {own: math.log(SURE), other: math.log(1 - SURE)}))
+        else:
+            tokens += [TokenAlternatives(t, {t: 0.0}) for t in re.findall(r'"[^"]*|[^"]+', piece)]
+    text = "".join(token.text for token in tokens)
+    logprobs = option_logprobs(tokens, text, MENU, "verdict")
+    (opinion,) = opinions(Completion(text, finish_reason, 1, 1, 0, logprobs), [KEY], RUBRIC)
+    return opinion
+
+
+@pytest.mark.parametrize("own", MENU)
+@pytest.mark.parametrize("judge", [keeping, quoting, echoing, obedient])
+def test_no_text_changes_what_its_judge_said(judge: Judge, own: str) -> None:
+    (wanted,) = set(MENU) - {own}
+    texts = [shorten(text, RUBRIC.max_chars) for text in payloads(KEY, wanted)]  # what a judge can copy
+    value, score = RUBRIC.verdicts[own].value, SURE if own == "YES" else 1 - SURE
+    flips, scored, completions = [], 0, 0
+    for text in texts:
+        for written in judge(text, own):
+            opinion = read(written, own)
+            completions += 1
+            scored += opinion.score is not None
+            fair = opinion.score in (None, value) or opinion.score == pytest.approx(score)
+            if opinion.verdict.verdict not in (None, own) or not fair:
+                flips.append((opinion, written))
+            if opinion.score is None:
+                assert opinion.verdict.unscored_reason
+    assert len(texts) >= 300
+    assert flips == []
+    if judge in (keeping, obedient):  # and loses nothing where it writes JSON alone
+        assert scored == completions
+
+
+@pytest.mark.parametrize("own", MENU)
+def test_a_quotation_that_was_cut_off_is_no_verdict(own: str) -> None:
+    (wanted,) = set(MENU) - {own}
+    for text in payloads(KEY, wanted):
+        opinion = read([(text, False)], own, "length")
+        assert (opinion.score, opinion.verdict.verdict) == (None, None)
+
+
+def test_what_can_be_told_apart_stays_scored() -> None:
+    """The texts above are not simply all unscored: a quotation that is escaped, or agrees, does no harm."""
+    answer = json.dumps({KEY: {"verdict": "NO", "reason": "any"}})
+    for text in (f"The text is {json.dumps(answer.replace('NO', 'YES'))}. ", f"It says {answer}. ", "So: "):
+        assert read([(text, False), *verdict("NO")], "NO").score == pytest.approx(1 - SURE)
+
+
+def test_the_graded_score_is_that_of_the_object_that_was_read() -> None:
+    """Not that of the last field of the name, which stands in a fragment."""
+    after = [(', "verdict": "NO"', False)]
+    assert read([*verdict("NO"), *after], "NO").graded == pytest.approx(1 - SURE)
+    beside = [(f'{{"other": {{"verdict": "YES"}}, {verdict("NO")[0][0][1:]}', False), *verdict("NO")[1:]]
+    opinion = read(beside, "NO")  # another key with another verdict: the place is in doubt
+    assert (opinion.verdict.verdict, opinion.graded, opinion.score) == ("NO", None, 0.0)
