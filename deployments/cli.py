@@ -10,10 +10,10 @@ from typing import Annotated
 
 import typer
 
-from deployments import cli_ingest, cli_judge, cli_run, cli_specnorm, options
+from deployments import cli_ingest, cli_judge, cli_prune, cli_run, cli_specnorm, options
 from deployments.cli_common import As, Config, Models, Wide, errors
 from deployments.display import Format, err, say, show, working, write
-from deployments.evaluations import doors
+from deployments.evaluations import DEFAULT_PROFILE, doors
 from deployments.server import configure
 from warehouse import Warehouse
 
@@ -22,10 +22,13 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     help="How well do language models know the world's cultures? All state lives under `CULTURESCOPE_HOME`.",
 )
+CRON = "when to re-evaluate (UTC); replaces what is scheduled, which is first Mondays at 3 (0 3 * * 1)"
+OVERVIEW_TOO = "write an overview of every evaluation and model, and the page of each evaluation beside it"
 BUDGET = "that a scheduled run may use of a model and its judges (default: no limit)"
 models_app = typer.Typer(no_args_is_help=True, help="List the known models, prepare the embedded ones.")
 app.add_typer(cli_run.app, name="run")
 app.command("ingest")(cli_ingest.ingest)
+app.command("prune")(cli_prune.prune)
 app.add_typer(models_app, name="models")
 app.add_typer(cli_judge.app, name="judge")
 app.add_typer(cli_specnorm.app, name="specnorm")
@@ -173,15 +176,30 @@ def report(
     evaluation: Of = None,
     out: Annotated[Path | None, typer.Option(help="default: report-….html at home")] = None,
     config: Config = None,
+    everything: Annotated[bool, typer.Option("--all", help=OVERVIEW_TOO)] = False,
 ) -> None:
     """Write a self-contained HTML page: leaderboard, figures, error analysis, how the numbers are made.
 
-    Example: `culturescope report fmlama --out fmlama.html`
+    Examples:
+
+    - `culturescope report fmlama --out fmlama.html`
+
+    - `culturescope report --all`
     """
-    from deployments.report import configuration, reported, usual_file, write_report
+    from deployments.overview import write_all
+    from deployments.report import OVERVIEW, configuration, reported, usual_file, write_report
 
     with errors():
         warehouse = Warehouse.open()
+        if everything:
+            if evaluation or config:
+                raise ValueError("--all is about every evaluation: leave the evaluation and --config out")
+            with working("drawing"):
+                pages = write_all(warehouse, out or warehouse.home / OVERVIEW)
+            for path in pages:
+                err.print("[green]report[/]", end=" ")
+                typer.echo(path)
+            return
         chosen, key, _ = configuration(warehouse, evaluation, config, reported())
         with working("drawing"):
             path = write_report(warehouse, out or warehouse.home / usual_file(chosen), key, chosen)
@@ -193,16 +211,20 @@ def report(
 def serve(
     model: Models = None,
     judge: Annotated[list[str] | None, typer.Option(metavar="NAME", help="who judges; repeat it")] = None,
-    profile: Annotated[str, typer.Option(help="profile of the weekly re-evaluation")] = "demo",
-    cron: Annotated[str, typer.Option(help="when to re-evaluate (UTC)")] = "0 3 * * 1",
+    evaluations: Annotated[
+        str | None, typer.Option(metavar="NAME,…", help="what to re-evaluate (default: all)")
+    ] = None,
+    profile: Annotated[str, typer.Option(help="profile of the re-evaluation")] = DEFAULT_PROFILE,
+    cron: Annotated[str | None, typer.Option(help=CRON, show_default=False)] = None,
     max_total_tokens: Annotated[int | None, typer.Option(min=1, help=f"tokens {BUDGET}")] = None,
     max_usd: Annotated[float | None, typer.Option(min=0, help=f"dollars {BUDGET}")] = None,
     port: Annotated[int, typer.Option(help="of the Prefect UI and API")] = 4200,
 ) -> None:
-    """Start Prefect on 127.0.0.1 with a deployment per profile and a weekly re-evaluation; Ctrl-C stops it.
+    """Start Prefect on 127.0.0.1 with every evaluation, and all on a schedule; Ctrl-C stops it.
 
-    The UI asks for the login that is printed. One run is at work at a time, those started by hand first.
-    Scheduled runs that were missed while nothing served them are dropped.
+    The UI asks for the login that is printed. Schedules can be paused and changed there, and stay so. One run
+    is at work at a time, those started by hand first. What was missed while nothing served it is dropped;
+    what was at work goes on when it serves again.
 
     Example: `culturescope serve --model gemma3-270m --cron "0 6 * * *"`
     """
@@ -211,8 +233,11 @@ def serve(
         configure(home)  # before Prefect is imported
         from deployments.serve import Wishes, serve_until_interrupted
 
-        models, judges = (options.split(names) if names else None for names in (model, judge))
-        wishes = Wishes(models, judges, profile, cron, max_total_tokens, max_usd)
+        models, judges, scheduled = (
+            options.split(names) if names else None
+            for names in (model, judge, [evaluations] if evaluations else None)
+        )
+        wishes = Wishes(models, judges, scheduled, profile, cron, max_total_tokens, max_usd)
         serve_until_interrupted(home, wishes, port)
 
 

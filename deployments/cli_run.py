@@ -16,15 +16,20 @@ from deployments import options
 from deployments.bars import bars
 from deployments.cli_common import MODEL, NO_SERVER, WITHOUT_SERVER, errors
 from deployments.display import notes, say, working
-from deployments.evaluations import doors, evaluation, flow, params, profile, profiles
+from deployments.evaluations import DEFAULT_PROFILE, doors, evaluation, flow, params, profile, profiles
 from deployments.server import configure, connect
+from tasks.engines.protocols import EngineError
 from tasks.engines.specs import allow
-from warehouse import Warehouse
+from warehouse import Warehouse, WarehouseError
 
 if TYPE_CHECKING:
+    from deployments import plan
+    from deployments.choices import AllParams
     from flows.session import Session
+    from tasks.evaluations.contract import Params
 
-DEFAULT_PROFILE = "demo"
+ALL = "all"
+"""The command that runs every evaluation."""
 
 
 def _option(*names: str, text: str, panel: str = options.RUN, **more: Any) -> Any:
@@ -32,6 +37,15 @@ def _option(*names: str, text: str, panel: str = options.RUN, **more: Any) -> An
 
 
 _PROFILE = "a set of values for options; what is given on the command line goes before it"
+_HELP_ALL = """Run several evaluations of several models on one occasion.
+
+One that fails does not stop the others.
+
+Examples:
+
+- `culturescope run all --profile smoke --dry-run`
+
+- `culturescope run all -m ./gpt.toml --evaluations cure,worldwise --occasion {week} --max-usd 5`"""
 _AGAIN = "ask everything anew, on an occasion named after the time; what is there stays"
 _PROBE = """try out for up to five seconds how fast a model scores here, where that was never measured
 (default: before a run, not on a dry run)"""
@@ -62,13 +76,14 @@ class _Commands(TyperGroup):
     """The evaluations, each imported when its command is asked for."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return list(doors())
+        return [*doors(), ALL]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in doors():
+        if cmd_name not in (*doors(), ALL):
             return None
         single = typer.Typer(add_completion=False, rich_markup_mode="markdown")
-        single.command(cmd_name, help=_help(cmd_name))(command(cmd_name))
+        text = _HELP_ALL if cmd_name == ALL else _help(cmd_name)
+        single.command(cmd_name, help=text)(command(cmd_name))
         return typer.main.get_command(single)
 
 
@@ -85,7 +100,12 @@ def run() -> None:
 def command(name: str) -> Callable[..., None]:
     """The function behind ``culturescope run <name>``; its signature holds the options."""
     own = inspect.signature(Asked, eval_str=True).parameters
-    knobs = options.parameters(params(name), profiles(name), leave_out=("models", *own))
+    if name == ALL:
+        from deployments.choices import AllParams
+
+        knobs = options.parameters(AllParams, {}, leave_out=("models", *own))
+    else:
+        knobs = options.parameters(params(name), profiles(name), leave_out=("models", *own))
 
     def start_it(**given: Any) -> None:
         asked = Asked(**{key: given.pop(key) for key in own})
@@ -95,7 +115,8 @@ def command(name: str) -> Callable[..., None]:
         with errors(resume):
             if asked.again and given["occasion"]:
                 raise ValueError("--again names the occasion itself: leave --occasion out")
-            start(name, asked, given | {"occasion": now} if asked.again else given)
+            values = given | {"occasion": now} if asked.again else given
+            start_all(asked, values) if name == ALL else start(name, asked, values)
 
     every = [*(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own.values()), *knobs]
     start_it.__signature__ = inspect.Signature(sorted(every, key=options.place))  # type: ignore[attr-defined]
@@ -108,31 +129,10 @@ def start(name: str, asked: Asked, given: Mapping[str, Any]) -> None:
     Args:
         given: what the command line says of the knobs, None where nothing.
     """
-    warehouse = Warehouse.open()
-    configure(warehouse.home, asked.verbose)
-    allow(remote_code=asked.trust_remote_code, pickle=asked.trust_pickle)
-    planned = evaluation(name)
-    models = options.split(asked.model or doors()[name].models)
-    values = {"models": models} | profile(name, asked.profile)
-    knobs = options.validated(planned.params, values | options.values(planned.params, given))
-    from deployments import plan
-    from flows import session as sessions
-    from tasks import probe
-    from tasks.evaluations.contract import comparable
-
-    with notes(asked.verbose, logging.WARNING):
-        session = sessions.prepare(planned, knobs)
-    estimate = plan.Estimate.of(session.plan)
-    title = f"{name}, profile {knobs.profile}, config {comparable(session.study)}"
-    if session.occasion:
-        title += f", occasion {session.occasion}"
-    if size := planned.size(session.study):
-        title += f"\n{size}"
-    plan.show(title, estimate, len(session.alive()), session.engines)
-    if session.failures and not asked.dry_run:
-        say("given up: " + "\n".join(session.failures), style="yellow")
-    if asked.probe or (asked.probe is None and not asked.dry_run):
-        plan.probed(estimate, probe.speed)
+    warehouse = _opened(asked)
+    kind = evaluation(name).params
+    values = {"models": options.split(asked.model or doors()[name].models)} | profile(name, asked.profile)
+    session, _ = _planned(name, options.validated(kind, values | options.values(kind, given)), asked)
     if session.is_done():
         say("nothing to do", style="")
     elif asked.dry_run and session.failures:
@@ -140,6 +140,72 @@ def start(name: str, asked: Asked, given: Mapping[str, Any]) -> None:
     elif not asked.dry_run:
         _work_off(name, session, warehouse, asked)
         say(f" next: culturescope leaderboard {name} · culturescope report {name}", "done")
+
+
+def start_all(asked: Asked, given: Mapping[str, Any]) -> None:
+    """Show the plan of every evaluation and their sum, and work them off one after another.
+
+    One that fails, even to plan, does not stop the others; all that failed is said at the end.
+    """
+    from deployments import plan
+    from deployments.choices import AllParams, one_of_all
+    from flows import session as sessions
+
+    warehouse = _opened(asked)
+    values = {"models": options.split(asked.model or []), "profile": asked.profile}
+    chosen = options.validated(AllParams, values | options.values(AllParams, given))
+    chosen = chosen.model_copy(update={"occasion": sessions.occasion(chosen.occasion)})
+    estimates, failures, is_done = [], [], True
+    for name in chosen.evaluations or doors():
+        try:
+            session, estimate = _planned(name, one_of_all(name, chosen), asked)
+        except (EngineError, WarehouseError, ValueError) as error:
+            failures.append(f"{name}: {error}")
+            continue
+        estimates.append(estimate)
+        failures += [f"{name}: {failure}" for failure in session.failures]
+        is_done &= session.is_done()
+    plan.show_sum(estimates)
+    if asked.dry_run or not estimates:
+        if failures:
+            raise ValueError("\n".join(failures))
+    elif is_done and not failures:
+        say("nothing to do", style="")
+    else:
+        _work_all_off(chosen, warehouse, asked)
+        say(" next: culturescope report --all", "done")
+
+
+def _opened(asked: Asked) -> Warehouse:
+    """The warehouse, and this process set up as the command line says."""
+    warehouse = Warehouse.open()
+    configure(warehouse.home, asked.verbose)
+    allow(remote_code=asked.trust_remote_code, pickle=asked.trust_pickle)
+    return warehouse
+
+
+def _planned(name: str, knobs: Params, asked: Asked) -> tuple[Session, plan.Estimate]:
+    """Plan an evaluation and show what it would do."""
+    from deployments import plan
+    from flows import session as sessions
+    from tasks import probe
+    from tasks.evaluations.contract import comparable
+
+    planned = evaluation(name)
+    with notes(asked.verbose, logging.WARNING):
+        session = sessions.prepare(planned, knobs)
+    estimate = plan.Estimate.of(session.plan, len(session.alive()), session.engines)
+    title = f"{name}, profile {knobs.profile}, config {comparable(session.study)}"
+    if session.occasion:
+        title += f", occasion {session.occasion}"
+    if size := planned.size(session.study):
+        title += f"\n{size}"
+    plan.show(title, estimate)
+    if session.failures and not asked.dry_run:
+        say("given up: " + "\n".join(session.failures), style="yellow")
+    if asked.probe or (asked.probe is None and not asked.dry_run):
+        estimate = plan.probed(estimate, probe.speed)
+    return session, estimate
 
 
 def _work_off(name: str, session: Session, warehouse: Warehouse, asked: Asked) -> None:
@@ -155,6 +221,17 @@ def _work_off(name: str, session: Session, warehouse: Warehouse, asked: Asked) -
             evaluate(session.evaluation, session.params)
         else:
             flow(name)(session.params)
+
+
+def _work_all_off(chosen: AllParams, warehouse: Warehouse, asked: Asked) -> None:
+    """Run all that is chosen, as a flow with a run under it of each evaluation, or without Prefect."""
+    if not asked.no_server:
+        with working("starting Prefect"):
+            connect(warehouse.home, otherwise=WITHOUT_SERVER)
+    from deployments.served import evaluate_all, run_all
+
+    with notes(asked.verbose), bars():
+        run_all(chosen) if asked.no_server else evaluate_all(chosen)
 
 
 def _help(name: str) -> str:

@@ -26,14 +26,17 @@ def create_app() -> Any:
 
     app = create_app()
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=[*HOSTS], www_redirect=False)
-    app.router.routes.insert(0, Route("/reports/{evaluation}/{config}", _report))  # the UI takes any path
+    pages = [Route("/reports/{evaluation}/{config}", _report), Route("/reports", _report)]
+    app.router.routes[:0] = pages  # the UI takes any path
     return app
 
 
 def _report(request: Request) -> Response:
-    """The page on a configuration, drawn when asked for; a browser asks for the login of the UI."""
+    """The page on a configuration, or the overview, drawn when asked for; a browser asks for the login of the
+    UI."""
     from starlette.responses import HTMLResponse, PlainTextResponse
 
+    from deployments.overview import overview
     from deployments.report import page
     from warehouse import Warehouse, WarehouseError
 
@@ -43,7 +46,9 @@ def _report(request: Request) -> Response:
         ask = {"WWW-Authenticate": f'Basic realm="Culturescope on {HOST}"'}
         return PlainTextResponse("the login that culturescope serve shows", 401, ask)
     try:
-        asked = request.path_params
-        return HTMLResponse(page(Warehouse.open(), asked["evaluation"], asked["config"]))
+        asked, warehouse = request.path_params, Warehouse.open()
+        if not asked:
+            return HTMLResponse(overview(warehouse))
+        return HTMLResponse(page(warehouse, asked["evaluation"], asked["config"]))
     except WarehouseError as error:
         return PlainTextResponse(str(error), 404)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from deployments.bars import duration
 from deployments.display import print_table, say, working
@@ -39,22 +40,31 @@ UNITS = {
 
 COLUMNS = ("who", "engine", "left", "time", "cost")
 
+Cost = tuple[int, float | None] | None
+"""Tokens and dollars (None: without a price); None: nobody is paid."""
+
 Speeds = Mapping[tuple[str, str], float]
 """(part kind, request or engine hash) -> rows per second."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A plan beside what is known of how fast it goes."""
+    """A plan beside what is known of how fast it goes.
+
+    Attributes:
+        n_models: about how many models later rounds ask. engines: name -> engine of those rounds.
+    """
 
     plan: Plan
     speeds: Speeds
+    n_models: int = 1
+    engines: Mapping[str, Engine] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, plan: Plan) -> Estimate:
+    def of(cls, plan: Plan, n_models: int = 1, engines: Mapping[str, Engine] = {}) -> Estimate:
         """At the speed measured here before."""
         rows = Warehouse.open().query(SPEED).rows()
-        return cls(plan, {(kind, name): float(rate) for kind, name, rate in rows})
+        return cls(plan, {(kind, name): float(rate) for kind, name, rate in rows}, n_models, engines)
 
     def rate(self, line: Line) -> float | None:
         """Per second, of the same request or else of the same engine; None: not measured yet."""
@@ -64,23 +74,49 @@ class Estimate:
         return next((rate for rate in rates if rate), None)
 
 
-def show(title: str, estimate: Estimate, n_models: int = 1, engines: Mapping[str, Engine] = {}) -> None:
-    """Print a line per model and engine, and what later rounds may add; nothing is hidden, cells fold.
-
-    Args:
-        n_models: about how many models later rounds ask. engines: name -> engine of those rounds.
-    """
+def show(title: str, estimate: Estimate) -> None:
+    """Print a line per model and engine, and what later rounds may add; nothing is hidden, cells fold."""
     plan = estimate.plan
     rows = []
     for line in plan.lines:
         left = f"{line.left:,} of {line.asked:,} {UNITS.get(line.kind, line.kind)}"
         time = _time(line.left, estimate.rate(line))
-        rows.append((_who(line), _engine(line.role, line.engine), left, time, _cost(line)))
+        rows.append((_who(line), _engine(line.role, line.engine), left, time, _price(_cost(line))))
     for later in plan.later if plan.left else ():
-        engine, n = engines.get(later.engine), later.n * n_models
-        price = _later_cost(engine, n * later.tokens)
+        engine, n = estimate.engines.get(later.engine), later.n * estimate.n_models
+        price = _price(_later_cost(engine, n * later.tokens))
         rows.append((later.engine, _engine(later.role, engine), f"later ≤ {n:,} completions", "", price))
     print_table(COLUMNS, rows, title, stderr=True)
+
+
+def show_sum(estimates: Sequence[Estimate]) -> None:
+    """Print what several plans come to, one after another."""
+    left: Counter[str] = Counter()
+    seconds, unknown = 0.0, False
+    costs: list[Cost] = []
+    for estimate in estimates:
+        plan = estimate.plan
+        for line in plan.lines:
+            left[UNITS.get(line.kind, line.kind)] += line.left
+            rate = estimate.rate(line)
+            seconds += line.left / rate if rate else 0
+            unknown |= bool(line.left and not rate)
+            costs.append(_cost(line))
+        for later in plan.later if plan.left else ():
+            n = later.n * estimate.n_models
+            left["later completions at most"] += n
+            unknown = True
+            costs.append(_later_cost(estimate.engines.get(later.engine), n * later.tokens))
+    paid = [cost for cost in costs if cost is not None]
+    priced = [usd for tokens, usd in paid if tokens and usd is not None]
+    time = [f"about {duration(seconds)}"] * bool(seconds) + ["what was never timed"] * unknown
+    sums = [
+        ", ".join(f"{n:,} {unit}" for unit, n in left.items() if n) or "nothing",
+        " and ".join(time),
+        _price((sum(tokens for tokens, _ in paid), sum(priced) if priced else None)) if paid else "",
+        "and what has no price" if priced and any(t and usd is None for t, usd in paid) else "",
+    ]
+    say("in all: " + "; ".join(filter(None, sums)), style="bold")
 
 
 def probed(estimate: Estimate, speed: Callable[[Line], float | None]) -> Estimate:
@@ -96,7 +132,7 @@ def probed(estimate: Estimate, speed: Callable[[Line], float | None]) -> Estimat
             speeds[line.kind, line.engine.hash] = rate
             speed_here = f"{rate:,.0f} {UNITS[line.kind]}/s, {_time(line.left, rate)}"
             say(f"probe: {line.engine.name} {speed_here}", style="")
-    return Estimate(estimate.plan, speeds)
+    return replace(estimate, speeds=speeds)
 
 
 def _who(line: Line) -> str:
@@ -119,31 +155,34 @@ def _time(left: int, rate: float | None) -> str:
     return f"about {duration(left / rate)}" if rate else "unknown"
 
 
-def _cost(line: Line) -> str:
+def _cost(line: Line) -> Cost:
     """What is left can cost at most."""
     spec = line.engine.spec
     if spec is None or _is_free(spec):
-        return "none"
+        return None
     most = [g for work in line.work for g in work.wanted.request.at_most(work.units)]
-    return _price(sum(g.prompt_tokens + g.completion_tokens for g in most), cost(spec, most))
+    return sum(g.prompt_tokens + g.completion_tokens for g in most), cost(spec, most)
 
 
-def _later_cost(engine: Engine | None, tokens: int) -> str:
+def _later_cost(engine: Engine | None, tokens: int) -> Cost:
     """The same of later rounds, every token at the higher of both prices."""
     spec = engine.spec if engine else None
     if spec is None:
-        return f"≤ {tokens:,} tokens"
+        return tokens, None
     if _is_free(spec):
-        return "none"
+        return None
     dearest = max(cost(spec, [Generation("", "", *split, 0)]) or 0 for split in ((tokens, 0), (0, tokens)))
-    return _price(tokens, dearest if spec.usd_per_million_input_tokens is not None else None)
+    return tokens, dearest if spec.usd_per_million_input_tokens is not None else None
 
 
 def _is_free(spec: EngineSpec) -> bool:
     return spec.kind != "openai" and spec.usd_per_million_input_tokens is None
 
 
-def _price(tokens: int, usd: float | None) -> str:
+def _price(most: Cost) -> str:
+    if most is None:
+        return "none"
+    tokens, usd = most
     if not tokens:
         return "–"
     return f"≤ {tokens:,} tokens" + ("" if usd is None else f", ≤ ${usd:.2f}")

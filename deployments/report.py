@@ -20,6 +20,9 @@ from tasks.report import Frames, Report, Row
 from warehouse import Warehouse, WarehouseError
 from warehouse.storage import written_whole
 
+OVERVIEW = "report-all.html"
+"""The usual name of the overview under the home folder."""
+
 _FINISHED = """
 SELECT evaluation, configuration, profile FROM report_configuration
 WHERE list_contains(?, evaluation) AND n_models > 0 ORDER BY finished_at DESC, evaluation, place
@@ -84,15 +87,21 @@ def usual_file(evaluation: str) -> str:
 
 
 def write_report(
-    warehouse: Warehouse, path: Path, config_hash: str | None = None, evaluation: str = "spectral"
+    warehouse: Warehouse,
+    path: Path,
+    config_hash: str | None = None,
+    evaluation: str = "spectral",
+    links: Links | None = None,
 ) -> Path:
     """Write the HTML page on one configuration (default: the newest) to `path`, whole or not at all.
 
-    It has links to the pages of other evaluations that lie beside it. Raises as ``read_data``, and
-    WarehouseError if the disk is full.
+    It has links (default) to the pages that lie beside it. Raises as ``read_data``, and WarehouseError if the
+    disk is full.
     """
-    files = {name: usual_file(name) for name in reported()}
-    links = {name: file if (path.parent / file).exists() else None for name, file in files.items()}
+    if links is None:
+        files = {name: usual_file(name) for name in reported()}
+        there = {name: file if (path.parent / file).exists() else None for name, file in files.items()}
+        links = there if not (path.parent / OVERVIEW).exists() else {"overview": OVERVIEW, **there}
     text = page(warehouse, evaluation, config_hash, links)
     with written_whole(path, len(text)) as temporary:
         temporary.write_text(text, encoding="utf-8")
@@ -109,6 +118,7 @@ def page(warehouse: Warehouse, evaluation: str, config: str | None = None, links
     if links is None:
         newest = {name: key for name, key, _ in reversed(warehouse.query(_FINISHED, [reported()]).rows())}
         links = {name: f"/reports/{name}/{newest[name]}" if name in newest else None for name in reported()}
+        links = {"overview": "/reports", **links}
     data = read_data(warehouse, evaluation, config, {**links, evaluation: ""})
     return _report(evaluation).render(data)
 

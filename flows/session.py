@@ -154,7 +154,7 @@ def prepare(evaluation: Evaluation[Any, Any, Any], params: Params) -> Session:
     tables = {name: _rows(sql, params) for name, sql in evaluation.tables.items()}
     study = evaluation.study(params, tables, engines)
     steps.take_over_orphans()
-    session = Session(evaluation, study, _occasion(params.occasion), _candidates(params, study), engines)
+    session = Session(evaluation, study, occasion(params.occasion), _candidates(params, study), engines)
     plan_round(session)
     if len(session.lost) == len(session.candidates):
         session.raise_failures()
@@ -224,8 +224,9 @@ def _candidates(params: Params, study: Study) -> dict[str, Engine]:
     return candidates
 
 
-def _occasion(given: str) -> str:
-    """The occasion, its {date}, {week} and {time} filled in with when the run is due."""
+def occasion(given: str) -> str:
+    """The occasion, its {date}, {week} and {time} filled in with when the run is due, also if it started late
+    or again. Raises ValueError for other names in braces."""
     context = FlowRunContext.get()
     due = context.flow_run.expected_start_time if context and context.flow_run else None
     when = due or datetime.now(UTC)

@@ -51,6 +51,19 @@ Run = tuple[str, str]
 """(run_id, model)"""
 
 
+CHANGES = """
+SELECT model, label, value, before, value - before AS difference, occasion, before_occasion
+FROM (
+    SELECT *, lag(value) OVER earlier AS before, lag(occasion) OVER earlier AS before_occasion,
+        lead(run_id) OVER earlier IS NULL AS is_newest
+    FROM leaderboard_history WHERE evaluation = ? AND config_hash = ? AND NOT is_null
+    WINDOW earlier AS (PARTITION BY engine_hash, metric, label ORDER BY finished_at, run_id)
+)
+WHERE is_newest AND before_occasion IS NOT NULL ORDER BY ALL
+"""
+"""Each model's headlines on its newest occasion of a configuration, beside those of the occasion before."""
+
+
 class _Call:
     """A call that Prefect does not look into: it would walk through every argument of a task."""
 
@@ -197,21 +210,29 @@ def locked_cohort(config_hash: str) -> Iterator[None]:
 
 
 def show_leaderboard(evaluation: str, config_hash: str) -> None:
-    """Attach the leaderboard to the flow run, for the Prefect UI; nothing outside of one."""
+    """Attach the leaderboard to the flow run, and what has changed since the occasion before, for the Prefect
+    UI; nothing outside of a flow run."""
     if FlowRunContext.get() is None:
         return
-    board = f"leaderboard_{evaluation}"
-    table = Warehouse.open().query(
-        f"SELECT * FROM {board} WHERE config_hash = ? ORDER BY place", [config_hash]
-    )
+    warehouse, board = Warehouse.open(), f"leaderboard_{evaluation}"
+    table = warehouse.query(f"SELECT * FROM {board} WHERE config_hash = ? ORDER BY place", [config_hash])
+    changes = warehouse.query(CHANGES, [evaluation, config_hash])
+    links = ""
+    if reports := os.environ.get("CULTURESCOPE_REPORTS"):  # a server of ours shows them
+        page, ui = f"{reports}/{evaluation}/{config_hash}", reports.removesuffix("/reports")
+        since = f"{ui}/artifacts/key/difference-{evaluation}"
+        links = f"[Leaderboard]({page}#leaderboard) · "
+        links += f"[Difference to the occasion before]({since}) · " if changes.height else ""
+        links += f"[Report]({page}) (the login is that of this page) · "
+    text = f"configuration {config_hash}. {links}`culturescope report {evaluation} --config {config_hash}`"
+    _show_table(f"leaderboard-{evaluation}", table, f"{board}, {text}")
+    if changes.height:
+        how = "Each number has its interval on the leaderboard, the difference has none here"
+        _show_table(f"difference-{evaluation}", changes, f"This occasion and the one before. {how}; {text}")
+
+
+def _show_table(key: str, table: pl.DataFrame, description: str) -> None:
+    """Attach rows to the flow run, without what is the same in all."""
     rows = table.drop("config_hash", "run_id", "profile", "finished_at", strict=False).to_dicts()
-    reports = os.environ.get("CULTURESCOPE_REPORTS")  # a server of ours shows them
-    link = (
-        f"[Report]({reports}/{evaluation}/{config_hash}), with the login of this page, or " if reports else ""
-    )
-    create_table_artifact(
-        key=f"leaderboard-{evaluation}",
-        table=[{k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()} for row in rows],
-        description=f"{board}, configuration {config_hash}. {link}`culturescope report {evaluation} --config "
-        f"{config_hash}`",
-    )
+    short = [{k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()} for row in rows]
+    create_table_artifact(key=key, table=short, description=description)

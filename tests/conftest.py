@@ -89,18 +89,18 @@ def environment(home: Path, api: str | None) -> dict[str, str]:
     return kept | own | ({"PREFECT_API_URL": api, login: os.environ[login]} if api else {})
 
 
-def prefect_post(api: str, path: str, body: object, login: str | None = None) -> Any:
+def prefect_post(api: str, path: str, body: object, login: str | None = None, method: str = "POST") -> Any:
     """What a Prefect API answers to a client that may use it; login: default the environment's."""
     name, _, password = (login or os.environ["PREFECT_API_AUTH_STRING"]).partition(":")
     with httpx.Client(auth=(name, password), timeout=60) as client:
         token = client.get(f"{api}/csrf-token", params={"client": "test"}).raise_for_status().json()["token"]
         headers = {"Prefect-Csrf-Token": token, "Prefect-Csrf-Client": "test"}
         for _ in range(10):
-            answer = client.post(f"{api}{path}", json=body, headers=headers)
+            answer = client.request(method, f"{api}{path}", json=body, headers=headers)
             if answer.status_code != 503:  # its database is busy
                 break
             time.sleep(1)
-        return answer.raise_for_status().json()
+        return answer.raise_for_status().json() if answer.content else None
 
 
 # Examples of property tests may take long on a busy machine; slowness is no fault of theirs.

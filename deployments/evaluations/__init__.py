@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tasks.evaluations.contract import Evaluation, Params
 
+DEFAULT_PROFILE = "demo"
+
 
 @dataclass(frozen=True)
 class Door:

@@ -9,7 +9,9 @@ import socket
 import sqlite3
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,10 +20,10 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 from prefect.client.schemas.objects import FlowRun
-from prefect.states import Running
+from prefect.states import Crashed, Running
 
-from deployments.evaluations import doors, profiles
-from deployments.serve import is_gone, sort_out
+from deployments.evaluations import doors, params, profiles
+from deployments.serve import RESUMED, is_gone, may_resume, sort_out
 from deployments.server import free_port, login
 from tests.conftest import command, environment, prefect_post
 from warehouse import Warehouse
@@ -30,90 +32,167 @@ WAIT_S = 600  # a server that is new takes minutes on a busy machine
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
 
-def wait_for(condition: Callable[[], Any], process: subprocess.Popen[str]) -> Any:
-    """Poll until there is a value; a server that has ended fails at once."""
-    deadline = time.monotonic() + WAIT_S
-    while time.monotonic() < deadline:
-        assert process.poll() is None, process.stderr and process.stderr.read()
-        try:
-            if value := condition():
-                return value
-        except httpx.HTTPError:
-            pass
-        time.sleep(0.5)
-    raise AssertionError("nothing came in time")
+@dataclass
+class Serving:
+    """``culturescope serve`` as a process, and its API."""
+
+    home: Path
+    port: int
+    process: subprocess.Popen[str]
+
+    @property
+    def api(self) -> str:
+        return f"http://127.0.0.1:{self.port}/api"
+
+    def post(self, path: str, body: object) -> Any:
+        return prefect_post(self.api, path, body, login(self.home))
+
+    def patch(self, path: str, body: object) -> None:
+        prefect_post(self.api, path, body, login(self.home), "PATCH")
+
+    def page(self, url: str) -> httpx.Response:
+        name, _, password = login(self.home).partition(":")
+        return httpx.get(url, auth=(name, password), timeout=WAIT_S)
+
+    def deployments(self) -> dict[str, dict[str, Any]]:
+        """By name, once all are there: ingest is the last."""
+        names = {each["name"]: each for each in self.post("/deployments/filter", {})}
+        return names if "ingest-live" in names else {}
+
+    def runs(self, *states: str) -> list[dict[str, Any]]:
+        """Flow runs that have begun."""
+        query = {"flow_runs": {"state": {"type": {"any_": list(states)}}}} if states else {}
+        runs: list[dict[str, Any]] = self.post("/flow_runs/filter", query)
+        return runs
+
+    def wait(self, condition: Callable[[], Any]) -> Any:
+        """Poll until there is a value; a server that has ended fails at once."""
+        deadline = time.monotonic() + WAIT_S
+        while time.monotonic() < deadline:
+            assert self.process.poll() is None, self.process.stderr and self.process.stderr.read()
+            try:
+                if value := condition():
+                    return value
+            except httpx.HTTPError:
+                pass
+            time.sleep(0.5)
+        raise AssertionError("nothing came in time")
 
 
-@pytest.mark.slow
-def test_scheduled_runs_start_one_at_a_time_and_ctrl_c_stops_everything(home: Path) -> None:
-    # One run at a time: the judge of cure, which may be the first, would load vLLM.
-    judge = home / "engines" / "smollm2-135m-vllm.toml"
-    judge.write_text('kind = "fake"\nmodel = "judge"\n')
+@contextmanager
+def serving(home: Path, *arguments: str) -> Iterator[Serving]:
     port = free_port()
-    api = f"http://127.0.0.1:{port}/api"
     process = subprocess.Popen(
-        command("serve", "-m", "fake-a", "--judge", "fake-b", "--profile", "smoke", "--cron", "* * * * *",
-                "--max-usd", "2", "--port", str(port)),
+        command("serve", "-m", "fake-a", "--judge", "fake-b", "--profile", "smoke", "--port", str(port),
+                "--evaluations", "spectral", *arguments),
         env=environment(home, None), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
-        listed = wait_for(lambda: _deployments(home, api), process)
-        assert listed.keys() == {f"{e}-{label}" for e in doors() for label in [*profiles(e), "weekly"]} | {
-            "ingest-live",
-            "specnorm-build",
-        }
-        knobs = {name: d["parameters"].get("params", {}) for name, d in listed.items()}
-        assert knobs["cure-weekly"]["judges"] == ["fake-b"]
-        assert knobs["fmlama-weekly"]["judge"] == "fake-b"
-        assert (knobs["cure-weekly"]["max_usd"], knobs["cure-smoke"].get("max_usd")) == (2, None)
-        assert {d["global_concurrency_limit"]["limit"] for d in listed.values()} == {1}
-        assert '<div id="app"' in httpx.get(f"http://127.0.0.1:{port}/").text
-        stranded = _missed_while_nobody_served(home, api, listed["spectral-weekly"]["id"])
-        finished = wait_for(lambda: _runs(home, api, "COMPLETED"), process)
-        assert finished[0]["auto_scheduled"]
-        assert re.fullmatch(r".+:\d+", finished[0]["infrastructure_pid"])
-        runs = Warehouse.open(home).query("SELECT DISTINCT model, occasion FROM run WHERE NOT is_null")
-        assert runs["model"].to_list() == ["fake-a"]
-        assert re.fullmatch(r"20\d\d-w\d\d", runs["occasion"].item())
-        states = {run["id"]: run["state"]["type"] for run in _runs(home, api)}
-        assert [states[name] for name in stranded] == ["CANCELLED", "CRASHED"]
-        said = prefect_post(api, "/logs/filter", {}, login(home))
-        assert any(line["flow_run_id"] == finished[0]["id"] for line in said)
-        (artifact,) = prefect_post(api, "/artifacts/filter", {"limit": 1}, login(home))
-        (link,) = re.findall(r"\[Report\]\((http://[^)]+)\)", artifact["description"])
-        name, _, password = login(home).partition(":")
-        page = httpx.get(link, auth=(name, password), timeout=120)
-        assert (page.status_code, "<html" in page.text) == (200, True)
-        tasks = prefect_post(api, "/task_runs/filter", {}, login(home))
-        assert any(re.fullmatch(r"fake-a: .+, part [0-9a-f]{8}", task["name"]) for task in tasks)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=180) == 0
+        yield Serving(home, port, process)
     finally:
         process.kill()
-        _, text = process.communicate()
-    assert f"login        {login(home)}" in text
+        process.communicate()
+
+
+@pytest.mark.slow
+def test_what_is_scheduled_starts_and_what_a_restart_cuts_off_goes_on(home: Path) -> None:
+    (home / "engines" / "smollm2-135m-vllm.toml").write_text('kind = "fake"\nmodel = "judge"\n')
+    with serving(home, "--cron", "* * * * *", "--max-usd", "2") as server:
+        listed = server.wait(server.deployments)
+        _are_one_of_each_evaluation(listed)
+        assert '<div id="app"' in httpx.get(f"http://127.0.0.1:{server.port}/").text
+        weekly = listed["evaluate-all"]
+        stranded = _missed_while_nobody_served(server, weekly["id"])
+        whole = server.wait(lambda: _finished_of(server, weekly["id"]))
+        _has_made_its_occasion(server, whole)
+        states = {run["id"]: run["state"]["type"] for run in server.runs()}
+        assert states[stranded] == "CANCELLED"
+        (schedule,) = weekly["schedules"]
+        changed = {"active": False, "schedule": {"cron": "0 5 * * *", "timezone": "UTC"}}
+        server.patch(f"/deployments/{weekly['id']}/schedules/{schedule['id']}", changed)
+        form = {"models": ["slow"], "profile": "smoke", "max_items": 6, "countries_per_part": 1}
+        asked = {"parameters": {"params": form}}
+        by_hand = server.post(f"/deployments/{listed['spectral']['id']}/create_flow_run", asked)["id"]
+        parts = home / "parts" / "item_logprob"
+        begun = server.wait(lambda: _of_slow(home) >= 3 and {file.name for file in parts.glob("[!_]*")})
+        server.process.terminate()  # as whoever restarts a service does
+        assert server.process.wait(timeout=180) == 0
+        said = server.process.stderr.read() if server.process.stderr else ""
+        assert f"login        {login(home)}" in said
     with pytest.raises(httpx.ConnectError):
-        httpx.get(f"{api}/health")
+        httpx.get(f"{server.api}/health")
+    assert _of_slow(home) < ALL_OF_SLOW
+    with serving(home) as server:
+        server.wait(lambda: by_hand in {run["id"] for run in server.runs("COMPLETED")})
+        (resumed,) = (run for run in server.runs() if run["id"] == by_hand)
+        assert resumed["run_count"] == 2
+        assert _of_slow(home) == ALL_OF_SLOW
+        assert begun <= {file.name for file in parts.glob("[!_]*")}  # nothing was asked again
+        (kept,) = server.deployments()["evaluate-all"]["schedules"]
+        assert (kept["schedule"]["cron"], kept["active"]) == ("0 5 * * *", False)
+        server.process.send_signal(signal.SIGINT)
+        assert server.process.wait(timeout=180) == 0
 
 
-def _missed_while_nobody_served(home: Path, api: str, deployment: str) -> list[str]:
-    """A scheduled run of yesterday's, and one that is said to run in a process that is gone."""
-    gone = subprocess.Popen(["true"])
-    gone.wait()
+ALL_OF_SLOW = 10 * 9
+"""Units that the slow model answers: countries and questions of the profile."""
+
+
+def _of_slow(home: Path) -> int:
+    units = "SELECT count(*) AS n FROM part_unit JOIN run USING (run_id) WHERE kind = 'item_logprob'"
+    return int(Warehouse.open(home).query(f"{units} AND model = 'slow'")["n"][0])
+
+
+def _are_one_of_each_evaluation(listed: dict[str, dict[str, Any]]) -> None:
+    assert listed.keys() == {*doors(), "evaluate-all", "ingest-live", "specnorm-build"}
+    knobs = {name: d["parameters"].get("params", {}) for name, d in listed.items()}
+    assert (knobs["cure"]["judges"], knobs["fmlama"]["judge"]) == (["fake-b"], "fake-b")
+    assert (knobs["evaluate-all"]["max_usd"], knobs["cure"].get("max_usd")) == (2, None)
+    for name in doors():
+        schema = listed[name]["parameter_openapi_schema"]
+        form = schema["definitions"][params(name).__name__]["properties"]
+        assert form["profile"]["enum"] == [*profiles(name), "custom"]
+        assert knobs[name]["profile"] == "smoke"
+    assert {d["global_concurrency_limit"]["limit"] for d in listed.values()} == {1}
+
+
+def _finished_of(server: Serving, deployment: str) -> dict[str, Any] | None:
+    return next((run for run in server.runs("COMPLETED") if run["deployment_id"] == deployment), None)
+
+
+def _has_made_its_occasion(server: Serving, whole: dict[str, Any]) -> None:
+    """A scheduled run of all evaluations, the runs under it, their logs, tasks, artifacts and pages."""
+    assert whole["auto_scheduled"]
+    assert re.fullmatch(r".+:\d+", whole["infrastructure_pid"])
+    under = [run for run in server.runs() if run["parent_task_run_id"]]
+    assert {run["name"] for run in under} >= {"spectral smoke"}
+    runs = Warehouse.open(server.home).query("SELECT DISTINCT model, occasion FROM run WHERE NOT is_null")
+    due = datetime.fromisoformat(whole["expected_start_time"]).isocalendar()
+    assert runs.rows() == [("fake-a", f"{due.year}-w{due.week:02}")]
+    said = server.post("/logs/filter", {})
+    assert any(line["flow_run_id"] == whole["id"] for line in said)
+    by_key = {each["key"]: each["description"] for each in server.post("/artifacts/filter", {})}
+    assert by_key["evaluate-all"] == "1 done, 0 failed"
+    links = dict(re.findall(r"\[(\w+)\]\((http://[^)]+)\)", by_key["leaderboard-spectral"]))
+    assert links["Leaderboard"] == f"{links['Report']}#leaderboard"
+    for url in (links["Report"], f"http://127.0.0.1:{server.port}/reports"):
+        page = server.page(url)
+        assert (page.status_code, "fake-a" in page.text) == (200, True)
+    tasks = server.post("/task_runs/filter", {})
+    assert any(re.fullmatch(r"fake-a: .+, part [0-9a-f]{8}", task["name"]) for task in tasks)
+
+
+def _missed_while_nobody_served(server: Serving, deployment: str) -> str:
+    """A scheduled run of yesterday's."""
     # Due tomorrow until it is marked as scheduled: else the server may start it as one started by hand.
     tomorrow = (datetime.now(UTC) + timedelta(hours=30)).isoformat()
-    late = {"type": "SCHEDULED", "state_details": {"scheduled_time": tomorrow}}
-    made = []
-    for state in (late, {"type": "RUNNING"}):
-        path = f"/deployments/{deployment}/create_flow_run"
-        made.append(prefect_post(api, path, {"state": state}, login(home))["id"])
-    with sqlite3.connect(home / "prefect" / "prefect.db", timeout=60) as database:
+    late = {"state": {"type": "SCHEDULED", "state_details": {"scheduled_time": tomorrow}}}
+    run: str = server.post(f"/deployments/{deployment}/create_flow_run", late)["id"]
+    with sqlite3.connect(server.home / "prefect" / "prefect.db", timeout=60) as database:
         yesterday = f"{datetime.now(UTC) - timedelta(hours=30):%Y-%m-%d %H:%M:%S.%f}"
         due = "auto_scheduled = 1, next_scheduled_start_time = ?, expected_start_time = ?"
-        database.execute(f"UPDATE flow_run SET {due} WHERE id = ?", [yesterday, yesterday, made[0]])
-        process = f"{socket.gethostname()}:{gone.pid}"
-        database.execute("UPDATE flow_run SET infrastructure_pid = ? WHERE id = ?", [process, made[1]])
-    return made
+        database.execute(f"UPDATE flow_run SET {due} WHERE id = ?", [yesterday, yesterday, run])
+    return run
 
 
 def run_of(deployment: int, minutes: float, *, by_hand: bool = False) -> FlowRun:
@@ -163,14 +242,27 @@ def test_a_run_has_crashed_once_its_process_is_gone(process: str | None, expecte
     assert not is_gone(FlowRun(flow_id=uuid4(), state=Running()), since=NOW)  # it has not signed in yet
 
 
-def _deployments(home: Path, api: str) -> dict[str, dict[str, Any]]:
-    """By name, once all are there: ingest is the last."""
-    listed = prefect_post(api, "/deployments/filter", {}, login(home))
-    names = {each["name"]: each for each in listed}
-    return names if "ingest-live" in names else {}
+def test_a_run_that_goes_on_is_not_gone_because_it_began_before_its_process() -> None:
+    begun = datetime.now(UTC) - timedelta(days=1)
+    run = FlowRun(
+        flow_id=uuid4(), infrastructure_pid=f"{socket.gethostname()}:{os.getpid()}", start_time=begun,
+        state=Running(timestamp=datetime.now(UTC)),
+    )  # fmt: skip
+    assert not is_gone(run, since=NOW)
+    waiting = run.model_copy(update={"infrastructure_pid": RESUMED})
+    assert not is_gone(waiting, since=NOW)
 
 
-def _runs(home: Path, api: str, state: str | None = None) -> list[dict[str, Any]]:
-    query = {"flow_runs": {"state": {"type": {"any_": [state]}}}} if state else {}
-    runs: list[dict[str, Any]] = prefect_post(api, "/flow_runs/filter", query, login(home))
-    return runs
+def test_a_crashed_run_goes_on_once_and_soon() -> None:
+    now = datetime.now(UTC)
+    crashed = FlowRun(flow_id=uuid4(), run_count=1, state=Crashed(timestamp=now - timedelta(hours=1)))
+    assert may_resume(crashed, now)
+    assert may_resume(crashed.model_copy(update={"run_count": 0}), now)  # it did not even start
+    assert not may_resume(crashed.model_copy(update={"run_count": 0, "infrastructure_pid": RESUMED}), now)
+    assert not may_resume(crashed.model_copy(update={"run_count": 2}), now)
+    assert not may_resume(crashed, now + timedelta(days=2))
+
+
+def test_what_goes_on_was_not_missed_and_is_first() -> None:
+    resumed = run_of(1, -9000).model_copy(update={"run_count": 1})
+    assert sort_out([run_of(1, -1), resumed], NOW - timedelta(minutes=5), NOW) == ([resumed], [])

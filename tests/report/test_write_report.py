@@ -74,7 +74,10 @@ def test_pages_link_to_each_other(warehouse: Warehouse, tmp_path: Path) -> None:
     write_report(warehouse, tmp_path / "report.html")
     path = write_report(warehouse, path, evaluation="fmlama")
     assert links(path.read_text(encoding="utf-8")) == {"spectral": ("report.html", ["next"])}
-    assert links(page(warehouse, "fmlama")) == {"spectral": ("/reports/spectral/newer", ["next"])}
+    assert links(page(warehouse, "fmlama")) == {
+        "overview": ("/reports", None),
+        "spectral": ("/reports/spectral/newer", ["next"]),
+    }
 
 
 def test_older_configuration_can_be_asked_for(warehouse: Warehouse, tmp_path: Path) -> None:

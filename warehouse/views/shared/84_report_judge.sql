@@ -1,10 +1,9 @@
--- A part of verdicts belongs to the run that wrote it, and later runs of the configuration use it too: so all runs count.
 CREATE OR REPLACE VIEW report_judge AS
 WITH judged AS (
     SELECT r.evaluation, r.config_hash, v.judge, v.rubric, count(*) AS n_verdicts,
         count(*) FILTER (v.verdict IS NULL) AS n_unscored, count(v.graded) AS n_graded
     FROM verdict AS v
-    JOIN run AS r USING (run_id)
+    JOIN latest_run AS r USING (run_id)
     GROUP BY ALL
 )
 SELECT evaluation, config_hash,
@@ -12,7 +11,7 @@ SELECT evaluation, config_hash,
     judge, rubric, split_part(rubric, ' ', 1) AS metric, n_verdicts, n_unscored, n_graded
 FROM judged;
 
-COMMENT ON VIEW report_judge IS 'Who judged what in a configuration.';
+COMMENT ON VIEW report_judge IS 'Who judged what in a configuration, in the newest finished run of each model.';
 COMMENT ON COLUMN report_judge.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN report_judge.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN report_judge.place IS 'Order in the configuration, from 1: by judge and rubric.';

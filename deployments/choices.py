@@ -1,0 +1,103 @@
+"""What is chosen when runs are started: a profile and what goes before it, for one evaluation or for all.
+
+The form of the Prefect UI sends every field, those that nobody touched at their defaults. So what stands at
+its default there is filled in by the profile, and anything else is the user's and wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from deployments import options
+from deployments.evaluations import DEFAULT_PROFILE, doors, params, profile, profiles
+from tasks.evaluations.contract import Params
+
+CUSTOM = "custom"
+"""In a form: no profile; every field stands as it is."""
+
+if TYPE_CHECKING:
+    Evaluation = str
+    Profile = str
+else:
+    Evaluation = Literal[tuple(doors())]
+    Profile = Literal[tuple(dict.fromkeys(label for name in doors() for label in profiles(name)))]
+
+_PROFILE = "fills the fields that are left at their defaults; custom: none. A field that is changed wins"
+_KNOBS = Params.model_fields
+_OF_MODEL = "of each model and its judges in each evaluation; empty: no limit"
+
+
+class AllParams(BaseModel):
+    """The knobs of all evaluations together: several models, one occasion."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    evaluations: list[Evaluation] = Field([], description=f"{', '.join(doors())}; empty: all")
+    models: list[str] = Field([], description="as of one evaluation; empty: each evaluation's own")
+    profile: Profile = Field(DEFAULT_PROFILE, description="of every evaluation")
+    occasion: str = Field("", description=_KNOBS["occasion"].description)
+    judges: list[str] = Field([], description="who judges, where somebody does; empty: as the profile says")
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] | None = Field(
+        None, description=_KNOBS["dtype"].description
+    )
+    max_total_tokens: int | None = Field(None, ge=1, description=f"tokens {_OF_MODEL}")
+    max_usd: float | None = Field(None, gt=0, description=f"dollars {_OF_MODEL}; needs prices")
+
+
+@cache
+def form(name: str) -> type[Params]:
+    """The params of an evaluation as the UI asks for them, with a profile to choose and its usual models."""
+    kind = params(name)
+    labels: Any = Literal[(*profiles(name), CUSTOM)]
+    fields: dict[str, Any] = {
+        "profile": (labels, Field(usual_profile(name, DEFAULT_PROFILE), description=_PROFILE)),
+        "models": (list[str], Field(list(doors()[name].models), description=_KNOBS["models"].description)),
+    }
+    made: type[Params] = create_model(kind.__name__, __base__=kind, __doc__=kind.__doc__, **fields)
+    return made
+
+
+def usual_profile(name: str, wanted: str) -> str:
+    """The profile that is wanted, or the smallest of an evaluation that has none of that name."""
+    return wanted if wanted in profiles(name) else next(iter(profiles(name)), CUSTOM)
+
+
+def completed(name: str, given: Params) -> Params:
+    """The params that a form stands for: its profile fills what is left at its default.
+
+    Raises ValueError for values that the evaluation refuses.
+    """
+    kind = params(name)
+    chosen = {} if given.profile == CUSTOM else profile(name, given.profile)
+    untouched = {
+        knob
+        for knob, field in kind.model_fields.items()
+        if getattr(given, knob) == field.get_default(call_default_factory=True)
+    }
+    filled = {knob: value for knob, value in chosen.items() if knob in untouched}
+    checked: Params = options.validated(kind, given.model_dump() | filled)
+    return checked
+
+
+def one_of_all(name: str, chosen: AllParams) -> Params:
+    """What is chosen for all, as the params of one evaluation; raises ValueError as ``completed``."""
+    known = params(name).model_fields
+    own = {"models": chosen.models or list(doors()[name].models), **judging(name, chosen.judges)}
+    given = chosen.model_dump(include={"occasion", "dtype", "max_total_tokens", "max_usd"}, exclude_none=True)
+    values = profile(name, chosen.profile) | own | {knob: v for knob, v in given.items() if knob in known}
+    checked: Params = options.validated(params(name), values)
+    return checked
+
+
+def judging(name: str, judges: Sequence[str] | None) -> Mapping[str, Any]:
+    """The judges as the params of an evaluation take them: several, one, or none."""
+    known = params(name).model_fields
+    if not judges:
+        return {}
+    return ({"judges": list(judges)} if "judges" in known else {}) | (
+        {"judge": judges[0]} if "judge" in known else {}
+    )

@@ -1,0 +1,65 @@
+"""``culturescope report --all``: one page over all evaluations, beside the pages of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from deployments.evaluations import doors
+from deployments.report import reported, usual_file, write_report
+from tasks.report.overview import Section, render
+from warehouse import Warehouse, WarehouseError
+from warehouse.storage import written_whole
+
+_NEWEST = """
+SELECT evaluation, configuration, profile FROM report_configuration
+WHERE n_models > 0 QUALIFY row_number() OVER (PARTITION BY evaluation ORDER BY place) = 1 ORDER BY evaluation
+"""
+_HISTORY = "SELECT * FROM leaderboard_history WHERE evaluation = ? AND config_hash = ?"
+_METRICS = "SELECT * FROM report_metric WHERE evaluation = ? ORDER BY place"
+
+
+def overview(warehouse: Warehouse, links: Mapping[str, str] | None = None) -> str:
+    """The page on the newest configuration of every evaluation.
+
+    Args:
+        links: evaluation -> where its page is; None: as ``guard`` serves them.
+
+    Raises:
+        WarehouseError: no run has finished; says what to start.
+    """
+    newest = [row for row in warehouse.query(_NEWEST).rows() if row[0] in doors()]
+    if not newest:
+        raise WarehouseError("no finished run to show; start some with: culturescope run all --profile smoke")
+    served = {name: f"/reports/{name}/{config}" for name, config, _ in newest if name in reported()}
+    links = served if links is None else links
+    sections = [
+        Section(
+            evaluation=name,
+            title=doors()[name].title,
+            config_hash=config,
+            profile=profile,
+            history=history,
+            metrics=warehouse.query(_METRICS, [name]),
+            link=links.get(name),
+        )
+        for name, config, profile in newest
+        for history in (warehouse.query(_HISTORY, [name, config]),)
+        if not history.is_empty()
+    ]
+    return render(sections)
+
+
+def write_all(warehouse: Warehouse, path: Path) -> list[Path]:
+    """Write the page of every evaluation with a finished run beside `path`, and the overview there.
+
+    Raises as ``overview`` and ``report.write_report``.
+    """
+    newest = {name: config for name, config, _ in warehouse.query(_NEWEST).rows() if name in reported()}
+    links = {name: usual_file(name) for name in newest}
+    text = overview(warehouse, links)
+    with written_whole(path, len(text)) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    every = {"overview": path.name, **links}
+    pages = [write_report(warehouse, path.parent / links[name], newest[name], name, every) for name in newest]
+    return [path, *pages]

@@ -1,0 +1,212 @@
+"""The overview: all evaluations and models with intervals, nulls and history, and who differs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any, Literal, NamedTuple
+
+import polars as pl
+from markupsafe import Markup, escape
+
+from tasks.report import Badge, Row
+from tasks.report.history import history_figure, is_repeated, sparkline
+from tasks.report.page import environment
+from tasks.report.text import number
+
+Verdict = Literal["better", "none"]
+Scale = tuple[float, float]
+
+
+class Pair(NamedTuple):
+    """Two models on one number. verdict: the first is better, or it does not show that they differ."""
+
+    first: str
+    second: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Section:
+    """One configuration of one evaluation.
+
+    Attributes:
+        history: its rows of ``leaderboard_history``.
+        metrics: of the table metric: metric, label, range_low, range_high, direction, description, in order.
+        link: to its page; None: there is none.
+    """
+
+    evaluation: str
+    title: str
+    config_hash: str
+    profile: str
+    history: pl.DataFrame
+    metrics: pl.DataFrame
+    link: str | None = None
+
+    @cached_property
+    def newest(self) -> pl.DataFrame:
+        """Of each model the row of its newest occasion: models before null models, by name."""
+        keys = ["metric", "label", "model", "engine_hash"]
+        ordered = self.history.sort("finished_at", "run_id")
+        return ordered.unique(keys, keep="last", maintain_order=True).sort("is_null", "model", "engine_hash")
+
+    @cached_property
+    def labels(self) -> list[tuple[str, str]]:
+        """(metric, label) of every number, in the order of the catalogue."""
+        place = {metric: at for at, metric in enumerate(self.metrics["metric"])}
+        pairs = self.newest.select("metric", "label").unique().rows()
+        return sorted(pairs, key=lambda pair: (place.get(pair[0], len(place)), pair[1]))
+
+    @cached_property
+    def models(self) -> list[str]:
+        """Models by name, without null models."""
+        return sorted(set(self.newest.filter(~pl.col("is_null"))["model"]))
+
+    @cached_property
+    def catalogue(self) -> Mapping[str, Row]:
+        """metric -> its row of the catalogue."""
+        return {row["metric"]: row for row in self.metrics.iter_rows(named=True)}
+
+    def rows(self, metric: str, label: str) -> Sequence[Row]:
+        """The newest rows of one number, as cells take them; why one is unscored is on its page."""
+        rows = self.newest.filter(metric=metric, label=label)
+        return rows.with_columns(unscored_reason=pl.lit(None, pl.String)).to_dicts()
+
+    def past(self, row: Row) -> Sequence[Row]:
+        """All occasions of the number of a row, in the order of time."""
+        same = {name: row[name] for name in ("metric", "label", "model", "engine_hash")}
+        return self.history.filter(**same).sort("finished_at", "run_id").to_dicts()
+
+    def scale(self, metric: str, label: str) -> Scale:
+        """From where to where an axis of this number goes: its range, or else all that is to be seen."""
+        known = self.catalogue.get(metric, {})
+        low, high = known.get("range_low"), known.get("range_high")
+        if low is not None and high is not None:
+            return low, high
+        return extent(self.history.filter(metric=metric, label=label).to_dicts())
+
+
+def extent(rows: Iterable[Row]) -> Scale:
+    """Least and greatest of values, intervals and nulls that are finite; never of no width."""
+    sides = ("value", "ci_low", "ci_high", "null_value")
+    seen = [row[side] for row in rows for side in sides if row[side] is not None]
+    seen = [x for x in seen if abs(x) != float("inf")]
+    low, high = min(seen, default=0.0), max(seen, default=1.0)
+    return (low, high) if high > low else (low - 0.5, high + 0.5)
+
+
+def told_apart(rows: Sequence[Row], direction: str) -> list[Pair]:
+    """Which models differ on one number: those whose intervals do not overlap, the better one first.
+
+    That is strict: of models that answered the same items, a paired comparison tells more apart. Pairs
+    without both intervals are left out.
+    """
+    pairs: list[Pair] = []
+    known = [row for row in rows if not row["is_null"] and row["ci_low"] is not None]
+    for a, b in combinations(known, 2):
+        high, low = (a, b) if a["value"] >= b["value"] else (b, a)
+        apart = high["ci_low"] > low["ci_high"]
+        first, second = (low, high) if direction == "lower" else (high, low)
+        pairs.append(Pair(first["model"], second["model"], "better" if apart else "none"))
+    return pairs
+
+
+def beyond_null(row: Row, direction: str) -> Badge | None:
+    """Whether a model's interval lies beyond its null on the better side; None where nothing can be said."""
+    null = row["null_value"]
+    if row["is_null"] or row["value"] is None or null is None or direction == "none":
+        return None
+    if row["ci_low"] is None:
+        return "plain", "no interval"
+    above, below = row["ci_low"] > null, row["ci_high"] < null
+    better, worse = (below, above) if direction == "lower" else (above, below)
+    if better:
+        return "good", "beyond its null"
+    return ("warn", "worse than its null") if worse else ("warn", "not told from its null")
+
+
+def render(sections: Sequence[Section]) -> str:
+    """One HTML document that needs nothing from the network; the same sections give the same bytes."""
+    shown = [_shown(section) for section in sections]
+    models = sorted({model for section in sections for model in section.models})
+    context = {
+        "sections": shown,
+        "models": models,
+        "first": _first(sections, models),
+        "verdicts": _counts(shown),
+    }
+    return environment({}).get_template("overview.html").render(context)
+
+
+def _shown(section: Section) -> dict[str, Any]:
+    """What the template shows of a section."""
+    numbers = []
+    for metric, label in section.labels:
+        known, scale = section.catalogue.get(metric, {}), section.scale(metric, label)
+        direction = known.get("direction", "none")
+        rows = section.rows(metric, label)
+        past = {(row["model"], row["engine_hash"]): section.past(row) for row in rows}
+        y_scale = extent([each for of_model in past.values() for each in of_model])
+        lines = [  # null models stand in the column of what they score
+            {
+                "row": row,
+                "badge": beyond_null(row, direction),
+                "history": _history(past[row["model"], row["engine_hash"]], y_scale),
+            }
+            for row in rows
+            if not row["is_null"]
+        ]
+        pairs = told_apart(rows, direction)
+        arrow = {"higher": "↑", "lower": "↓"}.get(direction, "")
+        numbers.append(
+            {"label": label, "arrow": arrow, "about": known.get("description", ""), "scale": scale}
+            | {"lines": lines, "pairs": pairs}
+        )
+    figure = history_figure(section.history, section.labels, f"history-{section.evaluation}")
+    return {
+        "section": section,
+        "numbers": numbers,
+        "figure": figure,
+        "finished": section.newest["finished_at"].max(),
+    }
+
+
+def _history(past: Sequence[Row], scale: Scale) -> Markup:
+    """A sparkline, and in words from when to when and by how much."""
+    if not is_repeated(past):
+        return Markup("<small>1 occasion</small>")
+    scored = [row for row in past if row["value"] is not None]
+    change = number(scored[-1]["value"] - scored[0]["value"], sign=True) if len(scored) > 1 else "–"
+    names = [escape(row["occasion"] or "first") for row in past]
+    text = Markup("<small>{}, {} to {}: {}</small>")
+    return sparkline(past, scale) + text.format(f"{len(past)} occasions", names[0], names[-1], change)
+
+
+def _first(sections: Sequence[Section], models: Sequence[str]) -> list[tuple[Section, str, dict[str, Row]]]:
+    """Of each evaluation the first number of its catalogue: section, label, model -> row."""
+    chosen = []
+    for section in sections:
+        metric, label = section.labels[0]
+        rows = {row["model"]: row for row in section.rows(metric, label) if row["model"] in models}
+        chosen.append((section, label, rows))
+    return chosen
+
+
+def _counts(shown: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """How many numbers of models are beyond their null, are not, and how many pairs of models differ."""
+    badges = [
+        line["badge"] for each in shown for of in each["numbers"] for line in of["lines"] if line["badge"]
+    ]
+    pairs = [pair for each in shown for of in each["numbers"] for pair in of["pairs"]]
+    return {
+        "good": sum(kind == "good" for kind, _ in badges),
+        "numbers": len(badges),
+        "apart": sum(pair.verdict == "better" for pair in pairs),
+        "pairs": len(pairs),
+    }
+
+
+__all__ = ["Pair", "Section", "beyond_null", "extent", "render", "told_apart"]

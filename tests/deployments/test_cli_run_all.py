@@ -1,0 +1,51 @@
+"""``culturescope run all`` without Prefect, on fake models: one occasion, a sum, failures at the end."""
+
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from deployments.cli import app
+from warehouse import Warehouse
+
+runner = CliRunner()
+ALL = ("run", "all", "--no-server", "--no-probe", "-m", "fake-a", "--profile", "smoke")
+
+
+def run(*arguments: str, code: int = 0) -> str:
+    result: Result = runner.invoke(app, [*ALL, *arguments], env={"COLUMNS": "160"})
+    assert result.exit_code == code, result.output
+    return " ".join(result.stderr.replace("│", " ").split())
+
+
+def test_a_dry_run_shows_every_plan_and_their_sum(warehouse: Warehouse) -> None:
+    text = run("--evaluations", "spectral,cure", "--judges", "fake-b", "--dry-run")
+    assert text.index("spectral, profile smoke") < text.index("cure, profile smoke")
+    assert "in all: 3,410 log-probabilities, 16 completions, 48 later completions at most; " in text
+    assert warehouse.query("SELECT count(*) AS n FROM run")["n"][0] == 0
+
+
+def test_one_that_fails_does_not_stop_the_others(warehouse: Warehouse) -> None:
+    """There is no such judge, so cure cannot even be planned."""
+    text = run("--evaluations", "cure,spectral", "--judges", "nobody", "--occasion", "{week}", code=1)
+    assert "error: cure: there is no model 'nobody'" in text
+    done = warehouse.query("SELECT DISTINCT evaluation, occasion FROM run WHERE status = 'finished'").rows()
+    ((evaluation, occasion),) = done
+    assert evaluation == "spectral"
+    assert occasion.startswith("20")
+    again = run("--evaluations", "spectral", "--occasion", occasion)
+    assert again.endswith("nothing to do")
+    assert "in all: nothing" in again
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--evaluations", "spectrum"), "error: --evaluations: Input should be 'cure'"),
+        (("--profile", "huge"), "error: --profile: Input should be 'smoke', 'demo' or 'full', not 'huge'"),
+        (("--occasion", "{month}"), "error: occasion '{month}': "),
+        (("--max-usd", "0"), "error: --max-usd: Input should be greater than 0"),
+    ],
+)
+def test_wrong_options_are_one_line(warehouse: Warehouse, arguments: tuple[str, ...], message: str) -> None:
+    assert message in run(*arguments, code=1)

@@ -1,0 +1,75 @@
+"""The overview and the pages beside it, from a warehouse; what has changed since the occasion before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+from bs4 import BeautifulSoup
+from typer.testing import CliRunner
+
+from deployments.cli import app
+from deployments.overview import overview
+from tasks import steps
+from tests.evaluations.spectral.report import example_run as spectral
+from tests.report.stored import row
+from warehouse import Run, Warehouse, WarehouseError, finish_run, save_metrics, save_run
+
+runner = CliRunner()
+
+
+def store_occasion(warehouse: Warehouse, occasion: str, macro_f1: float) -> None:
+    """A finished run of model-a with one headline."""
+    run = Run(
+        run_id=f"run {occasion}", evaluation="spectral", model="model-a", is_null=False, profile="demo",
+        config_hash="newer", engine_hash="e", params=spectral.PARAMS, engine={"kind": "fake"}, item_lists={},
+        boundary_rule="a rule", code_version="0.1.0",
+    )  # fmt: skip
+    numbers = pl.DataFrame([row("macro_f1", ("overall", "all"), macro_f1) | {"model": "model-a"}])
+    types = dict.fromkeys(("ci_low", "ci_high", "null_value"), pl.Float64) | {"unscored_reason": pl.String}
+    with warehouse.write() as connection:
+        save_run(connection, replace(run, occasion=occasion))
+        save_metrics(connection, run.run_id, numbers.cast(types))  # type: ignore[arg-type]
+        finish_run(connection, run.run_id)
+
+
+def test_it_shows_the_newest_configuration_and_links_to_the_pages(
+    warehouse: Warehouse, tmp_path: Path
+) -> None:
+    spectral.store(warehouse, "model-a", "older")
+    spectral.store(warehouse, "model-a", "newer")
+    store_occasion(warehouse, "w2", 0.75)
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    done = runner.invoke(app, ["report", "--all", "--out", str(folder / "all.html")])
+    assert done.exit_code == 0, done.output
+    assert sorted(file.name for file in folder.iterdir()) == ["all.html", "report.html"]
+    page = BeautifulSoup((folder / "all.html").read_text(), "lxml")
+    assert page.select_one("nav a")["href"] == "report.html"  # type: ignore[index]
+    text = page.get_text(" ")
+    assert "newer" in text
+    assert "older" not in text
+    assert "2 occasions, first to w2: +0.25" in text
+    back = BeautifulSoup((folder / "report.html").read_text(), "lxml").select_one("nav a")
+    assert (back and back["href"]) == "all.html"
+    assert 'href="/reports/spectral/newer"' in overview(warehouse)
+    wrong = runner.invoke(app, ["report", "spectral", "--all"])
+    assert wrong.exit_code == 1
+    assert "leave the evaluation and --config out" in wrong.stderr
+
+
+def test_nothing_to_show_says_what_to_run(warehouse: Warehouse) -> None:
+    with pytest.raises(WarehouseError, match="culturescope run all --profile smoke"):
+        overview(warehouse)
+
+
+def test_changes_are_of_the_newest_occasion_and_the_one_before(warehouse: Warehouse) -> None:
+    of = ["spectral", "newer"]
+    store_occasion(warehouse, "w1", 0.5)
+    assert warehouse.query(steps.CHANGES, of).is_empty()
+    store_occasion(warehouse, "w2", 0.25)
+    store_occasion(warehouse, "w3", 0.75)
+    expected = ("model-a", "Category macro-F1", 0.75, 0.25, 0.5, "w3", "w2")
+    assert warehouse.query(steps.CHANGES, of).rows() == [expected]

@@ -1,0 +1,140 @@
+"""The overview: who is told apart, what lies beyond its null, histories; the page whole and hostile names."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import polars as pl
+import pytest
+from bs4 import BeautifulSoup
+
+from tasks.report.history import history_figure, sparkline
+from tasks.report.overview import Section, beyond_null, extent, render, told_apart
+from tests.report.pages import HOSTILE, check_page, text_of
+
+FIRST = datetime(2026, 11, 2, 3)
+METRICS = pl.DataFrame(
+    {
+        "metric": ["f1", "error"], "label": ["F1", "Error"], "direction": ["higher", "lower"],
+        "range_low": [0.0, 0.0], "range_high": [1.0, None], "description": ["agreement", "distance"],
+    }
+)  # fmt: skip
+
+
+def row(
+    model: str, value: float | None, low: float | None = None, high: float | None = None, **more: Any
+) -> dict[str, Any]:
+    """A row of leaderboard_history."""
+    week = more.pop("week", 0)
+    return {
+        "evaluation": "e", "config_hash": "c", "model": model, "engine_hash": model, "is_null": False,
+        "occasion": f"w{week}" if week else "", "run_id": f"{model}{week}",
+        "finished_at": FIRST + timedelta(weeks=week), "metric": "f1", "label": "F1", "value": value,
+        "ci_low": low, "ci_high": high, "null_value": 0.25, "n_scored": 27, "n_unscored": 0, **more,
+    }  # fmt: skip
+
+
+def section(*rows: dict[str, Any], **more: Any) -> Section:
+    history = pl.DataFrame(rows, infer_schema_length=None)
+    given = {"evaluation": "e", "title": "What?", "config_hash": "c", "profile": "demo", "metrics": METRICS}
+    return Section(**given | {"history": history} | more)
+
+
+A = row("a", 0.8, 0.7, 0.9)
+B = row("b", 0.5, 0.4, 0.6)
+NEAR_B = row("c", 0.55, 0.45, 0.65)
+
+
+def test_models_are_told_apart_where_intervals_do_not_overlap() -> None:
+    pairs = {(p.first, p.second): p.verdict for p in told_apart([A, B, NEAR_B], "higher")}
+    assert pairs == {("a", "b"): "better", ("a", "c"): "better", ("c", "b"): "none"}
+    less = {(p.first, p.second): p.verdict for p in told_apart([A, B], "lower")}
+    assert less == {("b", "a"): "better"}
+    assert told_apart([A, row("d", 0.1), row("null:x", 0.1, 0.0, 0.2, is_null=True)], "higher") == []
+
+
+@pytest.mark.parametrize(
+    ("number", "direction", "kind"),
+    [
+        (A, "higher", "good"),
+        (row("a", 0.3, 0.2, 0.4), "higher", "warn"),
+        (row("a", 0.1, 0.05, 0.2), "higher", "warn"),
+        (row("a", 0.1, 0.05, 0.2), "lower", "good"),
+        (row("a", 0.9), "higher", "plain"),
+        (A, "none", None),
+        (row("a", 0.9, 0.8, 1.0, null_value=None), "higher", None),
+        (row("a", None), "higher", None),
+    ],
+)
+def test_a_number_is_beyond_its_null_if_its_whole_interval_is(
+    number: dict[str, Any], direction: str, kind: str | None
+) -> None:
+    badge = beyond_null(number, direction)
+    assert (badge and badge[0]) == kind
+
+
+def test_an_axis_has_a_width_and_an_end() -> None:
+    assert extent([row("a", 0.3), row("b", float("inf"))]) == (0.25, 0.3)
+    assert extent([row("a", 0.25)]) == (-0.25, 0.75)
+    assert extent([]) == (0.0, 1.0)
+
+
+def test_a_sparkline_goes_from_left_to_right_and_up() -> None:
+    past = [row("a", 0.0, week=1), row("a", None, week=2), row("a", 1.0, 0.9, 1.0, week=3)]
+    drawn = BeautifulSoup(sparkline(past, (0, 1)), "lxml").svg
+    assert drawn is not None
+    assert drawn["aria-label"] == "w1: 0.000; w2: –; w3: 1.000"
+    assert drawn.polyline
+    assert drawn.polyline["points"] == "4.0,26.0 116.0,4.0"
+    assert len(drawn.select("circle")) == 2
+    assert len(drawn.select("line.ci")) == 1
+    (null,) = drawn.select("line.null")
+    assert null["y1"] == "20.5"  # a quarter of the way up from 26 to 4
+
+
+def test_the_page_shows_the_newest_occasion_and_what_changed() -> None:
+    error = {"metric": "error", "label": "Error", "null_value": None}
+    newer, null = row("a", 0.8, 0.7, 0.9, week=2), row("null:x", 0.25, is_null=True)
+    rows = [A | {"value": 0.75}, newer, B, NEAR_B, row("a", 3.5, **error), null]
+    page = BeautifulSoup(render([section(*rows)]), "lxml")
+    check_page(page)
+    (models, numbers, differ) = page.select("table")
+    assert [text_of(r) for r in models.select("tbody tr")] == [
+        "a 0.80 0.70 to 0.90 null 0.25 n 27",
+        "b 0.50 0.40 to 0.60 null 0.25 n 27",
+        "c 0.55 0.45 to 0.65 null 0.25 n 27",
+    ]
+    shown = [text_of(r) for r in numbers.select("tbody tr")]
+    assert shown[0] == "F1 ↑"
+    assert "beyond its null" in shown[1]
+    assert shown[1].endswith("2 occasions, first to w2: +0.05")
+    assert shown[4] == "Error ↓"
+    assert "null:x" not in " ".join(shown)
+    assert [text_of(c) for c in differ.select("tbody tr")[0].select("td")] == ["a > b ; a > c", "c · b"]
+    assert "3 of 3 headline numbers" in text_of(page.select_one("p.lead"))
+    assert "2 of 3 comparisons" in text_of(page.select_one("p.lead"))
+    assert {link["download"] for link in page.select("a[download]") if "history" in link["download"]} == {
+        "culturescope-history-e.svg", "culturescope-history-e.csv",
+    }  # fmt: skip
+
+
+def test_one_occasion_and_one_model_have_neither_figure_nor_comparison() -> None:
+    page = BeautifulSoup(render([section(A)]), "lxml")
+    check_page(page)
+    assert not page.select("figure")
+    assert len(page.select("table")) == 2
+    assert "1 occasion" in page.get_text()
+    assert history_figure(section(A).history, [("f1", "F1")], "x") is None
+
+
+def test_names_are_not_run() -> None:
+    rows = [row(HOSTILE, 0.5, 0.4, 0.6, week=week) | {"occasion": f"{HOSTILE}{week}"} for week in (1, 2)]
+    page = BeautifulSoup(render([section(*rows, row("b", 0.1, 0.0, 0.2))]), "lxml")
+    check_page(page)
+    assert HOSTILE in page.get_text()
+
+
+def test_the_same_rows_give_the_same_bytes() -> None:
+    rows = [A, B, row("a", 0.6, 0.5, 0.7, week=1)]
+    assert render([section(*rows)]) == render([section(*rows[::-1])])

@@ -1,0 +1,139 @@
+"""What may go: superseded parts, answers and details of old occasions, what was set aside. Numbers stay.
+
+A leaderboard row rests on the answers and detail tables of the newest occasion of its model, and on the
+answers of the runs of its cohort: these stay, and so does everything that was asked without an occasion,
+which any later run uses. Of an old occasion the bulk goes, which is its parts; the rows of ``run`` and
+``metric_value`` are small and are its history. Judges' validation against people is a table, and stays.
+
+Parts are unregistered first, in one transaction, and noted as superseded, so that nobody takes them for parts
+of a killed run; files are deleted after that. Killed anywhere, the next call goes on.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import duckdb
+import polars as pl
+
+from warehouse.connection import Warehouse
+from warehouse.part_kinds import KINDS
+from warehouse.parts import part_path
+from warehouse.recovery import _SUPERSEDED_STAY, _delete_superseded
+from warehouse.storage import execute_with, now
+
+SMALL_KINDS = ("headline_value",)
+"""Kinds whose parts stay for ever: numbers of the past, which differences between occasions are made of."""
+
+# One row per registered part: of which evaluation and occasion, and why it stays, NULL if it does not. A
+# request that no run names is of the study itself (texts to embed, null models to judge) or a detail table:
+# it stays as long as anything of its evaluation and occasion does.
+_FATE = """
+WITH fate AS (
+    SELECT run_id, evaluation, occasion, CASE
+        WHEN occasion = '' THEN 'asked without an occasion: later runs use it'
+        WHEN run_id IN (SELECT run_id FROM cohort) THEN 'of a frozen cohort: numbers are taken over it'
+        WHEN run_id IN (SELECT run_id FROM latest_run) THEN 'newest occasion of its model: on the leaderboard'
+        WHEN coalesce(finished_at, started_at) >= $before THEN $young
+        WHEN NOT EXISTS (
+            SELECT 1 FROM run AS newer
+            WHERE newer.status = 'finished' AND newer.config_hash = r.config_hash AND newer.model = r.model
+                AND newer.engine_hash = r.engine_hash AND newer.finished_at >= r.started_at
+        ) THEN 'of a run that is not finished, and no newer one is'
+    END AS kept
+    FROM run AS r
+), of_request AS (
+    SELECT request_hash, min(kept) AS kept FROM run_request JOIN fate USING (run_id) GROUP BY request_hash
+), of_occasion AS (
+    SELECT evaluation, occasion, min(kept) AS kept FROM fate GROUP BY ALL
+), part_request AS (
+    SELECT DISTINCT kind, part, request_hash, run_id FROM part_unit
+)
+SELECT kind, part, coalesce(any_value(w.evaluation), '') AS evaluation,
+    coalesce(any_value(w.occasion), '') AS occasion,
+    min(CASE
+        WHEN kind IN (SELECT unnest($small::VARCHAR[])) THEN 'numbers of the past'
+        WHEN w.run_id IS NULL THEN 'of a run that is not known here'
+        WHEN r.request_hash IS NOT NULL THEN r.kept
+        ELSE o.kept
+    END) AS kept
+FROM part_request AS p
+LEFT JOIN fate AS w USING (run_id)
+LEFT JOIN of_request AS r USING (request_hash)
+LEFT JOIN of_occasion AS o ON o.evaluation = w.evaluation AND o.occasion = w.occasion
+GROUP BY kind, part
+"""
+_SUPERSEDED = """
+SELECT kind, part, superseded_at >= $since AS is_new
+FROM superseded_part ANTI JOIN part_unit USING (kind, part)
+"""
+_UNREGISTER = "DELETE FROM part_unit WHERE (kind, part) IN (SELECT (kind, part) FROM incoming)"
+_SUPERSEDE = "INSERT OR REPLACE INTO superseded_part SELECT kind, part, $at FROM incoming"
+_LONG_AGO = datetime(1970, 1, 1)
+
+
+def prunable(warehouse: Warehouse, older_than: timedelta | None = None) -> pl.DataFrame:
+    """What would go and what would stay; nothing is changed.
+
+    Args:
+        older_than: age of the occasions that may go, by the end of their runs; None: none may.
+
+    Returns:
+        goes, what, why, n_files, bytes: what goes first, the largest first.
+    """
+    with warehouse.read() as connection:
+        fate = _fate(connection, older_than)
+        superseded = connection.execute(_SUPERSEDED, {"since": now() - _SUPERSEDED_STAY}).pl()
+    rows: list[tuple[bool, str, str, int]] = []
+    for kind, part, evaluation, occasion, kept in fate.rows():
+        of = f"{evaluation}, occasion {occasion}" if occasion else evaluation or kind
+        rows.append((kept is None, of, kept or "old, and not the newest", _size(warehouse.home, kind, part)))
+    for kind, part, is_new in superseded.rows():
+        why = "less than a day: may still be read" if is_new else "others hold what they answered"
+        rows.append((not is_new, "superseded parts", why, _size(warehouse.home, kind, part)))
+    rows += [
+        (True, "quarantine", "damaged, and answered anew", file.stat().st_size)
+        for file in _quarantined(warehouse)
+    ]
+    files = pl.DataFrame(
+        rows, ["goes", "what", "why", "bytes"], orient="row", schema_overrides={"bytes": pl.Int64}
+    )
+    summed = files.group_by("goes", "what", "why").agg(n_files=pl.len(), bytes=pl.sum("bytes"))
+    order = ["goes", "bytes", "what", "why"]
+    return summed.select("goes", "what", "why", "n_files", "bytes").sort(
+        order, descending=[True, True, False, False]
+    )
+
+
+def prune(warehouse: Warehouse, older_than: timedelta | None = None) -> None:
+    """Delete what ``prunable`` says may go, as it is then. Raises WarehouseError for an outside writer."""
+    with warehouse.write() as connection:
+        going = _fate(connection, older_than).filter(pl.col("kept").is_null()).select("kind", "part")
+        if going.height:
+            execute_with(connection, going, _UNREGISTER)
+            # As if it had been so for long: nobody reads them but a query that began before.
+            execute_with(connection, going, _SUPERSEDE, {"at": _LONG_AGO})
+    _delete_superseded(warehouse)
+    for file in _quarantined(warehouse):
+        file.unlink(missing_ok=True)
+
+
+def _fate(connection: duckdb.DuckDBPyConnection, older_than: timedelta | None) -> pl.DataFrame:
+    """kind, part, evaluation, occasion, and kept: why it stays, null if it goes."""
+    before, young = _LONG_AGO, "of an occasion: --older-than says how old may go"
+    if older_than is not None:
+        before, young = now() - older_than, f"younger than {older_than.days} days"
+    values = {"before": before, "young": young, "small": list(SMALL_KINDS)}
+    return connection.execute(_FATE, values).pl().filter(pl.col("kind").is_in(list(KINDS)))
+
+
+def _quarantined(warehouse: Warehouse) -> Iterable[Path]:
+    return sorted(file for file in (warehouse.home / "quarantine").glob("*/*") if file.is_file())
+
+
+def _size(home: Path, kind: str, part: str) -> int:
+    """Bytes of a part; 0 if it is not there."""
+    try:
+        return part_path(home, kind, part).stat().st_size
+    except FileNotFoundError:
+        return 0
