@@ -175,17 +175,18 @@ def in_flight(spec: EngineSpec | None) -> int:
     return n if isinstance(n, int) else 0
 
 
-def resolved(spec: EngineSpec) -> EngineSpec:
+def resolved(spec: EngineSpec, record: Path | None = None) -> EngineSpec:
     """The spec with dtype "auto" replaced by what its device is faster in (``devices.fastest_dtype``).
 
     Specs with another dtype, and kinds without one, come back as they are, without a look at the device.
+    record: folder that remembers what was faster.
 
     Raises:
         EngineError: the device is not there.
     """
     if spec.dtype != "auto" or not has_dtype(spec):
         return spec
-    return spec.model_copy(update={"dtype": devices.fastest_dtype(spec.device)})
+    return spec.model_copy(update={"dtype": devices.fastest_dtype(spec.device, record)})
 
 
 def cost(spec: EngineSpec, generations: Sequence[Generation]) -> float | None:
@@ -210,7 +211,7 @@ def load_spec(name: str, user_folder: Path | None = None, dtype: Dtype | None = 
         EngineError: nothing by that name, the message lists the names that exist; or its device is not there.
     """
     spec = _find_spec(name, user_folder)
-    return resolved(spec if dtype is None else spec.model_copy(update={"dtype": dtype}))
+    return resolved(spec if dtype is None else spec.model_copy(update={"dtype": dtype}), user_folder)
 
 
 def _find_spec(name: str, user_folder: Path | None) -> EngineSpec:
