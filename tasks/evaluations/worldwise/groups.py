@@ -102,7 +102,9 @@ def mean_row(
     """
     part = group.of(values)
     labels = group.labels(part.shape[2])
-    names = group.of(items) if items is not None and group.where == OVERALL else None
+    names = None
+    if items is not None and group.where == OVERALL:
+        names = group.of(items)[..., : part.shape[2]]  # a null has one answer where a model has several
     return metric_rows.mean_row(metric, group.where, part, group.of(reasons), labels, bounds, null, names)
 
 
