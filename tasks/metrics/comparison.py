@@ -161,12 +161,11 @@ def _by_t(value: float, deviations: FloatArray, df: float) -> Difference:
         return Difference(value, None, 1.0 if value == 0 else None, None)
     variance = float((deviations**2).mean())
     error = math.sqrt(variance / g)
+    skewness = float((deviations**3).mean()) / variance**1.5
     # The end nearer to 0 is q * error away, and where it is the skewed one c * (1 + 2 q^2) * error more.
-    c = max(
-        0.0, -math.copysign(1.0, value) * float((deviations**3).mean()) / variance**1.5 / (3 * math.sqrt(g))
-    )
-    distance = abs(value) / error
-    q = distance if c == 0 else (math.sqrt(max(0.0, 1 + 8 * c * (distance - c))) - 1) / (4 * c)
+    c = max(0.0, -math.copysign(skewness, value * skewness) / (3 * math.sqrt(g)))
+    beyond = abs(value) / error - c
+    q = 2 * beyond / (1 + math.sqrt(max(0.0, 1 + 8 * c * beyond)))
     return Difference(value, ends, min(1.0, 2 * float(t.sf(q, df))), _detectable(error, df))
 
 
