@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import polars as pl
 import typer
@@ -142,9 +142,7 @@ def titled(name: str, rows: pl.DataFrame, is_wide: bool) -> None:
             "headline": r["label"],
             "A": number(r["first_value"]),
             "B": number(r["second_value"]),
-            "A − B [95 %]": interval(r["difference"], r["ci_low"], r["ci_high"])
-            if r["difference"] is not None
-            else r["unscored_reason"],
+            "A − B [95 %]": _shown(r),
             "Holm": number(r["p_holm"]),
             "items": r["n_common"],
             "finds": number(r["detectable"]),
@@ -152,3 +150,11 @@ def titled(name: str, rows: pl.DataFrame, is_wide: bool) -> None:
         for r in rows.to_dicts()
     ]
     show(pl.DataFrame(lines), Format.table, f"{name}\nA {sides[0]}\nB {sides[1]}", is_wide=is_wide or None)
+
+
+def _shown(row: dict[str, Any]) -> str:
+    """A difference with its interval, or why it has none."""
+    if row["ci_low"] is not None:
+        return interval(row["difference"], row["ci_low"], row["ci_high"])
+    value = [] if row["difference"] is None else [number(row["difference"])]
+    return ", ".join([*value, row["unscored_reason"]])

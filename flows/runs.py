@@ -11,7 +11,7 @@ import polars as pl
 
 from tasks.evaluations.contract import Detail, Evaluation, Study, Tables, comparable
 from tasks.identity import digest
-from tasks.metric_rows import Metric
+from tasks.metric_rows import OVERALL, Metric
 from tasks.plan import Wanted
 from tasks.requests import Engine
 from warehouse import Run as RunRow
@@ -199,7 +199,13 @@ def _frame(model: str, metrics: Sequence[Metric]) -> pl.DataFrame:
 
 
 def _points(metrics: Sequence[Metric]) -> pl.DataFrame:
-    """What the headlines are taken over, as rows of the kind ``headline_value``."""
+    """What the headlines are taken over, as rows of the kind ``headline_value``.
+
+    Raises:
+        ValueError: a row that is not overall has points: metric and unit alone name a value.
+    """
+    if slices := [row[:3] for row in metrics if row.points and row[1:3] != OVERALL]:
+        raise ValueError(f"{slices[0]}: only an overall row may have points")
     frames = [
         pl.DataFrame(
             {"unit": points.units, "value": points.values, "cluster": points.clusters},

@@ -127,13 +127,17 @@ def test_no_interval_where_it_would_promise_too_much() -> None:
     assert half_sample_difference(0.1, [0.5] + [np.nan] * 9, [0.4] * 10, 20).interval is None
 
 
+def _rms(values: np.ndarray) -> float:
+    return float(np.sqrt((values**2).mean()))
+
+
 @pytest.mark.parametrize("n", [12, 40])
 def test_level_and_coverage(n: int) -> None:
-    """Of 1,000 samples: 5 % within [3, 7] %, give or take what 1,000 can tell (0.7 %)."""
+    """Of 600 samples: 5 % within [3, 7] %, give or take what 600 can tell (0.9 %)."""
     rng = default_rng(n)
     groups = jackknife_groups(n, 0)
     rejected = np.zeros(3)
-    for _ in range(1000):
+    for _ in range(600):
         first, second = np.clip(rng.beta(0.5, 2, n) + rng.normal(0, 0.1, (2, n)), 0, 1)
         clusters = np.repeat(np.arange(n), 3)
         chance = rng.beta(2, 1, n)[clusters]
@@ -147,5 +151,5 @@ def test_level_and_coverage(n: int) -> None:
         rejected += [d.p_value is not None and d.p_value < 0.05 for d in differences]
         for d in differences:
             assert d.interval is None or (d.interval[0] <= 0 <= d.interval[1]) == (d.p_value >= 0.05)
-    assert (rejected / 1000 > 0.02).all()
-    assert (rejected / 1000 < 0.075).all()
+    assert (rejected / 600 > 0.015).all()
+    assert (rejected / 600 < 0.08).all()
