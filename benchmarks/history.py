@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -33,8 +34,8 @@ SLICES = 60
 RUNS = """
 INSERT INTO run BY NAME SELECT run_id, evaluation, model, false AS is_null, 'demo' AS profile,
     evaluation AS config_hash, model AS engine_hash, '{}' AS params, '{"kind": "openai"}' AS engine,
-    '{}' AS item_lists, 'none' AS boundary_rule, '0' AS code_version, at AS started_at, at AS finished_at,
-    'finished' AS status, occasion
+    '{}' AS item_lists, 'none' AS boundary_rule, '0' AS code_version, ended AS started_at,
+    ended AS finished_at, 'finished' AS status, occasion
 FROM incoming
 """
 METRICS = """
@@ -92,7 +93,7 @@ def build(home: str, days: int) -> Result:
             means = {"cure": hits.mean(axis=1), "spectral": [noisy.mean()] * 2}
             for evaluation, of_metric in values.items():
                 ids = {"run_id": f"{evaluation}-{m:02d}-{day:03d}", "model": f"model-{m:02d}"}
-                run = ids | {"evaluation": evaluation, "at": at, "occasion": f"{at:%Y-%m-%d}"}
+                run = ids | {"evaluation": evaluation, "ended": at, "occasion": f"{at:%Y-%m-%d}"}
                 runs.append(run)
                 frame = pl.concat(
                     [
@@ -134,7 +135,7 @@ def ask(home: str, repeats: int) -> Result:
     def drift() -> Any:
         return differences(warehouse, last_two_occasions(finished(warehouse)))
 
-    seconds = {name: _seconds(lambda s=sql: warehouse.query(s), repeats) for name, sql in STATEMENTS.items()}
+    seconds = {name: _seconds(partial(warehouse.query, sql), repeats) for name, sql in STATEMENTS.items()}
     return {**seconds, "compare": _seconds(compare, repeats), "drift": _seconds(drift, repeats)}
 
 

@@ -85,8 +85,8 @@ def _cases() -> Iterator[Case]:
 
 
 def _near(rng: Generator, n: int) -> Difference:
-    both = np.clip(rng.beta(0.5, 2, n) + rng.normal(0, 0.1, (2, n)), 0, 1)
-    return comparison.mean_difference(*both)
+    first, second = np.clip(rng.beta(0.5, 2, n) + rng.normal(0, 0.1, (2, n)), 0, 1)
+    return comparison.mean_difference(first, second)
 
 
 def _apart(rng: Generator, n: int) -> Difference:
@@ -94,20 +94,21 @@ def _apart(rng: Generator, n: int) -> Difference:
 
 
 def _judged(rng: Generator, n: int) -> Difference:
-    return comparison.mean_difference(*rng.beta(0.4, 0.1, (2, n)))
+    first, second = rng.beta(0.4, 0.1, (2, n))
+    return comparison.mean_difference(first, second)
 
 
 def _clustered(rng: Generator, n: int) -> Difference:
     sizes = rng.integers(1, 7, n)
     chance = np.repeat(rng.beta(2, 1, n), sizes)
-    hits = (rng.random((2, chance.size)) < chance).astype(np.float64)
-    return comparison.mean_difference(*hits, np.repeat(np.arange(n), sizes))
+    first, second = (rng.random((2, chance.size)) < chance).astype(np.float64)
+    return comparison.mean_difference(first, second, np.repeat(np.arange(n), sizes))
 
 
 def _alignments(rng: Generator, n: int) -> Difference:
     error = rng.normal(0, 0.8, (n, 1)) + rng.normal(0, 0.3, (2, n, 1)) + rng.normal(0, 0.5, (2, n, 15))
-    points = np.maximum(0.0, 10 - 2.5 * np.abs(error)).reshape(2, -1)
-    return comparison.mean_difference(*points, np.repeat(np.arange(n), 15))
+    first, second = np.maximum(0.0, 10 - 2.5 * np.abs(error)).reshape(2, -1)
+    return comparison.mean_difference(first, second, np.repeat(np.arange(n), 15))
 
 
 def _coherence(rng: Generator, n: int) -> Difference:
@@ -172,4 +173,4 @@ def _halves(number: Callable[[FloatArray], float], rng: Generator, n: int) -> Di
         spectra = np.stack([spectral.spectra_of_subsets(a, halves) for a in domains])
         values.append(number(_spectra(domains)))
         replicates.append([number(spectra[:, half]) for half in range(len(halves))])
-    return comparison.half_sample_difference(values[0] - values[1], *replicates, n)
+    return comparison.half_sample_difference(values[0] - values[1], replicates[0], replicates[1], n)

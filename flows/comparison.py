@@ -6,7 +6,7 @@ or with one of a configuration that differs in wording only, which has units of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -169,25 +169,21 @@ def differences(warehouse: Warehouse, pairs: Sequence[Pair]) -> pl.DataFrame:
 
 def _on(runs: Sequence[Past], name: str, occasion: str | None, config: str | None) -> list[Past]:
     """The runs of a model on an occasion under a configuration, default: any."""
-    known = {
-        "model": (name, [run.is_named(name) for run in runs], [run.model for run in runs]),
-        "configuration": (config, [run.config_hash == config for run in runs], [r.config_hash for r in runs]),
-        "occasion": (
-            occasion,
-            [run.occasion == occasion for run in runs],
-            [r.occasion or '""' for r in runs],
-        ),
-    }
-    kept = list(range(len(runs)))
-    for what, (asked, fits, names) in known.items():
-        before = [names[i] for i in kept]
-        if asked is not None:
-            kept = [i for i in kept if fits[i]]
+    asked: list[tuple[str, str | None, Callable[[Past], bool], Callable[[Past], str]]] = [
+        ("model", name, lambda run: run.is_named(name), lambda run: run.model),
+        ("configuration", config, lambda run: run.config_hash == config, lambda run: run.config_hash),
+        ("occasion", occasion, lambda run: run.occasion == occasion, lambda run: run.occasion or '""'),
+    ]
+    kept = list(runs)
+    for what, wanted, fits, named in asked:
+        if wanted is None:
+            continue
+        before, kept = kept, [run for run in kept if fits(run)]
         if not kept:
-            there = ", ".join(dict.fromkeys(before)) or "none: start with culturescope run"
+            there = ", ".join(dict.fromkeys(map(named, before))) or "none: start with culturescope run"
             of = "" if what == "model" else f" of {name}"
-            raise WarehouseError(f"no finished run{of} has the {what} {asked!r}; there are: {there}")
-    return [runs[i] for i in kept]
+            raise WarehouseError(f"no finished run{of} has the {what} {wanted!r}; there are: {there}")
+    return kept
 
 
 def _points(warehouse: Warehouse, run: str, headlines: Sequence[str]) -> Mapping[str, pl.DataFrame]:
@@ -199,11 +195,10 @@ def _rows(pair: Pair, values: Mapping[str, Any], points: Mapping[str, Any]) -> I
     first, second = (values.get(run.run_id, {}) for run in pair)
     for metric, (label, value) in first.items():
         other = second.get(metric, ("", None))[1]
-        if value is None or other is None:
-            n, difference, reason = 0, None, UNSCORED
-        else:
-            both = (points[run.run_id].get(metric) for run in pair)
-            n, difference, reason = _difference(value - other, *both)
+        outcome: tuple[int, Difference | None, str | None] = (0, None, UNSCORED)
+        if value is not None and other is not None:
+            outcome = _difference(value - other, *(points[run.run_id].get(metric) for run in pair))
+        n, difference, reason = outcome
         low, high = (difference and difference.interval) or (None, None)
         yield {
             "evaluation": pair[0].evaluation, "metric": metric, "label": label,
