@@ -18,6 +18,8 @@ FIGURES = {
     "ingest_dishes": "ingest_dishes",
     "gpu": "gpu",
     "coverage": "coverage",
+    "paired": "paired",
+    "history": "history",
 }
 """The function that measures and prints a figure, and the module that it is in."""
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from tasks.evaluations.contract import Detail, Evaluation, Study, Tables, comparable
 from tasks.identity import digest
-from tasks.metric_rows import Metric
+from tasks.metric_rows import OVERALL, Metric
 from tasks.plan import Wanted
 from tasks.requests import Engine
 from warehouse import Run as RunRow
@@ -136,11 +136,13 @@ def save(
     if keep_nulls:
         nulls = {name: run for name, run in nulls.items() if not is_finished(run)}
     ids = {**runs, **nulls}
+    details = {model: list(of_model) for model, of_model in tables.details.items() if model in ids}
+    for model in tables.metrics.keys() & runs.keys():
+        details.setdefault(model, []).append(Detail("headline_value", _points(tables.metrics[model])))
     parts = [
         _write(study, ids[model], model, detail)
-        for model, details in tables.details.items()
-        if model in ids
-        for detail in details
+        for model, of_model in details.items()
+        for detail in of_model
         if not detail.frame.is_empty()
     ]
     with Warehouse.open().write() as connection:
@@ -192,8 +194,32 @@ def _requests(wanted: Sequence[Wanted], model: str) -> pl.DataFrame:
 
 
 def _frame(model: str, metrics: Sequence[Metric]) -> pl.DataFrame:
-    frame = pl.DataFrame([metric._asdict() for metric in metrics], infer_schema_length=None)
-    return frame.with_columns(model=pl.lit(model))
+    frame = pl.DataFrame(metrics, schema=Metric._fields, orient="row", infer_schema_length=None)
+    return frame.drop("points").with_columns(model=pl.lit(model))
+
+
+def _points(metrics: Sequence[Metric]) -> pl.DataFrame:
+    """What the headlines are taken over, as rows of the kind ``headline_value``.
+
+    Raises:
+        ValueError: a row that is not overall has points: metric and unit alone name a value.
+    """
+    if slices := [row[:3] for row in metrics if row.points and row[1:3] != OVERALL]:
+        raise ValueError(f"{slices[0]}: only an overall row may have points")
+    frames = [
+        pl.DataFrame(
+            {"unit": points.units, "value": points.values, "cluster": points.clusters},
+            schema_overrides={"value": pl.Float64},
+        ).with_columns(
+            pl.col("value").fill_nan(None),
+            metric=pl.lit(row.metric),
+            design=pl.lit(points.design),
+            n_clusters=pl.lit(points.n),
+        )
+        for row in metrics
+        if (points := row.points) is not None
+    ]
+    return pl.concat(frames) if frames else pl.DataFrame()
 
 
 def _past(rows: pl.DataFrame) -> list[Past]:

@@ -116,7 +116,7 @@ def spread_rows(score: ProbeScore, seed: int) -> Iterator[Metric]:
     dishes = np.arange(len(code))
     kept_dishes = np.array([np.isin(dishes, kept) for kept in [dishes, *jackknife_groups(len(code), seed)]])
     member = (code[:, None] == np.arange(n)).astype(np.float64)
-    ap, ws = (_origin_means(dish_means(table), kept_dishes, member) for table in (score.ap, score.ws))
+    ap, ws = (origin_means(dish_means(table), kept_dishes, member) for table in (score.ap, score.ws))
     counts = member.sum(axis=0)
     for metric, compute in metrics.items():
         kept = [_present(a, w, counts, "mws" in metric) for a, w in zip(ap, ws, strict=True)]
@@ -133,7 +133,7 @@ def spread_rows(score: ProbeScore, seed: int) -> Iterator[Metric]:
             yield scored(metric, where, estimate, (used, n - used), ci, nulls.get(metric, 0.0))
 
 
-def _origin_means(values: FloatArray, kept: NDArray[np.bool_], member: FloatArray) -> FloatArray:
+def origin_means(values: FloatArray, kept: NDArray[np.bool_], member: FloatArray) -> FloatArray:
     """[1 + g, origins] mean over each origin's dishes that are kept, NaN where none is scored."""
     known = ~np.isnan(values)
     total = (kept * np.where(known, values, 0.0)) @ member
