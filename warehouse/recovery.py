@@ -33,7 +33,7 @@ _SUPERSEDE = "INSERT OR REPLACE INTO superseded_part SELECT kind, part, $superse
 _OLD = "FROM superseded_part ANTI JOIN part_unit USING (kind, part) WHERE superseded_at < ?"
 _FORGET = "DELETE FROM superseded_part WHERE (kind, part) IN (SELECT (kind, part) FROM incoming)"
 _UNITS = "SELECT kind, part, request_hash, unit, n_rows FROM part_unit ORDER BY kind, part, unit"
-_UNREGISTER = "DELETE FROM part_unit WHERE (kind, part) IN (SELECT (kind, part) FROM incoming)"
+_UNREGISTER = "DELETE FROM part_unit_base WHERE (kind, part) IN (SELECT (kind, part) FROM incoming)"
 _RECONSIDER = "DELETE FROM superseded_part WHERE kind IN (SELECT kind FROM incoming)"
 _FINISHED = """
 SELECT DISTINCT kind, run_id, part FROM part_unit JOIN run USING (run_id)
@@ -41,9 +41,8 @@ WHERE status = 'finished' ORDER BY ALL
 """
 _UNITS_OF = "SELECT part, request_hash, unit FROM part_unit WHERE kind = ? AND part IN (SELECT unnest(?))"
 _MOVE = """
-UPDATE part_unit SET part = $into, written_at = $written_at FROM incoming AS i
-WHERE part_unit.kind = $kind AND part_unit.part = i.part
-    AND part_unit.request_hash = i.request_hash AND part_unit.unit = i.unit
+UPDATE part_unit_base AS u SET part = $into, written_at = $written_at FROM incoming AS i
+WHERE u.kind = $kind AND u.part = i.part AND u.request_hash = i.request_hash AND u.unit = i.unit
 """
 
 
