@@ -21,7 +21,7 @@ from uuid import uuid4
 import duckdb
 
 from warehouse.part_kinds import KINDS, empty_part
-from warehouse.registrations import Position, Registrations, folded
+from warehouse.registrations import COLUMNS, Position, Registrations, folded
 from warehouse.storage import FileSign, WarehouseError, execute_with, glob_escaped, sign_of
 
 T = TypeVar("T")
@@ -46,7 +46,10 @@ _REGISTERED = "SELECT DISTINCT kind, part FROM part_unit"
 
 # What was registered since lies over the file. No reader's view of it changes: rows are only added, and each
 # reader sees as many as there were when it came (schema/012_registrations.sql).
-_MAKE_WAITING = "CREATE TABLE memory.main.waiting AS FROM part_unit_base LIMIT 0"
+_MAKE_WAITING = """
+CREATE TABLE memory.main.waiting AS FROM part_unit_base LIMIT 0;
+COMMENT ON TABLE memory.main.waiting IS 'What was registered since the file was written. Query part_unit.';
+""" + "".join(f"COMMENT ON COLUMN memory.main.waiting.{name} IS 'As in part_unit.';" for name in COLUMNS)
 _LAY_OVER = """
 INSERT INTO memory.main.waiting BY NAME
 FROM incoming

@@ -43,19 +43,21 @@ CREATE TABLE registration (
 );
 CREATE TABLE log (name TEXT NOT NULL, forgotten INTEGER NOT NULL);
 """
-_COLUMNS = ("kind", "request_hash", "unit", "part", "run_id", "n_rows")
-_APPEND = f"INSERT INTO registration ({', '.join(_COLUMNS)}, written_at) VALUES (?, ?, ?, ?, ?, ?, ?)"
+COLUMNS = ("kind", "request_hash", "unit", "part", "run_id", "n_rows", "written_at")
+"""Those of part_unit."""
+
+_APPEND = f"INSERT INTO registration ({', '.join(COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _WAITING = "SELECT max(0, (SELECT seq FROM sqlite_sequence) - forgotten) FROM log"
-_AFTER = f"SELECT id, {', '.join(_COLUMNS)}, written_at FROM registration WHERE id > ? ORDER BY id"
+_AFTER = f"SELECT id, {', '.join(COLUMNS)} FROM registration WHERE id > ? ORDER BY id"
 _TYPES = pl.Schema(
     {
         "id": pl.Int64(),
-        **dict.fromkeys(_COLUMNS, pl.String()),
+        **dict.fromkeys(COLUMNS, pl.String()),
         "n_rows": pl.Int64(),
         "written_at": pl.Datetime("us"),
     }
 )
-_NOTHING = pl.DataFrame(schema=_TYPES).drop("id")
+_NOTHING = pl.DataFrame(schema={name: kind for name, kind in _TYPES.items() if name != "id"})
 _FORGET = (
     "UPDATE log SET forgotten = max(forgotten, :id) WHERE name = :log",
     "DELETE FROM registration WHERE id <= :id AND :log = (SELECT name FROM log)",
@@ -112,7 +114,7 @@ class Registrations:
         WarehouseError if the disk is full, or the folder not to be written to.
         """
         written_at = pl.Series([now()], dtype=pl.Datetime("us")).to_physical()[0]
-        rows = [(*row, written_at) for row in units.select(_COLUMNS).rows()]
+        rows = [(*row, written_at) for row in units.select(COLUMNS[:-1]).rows()]
 
         def add(connection: sqlite3.Connection) -> int:
             connection.execute("PRAGMA synchronous = FULL")
