@@ -8,7 +8,7 @@ opened.
 import shutil
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -120,7 +120,8 @@ class Warehouse:
                         connection.close()
                     publish(temporary, self.path)
                     if folded:
-                        Registrations(self.home).forget(folded)
+                        with suppress(WarehouseError):  # what stays in the log is known to be in the file
+                            Registrations(self.home).forget(folded)
                     if seen is not None and was_current:
                         _current[self.home] = sign_of(self.path), seen[1]
                 except duckdb.Error as error:

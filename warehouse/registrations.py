@@ -21,7 +21,7 @@ import duckdb
 import polars as pl
 from filelock import FileLock
 
-from warehouse.storage import WarehouseError, execute_with, is_disk_full, now, room_for, written_whole
+from warehouse.storage import WarehouseError, execute_with, now, room_for, written_whole
 
 _log = logging.getLogger("culturescope")
 
@@ -29,6 +29,7 @@ T = TypeVar("T")
 
 _FILE = "registrations.sqlite"
 _PATIENCE_S = 600.0  # for other processes, each of which needs milliseconds
+_NEEDED = 1 << 20  # bytes, for the error of a full disk
 
 _SCHEMA = """
 CREATE TABLE registration (
@@ -124,10 +125,10 @@ class Registrations:
             connection.execute("COMMIT")
             return waiting
 
-        with room_for(self.path, int(units.estimated_size())):
+        with room_for(self.path, _NEEDED):
             if not self.path.exists():
                 self._create()
-            return self._call(add)
+        return self._call(add)
 
     def after(self, position: Position) -> Tail:
         """What was registered after `position`; all there is if that is of another log."""
@@ -170,15 +171,19 @@ class Registrations:
     def _call(self, work: Callable[[sqlite3.Connection], T], *, reads: bool = False) -> T:
         """What `work` returns. Where the log is damaged, it is called again with a new one."""
         try:
-            return self._call_once(work, reads=reads)
+            with room_for(self.path, _NEEDED):
+                try:
+                    return self._call_once(work, reads=reads)
+                except sqlite3.DatabaseError as error:
+                    if _code(error) not in _DAMAGE:
+                        raise
+                self._set_aside()
+                return self._call_once(work, reads=reads)
         except sqlite3.DatabaseError as error:
-            if _code(error) not in _DAMAGE:
-                raise self._said(error) from error
-        try:
-            self._set_aside()
-            return self._call_once(work, reads=reads)
-        except sqlite3.DatabaseError as error:
-            raise self._said(error) from error
+            raise WarehouseError(
+                f"{self.path} cannot be used: {error}. CULTURESCOPE_HOME has to be a folder that you may "
+                f"write to, on a disk of this machine."
+            ) from error
 
     def _call_once(self, work: Callable[[sqlite3.Connection], T], *, reads: bool = False) -> T:
         try:
@@ -234,15 +239,6 @@ class Registrations:
 
     def _beside(self, suffix: str) -> Path:
         return self.path.with_name(f"{_FILE}{suffix}")
-
-    def _said(self, error: sqlite3.DatabaseError) -> Exception:
-        """The error for users; one of a full disk is worded by `room_for`."""
-        if is_disk_full(error):
-            return error
-        return WarehouseError(
-            f"{self.path} cannot be used: {error}. CULTURESCOPE_HOME has to be a folder that you may write "
-            f"to, on a disk of this machine."
-        )
 
 
 def folded(connection: duckdb.DuckDBPyConnection) -> Position:
