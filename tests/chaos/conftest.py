@@ -26,8 +26,8 @@ DISHES = 500
 
 
 @pytest.fixture(scope="session")
-def forked(prefect_api: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forked]:
-    forked = Forked(prefect_api, tmp_path_factory.mktemp("chaos"))
+def forked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forked]:
+    forked = Forked(lambda: request.getfixturevalue("prefect_api"), tmp_path_factory.mktemp("chaos"))
     yield forked
     forked.close()
 

@@ -1,8 +1,8 @@
 """Every flow in a process that can be disturbed: killed, interrupted, short of disk, with a clock that jumps.
 
 ``python -m tests.chaos.forked`` imports all of them once and then forks a child for each line of JSON that it
-reads, because a fresh interpreter would spend seconds on imports. It answers with the child's process id, and
-with its exit code once it has ended.
+reads, because a fresh interpreter would spend seconds on imports. It answers with the child's process id and,
+asked by another line, with its exit code; so long the id is the child's, even if it has ended.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import random
 import resource
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -23,6 +25,7 @@ import typer
 
 import warehouse.storage
 from deployments.cli_common import errors
+from deployments.server import pointed_at
 from flows.build_specnorm import build_specnorm
 from flows.evaluation import evaluate
 from flows.ingest import refresh_all
@@ -71,9 +74,9 @@ class Child:
 
 @dataclass
 class Forked:
-    """The process that forks; close it afterwards."""
+    """The process that forks; close it afterwards. api: starts a Prefect server."""
 
-    api: str
+    api: Callable[[], str]
     folder: Path
     process: subprocess.Popen[str] = field(init=False)
     n: int = 0
@@ -82,7 +85,7 @@ class Forked:
         settings = {"PREFECT_LOGGING_LEVEL": "CRITICAL", "OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.chaos.forked"],
-            env=environment(self.folder, self.api) | settings,
+            env=environment(self.folder, None) | settings,
             cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
 
@@ -90,15 +93,14 @@ class Forked:
         """Start a flow; disturbance: see ``_disturbed``."""
         self.n += 1
         log = self.folder / f"{self.n}.log"
-        job = {"flow": flow, "home": str(home), "log": str(log), **disturbance}
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(job) + "\n")
-        self.process.stdin.flush()
-        return Child(self._answer(), log)
+        job = {"flow": flow, "home": str(home), "log": str(log), "api": None, **disturbance}
+        if flow == "build_specnorm":
+            job["api"] = self.api(), os.environ["PREFECT_API_AUTH_STRING"]
+        return Child(self._asked(json.dumps(job)), log)
 
     def end(self) -> int:
         """Wait for the flow; its exit code, or minus the signal that ended it."""
-        return self._answer()
+        return self._asked("")
 
     def run(self, flow: str, home: Path, **disturbance: Any) -> Child:
         """Run a flow to its end, which has to be a good one."""
@@ -111,8 +113,11 @@ class Forked:
         self.process.stdin.close()
         self.process.wait()
 
-    def _answer(self) -> int:
+    def _asked(self, line: str) -> int:
+        assert self.process.stdin is not None
         assert self.process.stdout is not None
+        self.process.stdin.write(f"{line}\n")
+        self.process.stdin.flush()
         return int(self.process.stdout.readline())
 
 
@@ -141,17 +146,16 @@ def _disturbed(room: int | None = None, nobody: bool = False, clock: int | None 
 
 def _child(job: dict[str, Any]) -> int:
     """Run one job as the command line would; returns the exit code."""
-    flow, home, log = (
-        job.pop("flow"),
-        Path(job.pop("home")),
-        os.open(job.pop("log"), os.O_WRONLY | os.O_CREAT),
-    )
+    flow, home, api = job.pop("flow"), Path(job.pop("home")), job.pop("api")
+    log = os.open(job.pop("log"), os.O_WRONLY | os.O_CREAT)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(log, 1)
     os.dup2(log, 2)
     os.environ["CULTURESCOPE_HOME"] = str(home)
+    if api:
+        os.environ["PREFECT_API_AUTH_STRING"] = api[1]
     try:
-        with errors():
+        with errors(), pointed_at(api[0]) if api else nullcontext():
             _disturbed(**job)
             run(flow, home)
     except typer.Exit as ended:
@@ -161,7 +165,7 @@ def _child(job: dict[str, Any]) -> int:
 
 def main() -> None:
     """Fork a child for each job, one after another."""
-    for line in sys.stdin:
+    while line := sys.stdin.readline():
         pid = os.fork()
         if not pid:
             code = 70
@@ -173,6 +177,7 @@ def main() -> None:
                 sys.stderr.flush()
                 os._exit(code)
         print(pid, flush=True)
+        sys.stdin.readline()
         print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
 
 
