@@ -42,7 +42,8 @@ _CONFIG = {
     "autoload_known_extensions": False,
     "python_enable_replacements": False,
 }
-_REGISTERED = "SELECT DISTINCT kind, part FROM part_unit"
+_PARTS_IN_FILE = "SELECT DISTINCT kind, part FROM part_unit_base"
+_PARTS_WAITING = "SELECT DISTINCT kind, part FROM memory.main.waiting"
 
 # What was registered since lies over the file. No reader's view of it changes: rows are only added, and each
 # reader sees as many as there were when it came (schema/012_registrations.sql).
@@ -76,6 +77,7 @@ class _Version:
         self.instance = duckdb.connect(":memory:", config={"temp_directory": str(spill), **_CONFIG})
         self.file = path.open("rb")
         self._listed: tuple[object, object] = None, None
+        self._in_file: set[tuple[object, ...]] | None = None
         self._mutex = threading.Lock()
         self._position: Position | None = None
         self._n_waiting = 0
@@ -121,7 +123,9 @@ class _Version:
         signs = self._n_waiting, [sign_of(file.parent) for file in empty]
         if self._listed[0] != signs:
             try:
-                registered = set(connection.execute(_REGISTERED).fetchall())
+                if self._in_file is None:
+                    self._in_file = set(connection.execute(_PARTS_IN_FILE).fetchall())
+                registered = self._in_file | set(connection.execute(_PARTS_WAITING).fetchall())
             except duckdb.CatalogException:  # a file that another program began and we never filled
                 registered = set()
             files = [

@@ -14,6 +14,7 @@ import random
 import resource
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -66,6 +67,15 @@ class Child:
 
     pid: int
     log: Path
+
+    def ends_within(self, seconds: float) -> bool:
+        """Wait so long, or until it has ended."""
+        status, until = Path(f"/proc/{self.pid}/stat"), time.monotonic() + seconds
+        while not (ended := status.read_text().rsplit(")", 1)[1].split()[0] == "Z"):
+            if time.monotonic() >= until:
+                break
+            time.sleep(0.005)
+        return ended
 
     @property
     def said(self) -> str:
