@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import logging
 import os
 import random
 import resource
@@ -162,6 +163,7 @@ def _child(job: dict[str, Any]) -> int:
     os.dup2(log, 1)
     os.dup2(log, 2)
     os.environ["CULTURESCOPE_HOME"] = str(home)
+    logging.getLogger("culturescope").setLevel(logging.CRITICAL)  # as the command line does
     if api:
         os.environ["PREFECT_API_AUTH_STRING"] = api[1]
     try:
