@@ -14,6 +14,7 @@ FIGURES = {
     "metrics": "metrics",
     "probing_metrics": "metrics",
     "queries": "queries",
+    "registration": "registration",
     "orchestration": "orchestration",
     "ingest_dishes": "ingest_dishes",
     "gpu": "gpu",

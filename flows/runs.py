@@ -37,6 +37,7 @@ _FROZEN = (
     f"{_PAST} JOIN cohort USING (config_hash, run_id) WHERE config_hash = ? AND cohort = ? ORDER BY model"
 )
 _IS_FINISHED = "SELECT 1 FROM run WHERE run_id = ? AND status = 'finished'"
+_KNOWN = "SELECT run_id, request_hash, topic, label FROM run_request WHERE run_id IN (SELECT unnest(?))"
 _NAMESAKES = "SELECT DISTINCT model, engine_hash FROM run WHERE config_hash = ? AND NOT is_null"
 
 
@@ -114,10 +115,15 @@ def start(session: Session, runs: Mapping[str, str]) -> None:
 
 
 def add_requests(runs: Mapping[str, str], wanted: Sequence[Wanted]) -> None:
-    """Write down what later rounds ask."""
-    with Warehouse.open().write() as connection:
-        for model, run in runs.items():
-            if not (requests := _requests(wanted, model)).is_empty():
+    """Write down what later rounds ask, if it is not there yet: every write copies the warehouse's file."""
+    warehouse = Warehouse.open()
+    asked = {run: _requests(wanted, model) for model, run in runs.items()}
+    known = set(warehouse.query(_KNOWN, [list(asked)]).rows())
+    if known.issuperset((run, *row) for run, requests in asked.items() for row in requests.rows()):
+        return
+    with warehouse.write() as connection:
+        for run, requests in asked.items():
+            if not requests.is_empty():
                 save_run_requests(connection, run, requests)
 
 

@@ -107,7 +107,7 @@ def test_killed_after_it_has_unregistered_it_goes_on(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(prune, "_delete_superseded", killed)
+        patch.setattr(prune, "delete_superseded", killed)
         assert runner.invoke(app, ["prune", "--older-than", "90d", "--delete"]).exit_code == 130
     assert (shown(pruned), files(pruned)) == (before, on_disk)
     rows = plan("--older-than", "90d")

@@ -47,7 +47,7 @@ def without_hash(warehouse: Warehouse, path: Path) -> Path:
     """The part as older code named it."""
     old = path.rename(path.with_stem(path.stem.split("-")[0]))
     with warehouse.write() as connection:
-        connection.execute("UPDATE part_unit SET part = ? WHERE part = ?", [old.stem, path.stem])
+        connection.execute("UPDATE part_unit_base SET part = ? WHERE part = ?", [old.stem, path.stem])
     return old
 
 
