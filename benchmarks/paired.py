@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.coverage import _HUMAN, _domains, _spectra
+from benchmarks import populations as of
 from benchmarks.process import Result, measure, show
 from benchmarks.sizes import Sizes
 from tasks.evaluations.cure.scores import LENGTH_NORMALISED, Judged, Scored, equal_lengths
 from tasks.judging.null_texts import REAL, SHUFFLED
-from tasks.metrics import agreement, classification, comparison, intervals, spectral
+from tasks.metrics import comparison, intervals
 from tasks.metrics.comparison import Difference
 from tasks.metrics.types import FloatArray
 
@@ -80,7 +80,7 @@ def _cases() -> Iterator[Case]:
     yield Case(
         "map_cv", "the same, one spread half", (75, 150, 600), partial(_spread, 0.5), _true_spread(), 4
     )
-    for name, number in (("macro_f1", _category_f1), ("rank_spearman", _rank)):
+    for name, number in (("macro_f1", of.category_f1), ("rank_spearman", partial(of.rank, place=0))):
         yield Case(name, "9 domains, own medians", (12, 30, 100), partial(_halves, number), slow=10)
 
 
@@ -155,22 +155,10 @@ def _spread(share: float, rng: Generator, n: int) -> Difference:
     return comparison.left_out_difference(value, *([cv(side, kept) for kept in groups] for side in ap))
 
 
-def _category_f1(spectra: FloatArray) -> float:
-    high = spectra > classification.lower_median(spectra)
-    return classification.macro_f1(_HUMAN, [spectral.er_sr_category(bool(er), bool(sr)) for er, sr in high])
-
-
-def _rank(spectra: FloatArray) -> float:
-    ranks = agreement.rank_agreement(spectra[:, 1], np.arange(9.0))
-    return np.nan if ranks is None else ranks[0]
-
-
 def _halves(number: Callable[[FloatArray], float], rng: Generator, n: int) -> Difference:
-    halves = intervals.half_samples(n, 100, 0)
-    values, replicates = [], []
-    for _ in range(2):
-        domains = _domains(rng, n)
-        spectra = np.stack([spectral.spectra_of_subsets(a, halves) for a in domains])
-        values.append(number(_spectra(domains)))
-        replicates.append([number(spectra[:, half]) for half in range(len(halves))])
+    samples = [of.domains(rng, n).spectra for _ in range(2)]
+    values, replicates = zip(
+        *((number(each[:, 0]), [number(half) for half in each[:, 1:].swapaxes(0, 1)]) for each in samples),
+        strict=True,
+    )
     return comparison.half_sample_difference(values[0] - values[1], replicates[0], replicates[1], n)

@@ -190,7 +190,7 @@ def test_old_files_stay_for_a_day(
     finished(warehouse, make_run())
     compact_parts(warehouse)
     assert old < files(warehouse)
-    monkeypatch.setattr(recovery_module, "_SUPERSEDED_STAY", -recovery_module._SUPERSEDED_STAY)
+    monkeypatch.setattr(recovery_module, "SUPERSEDED_STAY", -recovery_module.SUPERSEDED_STAY)
     shown = warehouse.query(SHOWN)
     compact_parts(warehouse)
     assert files(warehouse) == set(warehouse.query("SELECT part FROM part_unit")["part"])
