@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.evaluations.contract import Cohort, Completions, Evaluation, Rows, Shared, Tables
+from tasks.evaluations.contract import Cohort, Completions, Detail, Evaluation, Rows, Shared, Tables
 from tasks.evaluations.culturall import judged, rows
+from tasks.evaluations.culturall.answer_rows import answer_frame, verdict_frames
 from tasks.evaluations.culturall.answers import Answer, read_answers, read_text
 from tasks.evaluations.culturall.params import CulturallParams
 from tasks.evaluations.culturall.requests import Key, Study, build_study
@@ -66,8 +67,20 @@ def read_shared(study: Study, completions: Completions) -> Mapping[str, Mapping[
 
 
 def make_rows(study: Study, cohort: Cohort[Answers], checks: Mapping[str, Mapping[Key, Opinion]]) -> Tables:
-    """Rows of the models and of those that know nothing, every answer and every verdict."""
-    ...
+    """Rows of the models and of those that know nothing, every answer and every verdict.
+
+    What compares models is taken over the cohort's, so that no row changes because another model ran.
+    """
+    by_model = {
+        model: {condition: rows.score(study, condition, answers.by_key) for condition in study.conditions}
+        for model, answers in {**cohort.against, **cohort.models}.items()
+    }
+    own_check = rows.check_rows(study, checks) if study.judges else []
+    metrics = rows.null_rows(study)
+    for model in cohort.models:
+        others = [other for other in sorted(cohort.against) if other != model]
+        metrics[model] = [*rows.model_rows(study, model, by_model, others), *own_check]
+    return Tables(metrics, {model: _details(study, answers) for model, answers in cohort.models.items()})
 
 
 def later(study: Study) -> Iterable[Later]:
@@ -76,6 +89,16 @@ def later(study: Study) -> Iterable[Later]:
     most = at_most(longest.prompt.conversation, longest.prompt.schema, study.request("native").sampling)
     tokens = most.prompt_tokens + study.params.max_tokens + study.params.judge_max_tokens
     return [Later("judge", judge, len(study.prompts), tokens) for judge in study.judges]
+
+
+def _details(study: Study, answers: Answers) -> list[Detail]:
+    """Every answer, and every verdict of each judge."""
+    texts = {key: answer.text for key, answer in answers.by_key.items() if answer.text is not None}
+    frames = verdict_frames(study, texts, answers.said)
+    return [
+        Detail("culturall_answer", answer_frame(study, answers.by_key)),
+        *(Detail("verdict", frame, study.judges[judge].name) for judge, frame in frames.items()),
+    ]
 
 
 def _completed(study: Study, completions: Completions) -> dict[Key, Completion]:
@@ -92,3 +115,12 @@ def _texts(study: Study, completions: Completions) -> dict[Key, str]:
     """(condition, item) -> the text of its answer, where it has one."""
     read = {key: read_text(completion)[0] for key, completion in _completed(study, completions).items()}
     return {key: text for key, text in read.items() if text is not None}
+
+
+EVALUATION = Evaluation(
+    "culturall", CulturallParams, TABLES, study, ask, read, make_rows,
+    engines=lambda params: dict.fromkeys(params.judges, "judge"),
+    shared=Shared(ask_shared, read_shared),
+    later=later,
+    size=lambda study: f"{len(study.items)} items in {len({i.language for i in study.items})} languages",
+)  # fmt: skip

@@ -67,8 +67,9 @@ def model_rows(
         by_model: model -> condition -> its scores. others: the cohort's models without this one.
     """
     own = by_model[model]
-    return [row for where in _slices(study) for row in _slice_rows(study, own, *where)] + [
-        *_difficulty_rows(study, own, [by_model[other] for other in others]),
+    null = _null_values(study)
+    return [row for where in _slices(study) for row in _slice_rows(study, own, null, *where)] + [
+        *_difficulty_rows(study, own, null, [by_model[other] for other in others]),
         *_setting_rows(study, model, by_model, others),
         *_count_rows(study, own),
     ]
@@ -99,10 +100,12 @@ def check_rows(study: Study, checks: Mapping[str, Mapping[Key, Opinion]]) -> lis
     return rows
 
 
-def _slice_rows(study: Study, own: Mapping[str, Scores], where: Slice, chosen: BoolArray) -> Iterator[Metric]:
+def _slice_rows(
+    study: Study, own: Mapping[str, Scores], nulls: FloatArray, where: Slice, chosen: BoolArray
+) -> Iterator[Metric]:
     """What every slice has: accuracies, differences of conditions, agreement of judge and match."""
     clusters = _clusters(study, where)[chosen]
-    null = _null_value(study, chosen)
+    null = float(nulls[chosen].mean())
     for condition, scores in own.items():
         suffix = "" if condition == "native" else f"_{condition}"
         reasons = scores.reasons[chosen]
@@ -119,7 +122,7 @@ def _slice_rows(study: Study, own: Mapping[str, Scores], where: Slice, chosen: B
 
 
 def _difficulty_rows(
-    study: Study, own: Mapping[str, Scores], others: Sequence[Mapping[str, Scores]]
+    study: Study, own: Mapping[str, Scores], nulls: FloatArray, others: Sequence[Mapping[str, Scores]]
 ) -> Iterator[Metric]:
     """Accuracy on what others find easy, medium and hard."""
     if "native" not in own:
@@ -136,7 +139,7 @@ def _difficulty_rows(
                 yield unscored("accuracy", where, TOO_FEW_MODELS, len(study.items))
             elif chosen.any():
                 clusters = _clusters(study, where)[chosen]
-                null = _null_value(study, chosen)
+                null = float(nulls[chosen].mean())
                 yield mean_row("accuracy", where, scores.right[chosen], scores.reasons[chosen], clusters, SHARE, null)
 
 
@@ -186,10 +189,10 @@ def _clusters(study: Study, where: Slice) -> np.ndarray:
     return np.array([item.item if where[0] == "region" else item.region for item in study.items])
 
 
-def _null_value(study: Study, chosen: BoolArray) -> float:
-    """Accuracy of an answerer that knows nothing: the commonest letter, else another item's answer."""
+def _null_values(study: Study) -> FloatArray:
+    """Per item, how often one is right who knows nothing: the commonest letter, else another item's answer."""
     constant, other = _null_answers(study)
-    return float(np.where(np.isnan(constant), np.nan_to_num(other), constant)[chosen].mean())
+    return np.where(np.isnan(constant), other, constant)
 
 
 def _null_answers(study: Study) -> tuple[FloatArray, FloatArray]:

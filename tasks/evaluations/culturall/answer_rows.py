@@ -1,0 +1,89 @@
+"""Single answers and verdicts as rows: what SQL and the report look at. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import polars as pl
+
+from tasks.evaluations.contract import comparable
+from tasks.evaluations.culturall import judged
+from tasks.evaluations.culturall.answers import Answer
+from tasks.evaluations.culturall.requests import Key, Study, texts
+from tasks.judging.prompts import Opinion
+from tasks.judging.untrusted import shorten
+from tasks.judging.verdict_rows import VerdictRow, verdict_frame
+
+_TEXTS = ("config_hash", "condition", "item", "language", "region", "topic", "form", "gold", "answer")
+SCHEMA = pl.Schema(
+    {name: pl.String() for name in _TEXTS}
+    | {"matched": pl.Boolean(), "judged": pl.Boolean(), "passages": pl.String(), "unscored_reason": pl.String()}
+)
+
+
+def answer_frame(study: Study, answers: Mapping[Key, Answer]) -> pl.DataFrame:
+    """One row per sample, in the order of the study; what an unscored one lacks is null."""
+    return pl.DataFrame(list(_rows(study, answers)), schema=SCHEMA, orient="row")
+
+
+def verdict_frames(
+    study: Study, texts_judged: Mapping[Key, str], said: Mapping[str, Mapping[Key, Opinion]]
+) -> dict[str, pl.DataFrame]:
+    """Judge, by its name in the params -> a row for each answer of a model that it was asked about.
+
+    ``judged`` is the condition; ``group_name`` is the region.
+    """
+    about = {call.key: call for call in judged.calls(study, texts_judged)}
+    return {
+        judge: verdict_frame(
+            _verdict(study, judge, about[key], opinion) for key, opinion in by_key.items() if opinion.is_answered
+        )
+        for judge, by_key in said.items()
+    }
+
+
+def _rows(study: Study, answers: Mapping[Key, Answer]) -> Iterator[dict[str, Any]]:
+    config_hash = comparable(study)
+    for condition in study.conditions:
+        for item in study.items:
+            answer = answers[condition, item.item]
+            passages = study.passages.get(item.item, ()) if condition == "retrieval" else ()
+            is_asked = (condition, item.item) in study.prompts
+            yield {
+                "config_hash": config_hash,
+                "condition": condition,
+                "item": item.item,
+                "language": item.language,
+                "region": item.region,
+                "topic": item.topic,
+                "form": item.form,
+                "gold": texts(condition, item).gold if is_asked else item.answer,
+                "answer": answer.text,
+                "matched": answer.matched,
+                "judged": answer.judged,
+                "passages": json.dumps([p._asdict() for p in passages], ensure_ascii=False) if passages else None,
+                "unscored_reason": answer.reason or answer.unjudged,
+            }
+
+
+def _verdict(study: Study, judge: str, call: judged.Call, opinion: Opinion) -> VerdictRow:
+    shown = texts("english" if call.source == "english" else "native", call.item)
+    verdict, engine = opinion.verdict, study.judges[judge]
+    about = {"Situation": shown.scenario, "Question": shown.question, "Right answer": shown.gold}
+    return VerdictRow(
+        judge=engine.name,
+        judge_hash=engine.hash,
+        rubric=f"{study.rubric.name} {study.rubric.hash()}",
+        item=call.item.item,
+        item_text="\n".join(f"{name}: {text}" for name, text in about.items()),
+        group_name=call.item.region,
+        judged=call.source,
+        verdict=verdict.verdict,
+        reason=verdict.reason,
+        value=verdict.value,
+        graded=opinion.graded,
+        unscored_reason=verdict.unscored_reason,
+        judged_text=shorten(call.text, study.rubric.max_chars),
+    )
