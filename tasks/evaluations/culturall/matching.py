@@ -24,6 +24,7 @@ LETTERS = ("A", "B", "C", "D")
 _LOOKALIKES = str.maketrans("АВС", "ABC")
 _LETTER = re.compile(r"(?<![^\W_])([A-D])(?![^\W_])")
 _NUMBER = re.compile(r"[-−]?\d+(?:[.,٫٬'’\u00a0\u202f ]\d+)*")
+_MINUS = re.compile(r"(?<!\w)[-−](?=\d)")
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 # Short vowels and the lengthening stroke, which Arabic writes or leaves out; Mn of other scripts are letters.
 _ARABIC_MARKS = re.compile(r"[\u064b-\u0652\u0640]")
@@ -74,6 +75,7 @@ def plain(text: str) -> str:
     """The form in which texts are compared: NFKC, case folded, digits of any script as 0-9, words apart by one
     space, without punctuation, symbols, English articles and Arabic's optional marks."""
     text = _ARABIC_MARKS.sub("", unicodedata.normalize("NFKC", text)).translate(_ARABIC_LETTERS).casefold()
+    text = _MINUS.sub("minus", text)
     kept = (_digit(c) if c.isdecimal() else " " if unicodedata.category(c)[0] in "PSZC" else c for c in text)
     return " ".join(_ARTICLES.sub(" ", "".join(kept)).split())
 
