@@ -11,9 +11,9 @@ from tasks.evaluations.culturall.params import CulturallParams
 
 @flow(name="culturall", flow_run_name="culturall {params.profile}", validate_parameters=True)
 def culturall(params: CulturallParams) -> str:
-    """Measure how many grounded tasks models solve, in the region's language, in English, and without the scenario.
+    """Measure how many grounded tasks models solve: natively, in English, and without the scenario.
 
-    Returns the config_hash under which ``leaderboard_culturall`` shows the result. See ``evaluate`` for what is
-    resumed and raised.
+    Returns the config_hash under which ``leaderboard_culturall`` shows the result. See ``evaluate`` for
+    what is resumed and raised.
     """
     return evaluate(EVALUATION, params)

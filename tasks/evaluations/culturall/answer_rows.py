@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import polars as pl
 
 from tasks.evaluations.contract import comparable
-from tasks.evaluations.culturall import judged
-from tasks.evaluations.culturall.answers import Answer
-from tasks.evaluations.culturall.requests import Key, Study, texts
+from tasks.evaluations.culturall.answers import Answer, Call
+from tasks.evaluations.culturall.requests import Key, Study
 from tasks.judging.prompts import Opinion
 from tasks.judging.untrusted import shorten
 from tasks.judging.verdict_rows import VerdictRow, verdict_frame
@@ -19,7 +18,8 @@ from tasks.judging.verdict_rows import VerdictRow, verdict_frame
 _TEXTS = ("config_hash", "condition", "item", "language", "region", "topic", "form", "gold", "answer")
 SCHEMA = pl.Schema(
     {name: pl.String() for name in _TEXTS}
-    | {"matched": pl.Boolean(), "judged": pl.Boolean(), "passages": pl.String(), "unscored_reason": pl.String()}
+    | {"matched": pl.Boolean(), "judged": pl.Boolean()}
+    | dict.fromkeys(("passages", "unscored_reason", "status"), pl.String())
 )
 
 
@@ -28,20 +28,16 @@ def answer_frame(study: Study, answers: Mapping[Key, Answer]) -> pl.DataFrame:
     return pl.DataFrame(list(_rows(study, answers)), schema=SCHEMA, orient="row")
 
 
-def verdict_frames(
-    study: Study, texts_judged: Mapping[Key, str], said: Mapping[str, Mapping[Key, Opinion]]
-) -> dict[str, pl.DataFrame]:
-    """Judge, by its name in the params -> a row for each answer of a model that it was asked about.
+def verdict_frame_of(
+    study: Study, judge: str, about: Iterable[Call], said: Mapping[Key, Opinion]
+) -> pl.DataFrame:
+    """A row for each answer of a model that one judge, by its name in the params, was asked about.
 
     ``judged`` is the condition; ``group_name`` is the region.
     """
-    about = {call.key: call for call in judged.calls(study, texts_judged)}
-    return {
-        judge: verdict_frame(
-            _verdict(study, judge, about[key], opinion) for key, opinion in by_key.items() if opinion.is_answered
-        )
-        for judge, by_key in said.items()
-    }
+    return verdict_frame(
+        _verdict(study, judge, call, said[call.key]) for call in about if said[call.key].is_answered
+    )
 
 
 def _rows(study: Study, answers: Mapping[Key, Answer]) -> Iterator[dict[str, Any]]:
@@ -50,7 +46,6 @@ def _rows(study: Study, answers: Mapping[Key, Answer]) -> Iterator[dict[str, Any
         for item in study.items:
             answer = answers[condition, item.item]
             passages = study.passages.get(item.item, ()) if condition == "retrieval" else ()
-            is_asked = (condition, item.item) in study.prompts
             yield {
                 "config_hash": config_hash,
                 "condition": condition,
@@ -59,19 +54,22 @@ def _rows(study: Study, answers: Mapping[Key, Answer]) -> Iterator[dict[str, Any
                 "region": item.region,
                 "topic": item.topic,
                 "form": item.form,
-                "gold": texts(condition, item).gold if is_asked else item.answer,
+                "gold": item.texts(condition).answer,
                 "answer": answer.text,
                 "matched": answer.matched,
                 "judged": answer.judged,
-                "passages": json.dumps([p._asdict() for p in passages], ensure_ascii=False) if passages else None,
+                "passages": json.dumps([p._asdict() for p in passages], ensure_ascii=False)
+                if passages
+                else None,
                 "unscored_reason": answer.reason or answer.unjudged,
+                "status": item.status,
             }
 
 
-def _verdict(study: Study, judge: str, call: judged.Call, opinion: Opinion) -> VerdictRow:
-    shown = texts("english" if call.source == "english" else "native", call.item)
+def _verdict(study: Study, judge: str, call: Call, opinion: Opinion) -> VerdictRow:
+    shown = call.item.texts(call.source)
     verdict, engine = opinion.verdict, study.judges[judge]
-    about = {"Situation": shown.scenario, "Question": shown.question, "Right answer": shown.gold}
+    about = {"Situation": shown.scenario, "Question": shown.question, "Right answer": shown.answer}
     return VerdictRow(
         judge=engine.name,
         judge_hash=engine.hash,

@@ -1,27 +1,39 @@
-"""What a model answered, read: its text, whether it matches, and what the judges made of it. Pure.
+"""What a model answered, whether it matches, what judges are asked about it, and what they said. Pure.
 
-An answer is unscored where there is none: not asked, refused by the server, empty, or cut off before its end.
-An answer to multiple choice that names no letter is wrong, not unscored: the model had its chance.
+Rules. An answer is unscored where there is none: not asked, refused by the server, empty, or cut off before
+its end. An answer to multiple choice that names no letter is wrong, not unscored: the model had its chance.
+Each answer is judged once per judge. The judge's own check is the study's, not a model's: the gold answer of
+each item, another item's of the same language, and an empty one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import fmean
 
+from tasks.engines.protocols import Sampling
 from tasks.evaluations.culturall.items import Item
 from tasks.evaluations.culturall.matching import chosen_letter, is_match
-from tasks.evaluations.culturall.requests import Key, Study, texts
-from tasks.generation.prompts import Completion
-from tasks.judging.prompts import UNANSWERED, Opinion
+from tasks.evaluations.culturall.requests import Key, Study
+from tasks.generation.prompts import Completion, Prompt, Prompts
+from tasks.generation.replies import CUT_OFF, no_text
+from tasks.judging.judge_check import ACCEPTED_FROM
+from tasks.judging.null_texts import EMPTY, SHUFFLED, shuffled
+from tasks.judging.prompts import UNANSWERED, Opinion, judge_prompt, opinions
+from tasks.judging.rubric import Rubric, normal
 
-NO_ANSWER = "not asked or not answered"
-REFUSED, EMPTY, CUT_OFF = "refused", "empty answer", "cut off at max_tokens"
 NO_TRANSLATION = "the item has no English translation"
 
+GOLD = "gold"
+CHECKS = (GOLD, SHUFFLED, EMPTY)
+"""What a judge is checked with: the first it should accept, the others refuse."""
+
+_JUDGED = "prediction"
+
 Opinions = Mapping[str, Mapping[Key, Opinion]]
-"""Judge, by its name in the params -> (condition, item) -> what it said"""
+"""Judge, by its name in the params -> (condition or check, item) -> what it said"""
 
 
 @dataclass(frozen=True)
@@ -30,8 +42,8 @@ class Answer:
 
     Attributes:
         matched: whether it equals the gold answer; None where there is no text.
-        judged: whether the judges take it as right: the mean of their scores is 0.5 or more; None where
-            there is no text, no judge, or no verdict.
+        judged: whether the judges take it as right, by the mean of their scores; None where there is no
+            text, no judge, or no verdict.
         unjudged: why it has no verdict although judges were asked and it has a text; None else.
     """
 
@@ -44,18 +56,16 @@ class Answer:
 
 def read_text(completion: Completion | None) -> tuple[str | None, str | None]:
     """(text, None), or (None, why there is none); never raises."""
-    if completion is None:
-        return None, NO_ANSWER
-    if completion.finish_reason in ("refusal", "content_filter"):
-        return None, REFUSED
-    text = " ".join(completion.text.split())
-    if completion.finish_reason == "length":
-        return None, CUT_OFF
-    return (text, None) if text else (None, EMPTY)
+    reason = no_text(completion)
+    if completion is None or reason:
+        return None, reason
+    return (
+        (None, CUT_OFF) if completion.finish_reason == "length" else (" ".join(completion.text.split()), None)
+    )
 
 
 def read_answers(study: Study, completions: Mapping[Key, Completion], said: Opinions) -> dict[Key, Answer]:
-    """Every sample of the study -> its answer; what an item is not asked for lack of a translation as well."""
+    """Every item under every condition -> its answer, also where it lacks the translation to be asked in."""
     return {
         (condition, item.item): _read(study, condition, item, completions, said)
         for condition in study.conditions
@@ -65,11 +75,80 @@ def read_answers(study: Study, completions: Mapping[Key, Completion], said: Opin
 
 def matches(condition: str, item: Item, text: str) -> bool:
     """Whether a text is the item's answer, decided without a judge; see ``matching``."""
-    shown = texts(condition, item)
+    shown = item.texts(condition)
     if item.form == "choice":
-        return chosen_letter(text, shown.question) == item.answer
+        return chosen_letter(text, shown.question) == item.native.answer
     language = "en" if condition == "english" else item.language
-    return is_match(text, dict.fromkeys([shown.gold, *item.accepted]), language)
+    return is_match(text, dict.fromkeys([shown.answer, *item.accepted]), language)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One prediction to be judged. ``source`` is a condition, or one of ``CHECKS``."""
+
+    item: Item
+    source: str
+    text: str
+    rubric: Rubric
+
+    @property
+    def key(self) -> Key:
+        """What identifies it among those about one model, or among the study's own."""
+        return self.source, self.item.item
+
+    @cached_property
+    def prompt(self) -> Prompt:
+        """What the judge is sent; the prediction stands in it as data. No explanation is said to be none."""
+        shown = self.item.texts(self.source)
+        inputs = {
+            "scenario": shown.scenario,
+            "question": shown.question,
+            "gold": shown.answer,
+            "accepted": list(self.item.accepted),
+            "explanation": shown.explanation or "none is given",
+            "prediction": self.text,
+        }
+        return judge_prompt(self.rubric, inputs, [_JUDGED])
+
+
+def calls(study: Study, texts: Mapping[Key, str]) -> list[Call]:
+    """One per answer that can be read, in the order of the study's prompts."""
+    by_id = {item.item: item for item in study.items}
+    return [Call(by_id[key[1]], key[0], texts[key], study.rubric) for key in study.prompts if key in texts]
+
+
+def checks(study: Study) -> list[Call]:
+    """The judge's own check. Only free answers are exchanged, since other items may have the same letter; an
+    item gets no other's answer where all others of its language have the same."""
+    sources: dict[str, Mapping[str, str]] = {
+        GOLD: {item.item: item.native.answer for item in study.items},
+        SHUFFLED: _others(study),
+        EMPTY: {item.item: "" for item in study.items},
+    }
+    return [
+        Call(item, source, by_item[item.item], study.rubric)
+        for source, by_item in sources.items()
+        for item in study.items
+        if item.item in by_item
+    ]
+
+
+def judge_request(study: Study, judge: str, about: Iterable[Call]) -> Prompts:
+    """What one judge, by its name in the params, is sent."""
+    return Prompts(
+        role="judge",
+        engine=judge,
+        topic="answers",
+        label="verdicts",
+        batch=study.params.batch,
+        prompts=[call.prompt for call in about],
+        sampling=Sampling(max_tokens=study.params.judge_max_tokens),
+    )
+
+
+def read_opinions(about: Iterable[Call], completions: Mapping[str, Completion]) -> dict[Key, Opinion]:
+    """What the judge said of each call; a call without a completion is unscored with the reason."""
+    return {call.key: opinions(completions.get(call.prompt.id), [_JUDGED], call.rubric)[0] for call in about}
 
 
 def _read(
@@ -89,6 +168,16 @@ def _verdict(opinions: Sequence[Opinion | None]) -> tuple[bool | None, str | Non
     """The judges' verdict together, or why there is none; a judge that failed does not count."""
     scores = [opinion.score for opinion in opinions if opinion and opinion.score is not None]
     if scores:
-        return fmean(scores) >= 0.5, None
+        return fmean(scores) >= ACCEPTED_FROM, None
     reasons = [opinion.verdict.unscored_reason for opinion in opinions if opinion]
     return None, next(iter(reasons), UNANSWERED if opinions else None)
+
+
+def _others(study: Study) -> dict[str, str]:
+    """Item -> the answer of another free item of its language, which is none of those it accepts."""
+    swapped: dict[str, str] = {}
+    for language in sorted({item.language for item in study.items}):
+        free = [item for item in study.items if item.language == language and item.form == "free"]
+        families = {item.item: frozenset(map(normal, item.accepted)) for item in free}
+        swapped |= shuffled({item.item: item.native.answer for item in free}, families, language)
+    return swapped

@@ -1,16 +1,17 @@
-"""The items: the shipped sample, or published ones in its place; which of them are asked. Pure."""
+"""The items: the shipped sample, or a file's in its place; which of them are asked. Pure."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import BeforeValidator, Field
 
 from tasks.evaluations.culturall.matching import LETTERS, options
 from tasks.identity import digest
-
-Row = Mapping[str, Any]
+from tasks.published import Lower, PublishedRow, Row, Text, validate
 
 TOPICS = (
     "Belief", "Commerce", "Education", "Entertainment", "Finance", "Food", "Government", "Habitat",
@@ -18,10 +19,17 @@ TOPICS = (
 )  # fmt: skip
 """Of Lin et al. 2026, table 4."""
 
-PUBLISHED = ("language", "region", "topic", "scenario", "question", "answer", "explanation")
-"""Columns that published items need; ``eval_sum`` and the English translations may be there too."""
-
 NOT_CHECKED = "not checked by people"
+"""The status of an item that no person has confirmed."""
+
+
+class Texts(NamedTuple):
+    """What an item says, in one language."""
+
+    scenario: str
+    question: str
+    answer: str
+    explanation: str
 
 
 @dataclass(frozen=True)
@@ -29,11 +37,13 @@ class Item:
     """One task.
 
     Attributes:
-        form: "choice" (the answer is one of ``matching.LETTERS``) or "free".
-        accepted: the gold answer, then its accepted variants.
-        english: scenario, question, answer and explanation in English; None where there is no translation.
+        item: identifier; of a file without such a column the language and the hash of the texts.
+        language: ISO 639-1; region: ISO 3166-1 alpha-2, upper case; topic: one of ``TOPICS``.
+        form: "choice" (the answer is one of ``matching.LETTERS``, its options stand in the question), "free".
+        english: None where there is no translation.
+        variants: further answers that are accepted.
         solved: how many of the 15 published settings solve it; None where that is not published.
-        status: who checked it.
+        source: where it is from; status: who checked it.
     """
 
     item: str
@@ -41,18 +51,44 @@ class Item:
     region: str
     topic: str
     form: str
-    scenario: str
-    question: str
-    accepted: tuple[str, ...]
-    explanation: str
-    english: tuple[str, str, str, str] | None = None
+    native: Texts
+    english: Texts | None = None
+    variants: tuple[str, ...] = ()
     solved: int | None = None
+    source: str = ""
     status: str = NOT_CHECKED
 
     @property
-    def answer(self) -> str:
-        """The gold answer."""
-        return self.accepted[0]
+    def accepted(self) -> tuple[str, ...]:
+        """The gold answer, then its variants, each once."""
+        return tuple(dict.fromkeys((self.native.answer, *self.variants)))
+
+    def texts(self, condition: str) -> Texts:
+        """What a condition shows of it: the translation in English, if there is one."""
+        return self.english if condition == "english" and self.english else self.native
+
+
+class ItemRow(PublishedRow):
+    """A row of table ``culturall_item``, or of a file as Lin et al. (2026) publish it: their columns are the
+    first seven and eval_sum. A region may be lower case, and UK is GB."""
+
+    language: Annotated[str, Lower, Field(pattern="^[a-z]{2}$")]
+    region: Annotated[str, BeforeValidator(lambda cell: _region(cell)), Field(pattern="^[A-Z]{2}$")]
+    topic: Annotated[str, BeforeValidator(lambda cell: str(cell).strip().capitalize())]
+    scenario: Text
+    question: Text
+    answer: Text
+    explanation: str = ""
+    item: str = ""
+    form: Literal["free", "choice", ""] = ""
+    variants: Annotated[str, BeforeValidator(lambda cell: _joined(cell))] = ""
+    scenario_en: str = ""
+    question_en: str = ""
+    answer_en: str = ""
+    explanation_en: str = ""
+    eval_sum: Annotated[float | None, Field(ge=0, le=15)] = None
+    source: str = ""
+    status: str = "published"
 
 
 @dataclass(frozen=True)
@@ -63,39 +99,39 @@ class Loaded:
     dropped: Mapping[str, int]
 
     def hash(self) -> str:
-        """Identifies the content."""
-        return digest([[*vars(item).values()] for item in self.items])
+        """Identifies what is asked, not who checked it."""
+        skipped = ("source", "status")
+        return digest([[v for k, v in vars(item).items() if k not in skipped] for item in self.items])
 
 
-def shipped(rows: Iterable[Row]) -> Loaded:
-    """Rows of table ``culturall_item``."""
-    return Loaded(tuple(sorted((_shipped(row) for row in rows), key=lambda item: item.item)), {})
+def load_items(rows: Sequence[Row], source: str) -> Loaded:
+    """The items of a table or file; source: its name.
 
-
-def published(rows: Iterable[Row], file: str) -> Loaded:
-    """Rows as Lin et al. (2026) publish them; an item's identifier is the hash of its texts.
-
-    Rows are dropped as ``incomplete`` (a text is missing), ``unknown_topic``, ``bad_region`` (no two letters)
-    or ``duplicate``. A region is upper case, and UK is GB.
+    Rows are left out as ``no_<column>`` or ``invalid_<column>`` (``published.validate``), ``unknown_topic``,
+    ``no_options`` (multiple choice without A to D in the question, or with another answer), ``duplicate``
+    (scenario and question again) or ``contradiction`` (again, with another answer: none of them is kept).
 
     Raises:
-        ValueError: the file lacks a column, or no row is left.
+        BenchmarkError: no row fits. ValueError: rows fit, and none is an item.
     """
-    dropped: Counter[str] = Counter()
-    items: dict[str, Item] = {}
-    for number, row in enumerate(rows, 1):
-        if lacking := [name for name in PUBLISHED if name not in row]:
-            raise ValueError(f"{file}, row {number}: there is no column {', '.join(lacking)}")
-        item = _published({name: str(value or "").strip() for name, value in row.items()})
+    kept, dropped = validate(source, rows, ItemRow)
+    by_text: dict[tuple[str, ...], list[Item]] = {}
+    for row in kept:
+        item = _item(row)
         if isinstance(item, str):
             dropped[item] += 1
-        elif item.item in items:
-            dropped["duplicate"] += 1
         else:
-            items[item.item] = item
+            by_text.setdefault((item.language, *item.native[:2]), []).append(item)
+    agreeing = [same for same in by_text.values() if len({item.native.answer for item in same}) == 1]
+    dropped["duplicate"] = sum(len(same) - 1 for same in agreeing)
+    dropped["contradiction"] = sum(map(len, by_text.values())) - sum(map(len, agreeing))
+    items = {same[0].item: same[0] for same in agreeing}
+    reasons = {reason: n for reason, n in sorted(dropped.items()) if n}
     if not items:
-        raise ValueError(f"{file}: no row is an item ({dict(dropped)})")
-    return Loaded(tuple(items[name] for name in sorted(items)), dict(dropped))
+        raise ValueError(f"{source}: no row is an item ({reasons})")
+    if len(items) < len(agreeing):
+        raise ValueError(f"{source}: items of different texts have the same identifier in column item")
+    return Loaded(tuple(items[name] for name in sorted(items)), reasons)
 
 
 def choose(
@@ -105,7 +141,7 @@ def choose(
     topics: Sequence[str],
     per_language: int | None,
 ) -> Loaded:
-    """Those of the named languages, regions and topics (empty: all), of each language at most ``per_language``.
+    """Those of the named languages, regions and topics (empty: all), ``per_language`` of a language at most.
 
     Which ones does not depend on the items' order: of each region and topic the one with the smallest hash,
     then its second; so a larger number gives the same items and some more.
@@ -113,79 +149,69 @@ def choose(
     Raises:
         ValueError: a name that no item has.
     """
+    wanted = loaded.items
     for kind, names in (("language", languages), ("region", regions), ("topic", topics)):
-        known = {getattr(item, kind) for item in loaded.items}
-        if unknown := sorted(set(names) - known):
-            raise ValueError(f"no item is of {kind} {', '.join(unknown)}: there are {', '.join(sorted(known))}")
-    wanted = [
-        item
-        for item in loaded.items
-        if (not languages or item.language in languages)
-        and (not regions or item.region in regions)
-        and (not topics or item.topic in topics)
-    ]
+        known = sorted({getattr(item, kind) for item in loaded.items})
+        if unknown := sorted(set(names) - set(known)):
+            raise ValueError(f"no item is of {kind} {', '.join(unknown)}: there are {', '.join(known)}")
+        wanted = tuple(item for item in wanted if not names or getattr(item, kind) in names)
     if not wanted:
-        raise ValueError("no item is of these languages, regions and topics together")
-    ranked: list[tuple[int, int, str, Item]] = []
-    regions_seen: Counter[tuple[str, str]] = Counter()
-    topics_seen: Counter[tuple[str, str]] = Counter()
-    for item in sorted(wanted, key=lambda item: digest([item.item])):
-        region, topic = (item.language, item.region), (item.language, item.topic)
-        ranked.append((regions_seen[region], topics_seen[topic], digest([item.item]), item))
-        regions_seen[region] += 1
-        topics_seen[topic] += 1
-    taken: Counter[str] = Counter()
-    kept = []
-    for *_, item in sorted(ranked, key=lambda entry: entry[:3]):
-        if per_language is None or taken[item.language] < per_language:
-            taken[item.language] += 1
-            kept.append(item)
+        raise ValueError("no item is of these languages, regions and topics together: name fewer of them")
+    kept = wanted if per_language is None else _spread(wanted, per_language)
     left_out = {"not_chosen": len(loaded.items) - len(kept)} if len(kept) < len(loaded.items) else {}
-    return Loaded(tuple(sorted(kept, key=lambda item: item.item)), {**loaded.dropped, **left_out})
+    return Loaded(kept, {**loaded.dropped, **left_out})
 
 
-def _shipped(row: Row) -> Item:
-    english = tuple(str(row[f"{name}_en"]) for name in ("scenario", "question", "answer", "explanation"))
-    variants = [str(row["answer"]), *str(row["variants"] or "").split("|")]
-    return Item(
-        item=str(row["item"]),
-        language=str(row["language"]),
-        region=str(row["region"]),
-        topic=str(row["topic"]),
-        form=str(row["form"]),
-        scenario=str(row["scenario"]),
-        question=str(row["question"]),
-        accepted=tuple(dict.fromkeys(text for text in variants if text)),
-        explanation=str(row["explanation"]),
-        english=(english[0], english[1], english[2], english[3]),
-        status=str(row["status"]),
+def _spread(items: Sequence[Item], per_language: int) -> tuple[Item, ...]:
+    """Of each language so many, by identifier."""
+    regions: Counter[tuple[str, str]] = Counter()
+    topics: Counter[tuple[str, str]] = Counter()
+    ranked: dict[str, list[tuple[int, int, str, Item]]] = {}
+    for name, item in sorted((digest([item.item]), item) for item in items):
+        region, topic = (item.language, item.region), (item.language, item.topic)
+        ranked.setdefault(item.language, []).append((regions[region], topics[topic], name, item))
+        regions[region] += 1
+        topics[topic] += 1
+    chosen = (
+        entry[-1]
+        for entries in ranked.values()
+        for entry in sorted(entries, key=lambda e: e[:3])[:per_language]
     )
+    return tuple(sorted(chosen, key=lambda item: item.item))
 
 
-def _published(row: Mapping[str, str]) -> Item | str:
+def _item(row: ItemRow) -> Item | str:
     """An item, or why the row is none."""
-    if not all(row[name] for name in PUBLISHED if name != "explanation"):
-        return "incomplete"
-    region = {"UK": "GB"}.get(row["region"].upper(), row["region"].upper())
-    topic = row["topic"].capitalize()
-    if topic not in TOPICS:
+    if row.topic not in TOPICS:
         return "unknown_topic"
-    if len(region) != 2 or not region.isascii() or not region.isalpha():
-        return "bad_region"
-    texts = [row[name] for name in ("language", "scenario", "question", "answer")]
-    is_choice = row["answer"].strip(" .()").upper() in LETTERS and bool(options(row["question"]))
-    translated = [row.get(f"{name}_en", "") for name in ("scenario", "question", "answer", "explanation")]
+    letter = row.answer.strip(" .()").upper()
+    has_options = letter in LETTERS and bool(options(row.question))
+    form = row.form or ("choice" if has_options else "free")
+    if form == "choice" and not has_options:
+        return "no_options"
+    answers = (letter, letter) if form == "choice" else (row.answer, row.answer_en)
+    native = Texts(row.scenario, row.question, answers[0], row.explanation)
+    english = Texts(row.scenario_en, row.question_en, answers[1], row.explanation_en)
     return Item(
-        item=f"{row['language']}-{digest(texts)}",
-        language=row["language"].lower(),
-        region=region,
-        topic=topic,
-        form="choice" if is_choice else "free",
-        scenario=row["scenario"],
-        question=row["question"],
-        accepted=(row["answer"].strip(" .()").upper() if is_choice else row["answer"],),
-        explanation=row["explanation"],
-        english=(translated[0], translated[1], translated[2], translated[3]) if all(translated[:3]) else None,
-        solved=int(float(row["eval_sum"])) if row.get("eval_sum") else None,
-        status="published",
+        item=row.item or f"{row.language}-{digest([row.language, *native])}",
+        language=row.language,
+        region=row.region,
+        topic=row.topic,
+        form=form,
+        native=native,
+        english=english if all(english[:3]) else None,
+        variants=tuple(filter(None, map(str.strip, row.variants.split("|")))),
+        solved=None if row.eval_sum is None else int(row.eval_sum),
+        source=row.source,
+        status=row.status,
     )
+
+
+def _region(cell: object) -> object:
+    code = str(cell).strip().upper()
+    return "GB" if code == "UK" else code
+
+
+def _joined(cell: object) -> object:
+    """JSON may have a list of variants."""
+    return "|".join(map(str, cell)) if isinstance(cell, list) else cell

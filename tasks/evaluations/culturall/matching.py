@@ -23,6 +23,8 @@ LETTERS = ("A", "B", "C", "D")
 # Letters of other alphabets that look like the options' and stand on the keyboards of four of the languages.
 _LOOKALIKES = str.maketrans("АВС", "ABC")
 _LETTER = re.compile(r"(?<![^\W_])([A-D])(?![^\W_])")
+# Alone at the end or before a mark: "A cup" and "В Москве" name no option.
+_LONE = re.compile(r"(?<![^\W_])([A-D])(?=\s*(?:$|[^\w\s]))")
 _NUMBER = re.compile(r"[-−]?\d+(?:[.,٫٬'’\u00a0\u202f ]\d+)*")
 _MINUS = re.compile(r"(?<!\w)[-−](?=\d)")
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
@@ -45,20 +47,18 @@ def chosen_letter(answer: str, question: str) -> str | None:
 
     None if it names none, or several.
     """
-    text = unicodedata.normalize("NFKC", answer).strip()
-    if not text:
-        return None
-    letters = set(_LETTER.findall(text.translate(_LOOKALIKES).upper() if len(text) < 3 else text))
-    letters |= set(_LETTER.findall(text.translate(_LOOKALIKES)))
-    if len(letters) == 1:
-        return letters.pop()
-    texts = {plain(text) for text in (answer, *_after_letter(answer))}
-    same = [letter for letter, option in options(question).items() if plain(option) in texts]
+    text = unicodedata.normalize("NFKC", answer).strip().translate(_LOOKALIKES)
+    text = text.upper() if len(text) < 3 else text
+    letters = set(_LETTER.findall(text))
+    if len(letters) == 1 and letters == set(_LONE.findall(text)):
+        return str(letters.pop())
+    said = plain(answer)
+    same = [k for k, v in options(question).items() if said and said in (plain(v), plain(f"{k} {v}"))]
     return same[0] if len(same) == 1 else None
 
 
 def options(question: str) -> dict[str, str]:
-    """Letter -> text of the options that stand in a question, as "A. text" or "A) text"; {} if not all four."""
+    """Letter -> text of the options that stand in a question, as "A. text" or "A) text"; {} if one lacks."""
     text = unicodedata.normalize("NFKC", question).translate(_LOOKALIKES)
     marks = list(re.finditer(r"(?<![^\W_])([A-D])\s*[.):、]\s*", text))
     starts = {mark[1]: mark for mark in marks}
@@ -72,8 +72,8 @@ def options(question: str) -> dict[str, str]:
 
 
 def plain(text: str) -> str:
-    """The form in which texts are compared: NFKC, case folded, digits of any script as 0-9, words apart by one
-    space, without punctuation, symbols, English articles and Arabic's optional marks."""
+    """The form in which texts are compared: NFKC, case folded, digits of any script as 0-9, words apart by
+    one space, without punctuation, symbols, English articles and Arabic's optional marks."""
     text = _ARABIC_MARKS.sub("", unicodedata.normalize("NFKC", text)).translate(_ARABIC_LETTERS).casefold()
     text = _MINUS.sub("minus", text)
     kept = (_digit(c) if c.isdecimal() else " " if unicodedata.category(c)[0] in "PSZC" else c for c in text)
@@ -129,9 +129,10 @@ def _values(number: str) -> frozenset[float]:
 
 def _is_grouped(number: str) -> bool:
     """Thousands apart by one mark, as in 1,000,000, or as in India: 10,00,000."""
-    return re.fullmatch(r"-?\d{1,3}(?:([.,'’\u00a0\u202f ])\d{2,3})(?:\1\d{2,3})*", number) is not None and len(
-        re.split(r"\D", number)[-1]
-    ) == 3
+    return (
+        re.fullmatch(r"-?\d{1,3}(?:([.,'’\u00a0\u202f ])\d{2,3})(?:\1\d{2,3})*", number) is not None
+        and len(re.split(r"\D", number)[-1]) == 3
+    )
 
 
 @lru_cache(maxsize=65_536)
@@ -139,8 +140,8 @@ def _date(text: str, language: str) -> tuple[int, int, int | None] | None:
     """(day, month, year or None) of a text that is a date and nothing else."""
     if not any(c.isdecimal() for c in text) or len(text) > 40:
         return None
-    if day := _CJK_DATE.fullmatch(plain_digits(text).strip(" 。.")):
-        return int(day[3]), int(day[2]), int(day[1]) if day[1] else None
+    if cjk := _CJK_DATE.fullmatch(plain_digits(text).strip(" 。.")):
+        return int(cjk[3]), int(cjk[2]), int(cjk[1]) if cjk[1] else None
     for settings, has_year in ((_YEAR, True), (_DAY, False)):
         day = _parsed(plain_digits(text), language, settings)
         if day is not None:
@@ -150,7 +151,9 @@ def _date(text: str, language: str) -> tuple[int, int, int | None] | None:
 
 def _parsed(text: str, language: str, settings: dict[str, list[str]]) -> datetime | None:
     known = [language] if language in _languages() else ["en"]
-    return dateparser.parse(text, languages=known, settings={**settings, "PARSERS": ["absolute-time"]})
+    settings = {**settings, "PARSERS": ["absolute-time"]}
+    day: datetime | None = dateparser.parse(text, languages=known, settings=settings)
+    return day
 
 
 @lru_cache(maxsize=1)
@@ -158,12 +161,6 @@ def _languages() -> frozenset[str]:
     from dateparser.data.languages_info import language_order
 
     return frozenset(language_order)
-
-
-def _after_letter(answer: str) -> list[str]:
-    """What stands behind a leading letter: "B) Tea" -> "Tea"."""
-    match = re.match(r"\s*[A-DА-С]\s*[.):、]\s*(.+)", answer, re.DOTALL)
-    return [match[1]] if match else []
 
 
 def _digit(character: str) -> str:

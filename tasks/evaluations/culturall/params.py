@@ -24,8 +24,8 @@ class CulturallParams(GenerationParams):
     conditions: list[Condition] = Field(
         ["native", "english", "question"],
         min_length=1,
-        description="native: as written; english: the translation; question: without its scenario, which shows "
-        "what the question alone gives away; retrieval: as written, with passages of your documents",
+        description="native: as written; english: the translation; question: without its scenario, which "
+        "shows what the question alone gives away; retrieval: as written, with passages of your documents",
     )
     judges: list[str] = Field(
         [], description="models that judge answers; empty: answers are matched only. Several: their mean"
@@ -37,7 +37,8 @@ class CulturallParams(GenerationParams):
         None, ge=1, description="a fixed choice spread over regions and topics; empty: all"
     )
     file: str | None = Field(
-        None, description="published items (.xlsx, .csv, .json, .jsonl) instead of the shipped sample"
+        None,
+        description="items in the published form (.xlsx, .csv, .json, .parquet), not the shipped ones",
     )
     documents: str | None = Field(
         None, description="folder of .txt and .md files that the condition retrieval takes passages from"

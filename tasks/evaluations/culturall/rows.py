@@ -1,174 +1,215 @@
 """From what models answered to rows of ``metric_value``. Pure.
 
-Slices: ("language", "zh"), ("region", "CN"), ("topic", "Food"), ("form", "choice"), ("difficulty", "hard") by
-the other models of the cohort, ("published_difficulty", "hard") by the 15 published settings, ("model_pair",
-another model), ("reason", why unscored). What carries no condition in its name is under the condition native.
-An accuracy's interval resamples regions; within one region, its items.
+Slices: ("language", "zh"), ("region", "CN"), ("topic", "Food"), ("form", "choice"), ("difficulty", "hard")
+by the other models of the cohort, ("published_difficulty", "hard") by the 15 published settings,
+("model_pair", another model), ("judge", name), ("judge_language", "name:zh"), ("reason", why unanswered).
+What carries no condition in its name is under the condition native. Intervals are over regions, and over
+items where all are of one region.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tasks.evaluations.culturall.answers import Answer
-from tasks.evaluations.culturall.difficulty import LEVELS, levels, published_level
-from tasks.evaluations.culturall.judged import CHECKS, GOLD
-from tasks.evaluations.culturall.matching import LETTERS, plain
-from tasks.evaluations.culturall.requests import Key, Study
+from tasks.evaluations.culturall import scores
+from tasks.evaluations.culturall.answers import CHECKS, GOLD, Opinions
+from tasks.evaluations.culturall.requests import Study
+from tasks.evaluations.culturall.scores import LEVELS, UNKNOWN, Scores
+from tasks.judging.family import self_preference_warning
 from tasks.judging.judge_check import acceptances, refusals
-from tasks.judging.prompts import Opinion
-from tasks.metric_rows import OVERALL, Metric, Reasons, Slice, mean_row, scored, unscored
-from tasks.metrics.intervals import SHARE
+from tasks.metric_rows import OVERALL, Metric, Slice, mean_row, scored, unscored
+from tasks.metrics.intervals import CORRELATION, SHARE
 from tasks.metrics.types import BoolArray, FloatArray
 
-DIFFERENCES = {"english_gain": ("english", "native"), "scenario_gain": ("native", "question"),
-               "retrieval_gain": ("retrieval", "native")}  # fmt: skip
+DIFFERENCES = {
+    "english_gain": ("english", "native"),
+    "scenario_gain": ("native", "question"),
+    "retrieval_gain": ("retrieval", "native"),
+}
 """Metric -> the two conditions that it holds against each other, item by item."""
 
-TOO_FEW_MODELS = "fewer than three other models of the cohort answered"
-NO_JUDGE = "no judge was asked"
+TOO_FEW_MODELS = f"fewer than {scores.LEAST_MODELS} other models of the cohort answered"
+NO_ITEM, NOT_CHECKED = "no item of this answer form", "no such answer was judged"
 
 CONSTANT_LETTER, OTHER_ANSWER = "null:constant-letter", "null:other-answer"
 
+EFFORTS = ("none", "tokens", "minimal", "low", "medium", "high", "xhigh", "auto")
+"""Reasoning from little to much; budgets in tokens are compared by their number."""
 
-@dataclass(frozen=True)
-class Scores:
-    """One model's answers under one condition as numbers, items in the study's order: 1 right, 0 wrong, NaN
-    unscored.
-
-    Attributes:
-        right: by the judges where any are asked, else by matching.
-    """
-
-    right: FloatArray
-    matched: FloatArray
-    reasons: Reasons
+Answered = Mapping[str, Scores]
+"""Condition -> one model's scores"""
 
 
-def score(study: Study, condition: str, answers: Mapping[Key, Answer]) -> Scores:
-    """The answers of one condition."""
-    read = [answers[condition, item.item] for item in study.items]
-    matched = _numbers([answer.matched for answer in read])
-    judged = _numbers([answer.judged for answer in read])
-    reasons = np.array([answer.reason or (study.judges and answer.unjudged) or "" for answer in read], dtype=object)
-    return Scores(judged if study.judges else matched, matched, reasons)
+class Setting(NamedTuple):
+    """What a name such as gpt-5_high_false says."""
+
+    model: str
+    reasoning: str
+    web: bool
 
 
 def model_rows(
-    study: Study, model: str, by_model: Mapping[str, Mapping[str, Scores]], others: Sequence[str]
+    study: Study, model: str, candidate: str, answered: Mapping[str, Answered], others: Sequence[str]
 ) -> list[Metric]:
     """All rows of one model.
 
     Args:
-        by_model: model -> condition -> its scores. others: the cohort's models without this one.
+        candidate: its name in its engine's spec, for its family.
+        answered: of this and of other models. others: the cohort's models without this one.
     """
-    own = by_model[model]
-    null = _null_values(study)
-    return [row for where in _slices(study) for row in _slice_rows(study, own, null, *where)] + [
-        *_difficulty_rows(study, own, null, [by_model[other] for other in others]),
-        *_setting_rows(study, model, by_model, others),
+    own, null = answered[model], scores.guessing(study.items)
+    return [
+        *(row for where, chosen in _slices(study) for row in _slice_rows(study, own, null, where, chosen)),
+        *_difficulty_rows(study, own, null, [answered[other] for other in others]),
+        *_setting_rows(study, model, answered),
         *_count_rows(study, own),
+        *_preference_rows(study, candidate),
     ]
 
 
 def null_rows(study: Study) -> dict[str, list[Metric]]:
-    """Accuracy of always giving one letter, and of giving another item's answer."""
-    constant, other = _null_answers(study)
+    """Accuracy of always giving the commonest letter, and of giving another item's answer."""
+    nulls = {
+        CONSTANT_LETTER: scores.constant_letter(study.items),
+        OTHER_ANSWER: scores.another_answer(study.items),
+    }
     return {
         name: [
-            mean_row("accuracy", where, values[chosen], "no item of this answer form", _clusters(study, where)[chosen], SHARE)
+            mean_row("accuracy", where, values[chosen], NO_ITEM, _clusters(study, chosen), SHARE)
             for where, chosen in _slices(study)
         ]
-        for name, values in ((CONSTANT_LETTER, constant), (OTHER_ANSWER, other))
+        for name, values in nulls.items()
     }
 
 
-def check_rows(study: Study, checks: Mapping[str, Mapping[Key, Opinion]]) -> list[Metric]:
-    """The judges' own check, overall and by language: shares of gold answers accepted, of others refused."""
+def check_rows(study: Study, checks: Opinions) -> list[Metric]:
+    """Each judge's own check, overall and by language: shares of gold answers accepted, of others refused."""
     rows = []
-    for where in [OVERALL, *(("language", name) for name in _values(study, "language"))]:
-        items = [item for item in study.items if where == OVERALL or item.language == where[1]]
-        for source in CHECKS:
-            said = [by_key[source, i.item] for by_key in checks.values() for i in items if (source, i.item) in by_key]
-            scores = [opinion.score for opinion in said]
-            reason = next((o.verdict.unscored_reason or "" for o in said if o.score is None), NO_JUDGE)
-            rows.append(acceptances(where, scores, reason) if source == GOLD else refusals(source, where, scores, reason))
+    for judge, said in checks.items():
+        name = study.judges[judge].name
+        for language in (None, *_values(study, "language")):
+            where = ("judge_language", f"{name}:{language}") if language else ("judge", name)
+            items = [item.item for item in study.items if language in (None, item.language)]
+            for source in CHECKS:
+                opinions = [said[source, item] for item in items if (source, item) in said]
+                values = [opinion.score for opinion in opinions]
+                reasons = (o.verdict.unscored_reason for o in opinions if o.score is None)
+                reason = next(filter(None, reasons), NOT_CHECKED)
+                is_gold = source == GOLD
+                rows.append(
+                    acceptances(where, values, reason) if is_gold else refusals(source, where, values, reason)
+                )
     return rows
 
 
 def _slice_rows(
-    study: Study, own: Mapping[str, Scores], nulls: FloatArray, where: Slice, chosen: BoolArray
+    study: Study, own: Answered, nulls: FloatArray, where: Slice, chosen: BoolArray
 ) -> Iterator[Metric]:
     """What every slice has: accuracies, differences of conditions, agreement of judge and match."""
-    clusters = _clusters(study, where)[chosen]
-    null = float(nulls[chosen].mean())
-    for condition, scores in own.items():
+    clusters, null = _clusters(study, chosen), float(nulls[chosen].mean())
+    for condition, of in own.items():
         suffix = "" if condition == "native" else f"_{condition}"
-        reasons = scores.reasons[chosen]
-        for metric, values in (("accuracy", scores.right), ("accuracy_matched", scores.matched)):
-            yield mean_row(f"{metric}{suffix}", where, values[chosen], reasons, clusters, SHARE, null)
+        yield mean_row(
+            f"accuracy{suffix}", where, of.right[chosen], of.reasons[chosen], clusters, SHARE, null
+        )
+        matched, reasons = of.matched[chosen], of.unanswered[chosen]
+        yield mean_row(f"accuracy_matched{suffix}", where, matched, reasons, clusters, SHARE, null)
     for metric, (first, second) in DIFFERENCES.items():
         if first in own and second in own:
-            difference = (own[first].right - own[second].right)[chosen]
-            yield mean_row(metric, where, difference, own[first].reasons[chosen], clusters, null=0.0)
+            yield _difference(metric, where, own[first], own[second], chosen, clusters)
     if study.judges and "native" in own:
-        both = own["native"]
-        agree = np.where(np.isnan(both.right), np.nan, both.right == both.matched)[chosen]
-        yield mean_row("judge_match_agreement", where, agree, both.reasons[chosen], clusters, SHARE)
+        of = own["native"]
+        known = ~np.isnan(of.right) & ~np.isnan(of.matched)
+        agree = np.where(known, of.right == of.matched, np.nan)[chosen]
+        yield mean_row("judge_match_agreement", where, agree, of.reasons[chosen], clusters, SHARE)
+
+
+def _difference(
+    metric: str, where: Slice, first: Scores, second: Scores, chosen: BoolArray, clusters: NDArray[np.str_]
+) -> Metric:
+    """Of what is right, item by item; the null is no difference."""
+    reasons = np.where(first.reasons == "", second.reasons, first.reasons)[chosen]
+    values = (first.right - second.right)[chosen]
+    return mean_row(metric, where, values, reasons, clusters, CORRELATION, 0.0)
 
 
 def _difficulty_rows(
-    study: Study, own: Mapping[str, Scores], nulls: FloatArray, others: Sequence[Mapping[str, Scores]]
+    study: Study, own: Answered, nulls: FloatArray, others: Sequence[Answered]
 ) -> Iterator[Metric]:
     """Accuracy on what others find easy, medium and hard."""
     if "native" not in own:
         return
-    scores = own["native"]
-    solved = np.array([other["native"].right for other in others], dtype=np.float64).reshape(-1, len(study.items))
-    by_kind = {"difficulty": levels(solved)}
-    if all(item.solved is not None for item in study.items):
-        by_kind["published_difficulty"] = np.array([published_level(item.solved or 0) for item in study.items])
-    for kind, named in by_kind.items():
-        for level in LEVELS:
-            chosen, where = named == level, (kind, level)
-            if kind == "difficulty" and not (named != "").any():
-                yield unscored("accuracy", where, TOO_FEW_MODELS, len(study.items))
-            elif chosen.any():
-                clusters = _clusters(study, where)[chosen]
-                null = float(nulls[chosen].mean())
-                yield mean_row("accuracy", where, scores.right[chosen], scores.reasons[chosen], clusters, SHARE, null)
-
-
-def _setting_rows(
-    study: Study, model: str, by_model: Mapping[str, Mapping[str, Scores]], others: Sequence[str]
-) -> Iterator[Metric]:
-    """Paired differences to the cohort's models that differ in reasoning or web search alone.
-
-    A model's name says its settings as in table 2 of Lin et al. (2026): model_reasoning_web, web being true or
-    false.
-    """
-    own, name = by_model[model].get("native"), _settings(model)
-    for other in others:
-        theirs, another = by_model[other].get("native"), _settings(other)
-        if own is None or theirs is None or name is None or another is None or name[0] != another[0]:
+    of, n = own["native"], len(study.items)
+    solved = np.array([other["native"].right for other in others], dtype=np.float64).reshape(-1, n)
+    named = {
+        "difficulty": scores.levels(solved),
+        "published_difficulty": scores.published_levels(study.items),
+    }
+    for kind, of_items in named.items():
+        if of_items is None:
             continue
-        differs = [metric for metric, a, b in zip(("reasoning_gain", "web_gain"), name[1:], another[1:], strict=True) if a != b]
-        if len(differs) == 1:
-            where = ("model_pair", other)
-            yield mean_row(differs[0], where, own.right - theirs.right, own.reasons, _clusters(study, where), null=0.0)
+        for level in LEVELS:
+            chosen, where = of_items == level, (kind, level)
+            if chosen.any():
+                clusters, null = _clusters(study, chosen), float(nulls[chosen].mean())
+                values, reasons = of.right[chosen], of.reasons[chosen]
+                yield mean_row("accuracy", where, values, reasons, clusters, SHARE, null)
+            elif (of_items == UNKNOWN).all():
+                yield unscored("accuracy", where, TOO_FEW_MODELS, n)
 
 
-def _count_rows(study: Study, own: Mapping[str, Scores]) -> Iterator[Metric]:
+def _setting_rows(study: Study, model: str, answered: Mapping[str, Answered]) -> Iterator[Metric]:
+    """Paired differences to the models that have less reasoning, or no web search, and are the same else.
+
+    A model's name says its settings as in table 2 of Lin et al. (2026); see ``setting``.
+    """
+    own, all_items = setting(model), np.full(len(study.items), True)
+    for other, answers in sorted(answered.items()):
+        theirs = setting(other)
+        if not own or not theirs or own.model != theirs.model or "native" not in answers:
+            continue
+        metric = ""
+        if own.web == theirs.web and _effort(own.reasoning) > _effort(theirs.reasoning):
+            metric = "reasoning_gain"
+        elif own.reasoning == theirs.reasoning and own.web > theirs.web:
+            metric = "web_gain"
+        if metric:
+            pair = answered[model]["native"], answers["native"]
+            yield _difference(metric, ("model_pair", other), *pair, all_items, _clusters(study, all_items))
+
+
+def setting(name: str) -> Setting | None:
+    """The setting of a name such as gpt-5_high_false, model_reasoning_web; None if it is not of that form."""
+    model, *rest = name.rsplit("_", 2)
+    if len(rest) != 2 or rest[1] not in ("true", "false") or not (rest[0].isdigit() or rest[0] in EFFORTS):
+        return None
+    return Setting(model, rest[0], rest[1] == "true")
+
+
+def _effort(reasoning: str) -> tuple[int, int]:
+    """Sorts from little to much."""
+    return (EFFORTS.index("tokens"), int(reasoning)) if reasoning.isdigit() else (EFFORTS.index(reasoning), 0)
+
+
+def _count_rows(study: Study, own: Answered) -> Iterator[Metric]:
     """Share of all prompts that was answered, and why the rest was not."""
-    unread = Counter(r for scores in own.values() for r in scores.reasons[np.isnan(scores.matched)])
+    unanswered = Counter(reason for of in own.values() for reason in of.unanswered.tolist() if reason)
     n = len(own) * len(study.items)
-    yield scored("coverage", OVERALL, 1 - unread.total() / n, (n, 0))
-    for reason, count in sorted(unread.items()):
+    yield scored("coverage", OVERALL, 1 - unanswered.total() / n, (n, 0))
+    for reason, count in sorted(unanswered.items()):
         yield scored("unanswered", ("reason", reason), count / n, (n, 0))
+
+
+def _preference_rows(study: Study, candidate: str) -> Iterator[Metric]:
+    """1 if a judge may favour the candidate, being of its family; else 0."""
+    if study.judges:
+        warned = any(self_preference_warning(judge.model, candidate) for judge in study.judges.values())
+        yield scored("self_preference_warning", OVERALL, float(warned), (len(study.judges), 0))
 
 
 def _slices(study: Study) -> list[tuple[Slice, BoolArray]]:
@@ -184,42 +225,8 @@ def _values(study: Study, kind: str) -> list[str]:
     return sorted({getattr(item, kind) for item in study.items})
 
 
-def _clusters(study: Study, where: Slice) -> np.ndarray:
-    """What varies together: the items of a region; within one region each item on its own."""
-    return np.array([item.item if where[0] == "region" else item.region for item in study.items])
-
-
-def _null_values(study: Study) -> FloatArray:
-    """Per item, how often one is right who knows nothing: the commonest letter, else another item's answer."""
-    constant, other = _null_answers(study)
-    return np.where(np.isnan(constant), other, constant)
-
-
-def _null_answers(study: Study) -> tuple[FloatArray, FloatArray]:
-    """How often each null answer is right, per item; NaN where the item is of another form.
-
-    Constant letter: that of most choice items. Other answer: the mean over all other free items of the
-    language, so that no draw is in it.
-    """
-    letters = Counter(item.answer for item in study.items if item.form == "choice")
-    best = max(LETTERS, key=lambda letter: letters[letter])  # ties: the first
-    golds: dict[str, Counter[str]] = {}
-    for item in study.items:
-        if item.form == "free":
-            golds.setdefault(item.language, Counter())[plain(item.answer)] += 1
-    constant = [float(item.answer == best) if item.form == "choice" else np.nan for item in study.items]
-    other = [
-        (golds[i.language][plain(i.answer)] - 1) / max(golds[i.language].total() - 1, 1) if i.form == "free" else np.nan
-        for i in study.items
-    ]
-    return np.array(constant), np.array(other)
-
-
-def _settings(name: str) -> tuple[str, str, str] | None:
-    """(model, reasoning, web) of a name such as gpt-5_high_false; None if it is not of that form."""
-    parts = name.rsplit("_", 2)
-    return (parts[0], parts[1], parts[2]) if len(parts) == 3 and parts[2] in ("true", "false") else None
-
-
-def _numbers(known: Sequence[bool | None]) -> FloatArray:
-    return np.array([np.nan if value is None else float(value) for value in known], dtype=np.float64)
+def _clusters(study: Study, chosen: BoolArray) -> NDArray[np.str_]:
+    """What varies together among the chosen: the items of a region; of one region alone, each item."""
+    items = [item for item, is_in in zip(study.items, chosen, strict=True) if is_in]
+    regions = {item.region for item in items}
+    return np.array([item.region if len(regions) > 1 else item.item for item in items])

@@ -23,7 +23,6 @@ from scrapers.countries import CountryCodes
 from tasks import steps as shared
 from tasks.engines.protocols import Sampling
 from tasks.engines.specs import EngineSpec
-from tasks.evaluations.cure.benchmarks.reading import BenchmarkError, Row, read_rows
 from tasks.evaluations.cure.specnorm.drafting import PROMPT_HASH, SCHEMA, Stance, conversation, stances
 from tasks.evaluations.cure.specnorm.outcomes import (
     Job,
@@ -43,6 +42,7 @@ from tasks.generation.budget import Budget, Meter
 from tasks.generation.prompts import Completion, Prompt, Prompts
 from tasks.identity import digest
 from tasks.plan import Plan
+from tasks.published import BenchmarkError, Row, read_rows
 from tasks.requests import Engine
 from tasks.steps import Run
 from warehouse import Run as RunRow
