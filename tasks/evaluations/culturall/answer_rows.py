@@ -15,10 +15,13 @@ from tasks.judging.prompts import Opinion
 from tasks.judging.untrusted import shorten
 from tasks.judging.verdict_rows import VerdictRow, verdict_frame
 
-_TEXTS = ("config_hash", "condition", "item", "language", "region", "topic", "form", "gold", "answer")
+_TEXTS = (
+    "config_hash", "condition", "item", "language", "region", "topic", "form", "scenario", "question", "gold",
+    "answer",
+)  # fmt: skip
 SCHEMA = pl.Schema(
     {name: pl.String() for name in _TEXTS}
-    | {"matched": pl.Boolean(), "judged": pl.Boolean()}
+    | dict.fromkeys(("matched", "judged", "correct"), pl.Boolean())
     | dict.fromkeys(("passages", "unscored_reason", "status"), pl.String())
 )
 
@@ -44,7 +47,7 @@ def _rows(study: Study, answers: Mapping[Key, Answer]) -> Iterator[dict[str, Any
     config_hash = comparable(study)
     for condition in study.conditions:
         for item in study.items:
-            answer = answers[condition, item.item]
+            answer, shown = answers[condition, item.item], item.texts(condition)
             passages = study.passages.get(item.item, ()) if condition == "retrieval" else ()
             yield {
                 "config_hash": config_hash,
@@ -54,10 +57,13 @@ def _rows(study: Study, answers: Mapping[Key, Answer]) -> Iterator[dict[str, Any
                 "region": item.region,
                 "topic": item.topic,
                 "form": item.form,
-                "gold": item.texts(condition).answer,
+                "scenario": shown.scenario,
+                "question": shown.question,
+                "gold": shown.answer,
                 "answer": answer.text,
                 "matched": answer.matched,
                 "judged": answer.judged,
+                "correct": answer.judged if study.judges else answer.matched,
                 "passages": json.dumps([p._asdict() for p in passages], ensure_ascii=False)
                 if passages
                 else None,

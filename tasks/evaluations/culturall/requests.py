@@ -19,7 +19,7 @@ from tasks.requests import Engine
 
 RUBRIC = Path(__file__).parent / "rubrics" / "correct.toml"
 
-KNOBS = {"conditions", "temperature", "max_tokens", "judge_max_tokens", "bootstrap", "seed"}
+KNOBS = {"temperature", "max_tokens", "judge_max_tokens", "bootstrap", "seed"}
 """What of the params is in config_hash as it stands; items, documents, prompts, rubric: by content."""
 
 _RULES = (
@@ -90,10 +90,9 @@ class Study:
         """See ``contract.Study``."""
         wording = [_RULES, _RULES_ALONE, _CHOICE, _PASSAGES]
         knobs = self.params.model_dump(include=KNOBS)
+        asked = [self.conditions, self.materials, wording]
         judged = [self.rubric.hash(), sorted(engine.hash for engine in self.judges.values())]
-        return digest(
-            ["culturall", SCORES_VERSION, knobs, self.materials, wording, judged if self.judges else None]
-        )
+        return digest(["culturall", SCORES_VERSION, knobs, asked, judged if self.judges else None])
 
     def _conversation(self, condition: str, item: Item) -> list[Message]:
         """Lin et al. (2026, figure 11): scenario as context, a question, as few words as possible."""
