@@ -39,18 +39,18 @@ def build_culturall(params: CreateParams | ElevateParams | ReleaseParams) -> pl.
 
 
 def _go_through(params: CreateParams | ElevateParams | ReleaseParams) -> None:
-    log = shared.logger()
+    log, meter = shared.logger(), steps.meter_of(params)
     match params:
         case CreateParams():
-            shared.step("topics", lambda: steps.propose_topics(params))
-            shared.step("create drafts", lambda: steps.create(params))
-            shared.step("measure drafts", lambda: steps.measure_drafts(params))
+            shared.step("topics", lambda: steps.propose_topics(params, meter))
+            shared.step("create drafts", lambda: steps.create(params, meter))
+            shared.step("measure drafts", lambda: steps.measure_drafts(params, meter))
         case ElevateParams():
-            n = shared.step("elevate drafts", lambda: steps.elevate(params))
+            n = shared.step("elevate drafts", lambda: steps.elevate(params, meter))
             log.info("%d harder versions wait for people in %s", n, params.queue)
-            shared.step("measure drafts", lambda: steps.measure_drafts(params))
+            shared.step("measure drafts", lambda: steps.measure_drafts(params, meter))
         case ReleaseParams():
-            shared.step("label and translate", lambda: release.label(params))
+            shared.step("label and translate", lambda: release.label(params, meter))
             shared.step("check drafts", lambda: release.check(params))
             n = shared.step("queue drafts", lambda: release.queue(params))
             log.info("%d drafts wait for people in %s", n, params.queue)

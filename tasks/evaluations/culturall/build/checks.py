@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz import fuzz, process
 
-from tasks.evaluations.culturall.build.language import is_written_in
+from tasks.evaluations.culturall.build.language import is_written_in, wrong_script
 from tasks.evaluations.culturall.items import TOPICS, Item, Texts
 from tasks.evaluations.culturall.matching import LETTERS, is_match, numbers, options, plain
 from tasks.metrics.types import FloatArray
@@ -220,8 +220,8 @@ def _is_number(text: str) -> bool:
 
 
 def _language(item: Item) -> list[Fault]:
-    text = f"{item.native.scenario} {item.native.question}"
-    against = is_written_in(text, item.language)
+    scenario, question = item.native[:2]
+    against = wrong_script(scenario, item.language) or is_written_in(f"{scenario} {question}", item.language)
     return [Fault("wrong_language", f"declared {item.language}: {against}")] if against else []
 
 

@@ -49,29 +49,27 @@ def identify(text: str) -> tuple[str, float]:
 
 def is_written_in(text: str, language: str) -> str | None:
     """None if the text may be in the declared language, else what speaks against it."""
+    return wrong_script(text, language) or _another(text, language)
+
+
+def wrong_script(text: str, language: str) -> str | None:
+    """None if most letters are of a script of the language, else what they are of."""
     letters = [c for c in text if c.isalpha()]
     if len(letters) < LEAST_LETTERS:
         return None
-    return _wrong_script(letters, language) or _another(text, language)
-
-
-def _wrong_script(letters: list[str], language: str) -> str | None:
     scripts = Counter(map(_script, letters))
     own = SCRIPTS.get(language)
     share = sum(scripts[name] for name in own) / len(letters) if own else 1.0
     if share < LEAST_OF_SCRIPT:
         return f"{1 - share:.0%} of its letters are of another script ({scripts.most_common(1)[0][0]})"
-    kana = (scripts["HIRAGANA"] + scripts["KATAKANA"]) / len(letters)
-    if language == "ja" and kana < 0.05:
+    if language == "ja" and not scripts["HIRAGANA"] + scripts["KATAKANA"]:
         return "it has no kana"
-    if language == "zh" and kana > 0.1:
-        return "it is written with kana"
     return None
 
 
 def _another(text: str, language: str) -> str | None:
     said, probability = identify(text)
-    if language not in _identifier().labels or said in _alike(language):
+    if not said or language not in _identifier().labels or said in _alike(language):
         return None
     return f"it reads as {said} ({probability:.0%})"
 

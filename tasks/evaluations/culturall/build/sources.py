@@ -201,9 +201,9 @@ def read_pages(folder: str) -> list[tuple[str, dict[str, str]]]:
     return texts + [(f"{p.document}#{p.number}", {"text": p.text}) for p in passages]
 
 
-def chosen(sources: Sources, n: int | None, seed: int) -> list[Source]:
+def chosen(sources: Sequence[Source], n: int | None, seed: int) -> list[Source]:
     """So many of the sources; those of a smaller number are among them, whatever their order."""
-    return sorted(sources.sources, key=lambda source: digest([seed, source.hash]))[:n]
+    return sorted(sources, key=lambda source: digest([seed, source.hash]))[:n]
 
 
 def _seen(content: bytes) -> str:

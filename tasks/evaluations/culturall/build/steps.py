@@ -6,6 +6,7 @@ command goes on from there. Outside of a flow every function is a plain call.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks import steps as shared
+from tasks.engines import load
 from tasks.engines.protocols import Sampling
 from tasks.evaluations.culturall.answers import judge_request, read_opinions
 from tasks.evaluations.culturall.build import measure, prompts, review, sources, topics
@@ -112,6 +114,10 @@ class Desk:
             asked, self.engine, self.sampling, run, label, self.params.batch, self.meter
         )
 
+    def by_id(self, asked: Sequence[Prompt]) -> dict[str, Completion]:
+        """The same by prompt."""
+        return dict(zip([prompt.id for prompt in asked], self.complete(asked), strict=True))
+
     def finish(self) -> None:
         """Mark its run as finished."""
         with Warehouse.open().write() as connection:
@@ -121,10 +127,21 @@ class Desk:
 def desk(
     stage: str, params: Stage, model: str, meter: Meter | None = None, sampling: Sampling | None = None
 ) -> Desk:
-    """A model by name; raises EngineError if there is none."""
-    meter = meter or Meter(Budget(params.max_total_tokens, params.max_usd))
+    """A model by name; raises EngineError if there is none, or if it cannot write.
+
+    Args:
+        meter: of the run, None where nothing is asked. sampling: default that of the params.
+    """
+    meter = meter or meter_of(params)
     own = Sampling(params.temperature, max_tokens=params.max_tokens, seed=params.seed)
-    return Desk(stage, params, Engine.of(shared.spec_of(model)), sampling or own, meter)
+    spec = shared.spec_of(model)
+    load.check_ability(spec, "generate")
+    return Desk(stage, params, Engine.of(spec), sampling or own, meter)
+
+
+def meter_of(params: Stage) -> Meter:
+    """What counts all that a run uses, whichever model it asks."""
+    return Meter(Budget(params.max_total_tokens, params.max_usd))
 
 
 def sourced(params: CreateParams) -> tuple[list[Job], list[Row], Mapping[str, int]]:
@@ -145,28 +162,20 @@ def sourced(params: CreateParams) -> tuple[list[Job], list[Row], Mapping[str, in
             else sources.excerpt_rows(place, read_rows(place))
         )
     ]
-    found = [
-        sources.load_datasets(
-            {file: read_rows(file) for file in params.datasets}, params.language, params.region
-        ),
-        sources.load_excerpts(pages, params.language, params.region),
-    ]
-    dropped: dict[str, int] = {}
+    files = {file: read_rows(file) for file in params.datasets}
+    questions = sources.load_datasets(files, params.language, params.region)
+    excerpts = sources.load_excerpts(pages, params.language, params.region)
+    dropped = Counter(questions.dropped) + Counter(excerpts.dropped)
     people: list[Row] = []
     for file in params.written:
         rows, bad = written_rows(file, read_rows(file))
         people += rows
-        dropped |= {reason: dropped.get(reason, 0) + n for reason, n in bad.items()}
-    for each in found:
-        dropped |= {reason: dropped.get(reason, 0) + n for reason, n in each.dropped.items()}
-    together = sources.Sources(tuple(source for each in found for source in each.sources), {})
+        dropped.update(bad)
     usable = set(warehouse.query(USABLE)["source_hash"])
-    names = language_names()
-    guide = topics.guide(topics_of(params))
-    open_ = [
-        source for source in sources.chosen(together, params.n, params.seed) if source.hash not in usable
-    ]
-    return [source_job(source, guide, names) for source in open_], people, dict(sorted(dropped.items()))
+    names, guide = language_names(), topics.guide(topics_of(params))
+    chosen = sources.chosen([*questions.sources, *excerpts.sources], params.n, params.seed)
+    jobs = [source_job(source, guide, names) for source in chosen if source.hash not in usable]
+    return jobs, people, dict(sorted(dropped.items()))
 
 
 def topics_of(params: CreateParams) -> list[sources.Topic]:
@@ -174,12 +183,12 @@ def topics_of(params: CreateParams) -> list[sources.Topic]:
     return sources.load_topics(read_rows(params.topics) if params.topics else [])
 
 
-def propose_topics(params: CreateParams) -> None:
+def propose_topics(params: CreateParams, meter: Meter) -> None:
     """Stage 1: store the topics with their examples, and what the model proposes to merge and adds."""
     listed = topics_of(params)
     rows = topics.given_rows(listed, params.topics or "prompts.toml")
     if params.model and params.examples:
-        writer = desk("topics", params, params.model)
+        writer = desk("topics", params, params.model, meter)
         asked = topics.asked(listed, params.examples)
         completions = writer.complete(list(asked.values()))
         rows += [
@@ -191,12 +200,12 @@ def propose_topics(params: CreateParams) -> None:
     culturall_build.add(Warehouse.open(), "culturall_topic", timed(rows, "made_at"))
 
 
-def create(params: CreateParams) -> None:
+def create(params: CreateParams, meter: Meter) -> None:
     """Stage 2: what people wrote, and a draft of every source that has none."""
     jobs, people, _ = sourced(params)
     culturall_build.add(Warehouse.open(), "culturall_draft", timed(people, "made_at"))
     if params.model and jobs:
-        _draft(desk("create", params, params.model), jobs)
+        _draft(desk("create", params, params.model, meter), jobs)
 
 
 def easy(params: ElevateParams) -> list[Job]:
@@ -225,18 +234,17 @@ def easy(params: ElevateParams) -> list[Job]:
     return jobs
 
 
-def elevate(params: ElevateParams) -> int:
+def elevate(params: ElevateParams, meter: Meter) -> int:
     """Stage 3: have easy drafts made harder, and queue the proposals for people; returns how many wait."""
-    _draft(desk("elevate", params, params.model), easy(params))
+    _draft(desk("elevate", params, params.model, meter), easy(params))
     rows = Warehouse.open().query(f"{STATES} WHERE status = 'elevation_waits' ORDER BY draft").to_dicts()
     if rows:
         review.QUEUE.write(Path(params.queue), [review.queue_row(row, "elevate", []) for row in rows])
     return len(rows)
 
 
-def measure_drafts(params: Measured) -> None:
-    """Stage 3: have the solvers answer every draft in use that they have not answered, and the judges
-    judge."""
+def measure_drafts(params: Measured, meter: Meter) -> None:
+    """Stage 3: have the solvers answer what they have not answered of the drafts in use, and judges judge."""
     warehouse = Warehouse.open()
     judges = {name: Engine.of(shared.spec_of(name)) for name in params.judges}
     rows = warehouse.query(
@@ -244,7 +252,6 @@ def measure_drafts(params: Measured) -> None:
     ).to_dicts()
     measured = set(warehouse.query("SELECT draft, engine_hash, judges FROM culturall_measure").rows())
     together = "|".join(sorted(judge.hash for judge in judges.values()))
-    meter = Meter(Budget(params.max_total_tokens, params.max_usd))
     for solver in params.solvers:
         engine = Engine.of(shared.spec_of(solver))
         todo = [item_of(row) for row in rows if (row["draft"], engine.hash, together) not in measured]
@@ -252,21 +259,19 @@ def measure_drafts(params: Measured) -> None:
             continue
         study = measure.study_of(todo, params, judges)
         asked = study.request(measure.NATIVE)
-        desk_ = desk("solve", params, solver, meter, asked.sampling)
-        completions = desk_.complete(asked.prompts)
-        by_id = dict(zip([prompt.id for prompt in asked.prompts], completions, strict=True))
-        by_key = measure.answered(study, by_id)
+        seat = desk("solve", params, solver, meter, asked.sampling)
+        by_key = measure.answered(study, seat.by_id(asked.prompts))
         about = measure.to_judge(study, by_key)
         said = {}
         for judge in judges:
             request = judge_request(study, judge, about)
             bench = desk("judge", params, judge, meter, request.sampling)
-            verdicts = bench.complete(request.prompts)
-            by_prompt = dict(zip([prompt.id for prompt in request.prompts], verdicts, strict=True))
-            said[judge] = read_opinions(about, by_prompt)
-        same = {"engine_hash": engine.hash, "model": engine.name, "request_hash": desk_.request_hash}
-        found = [row | same | {"run_id": desk_.run_id} for row in measure.measure_rows(study, by_key, said)]
-        culturall_build.add(warehouse, "culturall_measure", timed(found, "measured_at"))
+            said[judge] = read_opinions(about, bench.by_id(request.prompts))
+        same = {"engine_hash": engine.hash, "model": engine.name}
+        same |= {"request_hash": seat.request_hash, "run_id": seat.run_id}
+        answers = [row | same for row in measure.measure_rows(study, by_key, said)]
+        culturall_build.add(warehouse, "culturall_measure", timed(answers, "measured_at"))
+        seat.finish()
 
 
 def timed(rows: Sequence[Mapping[str, Any]], column: str) -> list[Row]:

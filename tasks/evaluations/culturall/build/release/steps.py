@@ -66,12 +66,12 @@ def left(params: ReleaseParams) -> Plan:
     return clerk.left([prompt for _, prompt in _label_prompts(unlabelled())])
 
 
-def label(params: ReleaseParams) -> None:
+def label(params: ReleaseParams, meter: Meter) -> None:
     """Have region, topic and content of every draft named, and its texts translated to English and back."""
     items = unlabelled()
     if params.model is None or not items:
         return
-    clerk = desk("label", params, params.model)
+    clerk = desk("label", params, params.model, meter)
     said = _asked(clerk, dict(_label_prompts(items)))
     names = language_names()
     foreign = {item.item: item for item in items if item.language != "en"}
