@@ -18,6 +18,7 @@ FIGURES = {
     "ingest_dishes": "ingest_dishes",
     "gpu": "gpu",
     "coverage": "coverage",
+    "culturall": "culturall",
 }
 """The function that measures and prints a figure, and the module that it is in."""
 

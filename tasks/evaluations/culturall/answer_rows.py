@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 
 from tasks.evaluations.contract import comparable
-from tasks.evaluations.culturall.answers import Answer, Call
-from tasks.evaluations.culturall.requests import Key, Study
+from tasks.evaluations.culturall.answers import Answer
+from tasks.evaluations.culturall.requests import Call, Key, Study
 from tasks.judging.prompts import Opinion
 from tasks.judging.untrusted import shorten
 from tasks.judging.verdict_rows import VerdictRow, verdict_frame

@@ -10,27 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from statistics import fmean
 
 from tasks.engines.protocols import Sampling
 from tasks.evaluations.culturall.items import Item
 from tasks.evaluations.culturall.matching import chosen_letter, is_match
-from tasks.evaluations.culturall.requests import Key, Study
-from tasks.generation.prompts import Completion, Prompt, Prompts
+from tasks.evaluations.culturall.requests import JUDGED, Call, Key, Study
+from tasks.generation.prompts import Completion, Prompts
 from tasks.generation.replies import CUT_OFF, no_text
 from tasks.judging.judge_check import ACCEPTED_FROM
 from tasks.judging.null_texts import EMPTY, SHUFFLED, shuffled
-from tasks.judging.prompts import UNANSWERED, Opinion, judge_prompt, opinions
-from tasks.judging.rubric import Rubric, normal
+from tasks.judging.prompts import UNANSWERED, Opinion, opinions
+from tasks.judging.rubric import normal
 
 NO_TRANSLATION = "the item has no English translation"
 
 GOLD = "gold"
 CHECKS = (GOLD, SHUFFLED, EMPTY)
 """What a judge is checked with: the first it should accept, the others refuse."""
-
-_JUDGED = "prediction"
 
 Opinions = Mapping[str, Mapping[Key, Opinion]]
 """Judge, by its name in the params -> (condition or check, item) -> what it said"""
@@ -82,39 +79,9 @@ def matches(condition: str, item: Item, text: str) -> bool:
     return is_match(text, dict.fromkeys([shown.answer, *item.accepted]), language)
 
 
-@dataclass(frozen=True)
-class Call:
-    """One prediction to be judged. ``source`` is a condition, or one of ``CHECKS``."""
-
-    item: Item
-    source: str
-    text: str
-    rubric: Rubric
-
-    @property
-    def key(self) -> Key:
-        """What identifies it among those about one model, or among the study's own."""
-        return self.source, self.item.item
-
-    @cached_property
-    def prompt(self) -> Prompt:
-        """What the judge is sent; the prediction stands in it as data. No explanation is said to be none."""
-        shown = self.item.texts(self.source)
-        inputs = {
-            "scenario": shown.scenario,
-            "question": shown.question,
-            "gold": shown.answer,
-            "accepted": list(self.item.accepted),
-            "explanation": shown.explanation or "none is given",
-            "prediction": self.text,
-        }
-        return judge_prompt(self.rubric, inputs, [_JUDGED])
-
-
 def calls(study: Study, texts: Mapping[Key, str]) -> list[Call]:
     """One per answer that can be read, in the order of the study's prompts."""
-    by_id = {item.item: item for item in study.items}
-    return [Call(by_id[key[1]], key[0], texts[key], study.rubric) for key in study.prompts if key in texts]
+    return [study.call(*key, texts[key]) for key in study.prompts if key in texts]
 
 
 def checks(study: Study) -> list[Call]:
@@ -126,7 +93,7 @@ def checks(study: Study) -> list[Call]:
         EMPTY: {item.item: "" for item in study.items},
     }
     return [
-        Call(item, source, by_item[item.item], study.rubric)
+        study.call(source, item.item, by_item[item.item])
         for source, by_item in sources.items()
         for item in study.items
         if item.item in by_item
@@ -148,7 +115,7 @@ def judge_request(study: Study, judge: str, about: Iterable[Call]) -> Prompts:
 
 def read_opinions(about: Iterable[Call], completions: Mapping[str, Completion]) -> dict[Key, Opinion]:
     """What the judge said of each call; a call without a completion is unscored with the reason."""
-    return {call.key: opinions(completions.get(call.prompt.id), [_JUDGED], call.rubric)[0] for call in about}
+    return {call.key: opinions(completions.get(call.prompt.id), [JUDGED], call.rubric)[0] for call in about}
 
 
 def _read(

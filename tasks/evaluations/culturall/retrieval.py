@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import bm25s
+
+logging.getLogger("bm25s").setLevel(logging.WARNING)  # it sets DEBUG when it is imported
 
 ENDINGS = (".txt", ".md")
 MOST_CHARACTERS = 600
