@@ -52,7 +52,7 @@ def test_drafts_that_are_no_items_are_kept_with_their_faults(excerpts: str) -> N
     assert code == 0
     assert "rejected_by_checks" in text
     code, text = said("status", "--format", "json")
-    rows = json.loads(text[: text.rindex("]") + 1])
+    rows = json.loads(text[text.index("[") : text.rindex("]") + 1])
     assert {row["status"] for row in rows} == {"rejected_by_checks"}
     assert sum(row["n_drafts"] for row in rows if row["reason"] is None) == 3
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,44 +18,37 @@ from rapidfuzz import fuzz, process
 from tasks.evaluations.culturall.build.language import is_written_in, wrong_script
 from tasks.evaluations.culturall.items import TOPICS, Item, Texts
 from tasks.evaluations.culturall.matching import LETTERS, is_match, numbers, options, plain
-from tasks.metrics.types import FloatArray
 
-Reason = Literal[
-    "unreadable",
-    "cut_off",
-    "refused",
-    "incomplete",
-    "too_long",
-    "broken_choice",
-    "choice_changed",
-    "answer_changed",
-    "answer_leaked",
-    "wrong_language",
-    "unknown_region",
-    "unknown_topic",
-    "not_translated",
-    "personal_data",
-    "near_duplicate",
+Doubt = Literal[
     "answer_named",
+    "personal_data",
     "region_differs",
     "region_language",
+    "sensitive",
     "topic_differs",
     "translation_differs",
-    "sensitive",
 ]
-"""The first three are of completions that are no draft (``drafts``)."""
-
-DOUBTS: frozenset[Reason] = frozenset(
-    {
-        "answer_named",
-        "personal_data",
-        "region_differs",
-        "region_language",
-        "topic_differs",
-        "translation_differs",
-        "sensitive",
-    }
+DOUBTS: frozenset[str] = frozenset(get_args(Doubt))
+Reason = (
+    Literal[
+        "unreadable",
+        "cut_off",
+        "refused",
+        "incomplete",
+        "too_long",
+        "broken_choice",
+        "choice_changed",
+        "answer_changed",
+        "answer_leaked",
+        "wrong_language",
+        "unknown_region",
+        "unknown_topic",
+        "not_translated",
+        "near_duplicate",
+    ]
+    | Doubt
 )
+"""The first three are of completions that are no draft (``drafts``)."""
 
 MOST_CHARS = 2000
 """Of a scenario; the other texts are shorter."""
@@ -147,13 +140,30 @@ def near_duplicates(
 
     Args:
         vectors: [items, d] embeddings of their English texts; a row of zeros is like no other.
+        same_meaning: above 0.
     """
-    pairs = _alike([_wording(item.native) for item in items], same_wording, [item.language for item in items])
+    native = [_wording(item.native) for item in items]
     english = [_wording(item.english) if item.english else "" for item in items]
-    pairs |= _alike(english, same_wording)
-    if vectors is not None:
-        pairs |= _close(np.asarray(vectors, dtype=np.float32), same_meaning)
-    return _first_stays(items, pairs)
+    languages = [item.language for item in items]
+    units = None if vectors is None else _units(vectors)
+    stays = np.zeros(len(items), dtype=bool)
+    twins: list[Fault | None] = []
+    for start in range(0, len(items), _CHUNK):
+        stop = min(start + _CHUNK, len(items))
+        wording = np.maximum(
+            _wordings(native, languages, start, stop, same_wording),
+            _wordings(english, ["en"] * len(items), start, stop, same_wording),
+        )
+        meaning = np.full(wording.shape, -np.inf) if units is None else units[start:stop] @ units[:stop].T
+        for row in range(start, stop):
+            words, sense = wording[row - start, :row], meaning[row - start, :row]
+            alike = stays[:row] & ((words > 0) | (sense >= same_meaning))
+            stays[row] = not alike.any()
+            first = int(np.argmax(alike)) if alike.any() else None
+            twins.append(
+                None if first is None else _twin(items[first], int(words[first]), float(sense[first]))
+            )
+    return twins
 
 
 def _parts(item: Item) -> list[Fault]:
@@ -298,41 +308,32 @@ def _wording(texts: Texts) -> str:
     return plain(" ".join(texts[:3]))
 
 
-Pairs = dict[tuple[int, int], str]
-"""(earlier, later) -> how alike, in words"""
+def _wordings(
+    texts: Sequence[str], groups: Sequence[str], start: int, stop: int, limit: float
+) -> NDArray[np.uint8]:
+    """[stop - start, stop] similarities (0 to 100) within a group; 0 below the limit and without text."""
+    scores = np.zeros((stop - start, stop), dtype=np.uint8)
+    for group in set(groups[start:stop]):
+        columns = [n for n in range(stop) if groups[n] == group and texts[n]]
+        rows = [n for n in columns if n >= start]
+        if rows:
+            compared = process.cdist(
+                [texts[n] for n in rows],
+                [texts[n] for n in columns],
+                scorer=fuzz.ratio,
+                score_cutoff=limit,
+                dtype=np.uint8,
+            )
+            scores[np.ix_([n - start for n in rows], columns)] = compared
+    return scores
 
 
-def _alike(texts: Sequence[str], limit: float, groups: Sequence[str] | None = None) -> Pairs:
-    """Pairs of texts of one group whose wording is alike."""
-    pairs: Pairs = {}
-    for group in sorted(set(groups)) if groups else [""]:
-        places = [n for n, text in enumerate(texts) if text and (not groups or groups[n] == group)]
-        members = [texts[n] for n in places]
-        for start in range(0, len(members), _CHUNK):
-            chunk = members[start : start + _CHUNK]
-            scores = process.cdist(chunk, members, scorer=fuzz.ratio, score_cutoff=limit, dtype=np.uint8)
-            for row, column in zip(*np.nonzero(scores), strict=True):
-                if start + row < column:
-                    pairs[places[start + row], places[column]] = f"{scores[row, column]} % the same"
-    return pairs
-
-
-def _close(vectors: FloatArray | NDArray[np.float32], limit: float) -> Pairs:
-    """Pairs of vectors of which the cosine reaches the limit."""
+def _units(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Vectors of length 1; those of zeros stay."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    units = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-    pairs: Pairs = {}
-    for start in range(0, len(units), _CHUNK):
-        cosines = units[start : start + _CHUNK] @ units.T
-        for row, column in zip(*np.nonzero(cosines >= limit), strict=True):
-            if start + row < column and lengths[column] > 0:
-                pairs[start + int(row), int(column)] = f"cosine {cosines[row, column]:.2f} in English"
-    return pairs
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1), dtype=np.float32)
 
 
-def _first_stays(items: Sequence[Item], pairs: Pairs) -> list[Fault | None]:
-    twins: list[Fault | None] = [None] * len(items)
-    for (earlier, later), how in sorted(pairs.items(), key=lambda pair: pair[0][::-1]):
-        if twins[later] is None and twins[earlier] is None:
-            twins[later] = Fault("near_duplicate", f"{how} as {items[earlier].item}")
-    return twins
+def _twin(other: Item, wording: int, meaning: float) -> Fault:
+    how = f"{wording} % the same" if wording else f"cosine {meaning:.2f} in English"
+    return Fault("near_duplicate", f"{how} as {other.item}")

@@ -114,7 +114,7 @@ class ReleaseParams(Stage):
         description="least similarity of wording (0 to 100) of two drafts that count as one",
     )
     same_meaning: float = Field(
-        0.88, ge=-1, le=1, description="least cosine of the English texts of two drafts that count as one"
+        0.88, gt=0, le=1, description="least cosine of the English texts of two drafts that count as one"
     )
     queue: str = Field("review.csv", description="CSV file for the reviewers; it must not be there yet")
     out: str | None = Field(

@@ -6,7 +6,6 @@ reading prompts.toml.
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -90,7 +89,7 @@ def from_page(topics: Sequence[str], language: str, excerpt: str) -> Prompt:
 
 def elevation(item: Item, language: str, technique: Technique, partner: Item | None) -> Prompt:
     """Make an item harder; partner: what a composition joins it with."""
-    shown = {"item": _whole(item), "partner": _whole(partner) if partner else "none"}
+    shown = {"item": _parts(item), "partner": _parts(partner) if partner else "none"}
     how = _FILE["elevation"]["techniques"][technique]
     return _prompt("elevation", DRAFT, shown, language=language, technique=how)
 
@@ -123,8 +122,8 @@ def with_options(question: str, choices: Sequence[str]) -> str:
     return "\n".join([question.strip(), *lines])
 
 
-def _whole(item: Item) -> str:
-    return json.dumps(item.native._asdict(), ensure_ascii=False)
+def _parts(item: Item) -> list[str]:
+    return [f"{name}: {text}" for name, text in item.native._asdict().items()]
 
 
 def _prompt(name: str, schema: Mapping[str, Any], shown: Mapping[str, object], **plain: str) -> Prompt:

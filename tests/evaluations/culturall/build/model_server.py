@@ -96,7 +96,7 @@ class Models:
             assert texts
             return "translate", item, texts._asdict()
         if system.startswith("You make an item harder"):
-            item = self.others[self.by_text[json.loads(data[0])["scenario"]].item]
+            item = self.others[self.by_text[data[0][0].removeprefix("scenario: ")].item]
             return "elevate", item, fields_of(item)
         item = self.by_text[data[1]]
         return ("page" if system.startswith("You read") else "dataset"), item, fields_of(item)

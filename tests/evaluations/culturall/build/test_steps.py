@@ -44,11 +44,14 @@ def run(kind: type[Any], **given: Any) -> None:
 
 
 def create(**given: Any) -> None:
-    run(CreateParams, **{"model": "writer", "solvers": list(SOLVERS)} | given)
+    run(CreateParams, **{"model": "writer", "solvers": list(SOLVERS), "batch": 64} | given)
 
 
 def publish(folder: Path, queue: str = "review.csv", **given: Any) -> None:
-    run(ReleaseParams, **{"model": "writer", "embedder": "", "queue": str(folder / queue)} | given)
+    run(
+        ReleaseParams,
+        **{"model": "writer", "embedder": "", "batch": 64, "queue": str(folder / queue)} | given,
+    )
 
 
 def states(warehouse: Warehouse) -> Counter[str]:
