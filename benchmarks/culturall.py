@@ -48,9 +48,8 @@ def _stored(home: Path, n_items: int, n_models: int) -> Result:
     for name in (*models, "judge"):
         (home / "engines" / f"{name}.toml").write_text(f'kind = "fake"\nmodel = "{name}"\n')
     _write_items(home / "items.csv", n_items)
-    params = CulturallParams(
-        models=models, judges=["judge"], file=str(home / "items.csv"), conditions=["native"], batch=2048
-    )
+    asked = {"file": str(home / "items.csv"), "conditions": ["native"], "judges": ["judge"], "batch": 2048}
+    params = CulturallParams.model_validate({"models": models, **asked})
     evaluate(EVALUATION, params)
     with Warehouse.open().write() as connection:
         connection.execute("UPDATE run SET status = 'running', finished_at = NULL")

@@ -20,8 +20,8 @@ def _judge(r: Mapping[str, Any]) -> str:
 
 def _items(r: Mapping[str, Any]) -> str:
     """How many, and of them how many people have checked."""
-    checked = r["n_items"] - (r["n_not_checked"] or 0)
-    return f"{r['n_items']} ({checked})"
+    n, unchecked = r["n_items"], r["n_not_checked"]
+    return number(n) if n is None or unchecked is None else f"{n} ({n - unchecked})"
 
 
 def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,7 +51,7 @@ DOOR = Door(
         "-m ./gpt.toml --judges ./judge.toml --file annotated_data.xlsx --conditions native",
         "--conditions native,retrieval --documents ./handbooks",
     ),
-    caption="null: guessing. Checked: items that people have checked. A judge fails its check if it accepts under 90 % of gold answers, or "
-    "refuses under 90 % of others or of empty ones, overall or in a language.",
+    caption="null: guessing. Checked: by people. A judge fails its check if it accepts under 90 % of gold "
+    "answers, or refuses under 90 % of others or of empty ones, overall or in a language.",
     columns=_columns,
 )

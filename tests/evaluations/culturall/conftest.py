@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tasks.evaluations.culturall.answers import Call, calls, read_answers, read_opinions
+from tasks.evaluations.culturall.answers import calls, read_answers, read_opinions
 from tasks.evaluations.culturall.params import CulturallParams
-from tasks.evaluations.culturall.requests import Key, Study, build_study
+from tasks.evaluations.culturall.requests import Call, Key, Study, build_study
 from tasks.evaluations.culturall.scores import Scores, score
 from tasks.generation.prompts import Completion
 from tasks.requests import Engine

@@ -118,9 +118,9 @@ def _made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     models = [f"m{n}" for n in range(len(SOLVES))]
     common: dict[str, Any] = {"models": models, "file": str(home / "items.csv")}
     with answering(home):
-        judged = evaluate(EVALUATION, CulturallParams(**common, judges=["m4"]))
+        judged = evaluate(EVALUATION, CulturallParams.model_validate(common | {"judges": ["m4"]}))
         more = {"conditions": ["native", "retrieval"], "documents": str(home / "docs"), "passages": 1}
-        matched = evaluate(EVALUATION, CulturallParams(**common, **more))
+        matched = evaluate(EVALUATION, CulturallParams.model_validate(common | more))
     return Made(home, Warehouse.open(home), matched, judged)
 
 
@@ -205,8 +205,8 @@ def test_a_second_run_asks_nothing_and_another_model_changes_no_row(made: Made) 
     numbers = "SELECT * EXCLUDE (run_id) FROM metric_value ORDER BY ALL"
     before = made.warehouse.query(numbers)
     with answering(made.home):
-        models = {"models": ["m3", "m0"], "file": str(made.home / "items.csv")}
-        evaluate(EVALUATION, CulturallParams(**models, judges=["m4"]))
+        models = {"models": ["m3", "m0"], "file": str(made.home / "items.csv"), "judges": ["m4"]}
+        evaluate(EVALUATION, CulturallParams.model_validate(models))
     assert made.warehouse.query(numbers).equals(before)
 
 

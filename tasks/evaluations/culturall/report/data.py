@@ -55,10 +55,9 @@ class Data(Frames):
         }
 
     @cached_property
-    def settings(self) -> list[Row]:
+    def settings(self) -> list[dict[str, Any]]:
         """Differences between settings of one model: model, other, metric and the number."""
-        rows = self.values.filter(slice_kind="model_pair").sort("metric", "model", "slice")
-        return rows.to_dicts()
+        return self.values.filter(slice_kind="model_pair").sort("metric", "model", "slice").to_dicts()
 
     @cached_property
     def has_levels(self) -> bool:
