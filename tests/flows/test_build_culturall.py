@@ -18,7 +18,7 @@ Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def test_a_build_is_a_run_in_prefect(culturescope: Cli, home: Path, tmp_path: Path, prefect_api: str) -> None:
-    """The fake model writes nonsense: its drafts are stored with their faults; a second build asks nothing."""
+    """The fake model writes nonsense: its drafts are stored with their faults; a second build asks none."""
     pages = tmp_path / "pages.jsonl"
     lines = [{"text": f"In Britain the post comes {n} times a day, and never on Sundays."} for n in range(3)]
     pages.write_text("".join(json.dumps(line) + "\n" for line in lines))

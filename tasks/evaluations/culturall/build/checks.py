@@ -11,9 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-from rapidfuzz import fuzz, process
+from rapidfuzz import fuzz
 
 from tasks.evaluations.culturall.build.language import is_written_in, wrong_script
 from tasks.evaluations.culturall.items import TOPICS, Item, Texts
@@ -59,14 +57,9 @@ SAME_AFTER_RETURN = 45.0
 """Least similarity (``fuzz.ratio`` of plain texts, 0 to 100) of a text and its translation there and back. A
 convention: other words for the same thing cost as much as a lost clause, so that it is only a doubt."""
 
-SAME_WORDING, SAME_MEANING = 85.0, 0.88
-"""See ``near_duplicates``. Among 334 items on other pieces of knowledge, the most alike reach 65 and 0.76
-(with all-MiniLM-L6-v2)."""
-
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+\.\w+")
 _PHONE = re.compile(r"(?<![\d.,])\+?\d(?:[ ().-]?\d){8,14}(?![\d.,]*\d)")
 _WRITTEN_AS_WORD = 31
-_CHUNK = 512
 
 
 class Fault(NamedTuple):
@@ -125,45 +118,6 @@ def unchanged(item: Item, choices: Sequence[str], answer: str) -> list[Fault]:
         return [Fault("choice_changed", f"options were {list(choices)}")]
     same = item.native.answer == answer if choices else is_match(item.native.answer, [answer], item.language)
     return [] if same else [Fault("answer_changed", f"the answer was {answer!r}")]
-
-
-def near_duplicates(
-    items: Sequence[Item],
-    vectors: NDArray[np.float32] | None = None,
-    same_wording: float = SAME_WORDING,
-    same_meaning: float = SAME_MEANING,
-) -> list[Fault | None]:
-    """For every item a fault where an earlier, kept one says nearly the same, else None.
-
-    Two items are compared by wording (``fuzz.ratio`` of plain scenario, question and answer, 0 to 100): in
-    the original within a language, and in English whatever their languages. With vectors also by meaning.
-
-    Args:
-        vectors: [items, d] embeddings of their English texts; a row of zeros is like no other.
-        same_meaning: above 0.
-    """
-    native = [_wording(item.native) for item in items]
-    english = [_wording(item.english) if item.english else "" for item in items]
-    languages = [item.language for item in items]
-    units = None if vectors is None else _units(vectors)
-    stays = np.zeros(len(items), dtype=bool)
-    twins: list[Fault | None] = []
-    for start in range(0, len(items), _CHUNK):
-        stop = min(start + _CHUNK, len(items))
-        wording = np.maximum(
-            _wordings(native, languages, start, stop, same_wording),
-            _wordings(english, ["en"] * len(items), start, stop, same_wording),
-        )
-        meaning = np.full(wording.shape, -np.inf) if units is None else units[start:stop] @ units[:stop].T
-        for row in range(start, stop):
-            words, sense = wording[row - start, :row], meaning[row - start, :row]
-            alike = stays[:row] & ((words > 0) | (sense >= same_meaning))
-            stays[row] = not alike.any()
-            first = int(np.argmax(alike)) if alike.any() else None
-            twins.append(
-                None if first is None else _twin(items[first], int(words[first]), float(sense[first]))
-            )
-    return twins
 
 
 def _parts(item: Item) -> list[Fault]:
@@ -302,38 +256,3 @@ def _content(labels: Labels) -> list[Fault]:
     if labels.content in (None, "none"):
         return []
     return [Fault("sensitive", f"read as {labels.content}")]
-
-
-def _wording(texts: Texts) -> str:
-    return plain(" ".join(texts[:3]))
-
-
-def _wordings(
-    texts: Sequence[str], groups: Sequence[str], start: int, stop: int, limit: float
-) -> NDArray[np.uint8]:
-    """[stop - start, stop] similarities (0 to 100) within a group; 0 below the limit and without text."""
-    scores = np.zeros((stop - start, stop), dtype=np.uint8)
-    for group in set(groups[start:stop]):
-        columns = [n for n in range(stop) if groups[n] == group and texts[n]]
-        rows = [n for n in columns if n >= start]
-        if rows:
-            compared = process.cdist(
-                [texts[n] for n in rows],
-                [texts[n] for n in columns],
-                scorer=fuzz.ratio,
-                score_cutoff=limit,
-                dtype=np.uint8,
-            )
-            scores[np.ix_([n - start for n in rows], columns)] = compared
-    return scores
-
-
-def _units(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Vectors of length 1; those of zeros stay."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.where(lengths > 0, lengths, 1), dtype=np.float32)
-
-
-def _twin(other: Item, wording: int, meaning: float) -> Fault:
-    how = f"{wording} % the same" if wording else f"cosine {meaning:.2f} in English"
-    return Fault("near_duplicate", f"{how} as {other.item}")

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tasks.evaluations.culturall.answers import Call, Opinions, calls, read_answers, read_text
+from tasks.evaluations.culturall.answers import Opinions, calls, read_answers, read_text
 from tasks.evaluations.culturall.build.params import Measured
 from tasks.evaluations.culturall.items import Item, Loaded
 from tasks.evaluations.culturall.params import CulturallParams
-from tasks.evaluations.culturall.requests import Key, Study
+from tasks.evaluations.culturall.requests import Call, Key, Study
 from tasks.generation.prompts import Completion, Completions
 from tasks.requests import Engine
 

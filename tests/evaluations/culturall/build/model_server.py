@@ -11,10 +11,11 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tasks.evaluations.culturall.items import Item, Texts, load_items
+from tasks.evaluations.culturall.items import Item, load_items
 from tasks.evaluations.culturall.matching import options
 from tests.engines.test_openai import Scripted, completion
 
@@ -112,9 +113,9 @@ def fields_of(item: Item) -> dict[str, Any]:
     }
 
 
-def with_english(item: Item, **texts: str) -> Item:
+def with_texts(item: Item, **texts: str) -> Item:
     """The item with other native texts."""
-    return Item(**{**vars(item), "native": Texts(**{**item.native._asdict(), **texts})})
+    return replace(item, native=item.native._replace(**texts))
 
 
 def _asked(question: str) -> str:

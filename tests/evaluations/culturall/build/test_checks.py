@@ -5,19 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tasks.evaluations.culturall.build.checks import (
     DOUBTS,
     Labels,
     draft_faults,
-    near_duplicates,
     release_faults,
     unchanged,
 )
 from tasks.evaluations.culturall.items import Item, Texts
-from tests.evaluations.culturall.build.model_server import items
+from tests.evaluations.culturall.build.model_server import items, with_texts
 
 REGIONS = {"JP", "KZ", "RU", "ES", "KH", "GB"}
 SPOKEN = {"JP": ["ja"], "KZ": ["kk", "ru"], "RU": ["ru"], "KH": ["km"]}
@@ -48,10 +46,6 @@ CHOICE = replace(
 )
 
 
-def native(item: Item, **texts: str) -> Item:
-    return replace(item, native=item.native._replace(**texts))
-
-
 def reasons(item: Item, **labels: Any) -> set[str]:
     return {fault.reason for fault in release_faults(item, Labels(**labels), REGIONS, SPOKEN)}
 
@@ -67,24 +61,24 @@ def test_good_items_pass() -> None:
 @pytest.mark.parametrize(
     ("planted", "reason"),
     [
-        (native(GOOD, answer=" "), "incomplete"),
-        (native(GOOD, scenario="a b " * 600), "too_long"),
-        (native(GOOD, answer="one " * 13), "too_long"),
-        (native(CHOICE, question="Where?\nA. here\nB. there\nC. nowhere"), "broken_choice"),
-        (native(CHOICE, question="Where?\nA. here\nB. there\nC. Here\nD. up"), "broken_choice"),
-        (native(CHOICE, answer="E"), "broken_choice"),
-        (native(GOOD, answer="the first floor"), "answer_leaked"),
-        (replace(native(GOOD, answer="1st"), variants=("First Floor!",)), "answer_named"),
-        (native(CHOICE, scenario=CHOICE.native.scenario + " It is one up."), "answer_leaked"),
-        (native(GOOD, answer="flights"), "answer_named"),
+        (with_texts(GOOD, answer=" "), "incomplete"),
+        (with_texts(GOOD, scenario="a b " * 600), "too_long"),
+        (with_texts(GOOD, answer="one " * 13), "too_long"),
+        (with_texts(CHOICE, question="Where?\nA. here\nB. there\nC. nowhere"), "broken_choice"),
+        (with_texts(CHOICE, question="Where?\nA. here\nB. there\nC. Here\nD. up"), "broken_choice"),
+        (with_texts(CHOICE, answer="E"), "broken_choice"),
+        (with_texts(GOOD, answer="the first floor"), "answer_leaked"),
+        (replace(with_texts(GOOD, answer="1st"), variants=("First Floor!",)), "answer_named"),
+        (with_texts(CHOICE, scenario=CHOICE.native.scenario + " It is one up."), "answer_leaked"),
+        (with_texts(GOOD, answer="flights"), "answer_named"),
         (replace(GOOD, language="es"), "wrong_language"),
         (replace(GOOD, language="kk"), "wrong_language"),
         (replace(GOOD, region="UX"), "unknown_region"),
         (replace(GOOD, region=""), "unknown_region"),
         (replace(GOOD, region="KZ"), "region_language"),
         (replace(GOOD, topic="Weather"), "unknown_topic"),
-        (native(GOOD, explanation="Ask mira.smith@example.org about it."), "personal_data"),
-        (native(GOOD, explanation="Call +44 113 496 0000 about it."), "personal_data"),
+        (with_texts(GOOD, explanation="Ask mira.smith@example.org about it."), "personal_data"),
+        (with_texts(GOOD, explanation="Call +44 113 496 0000 about it."), "personal_data"),
     ],
 )
 def test_planted_faults_are_named(planted: Item, reason: str) -> None:
@@ -93,7 +87,7 @@ def test_planted_faults_are_named(planted: Item, reason: str) -> None:
 
 def test_a_leak_is_found_in_scripts_without_spaces() -> None:
     item = next(item for item in items("ja") if item.form == "free" and len(item.native.answer) > 2)
-    leaked = native(item, scenario=f"{item.native.scenario}{item.native.answer}だ。")
+    leaked = with_texts(item, scenario=f"{item.native.scenario}{item.native.answer}だ。")
     assert "answer_leaked" not in {fault.reason for fault in draft_faults(item)}
     assert "answer_leaked" in {fault.reason for fault in draft_faults(leaked)}
 
@@ -113,7 +107,7 @@ def test_a_translation_is_held_to_its_source() -> None:
     assert "translation_differs" not in reasons(item, back=same)
     assert "translation_differs" in reasons(item, back=(*same[:2], "что-то иное"))
     assert "translation_differs" in reasons(item, back=("Кот спит на диване.", "Где он спит?", same[2]))
-    lost = native(item, scenario=item.native.scenario + " Он заплатил 1917 рублей.")
+    lost = with_texts(item, scenario=item.native.scenario + " Он заплатил 1917 рублей.")
     assert "translation_differs" in reasons(lost)
     choice = next(item for item in items("ru") if item.form == "choice")
     assert choice.english
@@ -130,35 +124,3 @@ def test_options_and_answer_of_a_source_stay() -> None:
     assert [f.reason for f in unchanged(GOOD, choices, "B")] == ["choice_changed"]
     assert unchanged(GOOD, [], "one") == []
     assert [f.reason for f in unchanged(GOOD, [], "Two")] == ["answer_changed"]
-
-
-def test_duplicates_within_a_language_and_across_languages() -> None:
-    """The first stays: a reworded twin and a translated one go; items of one template do not."""
-    shipped = [item for item in items("ja kk") if item.english][:12]
-    assert near_duplicates(shipped) == [None] * 12
-    reworded = native(replace(shipped[0], item="twin"), explanation="other words")
-    reworded = native(reworded, scenario=reworded.native.scenario.replace("。", "！"))
-    abroad = replace(items("ru")[0], item="abroad", english=shipped[5].english)
-    twins = near_duplicates([*shipped, reworded, abroad])
-    assert twins[:12] == [None] * 12
-    assert [twin.detail.split()[-1] for twin in twins[12:] if twin] == [shipped[0].item, shipped[5].item]
-
-
-def test_duplicates_by_meaning() -> None:
-    shipped = items("ja")[:4]
-    vectors = np.eye(4, dtype=np.float32)
-    assert near_duplicates(shipped, vectors) == [None] * 4
-    vectors[3] = 7 * vectors[1] + 0.1
-    twins = near_duplicates(shipped, vectors)
-    assert twins[3] is not None
-    assert shipped[1].item in twins[3].detail
-    vectors[1] = vectors[2] = 0  # no vector is like no other
-    assert near_duplicates(shipped, vectors) == [None] * 4
-
-
-def test_what_is_like_a_duplicate_alone_stays() -> None:
-    """Of three in a row, each like the next, the middle one goes and the last, which is not like the
-    first, stays."""
-    vectors = np.array([[1, 0], [0.9, 0.436], [0.62, 0.785]], dtype=np.float32)
-    twins = near_duplicates(items("ja")[:3], vectors)
-    assert [twin is None for twin in twins] == [True, False, True]

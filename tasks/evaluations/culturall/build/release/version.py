@@ -12,8 +12,9 @@ import numpy as np
 from jinja2 import Template
 from numpy.typing import NDArray
 
-from tasks.evaluations.culturall.build.checks import Fault, Labels, near_duplicates, release_faults
+from tasks.evaluations.culturall.build.checks import Fault, Labels, release_faults
 from tasks.evaluations.culturall.build.drafts import TEXTS, item_of
+from tasks.evaluations.culturall.build.duplicates import near_duplicates
 from tasks.evaluations.culturall.build.params import PAPER, PAPER_ITEMS, ReleaseParams
 from tasks.evaluations.culturall.items import TOPICS, Item
 from tasks.evaluations.culturall.scores import LEVELS, levels
