@@ -277,7 +277,7 @@ COMMENT ON COLUMN culturall_release_item.difficulty IS 'By the share of the mode
 COMMENT ON COLUMN culturall_release_item.n_right IS 'Models that solve it; NULL if none was asked.';
 COMMENT ON COLUMN culturall_release_item.n_models IS 'Models that were asked; NULL if none was.';
 COMMENT ON COLUMN culturall_release_item.origin IS 'culturall_draft.origin; of a revision, that of the draft that was revised.';
-COMMENT ON COLUMN culturall_release_item.source IS 'culturall_draft.source.';
-COMMENT ON COLUMN culturall_release_item.author IS 'Model or person.';
+COMMENT ON COLUMN culturall_release_item.source IS 'culturall_draft.source, likewise.';
+COMMENT ON COLUMN culturall_release_item.author IS 'Model or person who wrote the draft, likewise.';
 COMMENT ON COLUMN culturall_release_item.decision IS 'accept: as drafted; revise: as the reviewer changed it.';
 COMMENT ON COLUMN culturall_release_item.reviewer IS 'Who decided.';

@@ -125,6 +125,11 @@ def test_from_excerpts_to_a_version(
     loaded = load_items(published, "items.jsonl")
     assert (len(loaded.items), loaded.dropped) == (8, {})
     assert "So it is." in {item.native.explanation for item in loaded.items}
+    # Who revised is the reviewer of that item, not its author.
+    people = warehouse.query(
+        "SELECT DISTINCT decision, author, reviewer FROM culturall_release_item ORDER BY 1"
+    )
+    assert people.rows() == [("accept", "writer", "ana"), ("revise", "writer", "ana")]
     # The same again is the same version; another decision makes another.
     publish(tmp_path, "third.csv")
     assert warehouse.query("SELECT count(*) FROM culturall_release").item() == 1

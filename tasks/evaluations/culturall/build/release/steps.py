@@ -39,9 +39,10 @@ DOUBTS = """
 SELECT draft, list(reason || ': ' || detail ORDER BY reason) FROM culturall_check WHERE is_doubt GROUP BY
 draft
 """
-# Of a revision the origin is that of what was revised.
+# Of a revision they are those of what was revised.
 ORIGINS = """
-SELECT d.draft, coalesce(p.origin, d.origin) AS origin, coalesce(p.source, d.source) AS source
+SELECT d.draft, coalesce(p.origin, d.origin) AS origin, coalesce(p.source, d.source) AS source,
+    coalesce(p.author, d.author) AS author
 FROM culturall_draft AS d
 LEFT JOIN culturall_draft AS p ON p.draft = d.parent AND d.origin = 'revision'
 """
@@ -136,10 +137,7 @@ def publish(params: ReleaseParams) -> tuple[int, str, int] | None:
     """
     warehouse = Warehouse.open()
     rows, _ = _labelled("status IN ('accepted', 'revised')")
-    origins = {
-        draft: {"origin": origin, "source": source}
-        for draft, origin, source in warehouse.query(ORIGINS).rows()
-    }
+    origins = {row["draft"]: row for row in warehouse.query(ORIGINS).to_dicts()}
     items = version.released([row | origins[row["draft"]] for row in rows])
     if not items:
         return None
