@@ -214,13 +214,11 @@ def _show_figures(warehouse: Warehouse) -> None:
     if last:
         number, name, n, _ = last[0]
         say(f"version {number} ({name}): {n:,} items", style="")
-    parts = [
-        f"{name} {n} ({'–' if share is None else f'{share:.1%}'}; paper {paper:.1%})"
-        for name, n, share, paper in figures(items, statuses)
-    ]
-    say(", ".join(parts[: len(DECIDED)]), style="dim")
-    if items:
-        say(", ".join(parts[len(DECIDED) :]), style="dim")
+    rows = figures(items, statuses)
+    for part in (rows[: len(DECIDED)], rows[len(DECIDED) :] if items else []):
+        shares = ", ".join(f"{name} {'–' if share is None else f'{share:.1%}'}" for name, _, share, _ in part)
+        if part:
+            say(f"{shares} (paper {', '.join(f'{paper:.1%}' for *_, paper in part)})", style="dim")
 
 
 def _show_faulty(reviewed: Reviewed) -> None:
