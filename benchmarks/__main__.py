@@ -21,6 +21,7 @@ FIGURES = {
     "coverage": "coverage",
     "paired": "paired",
     "history": "history",
+    "culturall": "culturall",
 }
 """The function that measures and prints a figure, and the module that it is in."""
 

@@ -22,6 +22,7 @@ class Sizes:
         registered_units, metric_values: rows of history where the registration of a part is timed.
         flow_items: items of each list in the flow.
         gpu_prefixes: countries that the GPU scores the whole list for.
+        tasks, settings: items of CulturALL, and models that have answered them.
         simulations: samples for the coverage of each interval, a tenth or so for slow ones.
     """
 
@@ -41,6 +42,8 @@ class Sizes:
     flow_items: int = 2500
     gpu_prefixes: int = 16
     simulations: int = 2000
+    tasks: int = 2610
+    settings: int = 15
 
 
 FULL = Sizes()
@@ -61,4 +64,6 @@ QUICK = Sizes(
     flow_items=10,
     gpu_prefixes=1,
     simulations=20,
+    tasks=60,
+    settings=2,
 )

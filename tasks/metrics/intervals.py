@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -81,6 +82,7 @@ def mean_deviations(points: FloatArray, code: IntArray) -> tuple[float, FloatArr
     return mean, deviations, _degrees_of_freedom(share)
 
 
+@cache  # looked up thousands of times for the same few counts
 def proportion_interval(count: int, n: int, bounds: tuple[float, float] = SHARE) -> Interval:
     """Clopper and Pearson's exact interval (1934) of a share of n independent points, stretched to `bounds`.
 

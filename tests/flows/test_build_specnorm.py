@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from scrapers.countries import CountryCodes
-from tasks.evaluations.cure.benchmarks.reading import read_rows
 from tasks.evaluations.cure.benchmarks.specnorm import load
+from tasks.published import read_rows
 from tests.conftest import command, environment
 from tests.evaluations.cure.specnorm.drafting_server import Scene, drafting, good
 from warehouse import Warehouse, run_checks

@@ -1,0 +1,1 @@
+"""Work that people do: what they are given, and what they give back."""
