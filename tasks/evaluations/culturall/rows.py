@@ -112,16 +112,17 @@ def _slice_rows(
 ) -> Iterator[Metric]:
     """What every slice has: accuracies, differences of conditions, agreement of judge and match."""
     clusters, null = _clusters(study, chosen), float(nulls[chosen].mean())
+    names = [item.item for item in study.items] if where == OVERALL else None  # for paired comparisons
     for condition, of in own.items():
         suffix = "" if condition == "native" else f"_{condition}"
-        yield mean_row(
-            f"accuracy{suffix}", where, of.right[chosen], of.reasons[chosen], clusters, SHARE, null
-        )
+        values, reasons = of.right[chosen], of.reasons[chosen]
+        items = names if condition == "native" else None
+        yield mean_row(f"accuracy{suffix}", where, values, reasons, clusters, SHARE, null, items)
         matched, reasons = of.matched[chosen], of.unanswered[chosen]
         yield mean_row(f"accuracy_matched{suffix}", where, matched, reasons, clusters, SHARE, null)
     for metric, (first, second) in DIFFERENCES.items():
         if first in own and second in own:
-            yield _difference(metric, where, own[first], own[second], chosen, clusters)
+            yield _difference(metric, where, own[first], own[second], chosen, clusters, names)
     if study.judges and "native" in own:
         of = own["native"]
         known = ~np.isnan(of.right) & ~np.isnan(of.matched)
@@ -130,12 +131,18 @@ def _slice_rows(
 
 
 def _difference(
-    metric: str, where: Slice, first: Scores, second: Scores, chosen: BoolArray, clusters: NDArray[np.str_]
+    metric: str,
+    where: Slice,
+    first: Scores,
+    second: Scores,
+    chosen: BoolArray,
+    clusters: NDArray[np.str_],
+    items: Sequence[str] | None = None,
 ) -> Metric:
     """Of what is right, item by item; the null is no difference."""
     reasons = np.where(first.reasons == "", second.reasons, first.reasons)[chosen]
     values = (first.right - second.right)[chosen]
-    return mean_row(metric, where, values, reasons, clusters, CORRELATION, 0.0)
+    return mean_row(metric, where, values, reasons, clusters, CORRELATION, 0.0, items)
 
 
 def _difficulty_rows(
