@@ -1,8 +1,9 @@
 """Does a recommendation keep what the person must keep? Decided by its ingredients, or not at all. Pure.
 
 ``foods.toml`` says what foods are. The ingredients are those that the recommendation lists; where it lists
-none, those that the warehouse knows of a dish of that name. A rule is broken by any ingredient of a class that
-it forbids, and kept if most ingredients are known foods and none is forbidden or in doubt; else nothing is said.
+none, those that the warehouse knows of a dish of that name. A rule is broken by any ingredient of a class
+that it forbids, and kept if most ingredients are known foods and none is forbidden or in doubt; else nothing
+is said.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ _UNITS = {"minute": 1.0, "min": 1.0, "mins": 1.0, "minutes": 1.0} | dict.fromkey
 )
 _NUMBERS = {
     "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8,
-    "ten": 10, "twelve": 12, "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "sixty": 60, "half an": 0.5,
+    "ten": 10, "twelve": 12, "fifteen": 15, "twenty": 20,
+    "thirty": 30, "forty": 40, "sixty": 60, "half an": 0.5,
 }  # fmt: skip
 _DURATION = re.compile(
     rf"\b(?:(?:(\d+(?:[.,]\d+)?)\s*(?:-|–|to|or)\s*)?(\d+(?:[.,]\d+)?)|({'|'.join(_NUMBERS)}))[\s-]*"
@@ -60,7 +62,7 @@ class Dishes:
 
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Any]]) -> Dishes:
-        """Rows with item, aliases, countries, ingredients; names of plain foods, such as bread, do not count."""
+        """Rows with item, aliases, countries, ingredients; names that are plain foods are left out."""
         names: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
         for row in rows:
             known = (tuple(row["countries"] or ()), tuple(row["ingredients"] or ()))

@@ -112,9 +112,9 @@ class Checks(_Part):
 
     rules: tuple[Rule, ...] = ()
     allergens: tuple[Allergen, ...] = ()
-    avoids: tuple[Phrase, ...] = Field((), description="ingredients that the person does not eat")
-    max_minutes: int | None = Field(None, ge=1, description="that a meal may take, all steps together")
-    lacks: tuple[Phrase, ...] = Field((), description="equipment that is not there, such as oven")
+    avoids: tuple[Phrase, ...] = Field(default=(), description="ingredients that the person does not eat")
+    max_minutes: int | None = Field(default=None, ge=1, description="that a meal may take, all steps together")
+    lacks: tuple[Phrase, ...] = Field(default=(), description="equipment that is not there, such as oven")
 
 
 class Persona(_Part):

@@ -1,7 +1,8 @@
 """Phrases in texts: what a program can tell of what somebody said, and no more. Pure.
 
 A phrase is lower-case words; ``*`` at a word's end stands for any ending. Case, accents, hyphens and
-punctuation do not matter. A phrase that is denied ("I am not vegetarian") is not there, unless it begins with the denial.
+punctuation do not matter. A phrase that is denied ("I am not vegetarian") is not there, unless it begins with
+the denial.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ class Task(_Part):
 def sections_of(task: Task, text: str) -> dict[str, str]:
     """Label -> what stands under it, of the first time that each occurs."""
     matches = list(task.labels.finditer(text))
-    ends = [match.start() for match in matches[1:]] + [len(text)]
+    ends = [*(match.start() for match in matches[1:]), len(text)][: len(matches)]
     names = {re.sub(r"\s", "", s.label.casefold()): s.label for s in task.sections}
     sections: dict[str, str] = {}
     for match, end in zip(matches, ends, strict=True):
