@@ -249,7 +249,7 @@ def transcript(turns: Iterable[Turn]) -> list[str]:
 
 def _label(names: Iterable[str]) -> str:
     """A name before somebody's words, in any of the ways in which chats are written down."""
-    return rf"[*_#>\[(]*(?:the )?(?:{'|'.join(map(re.escape, names))})(?:'s turn)?[*_\])]*\s*:[*_]*[ \t]*"
+    return rf"[*_#>\[( \t]*(?:the )?(?:{'|'.join(map(re.escape, names))})(?:'s turn)?[*_\])]*\s*:[*_]*[ \t]*"
 
 
 def _as_heard(turn: Turn, voice: Voice, is_named: bool) -> str:

@@ -74,14 +74,15 @@ def later(study: Study) -> Iterable[Later]:
     first = [at_most(q.conversation, None, r.sampling) for r in stage.requests() for q in r.prompts]
     opening = max((g.prompt_tokens for g in first), default=0)
     n = sum(1 for _ in study.real())
-    half, said = p.max_turns // 2, p.max_tokens + p.simulator_max_tokens
+    users, said = p.max_turns // 2, p.max_tokens + p.simulator_max_tokens
     # Every turn sends the whole history: of t turns, on average half of it.
-    of_turn = opening + said * half // 2 + p.max_tokens
+    of_turn = opening + said * users // 2 + p.max_tokens
     persona = max(len(p.model_dump_json()) for p in study.personas.values()) // 3
-    yield Later("candidate", "candidates", n * (half - 1), of_turn)
-    yield Later("simulator", p.simulator, n * half, of_turn + persona)
+    if p.max_turns > 2:
+        yield Later("candidate", "candidates", n * (p.max_turns - users - 1), of_turn)
+    yield Later("simulator", p.simulator, n * users, of_turn + persona)
     for judge in study.judges:
-        yield Later("judge", judge, 4 * n, 2000 + persona + said * half + p.judge_max_tokens)
+        yield Later("judge", judge, 4 * n, 2000 + persona + said * (users + 1) + p.judge_max_tokens)
 
 
 def _heard(study: Study, completions: Completions) -> Stage:

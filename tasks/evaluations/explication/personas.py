@@ -113,7 +113,9 @@ class Checks(_Part):
     rules: tuple[Rule, ...] = ()
     allergens: tuple[Allergen, ...] = ()
     avoids: tuple[Phrase, ...] = Field(default=(), description="ingredients that the person does not eat")
-    max_minutes: int | None = Field(default=None, ge=1, description="that a meal may take, all steps together")
+    max_minutes: int | None = Field(
+        default=None, ge=1, description="that a meal may take, all steps together"
+    )
     lacks: tuple[Phrase, ...] = Field(default=(), description="equipment that is not there, such as oven")
 
 
@@ -177,7 +179,20 @@ class Persona(_Part):
         shown["facts"] = [fact.text for fact in self.facts_for(task)]
         if task in self.situations:
             shown["what_this_is_about"] = self.situations[task]
-        return json.dumps(shown, ensure_ascii=False, indent=1)
+        return "\n".join(
+            f"{_words(name).capitalize()}: {_shown(value)}" for name, value in shown.items() if value
+        )
+
+
+def _shown(value: object) -> str:
+    """A field as people write it: far fewer tokens than JSON, whose brackets judges read escaped."""
+    if isinstance(value, Mapping):
+        return ". ".join(f"{_words(name)}: {_shown(part)}" for name, part in value.items() if part)
+    return "; ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
 
 
 class PersonaError(ValueError):
