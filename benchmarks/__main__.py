@@ -15,6 +15,7 @@ FIGURES = {
     "probing_metrics": "metrics",
     "queries": "queries",
     "orchestration": "orchestration",
+    "conversations": "conversations",
     "ingest_dishes": "ingest_dishes",
     "gpu": "gpu",
     "coverage": "coverage",

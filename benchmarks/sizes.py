@@ -20,6 +20,7 @@ class Sizes:
         resamples: half-samples of the countries, for the intervals.
         stored_items: items a question and country in the warehouse of the query timings.
         flow_items: items of each list in the flow.
+        talk_repetitions: seeds of each conversation.
         gpu_prefixes: countries that the GPU scores the whole list for.
         simulations: samples for the coverage of each interval, a tenth or so for slow ones.
     """
@@ -36,6 +37,7 @@ class Sizes:
     resamples: int = 200
     stored_items: int = 2180
     flow_items: int = 2500
+    talk_repetitions: int = 10
     gpu_prefixes: int = 16
     simulations: int = 2000
 
@@ -54,6 +56,7 @@ QUICK = Sizes(
     resamples=20,
     stored_items=20,
     flow_items=10,
+    talk_repetitions=1,
     gpu_prefixes=1,
     simulations=20,
 )
