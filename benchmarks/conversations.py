@@ -23,7 +23,7 @@ def conversations(sizes: Sizes) -> None:
     overhead = ours["seconds"] - ours["engine_seconds"]
     met = "met" if overhead < BAR_S and ours["peak_bytes"] < BAR_BYTES else "missed"
     show(
-        f"loop {overhead:.1f} s outside of the engine {peak(ours)}, {ours['cpu_seconds']:.1f} s of CPU in all "
+        f"loop {overhead:.1f} s outside of the engine {peak(ours)}, {ours['cpu_seconds']:.1f} s of CPU "
         f"— {ours['n_talks']:,} conversations of {TURNS} turns, {ours['n_turns']:,} completions",
         f"overhead: {1e3 * overhead / ours['n_turns']:.2f} ms a turn; bar {BAR_S:.0f} s, 1 GB: {met}",
     )

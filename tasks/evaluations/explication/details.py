@@ -110,7 +110,7 @@ def _verdicts(study: Study, replies: Sequence[Reply]) -> dict[tuple[str, str], p
             row = VerdictRow(
                 judge=reply.judge,
                 judge_hash=hashes[reply.judge],
-                rubric=f"{rubric.name} {rubric.hash()}",
+                rubric=f"{name} {rubric.hash()}",
                 item=call.key.label,
                 item_text=f"User: {persona.name}, {persona.cuisine}. {persona.summary}",
                 group_name=persona.country,
