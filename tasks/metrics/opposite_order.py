@@ -27,7 +27,7 @@ class OppositeOrder(NamedTuple):
 
 
 def opposite_order(people: ArrayLike, judge: ArrayLike) -> OppositeOrder | None:
-    """Share of pairs that a judge orders as people do not ("Measuring meta-cultural competency", section 5.2).
+    """Share of pairs that a judge orders as people do not (“Measuring meta-cultural competency”, 5.2).
 
     people, judge: m ratings each of the same conversations, in the same order. None for fewer than two
     conversations. The paper counts ties as aligned: its share is ``opposite * (1 - tied)``. Raises ValueError

@@ -88,7 +88,7 @@ def test_the_leaderboard_shows_who_adapts(warehouse: Warehouse) -> None:
     assert (first["apr"], first["apr_null"], first["tells_real_from_shuffled"]) == (9.0, 2.0, True)
     assert (second["apr"], second["tells_real_from_shuffled"], second["questions"]) == (2.0, False, 0.0)
     # By hand, over Aisha, Heena, Jonas, Leïla, Rogelio, Soon-ja: carrots are no Jain food, and 15 minutes are
-    # too long for Aisha; eggs, bacon and peanuts break halal and an allergy, Jain and vegan rules, and are salty.
+    # too long for Aisha. Eggs, bacon and peanuts: not halal and an allergy, not Jain, not vegan, salty.
     assert first["violated"] == pytest.approx((1 / 6 + 1 / 3 + 0 + 0 + 0 + 0) / 6)
     assert second["violated"] == pytest.approx((2 / 5 + 1 / 2 + 0 + 1 + 0 + 1 / 3) / 6)
     shown = doors()["explication"].columns(first)
@@ -143,8 +143,8 @@ def test_a_simulator_that_fails_leaves_numbers_unscored(warehouse: Warehouse) ->
     with pytest.raises(EngineError, match="simulator gone"):
         evaluate(EVALUATION, params)
     values = warehouse.query(
-        "SELECT v.* FROM metric_value AS v JOIN run USING (run_id) "
-        "WHERE run.model = 'adapts' AND (run.params->>'simulator') = 'gone' AND v.metric = 'apr' AND slice = 'all'"
+        "SELECT v.* FROM metric_value AS v JOIN run USING (run_id) WHERE run.model = 'adapts' "
+        "AND (run.params->>'simulator') = 'gone' AND v.metric = 'apr' AND slice = 'all'"
     )
     assert values["value"].to_list() == [None]
     assert values["unscored_reason"].to_list() == ["the conversation was not finished"]
