@@ -47,13 +47,15 @@ def _hold(home: Path, repetitions: int) -> Result:
     for name in names:
         (home / "engines" / f"{name}.toml").write_text(f'kind = "fake"\nmodel = "{name}"\n')
     warehouse = Warehouse.open(home)
-    params = ExplicationParams(
-        models=names[1:],
-        simulator=names[0],
-        personas_file=str(_personas(home, warehouse)),
-        repetitions=repetitions,
-        max_turns=TURNS,
-        batch=256,
+    params = ExplicationParams.model_validate(
+        {
+            "models": names[1:],
+            "simulator": names[0],
+            "personas_file": str(_personas(home, warehouse)),
+            "repetitions": repetitions,
+            "max_turns": TURNS,
+            "batch": 256,
+        }
     )
     inside, generate = list[float](), FakeEngine.generate
 

@@ -40,5 +40,5 @@ def opposite_order(people: ArrayLike, judge: ArrayLike) -> OppositeOrder | None:
     orders = [[int(np.sign(side[i] - side[j])) for i, j in pairs] for side in (first, second)]
     both = [(a, b) for a, b in zip(*orders, strict=True) if a and b]
     opposite = sum(a != b for a, b in both) / len(both) if both else None
-    kappa = cohen_kappa(*orders, classes=(-1, 0, 1))
+    kappa = cohen_kappa(orders[0], orders[1], (-1, 0, 1))
     return OppositeOrder(opposite, 1 - len(both) / len(pairs), kappa, len(pairs))

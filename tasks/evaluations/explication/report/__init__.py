@@ -114,7 +114,12 @@ def model_pairs(data: Data) -> list[dict[str, Any]]:
             for first, second in combinations(data.models, 2):
                 shared = sorted(means[first].keys() & means[second].keys())
                 differences = np.array([means[first][p] - means[second][p] for p in shared])
-                line = {"metric": metric, "condition": condition, "first": first, "second": second}
+                line: dict[str, Any] = {
+                    "metric": metric,
+                    "condition": condition,
+                    "first": first,
+                    "second": second,
+                }
                 line |= {"n": len(shared), "difference": float(differences.mean()) if shared else None}
                 line["p"] = None
                 if len(shared) >= _MIN_PERSONAS:
