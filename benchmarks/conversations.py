@@ -85,6 +85,7 @@ def _personas(home: Path, warehouse: Warehouse) -> Path:
     """The shipped personas, as often as it takes, under new names."""
     rows = warehouse.query("SELECT profile FROM explication_persona ORDER BY persona")["profile"].to_list()
     file = home / "personas.json"
-    many = [json.loads(rows[n % len(rows)]) | {"persona": f"persona-{n}"} for n in range(PERSONAS)]
+    own = ({"persona": f"persona-{n}", "name": f"Name {n}"} for n in range(PERSONAS))
+    many = [json.loads(rows[n % len(rows)]) | names for n, names in enumerate(own)]
     file.write_text(json.dumps(many))
     return file

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 from tasks.evaluations.explication.personas import Persona
-from tasks.evaluations.explication.phrases import as_regex, is_in, plain
+from tasks.evaluations.explication.phrases import is_in, plain
 from tasks.evaluations.explication.task import Task, sections_of
 
 _FILE: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("foods.toml").read_text(encoding="utf-8"))
@@ -172,19 +172,22 @@ def _doubts(classes: Iterable[str]) -> Iterable[str]:
 @lru_cache(maxsize=1 << 14)
 def _food(words: str) -> frozenset[str] | None:
     """Classes and doubts of a phrase that is a food: of the longest of the file's phrases that fit it."""
-    fitting = [(size, name) for regex, size, name in _phrases() if regex.fullmatch(words)]
-    if not fitting:
-        return None
-    longest = max(size for size, _ in fitting)
-    own = {name for size, name in fitting if size == longest} - {"plain"}
-    return frozenset(own | set(_doubts(own)))
+    for size in range(len(words), 0, -1):
+        names = _phrases().get((words[:size], True), ()) if " " not in words[size:] else ()
+        if size == len(words):
+            names = (*names, *_phrases().get((words, False), ()))
+        if names:
+            own = set(names) - {"plain"}
+            return frozenset(own | set(_doubts(own)))
+    return None
 
 
 @cache
-def _phrases() -> Sequence[tuple[re.Pattern[str], int, str]]:
-    """Every phrase of the file: what it fits, its length without the star, its class."""
-    return [
-        (re.compile(as_regex(phrase)), len(phrase.rstrip("*")), name)
-        for name, phrases in _FILE["classes"].items()
-        for phrase in phrases
-    ]
+def _phrases() -> Mapping[tuple[str, bool], tuple[str, ...]]:
+    """Every phrase of the file, without its star and whether it has one -> its classes."""
+    phrases: dict[tuple[str, bool], tuple[str, ...]] = {}
+    for name, own in _FILE["classes"].items():
+        for phrase in own:
+            key = plain(phrase).strip(), phrase.endswith("*")
+            phrases[key] = (*phrases.get(key, ()), name)
+    return phrases
