@@ -87,9 +87,6 @@ def apr(values: Mapping[str, float]) -> float:
     return float(np.mean([values.get(name, np.nan) for name in QUALITY[:3]]))
 
 
-Graded = Mapping[Key, Grades]
-
-
 def real_calls(study: Study, stage: Stage) -> Iterator[JudgeCall]:
     """Of one model's conversations that are over; shuffled ones once all of their group are."""
     groups: dict[tuple[str, str, int], list[Key]] = defaultdict(list)

@@ -19,7 +19,6 @@ from tasks.evaluations.explication.judge import (
 )
 from tasks.evaluations.explication.measures import Measures, measure
 from tasks.evaluations.explication.study import SHUFFLED, SILENT, Key, Study
-from tasks.evaluations.explication.task import RECOMMENDATION
 from tasks.generation.dialogue import Stage, Talk
 from tasks.metric_rows import Reasons
 from tasks.metrics.intervals import POSITIVE, SHARE
@@ -30,7 +29,6 @@ NOTHING_ASKED = "no question was asked"
 UNKNOWN_DISH = "the warehouse knows no dish of that name"
 UNDECIDED = "no constraint could be decided"
 NO_USER_TURN = "the user said nothing"
-NO_USABLE_FACT = "no fact whose use can be seen"
 
 TEN, FIVE = (1.0, 10.0), (1.0, 5.0)
 """Scales of grades."""
@@ -190,11 +188,6 @@ def null_grades(
         if own is not None:
             values[place] = _grade(own, dimension)
     return values
-
-
-def is_recommended(talk: Talk) -> bool:
-    """Whether a conversation ended with a recommendation."""
-    return talk.ended_by == RECOMMENDATION
 
 
 def effects(held: Held, values: FloatArray) -> tuple[FloatArray, Sequence[str]]:
