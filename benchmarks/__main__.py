@@ -16,6 +16,7 @@ FIGURES = {
     "queries": "queries",
     "registration": "registration",
     "orchestration": "orchestration",
+    "conversations": "conversations",
     "ingest_dishes": "ingest_dishes",
     "gpu": "gpu",
     "coverage": "coverage",
