@@ -57,6 +57,7 @@ FEW_PERSONAS = f"fewer than {MIN_CLUSTERS} personas cannot show a difference"
 ONE_CONDITION = "only one condition was held"
 NO_SPREAD = "fewer than two personas or repetitions have grades, or they do not vary"
 ONE_JUDGE = "one judge alone"
+HEADLINES = ("apr", "interaction", "instruction_following")
 FEW_RECOMMENDED = "fewer than two recommendations to different personas"
 
 
@@ -76,9 +77,9 @@ def model_rows(held: Held, shared: Mapping[Key, Grades], candidate: str) -> Iter
     for name, (values, reasons) in columns.items():
         for where, places in _slices(held, name in BY_PERSONA):
             null = _best(nulls.get(name, ()), places)
-            yield mean_row(
-                name, where, values[places], reasons[places], held.personas[places], bounds[name], null
-            )
+            items = held.names if where == OVERALL and name in HEADLINES else None  # for paired comparisons
+            own, why, personas = values[places], reasons[places], held.personas[places]
+            yield mean_row(name, where, own, why, personas, bounds[name], null, items)
     yield from _cuisine_rows(held)
     yield from _null_rows(held, shared)
     yield from _gain_rows(held, columns["apr"])
