@@ -191,7 +191,7 @@ def test_a_dataset_comes_from_the_hub_and_then_from_its_cache(hub: str, tmp_path
         done = subprocess.run(
             [sys.executable, "-c", program],
             env=os.environ | {"HF_HOME": str(tmp_path), "HF_ENDPOINT": hub} | settings,
-            cwd=Path(__file__).parents[4],
+            cwd=Path(__file__).parents[1],
             capture_output=True,
             text=True,
         )
