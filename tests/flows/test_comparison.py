@@ -131,7 +131,7 @@ def test_what_cannot_be_compared_says_why(warehouse: Warehouse) -> None:
     assert compared(warehouse, Wanted("a", "few"))["unscored_reason"][0].startswith("too little")
     assert compared(warehouse, Wanted("a", "others"))["unscored_reason"][0] == NOTHING_COMMON
     with warehouse.write() as connection:
-        connection.execute("DELETE FROM part_unit WHERE kind = 'headline_value'")
+        connection.execute("DELETE FROM part_unit_base WHERE kind = 'headline_value'")
     assert compared(warehouse, Wanted("a", "few"))["unscored_reason"].to_list() == [NO_POINTS]
 
 
