@@ -272,7 +272,7 @@ def _around(
         middle, scale = x + 1.92 / g, 1 + 3.84 / g
         wilson = 1.96 * math.sqrt(x * (1 - x) / g + 0.96 / g**2)
         ends = [min(ends[0], (middle - wilson) / scale), max(ends[1], (middle + wilson) / scale)]
-    return low + span * ends[0], low + span * ends[1]
+    return low + span * max(ends[0], 0.0), low + span * min(ends[1], 1.0)
 
 
 def t_interval(estimate: float, deviations: FloatArray, df: float) -> Interval:

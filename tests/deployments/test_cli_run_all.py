@@ -41,7 +41,7 @@ def test_one_that_fails_does_not_stop_the_others(warehouse: Warehouse) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--evaluations", "spectrum"), "error: --evaluations: Input should be 'cure'"),
+        (("--evaluations", "spectrum"), "error: --evaluations: Input should be 'culturall'"),
         (("--profile", "huge"), "error: --profile: Input should be 'smoke', 'demo' or 'full', not 'huge'"),
         (("--occasion", "{month}"), "error: occasion '{month}': "),
         (("--max-usd", "0"), "error: --max-usd: Input should be greater than 0"),
