@@ -92,6 +92,10 @@ def _error_rows(score: ProbeScore, where: Slice, members: Rows) -> Iterator[Metr
     yield mean_row("error_inconsistency", where, inconsistency, reason, bounds=SHARE)
 
 
+MIN_DISHES_OF_ORIGIN = 100
+"""On average, for the interval of a correlation over origins (docs/intervals.md)."""
+
+
 def spread_rows(score: ProbeScore, seed: int) -> Iterator[Metric]:
     """Coefficient of variation of mAP over origins, and correlations of origins' mAP, mWS and dish counts.
 
@@ -127,9 +131,11 @@ def spread_rows(score: ProbeScore, seed: int) -> Iterator[Metric]:
             reason = (score.ws_reason if "mws" in metric else None) or few or "the origins do not vary"
             yield unscored(metric, where, reason, n, nulls.get(metric, 0.0))
         else:
-            bounds = POSITIVE if metric == "map_cv" else CORRELATION
-            # Few dishes of an origin make its mean noisy, which looks like unevenness.
-            ci = jackknife_interval(estimate, left_out, bounds, is_biased=True)
+            is_cv = metric == "map_cv"
+            # Few dishes of an origin make its mean noisy, which looks like unevenness, and hides what goes
+            # together: that far the interval of a correlation would lie too low.
+            ci = jackknife_interval(estimate, left_out, POSITIVE if is_cv else CORRELATION, is_biased=True)
+            ci = ci if is_cv or len(code) >= MIN_DISHES_OF_ORIGIN * n else None
             yield scored(metric, where, estimate, (used, n - used), ci, nulls.get(metric, 0.0))
 
 
