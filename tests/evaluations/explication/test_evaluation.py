@@ -85,7 +85,7 @@ def test_rounds_are_turns_and_openings_are_sent_once() -> None:
     sent = [json.dumps([list(c), seed]) for s in loop.scripts.values() for c, seed in s.sent]
     assert len(set(sent)) == len(sent)
     assert {talk.ended_by for talk in answers.stage.talks.values()} == {"recommendation"}
-    assert len(list(of.real())) == 6 * 2 * 2
+    assert len(list(of.real())) == 30 * 2 * 2
 
 
 def test_control_and_treatment_differ_in_the_reminder_alone() -> None:
@@ -113,8 +113,8 @@ def test_the_numbers_of_a_model_that_adapts() -> None:
     assert named["treatment_p_holm", "metric", "apr"].value == 1.0
     assert named["instruction_following", "condition", "control"].value == 4.0
     # One dish for everybody but for the name in its title, and it is Korean.
-    assert named["own_cuisine", "overall", "all"].value == pytest.approx(1 / 6)
-    assert named["own_cuisine", "overall", "all"].null_value == pytest.approx(1 / 6)
+    assert named["own_cuisine", "overall", "all"].value == pytest.approx(1 / 30)
+    assert named["own_cuisine", "overall", "all"].null_value == pytest.approx(1 / 30)
     assert named["likeness_across", "overall", "all"].value > 0.5
 
 
