@@ -82,12 +82,18 @@ def resampled_points(
 
     Args:
         names: of all units that are resampled, with answers or without.
-        kept: of each resample the positions in ``names`` that it has. It is named by what it keeps.
+        kept: of each resample the positions in ``names`` that it has. It is named by what it keeps, and by
+            how often that came before.
         values: of each resample; None or NaN where it has none.
     """
     if not len(kept):
         return None
-    units = [digest(sorted(names[i] for i in positions), 12) for positions in kept]
+    drawn: Counter[str] = Counter()
+    units = []
+    for positions in kept:
+        unit = digest(sorted(names[i] for i in positions), 12)
+        drawn[unit] += 1  # of few units the same half comes again
+        units.append(unit if drawn[unit] == 1 else f"{unit}-{drawn[unit]}")
     numbers = tuple(np.nan if value is None else float(value) for value in values)
     return Points(design, tuple(units), numbers, tuple(units), len(names))
 

@@ -36,6 +36,15 @@ def test_resamples_are_found_again_by_what_they_keep() -> None:
     assert resampled_points("half", NAMES, [], []) is None
 
 
+def test_the_same_half_twice_has_two_names() -> None:
+    """Of few units a half comes again, and a part holds a name once."""
+    halves = [np.array(each) for each in ([0, 1], [0, 2], [1, 0])]
+    points = resampled_points("half", ["a", "b", "c"], halves, [0.1, 0.2, 0.1])
+    assert points is not None
+    assert len(set(points.units)) == 3
+    assert points.units[2] == f"{points.units[0]}-2"
+
+
 def test_a_resample_without_a_value_is_stored_as_missing() -> None:
     kept = half_samples(40, 3, 0)
     row = scored("m", OVERALL, 0.5, (40, 0), points=resampled_points("half", NAMES, kept, [0.4, None, 0.6]))
