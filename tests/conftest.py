@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ import pytest
 
 from deployments import server
 from tasks.engines import embedded
+from warehouse import Warehouse
 
 REPOSITORY = Path(__file__).parent.parent
 
@@ -39,9 +41,28 @@ def gemma3_folder(models_cache: Path) -> Path:
     return embedded.prepare("gemma3-270m", models_cache)
 
 
+@pytest.fixture(scope="session")
+def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with a new warehouse and nothing else, to copy: making one takes seconds."""
+    folder = tmp_path_factory.mktemp("blank") / "home"
+    Warehouse.open(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def copied_home(blank: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
+    """Every call: a home with a new warehouse, for what several tests share."""
+
+    def copy() -> Path:
+        return Path(shutil.copytree(blank, tmp_path_factory.mktemp("home"), dirs_exist_ok=True))
+
+    return copy
+
+
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """A new CULTURESCOPE_HOME with two fake models, fake-a and fake-b, and a slow one."""
+def home(blank: Path, tmp_path: Path) -> Path:
+    """A CULTURESCOPE_HOME with a new warehouse and two fake models, fake-a and fake-b, and a slow one."""
+    shutil.copytree(blank, tmp_path, dirs_exist_ok=True)
     engines = tmp_path / "engines"
     engines.mkdir()
     for name, delay in (("fake-a", 0.0), ("fake-b", 0.0), ("slow", 0.25)):
@@ -49,6 +70,13 @@ def home(tmp_path: Path) -> Path:
             f'kind = "fake"\nmodel = "{name}"\noptions = {{ delay = {delay} }}\n'
         )
     return tmp_path
+
+
+@pytest.fixture
+def warehouse(home: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
+    """The warehouse that commands and steps of this process open."""
+    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    return Warehouse.open()
 
 
 @pytest.fixture(scope="session")

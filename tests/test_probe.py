@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -20,10 +19,9 @@ from warehouse import Warehouse
 
 
 @pytest.fixture(autouse=True)
-def warehouse(home: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
+def warehouse(warehouse: Warehouse) -> Warehouse:
     """Where engines are loaded from; nothing may be stored there."""
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
-    return Warehouse.open(home)
+    return warehouse
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from warehouse.storage import WarehouseError, folder_signs, glob_escaped, now
 
 _FOLDER = Path(__file__).resolve().parent
 _SCHEMA, _VIEWS = _FOLDER / "schema", _FOLDER / "views"
+_PARTS = "{parts}"  # in a view's text: the folder of parts
 
 
 def is_up_to_date(connection: duckdb.DuckDBPyConnection, home: Path) -> bool:
@@ -34,8 +35,10 @@ def bring_up_to_date(connection: duckdb.DuckDBPyConnection, home: Path) -> None:
     apply_migrations(connection)
     stored, views = _state(connection), _views_state(home)
     current = load_reference(connection, stored) | views
-    if not views.items() <= stored.items():
-        _create_views(connection, home / "parts")
+    if views["views"] != stored.get("views"):
+        _create_views(connection, home / "parts", _views())
+    elif views["home"] != stored.get("home"):  # the others do not say where parts are
+        _create_views(connection, home / "parts", [view for view in _views() if _PARTS in view[1]])
     for name, value in current.items():
         connection.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", [name, value])
 
@@ -91,12 +94,12 @@ def _state(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     return dict(connection.execute("SELECT name, value FROM state").fetchall())
 
 
-def _create_views(connection: duckdb.DuckDBPyConnection, parts: Path) -> None:
-    """(Re-)create all views, which read parts at this absolute path."""
-    for source, sql in _views():
+def _create_views(connection: duckdb.DuckDBPyConnection, parts: Path, views: list[tuple[str, str]]) -> None:
+    """(Re-)create `views`, which read parts at this absolute path."""
+    for source, sql in views:
         try:
             # A view's text takes no parameters.
-            connection.execute(sql.replace("{parts}", glob_escaped(parts).replace("'", "''")))
+            connection.execute(sql.replace(_PARTS, glob_escaped(parts).replace("'", "''")))
         except duckdb.Error as error:
             raise WarehouseError(f"view {source} cannot be created: {error}. Correct the file.") from error
 

@@ -14,13 +14,13 @@ import polars as pl
 import pytest
 
 from tests.chaos.forked import FLOWS, Forked, dishes_of, queue_of
-from tests.golden.conftest import Homes, blank, fresh, server
+from tests.golden.conftest import Homes, fresh, server
 from tests.golden.harness import differences, golden_path, metric_rows, read_golden
 from tests.golden.test_contract import assert_nothing_twice
 from tests.ingest.rows import dishes
 from warehouse import Warehouse, run_checks
 
-__all__ = ["blank", "fresh", "server"]
+__all__ = ["fresh", "server"]
 
 SCALE = float(os.environ.get("CULTURESCOPE_CHAOS") or 1)
 DISHES = 500

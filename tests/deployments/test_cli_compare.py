@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 
@@ -23,10 +23,9 @@ LONG = "a-model-of-a-long-name-0.5b-instruct"
 
 
 @pytest.fixture(scope="module")
-def stored(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+def stored(copied_home: Callable[[], Path]) -> Warehouse:
     """Two models; the first on two occasions, on which it got worse; and the other's spectral evaluation."""
-    home = tmp_path_factory.mktemp("compare") / "home"
-    shutil.copytree(template, home)
+    home = copied_home()
     warehouse = Warehouse.open(home)
     good, bad = {"exact_match": GOOD, "coverage": GOOD}, {"exact_match": BAD, "coverage": GOOD}
     halves = {"macro_f1": (40, 0.6 + 0.05 * RNG.standard_normal(51))}

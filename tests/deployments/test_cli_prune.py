@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -52,10 +53,9 @@ def files(warehouse: Warehouse) -> set[Path]:
 
 
 @pytest.fixture(scope="module")
-def aged(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def aged(copied_home: Callable[[], Path]) -> Path:
     """A home with four occasions; the first two ended a hundred days ago, and the first is the cohort."""
-    home = tmp_path_factory.mktemp("aged") / "home"
-    shutil.copytree(template, home)
+    home = copied_home()
     (home / "engines").mkdir()
     for name in ("fake-a", "fake-b"):
         (home / "engines" / f"{name}.toml").write_text(f'kind = "fake"\nmodel = "{name}"\n')

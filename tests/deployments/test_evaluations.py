@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
 
@@ -27,9 +27,9 @@ HEAVY = (
 
 
 @pytest.fixture(scope="module")
-def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+def warehouse(copied_home: Callable[[], Path]) -> Warehouse:
     """One without any run."""
-    return Warehouse.open(tmp_path_factory.mktemp("home"))
+    return Warehouse.open(copied_home())
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,25 +9,8 @@ import pytest
 
 from tasks.engines.fasttext_vectors import VecVectors
 from tasks.engines.protocols import Embedded, Progress
-from warehouse import Warehouse
 
 WORDS = "soy 1 0 2\nsauce 3 4 0\nturkey 0 0 1\n豆腐 7 0 0\n"
-
-
-@pytest.fixture(scope="session")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home as first opened: copying it is quicker than loading the reference each time."""
-    home = tmp_path_factory.mktemp("template") / "home"
-    Warehouse.open(home)
-    return home
-
-
-@pytest.fixture
-def warehouse(template: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
-    """The warehouse that steps open."""
-    shutil.copytree(template, home, dirs_exist_ok=True)
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
-    return Warehouse.open()
 
 
 @pytest.fixture

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
-
 import numpy as np
 import polars as pl
 import pytest
@@ -24,19 +21,6 @@ from warehouse import Warehouse, WarehouseError
 
 RNG = np.random.default_rng(0)
 GOOD, BAD = RNG.beta(3, 1, 60), RNG.beta(1, 3, 60)
-
-
-@pytest.fixture(scope="session")
-def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    home = tmp_path_factory.mktemp("compared") / "home"
-    Warehouse.open(home)
-    return home
-
-
-@pytest.fixture
-def warehouse(blank: Path, tmp_path: Path) -> Warehouse:
-    shutil.copytree(blank, tmp_path / "home")
-    return Warehouse.open(tmp_path / "home")
 
 
 def compared(warehouse: Warehouse, wanted: Wanted) -> pl.DataFrame:

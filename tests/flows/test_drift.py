@@ -31,11 +31,6 @@ BEFORE = RNG.beta(2, 2, 80)
 NOISE = RNG.normal(0, 0.05, 80)
 
 
-@pytest.fixture
-def warehouse(tmp_path: Path) -> Warehouse:
-    return Warehouse.open(tmp_path / "home")
-
-
 def test_what_moved_is_told_from_what_did_not(warehouse: Warehouse) -> None:
     runs = [
         Stored("steady", "w1", scores={"coverage": BEFORE}),
@@ -141,11 +136,10 @@ def test_who_is_told(
 
 @pytest.mark.slow
 def test_two_occasions_of_a_stochastic_model(
-    tmp_path: Path, prefect_api: str, monkeypatch: pytest.MonkeyPatch
+    blank: Path, prefect_api: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two rows a metric, a paired difference, and the answers that changed."""
     occasion = {"w1": 0, "w2": 1000}
-    Warehouse.open(tmp_path / "blank")
     asked = {"seed": 0}
 
     def reply(_: int, request: dict[str, Any]) -> tuple[int, Any]:
@@ -153,7 +147,7 @@ def test_two_occasions_of_a_stochastic_model(
 
     model = served.Scripted(reply)
     try:
-        home = new_home(tmp_path / "blank", "home", "cure", model.url)
+        home = new_home(blank, "drift", "cure", model.url)
         with server.pointed_at(prefect_api):
             for name, seed in occasion.items():
                 asked["seed"] = seed

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,23 +11,6 @@ from tasks.engines import load
 from tasks.engines.fake import FakeEngine
 from tasks.engines.protocols import Generation, Message, Sampling
 from tasks.engines.specs import EngineSpec
-from warehouse import Warehouse
-
-
-@pytest.fixture(scope="session")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home as first opened: copying it is quicker than loading the reference each time."""
-    home = tmp_path_factory.mktemp("template") / "home"
-    Warehouse.open(home)
-    return home
-
-
-@pytest.fixture
-def warehouse(template: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
-    """The warehouse that steps open, in a home with the fake models."""
-    shutil.copytree(template, home, dirs_exist_ok=True)
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
-    return Warehouse.open()
 
 
 @pytest.fixture

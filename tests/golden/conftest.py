@@ -14,7 +14,6 @@ from deployments.server import pointed_at
 from tests.engines.test_openai import Scripted
 from tests.golden import served
 from tests.golden.harness import new_home, run
-from warehouse import Warehouse
 
 Homes = Callable[[str], Path]
 """From an evaluation to a home."""
@@ -35,14 +34,6 @@ def server() -> Iterator[Scripted]:
     server = served.start()
     yield server
     server.close()
-
-
-@pytest.fixture(scope="session")
-def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with a new warehouse and nothing else, to copy: making one takes seconds."""
-    folder = tmp_path_factory.mktemp("golden") / "blank"
-    Warehouse.open(folder)
-    return folder
 
 
 @pytest.fixture(scope="session")

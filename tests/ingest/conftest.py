@@ -21,18 +21,10 @@ CURRENCIES, RELIGIONS = "/currencies", "/religions"
 Serve = Callable[..., None]
 
 
-@pytest.fixture(scope="session")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home as first opened, to be copied."""
-    home = tmp_path_factory.mktemp("template") / "home"
-    Warehouse.open(home)
-    return home
-
-
 @pytest.fixture
-def warehouse(template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
+def warehouse(blank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
     """The warehouse that the ingest works on."""
-    shutil.copytree(template, tmp_path / "home")
+    shutil.copytree(blank, tmp_path / "home")
     for name in [name for name in os.environ if name.startswith("CULTURESCOPE_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("CULTURESCOPE_HOME", str(tmp_path / "home"))

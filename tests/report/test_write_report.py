@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 
@@ -18,8 +19,8 @@ from warehouse import Warehouse, WarehouseError
 
 
 @pytest.fixture(name="warehouse", scope="module")
-def _warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    warehouse = Warehouse.open(tmp_path_factory.mktemp("home"))
+def _warehouse(copied_home: Callable[[], Path]) -> Warehouse:
+    warehouse = Warehouse.open(copied_home())
     for model in fmlama.MODELS:
         fmlama.store(warehouse, model)
     spectral.store(warehouse, "model-a", "older")

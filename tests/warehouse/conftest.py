@@ -20,18 +20,10 @@ MetricRows = Callable[..., pl.DataFrame]
 MakeRun = Callable[..., Run]
 
 
-@pytest.fixture(scope="session")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The home of a warehouse as first opened: copying it is quicker than loading the reference each time."""
-    home = tmp_path_factory.mktemp("template") / "home"
-    Warehouse.open(home)
-    return home
-
-
 @pytest.fixture
-def warehouse(template: Path, tmp_path: Path) -> Warehouse:
+def warehouse(blank: Path, tmp_path: Path) -> Warehouse:
     """A warehouse of this test's own, with reference data and nothing else."""
-    shutil.copytree(template, tmp_path / "home")
+    shutil.copytree(blank, tmp_path / "home")
     return Warehouse.open(tmp_path / "home")
 
 

@@ -59,7 +59,7 @@ def test_opening_again_does_not_look_into_the_file(
 
 
 def test_opening_looks_into_a_file_that_another_process_replaced(
-    warehouse: Warehouse, template: Path, monkeypatch: pytest.MonkeyPatch
+    warehouse: Warehouse, blank: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[Path] = []
 
@@ -68,7 +68,7 @@ def test_opening_looks_into_a_file_that_another_process_replaced(
         return is_up_to_date(connection, home)
 
     monkeypatch.setattr(connection_module, "is_up_to_date", look)
-    shutil.copy(template / warehouse.path.name, warehouse.home / "copy")
+    shutil.copy(blank / warehouse.path.name, warehouse.home / "copy")
     (warehouse.home / "copy").replace(warehouse.path)  # its views read the parts of another folder
     Warehouse.open(warehouse.home)
     assert looked == [warehouse.home]
@@ -78,10 +78,8 @@ def test_opening_looks_into_a_file_that_another_process_replaced(
     assert looked == [warehouse.home] * 2  # once more after its own repair
 
 
-def test_a_file_replaced_during_a_write_is_not_taken_for_current(
-    warehouse: Warehouse, template: Path
-) -> None:
-    shutil.copy(template / warehouse.path.name, warehouse.home / "copy")
+def test_a_file_replaced_during_a_write_is_not_taken_for_current(warehouse: Warehouse, blank: Path) -> None:
+    shutil.copy(blank / warehouse.path.name, warehouse.home / "copy")
     (warehouse.home / "copy").replace(warehouse.path)
     with warehouse.write() as connection:
         connection.execute(ADD, ["test", "1"])
@@ -89,14 +87,14 @@ def test_a_file_replaced_during_a_write_is_not_taken_for_current(
     assert warehouse.query("SELECT value FROM state WHERE name = 'home'").item() == str(warehouse.home)
 
 
-def test_a_home_that_is_deleted_is_made_anew(warehouse: Warehouse, template: Path) -> None:
+def test_a_home_that_is_deleted_is_made_anew(warehouse: Warehouse, blank: Path) -> None:
     with warehouse.write() as connection:
         connection.execute(ADD, ["test", "1"])
     assert count(warehouse) == 1
     shutil.rmtree(warehouse.home)
     with pytest.raises(WarehouseError, match="`culturescope ingest` makes one"):
         warehouse.query("SELECT 1")
-    shutil.copytree(template, warehouse.home)
+    shutil.copytree(blank, warehouse.home)
     assert count(Warehouse.open(warehouse.home)) == 0
     shutil.rmtree(warehouse.home / "parts")
     assert Warehouse.open(warehouse.home).query("FROM verdict").is_empty()

@@ -368,11 +368,11 @@ def test_full_disk(warehouse: Warehouse, start_python: StartPython, limit: int) 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="root becomes a user who may only read")
 def test_a_folder_that_may_only_be_read(
-    template: Path, logprobs: LogprobRows, start_python: StartPython, tmp_path: Path
+    blank: Path, logprobs: LogprobRows, start_python: StartPython, tmp_path: Path
 ) -> None:
     write_part(tmp_path, KIND, "new", logprobs("FR", request="q2")).write_parquet(tmp_path / "units")
     with TemporaryDirectory() as folder:  # those of pytest are closed to other users
-        home = Path(shutil.copytree(template, Path(folder) / "home"))
+        home = Path(shutil.copytree(blank, Path(folder) / "home"))
         register(Warehouse.open(home), logprobs("FR"))
         shutil.copy(tmp_path / "units", home)
         for place in (Path(folder), home, *home.rglob("*")):

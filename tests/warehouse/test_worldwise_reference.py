@@ -44,9 +44,9 @@ JUDGEMENTS = frozenset(
 
 
 @pytest.fixture(scope="module")
-def warehouse(template: Path) -> Warehouse:
+def warehouse(blank: Path) -> Warehouse:
     """The reference as it is loaded; nothing here writes, so that no test needs a copy."""
-    return Warehouse.open(template)
+    return Warehouse.open(blank)
 
 
 def rows(warehouse: Warehouse, table: str) -> list[Row]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -102,8 +102,8 @@ class Made(NamedTuple):
 
 
 @pytest.fixture(name="made", scope="module")
-def _made(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    home = tmp_path_factory.mktemp("home")
+def _made(copied_home: Callable[[], Path]) -> Made:
+    home = copied_home()
     (home / "engines").mkdir()
     for n, name in enumerate((*SOLVES, "judge")):
         (home / "engines" / f"m{n}.toml").write_text(

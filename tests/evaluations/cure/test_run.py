@@ -120,9 +120,9 @@ Finished = tuple[Path, Study, Asked]
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+def finished(copied_home: Callable[[], Path]) -> Finished:
     """A home in which fake-a has answered and two judges have marked it, and what was asked for that."""
-    home = tmp_path_factory.mktemp("home")
+    home = copied_home()
     (home / "engines").mkdir()
     for name in ("fake-a", "fake-b", *JUDGES):
         (home / "engines" / f"{name}.toml").write_text(f'kind = "fake"\nmodel = "{name}"\n')

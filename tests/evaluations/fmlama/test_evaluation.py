@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import polars as pl
@@ -32,8 +32,8 @@ EVERYONE = ("fake-a", "fake-b", "null:common", "null:common-of-origin")
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Finished]:
-    with finished_run(tmp_path_factory.mktemp("home")) as run:
+def finished(copied_home: Callable[[], Path]) -> Iterator[Finished]:
+    with finished_run(copied_home()) as run:
         yield run
 
 

@@ -30,9 +30,9 @@ def warehouse(tmp_path: Path) -> Iterator[Warehouse]:
 
 
 @pytest.fixture(scope="module")
-def expected(tmp_path_factory: pytest.TempPathFactory) -> pl.DataFrame:
+def expected(copied_home: Callable[[], Path]) -> pl.DataFrame:
     """The numbers of a run in which nothing fails."""
-    with empty_home(tmp_path_factory.mktemp("whole")) as warehouse:
+    with empty_home(copied_home()) as warehouse:
         run(small(warehouse))
         return warehouse.query(NUMBERS)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -14,8 +15,8 @@ from warehouse import Warehouse
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Finished]:
-    with finished_run(tmp_path_factory.mktemp("home")) as run:
+def finished(copied_home: Callable[[], Path]) -> Iterator[Finished]:
+    with finished_run(copied_home()) as run:
         yield run
 
 

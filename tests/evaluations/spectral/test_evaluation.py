@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,13 +25,11 @@ STATUS = "SELECT model, status FROM run ORDER BY model"
 
 
 @pytest.fixture
-def warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Warehouse]:
+def warehouse(warehouse: Warehouse) -> Iterator[Warehouse]:
     """The shipped item lists, and three fake models."""
-    (tmp_path / "engines").mkdir()
     for name in ("a", "b", "c"):
-        (tmp_path / "engines" / f"{name}.toml").write_text(f'kind = "fake"\nmodel = "{name}"\n')
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(tmp_path))
-    yield Warehouse.open()
+        (warehouse.home / "engines" / f"{name}.toml").write_text(f'kind = "fake"\nmodel = "{name}"\n')
+    yield warehouse
     load.unload()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -88,9 +88,9 @@ Finished = tuple[Path, str, Counted]
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+def finished(copied_home: Callable[[], Path]) -> Finished:
     """A home in which fake-a is evaluated, the configuration, and what was done for it."""
-    home = tmp_path_factory.mktemp("home")
+    home = copied_home()
     (home / "engines").mkdir()
     for name in ("fake-a", "fake-b"):
         (home / "engines" / f"{name}.toml").write_text(f'kind = "fake"\nmodel = "{name}"\n')

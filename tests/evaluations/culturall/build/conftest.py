@@ -3,29 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.evaluations.culturall.build.model_server import rows
-from warehouse import Warehouse
-
-
-@pytest.fixture(scope="session")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home as first opened: copying it is quicker than loading the reference each time."""
-    home = tmp_path_factory.mktemp("template") / "home"
-    Warehouse.open(home)
-    return home
-
-
-@pytest.fixture
-def warehouse(template: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
-    shutil.copytree(template, home, dirs_exist_ok=True)
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
-    return Warehouse.open()
 
 
 @pytest.fixture

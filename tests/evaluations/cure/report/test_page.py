@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -42,8 +44,8 @@ FIGURES = {
 
 
 @pytest.fixture(name="warehouse", scope="module")
-def _warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    warehouse = Warehouse.open(tmp_path_factory.mktemp("home"))
+def _warehouse(copied_home: Callable[[], Path]) -> Warehouse:
+    warehouse = Warehouse.open(copied_home())
     thin = PARAMS | {"modes": ["thin"], "judges": []}
     store(warehouse, "thin", list(label_rows("casa", "thin", 0.7, COUNTRIES, 0)), "thin", thin)
     many = warehouse.query("SELECT country FROM country ORDER BY country LIMIT 16")["country"].to_list()

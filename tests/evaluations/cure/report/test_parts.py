@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -22,8 +24,8 @@ from warehouse import Warehouse, WarehouseError
 
 
 @pytest.fixture(name="warehouse", scope="module")
-def _warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    warehouse = Warehouse.open(tmp_path_factory.mktemp("home"))
+def _warehouse(copied_home: Callable[[], Path]) -> Warehouse:
+    warehouse = Warehouse.open(copied_home())
     store(warehouse, "thin", list(label_rows("casa", "thin", 0.7, ["IN"], 0)), "thin")
     good = Made(0.8, 0.85, gains(0.4, 0.3, 0.3, 0.05))
     other = Made(0.6, 0.5, gains(0.3, 0.05, 0.2, 0.0), is_kin=True)
@@ -56,6 +58,6 @@ def test_frames_are_of_one_configuration(warehouse: Warehouse, data: Data) -> No
         read_data(warehouse, "cure", "unknown")
 
 
-def test_empty_warehouse_says_what_to_run(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_empty_warehouse_says_what_to_run(copied_home: Callable[[], Path]) -> None:
     with pytest.raises(WarehouseError, match="culturescope run cure --profile smoke"):
-        read_data(Warehouse.open(tmp_path_factory.mktemp("empty")), "cure")
+        read_data(Warehouse.open(copied_home()), "cure")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,21 +24,6 @@ from warehouse import Warehouse, run_checks
 
 Make = Callable[..., Build]
 Row = dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home as first opened: copying it is quicker than loading the reference each time."""
-    home = tmp_path_factory.mktemp("template") / "home"
-    Warehouse.open(home)
-    return home
-
-
-@pytest.fixture
-def warehouse(template: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
-    shutil.copytree(template, home, dirs_exist_ok=True)
-    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
-    return Warehouse.open()
 
 
 @pytest.fixture

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -20,8 +22,8 @@ from warehouse import Warehouse
 
 
 @pytest.fixture(name="warehouse", scope="module")
-def _warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    warehouse = Warehouse.open(tmp_path_factory.mktemp("home"))
+def _warehouse(copied_home: Callable[[], Path]) -> Warehouse:
+    warehouse = Warehouse.open(copied_home())
     for model in MODELS:
         store(warehouse, model)
     return warehouse

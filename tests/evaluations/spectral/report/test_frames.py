@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
 from deployments.report import read_data
@@ -13,8 +16,8 @@ from warehouse import Warehouse
 
 
 @pytest.fixture(name="data", scope="module")
-def _data(tmp_path_factory: pytest.TempPathFactory) -> Data:
-    warehouse = Warehouse.open(tmp_path_factory.mktemp("home"))
+def _data(copied_home: Callable[[], Path]) -> Data:
+    warehouse = Warehouse.open(copied_home())
     store(warehouse, "model-a", "older")
     store(warehouse, "model-a", "newer")
     store(warehouse, "null:list-frequency", "newer")

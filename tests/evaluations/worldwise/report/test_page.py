@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -36,8 +38,8 @@ FIGURES = {
 
 
 @pytest.fixture(name="warehouse", scope="module")
-def _warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    warehouse = Warehouse.open(tmp_path_factory.mktemp("home"))
+def _warehouse(copied_home: Callable[[], Path]) -> Warehouse:
+    warehouse = Warehouse.open(copied_home())
     store_study(warehouse, {"alone": 0.2}, ["IN"], "one")
     many = warehouse.query("SELECT country FROM country ORDER BY country LIMIT 16")["country"].to_list()
     store_study(warehouse, {"model": 0.1}, many, "many")
@@ -314,6 +316,6 @@ def test_frames_are_of_one_configuration(warehouse: Warehouse, data: Data) -> No
         read_data(warehouse, "worldwise", "unknown")
 
 
-def test_empty_warehouse_says_what_to_run(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_empty_warehouse_says_what_to_run(copied_home: Callable[[], Path]) -> None:
     with pytest.raises(WarehouseError, match="culturescope run worldwise --profile smoke"):
-        read_data(Warehouse.open(tmp_path_factory.mktemp("empty")), "worldwise")
+        read_data(Warehouse.open(copied_home()), "worldwise")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -15,8 +17,8 @@ from warehouse import Warehouse
 
 
 @pytest.fixture(name="data", scope="module")
-def _data(tmp_path_factory: pytest.TempPathFactory) -> Data:
-    warehouse = Warehouse.open(tmp_path_factory.mktemp("home"))
+def _data(copied_home: Callable[[], Path]) -> Data:
+    warehouse = Warehouse.open(copied_home())
     store_study(warehouse, {"m": 0.2}, ["IN", "JP", "MX"])
     data: Data = read_data(warehouse, "worldwise")
     return data
