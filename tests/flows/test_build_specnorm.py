@@ -141,6 +141,7 @@ def test_a_killed_build_goes_on(culturescope: Cli, home: Path, tmp_path: Path, p
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
+@pytest.mark.heavy
 def test_a_budget_and_an_engine_that_writes_nonsense(culturescope: Cli, home: Path, tmp_path: Path) -> None:
     warehouse, queue = Warehouse.open(home), tmp_path / "queue.csv"
     with drafting(good) as server:

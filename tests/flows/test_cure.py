@@ -165,6 +165,7 @@ def test_from_items_to_a_leaderboard_with_a_validated_judge(
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
+@pytest.mark.heavy
 def test_published_files_and_a_run_that_is_killed_while_judging(
     culturescope: Cli, serve: Serve, home: Path, prefect_api: str
 ) -> None:

@@ -97,6 +97,7 @@ def test_from_dishes_to_a_leaderboard(culturescope: Cli, home: Path) -> None:
     assert "null:common-of-origin" in table
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("wide")
 def test_a_judge_is_planned_and_another_occasion_stands_beside_the_first(
     culturescope: Cli, home: Path
@@ -154,6 +155,7 @@ def test_killed_runs_lose_and_duplicate_nothing(culturescope: Cli, home: Path, p
     assert warehouse.query("SELECT * FROM leaderboard_fmlama WHERE model = 'slow'").height == 2
 
 
+@pytest.mark.heavy
 def test_what_goes_wrong_is_one_clear_error_and_leaves_the_rest(culturescope: Cli, home: Path) -> None:
     (home / "engines" / "gone.toml").write_text(f'model = "{home / "nowhere"}"\n')
     failed = culturescope(*run(home, "-m", "gone", "-m", "fake-a", "--origins", "Italy"), check=False)

@@ -106,6 +106,7 @@ def test_nobody_is_asked_without_a_contact_and_other_sources_go_on(
     assert b"jane@example.org" not in warehouse.path.read_bytes()
 
 
+@pytest.mark.heavy
 def test_a_killed_ingest_leaves_what_was_there(
     culturescope: Cli, home: Path, tmp_path: Path, prefect_api: str
 ) -> None:

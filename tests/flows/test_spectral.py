@@ -52,6 +52,7 @@ def test_from_item_lists_to_a_leaderboard(culturescope: Cli, home: Path) -> None
     assert set(by_domain["er_sr_category"]) <= {"LH", "HL", "HH", "LL"}
 
 
+@pytest.mark.heavy
 def test_a_second_run_does_nothing_and_more_countries_cost_only_themselves(
     culturescope: Cli, home: Path
 ) -> None:
@@ -69,6 +70,7 @@ def test_a_second_run_does_nothing_and_more_countries_cost_only_themselves(
     assert Warehouse.open(home).query(DUPLICATES).is_empty()
 
 
+@pytest.mark.heavy
 def test_another_occasion_stands_beside_what_was_there(culturescope: Cli, home: Path) -> None:
     culturescope("run", "spectral", "-m", "fake-a", *SMALL)
     warehouse = Warehouse.open(home)
@@ -139,6 +141,7 @@ def test_two_flows_and_a_reader_at_once(culturescope: Cli, home: Path, prefect_a
     assert high["n"][0] == 4  # of nine questions
 
 
+@pytest.mark.heavy
 def test_a_corrupt_part_is_one_clear_error_and_is_scored_again(culturescope: Cli, home: Path) -> None:
     culturescope("run", "spectral", "-m", "fake-a", *SMALL)
     victim = sorted((home / "parts" / "item_logprob").glob("[!_]*.parquet"))[0]
@@ -172,6 +175,7 @@ def test_wrong_names_are_one_clear_error(
     assert Warehouse.open(home).query("SELECT count(*) AS n FROM run")["n"][0] == 0
 
 
+@pytest.mark.heavy
 def test_a_missing_model_does_not_stop_the_others(culturescope: Cli, home: Path, tmp_path: Path) -> None:
     (home / "engines" / "gone.toml").write_text(f'model = "{tmp_path / "nowhere"}"\n')
     failed = culturescope("run", "spectral", "-m", "gone", "-m", "fake-a", *SMALL, check=False)

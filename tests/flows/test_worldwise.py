@@ -177,6 +177,7 @@ def test_the_users_files_and_a_model_that_knows_the_targets(
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
+@pytest.mark.heavy
 def test_a_hosted_model_its_budget_and_its_key(
     culturescope: Cli,
     invoke: Invoke,

@@ -225,6 +225,7 @@ def test_nothing_is_done_twice(finished: Finished, asked: Asked) -> None:
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
+@pytest.mark.heavy  # the contract tests have it of every evaluation
 def test_on_another_occasion_all_is_asked_again_and_what_was_there_stays(asked: Asked) -> None:
     warehouse = Warehouse.open()
     numbers = warehouse.query(NUMBERS)
@@ -275,6 +276,7 @@ def test_a_new_cohort_of_both_compares_at_the_length_of_both(finished: Finished,
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
+@pytest.mark.heavy  # the contract tests have it of every evaluation
 def test_unreadable_parts_are_one_clear_error_and_are_asked_again(asked: Asked) -> None:
     warehouse = Warehouse.open()
     numbers = warehouse.query(NUMBERS)
@@ -306,6 +308,7 @@ def failing(judge: str) -> Callable[..., list[Generation]]:
     return fail
 
 
+@pytest.mark.heavy  # the contract tests have it of every evaluation
 def test_a_judge_that_fails_leaves_its_numbers_unscored_and_all_others_made(
     asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:

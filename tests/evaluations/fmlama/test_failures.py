@@ -24,8 +24,8 @@ Generate = Callable[..., list[Generation]]
 
 
 @pytest.fixture
-def warehouse(tmp_path: Path) -> Iterator[Warehouse]:
-    with empty_home(tmp_path) as warehouse:
+def warehouse(copied_home: Callable[[], Path]) -> Iterator[Warehouse]:
+    with empty_home(copied_home()) as warehouse:
         yield warehouse
 
 
@@ -55,6 +55,7 @@ def failing(model: str, generate: Generate) -> Generate:
     return fails
 
 
+@pytest.mark.heavy  # the contract tests have it of every evaluation
 def test_a_judge_that_fails_costs_its_own_rows_only(
     warehouse: Warehouse, expected: pl.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,6 +88,7 @@ def test_a_judge_that_cannot_write_is_one_clear_error(warehouse: Warehouse, expe
     assert warehouse.query(NUMBERS).filter(same).equals(expected.filter(same))
 
 
+@pytest.mark.heavy  # the contract tests have it of every evaluation
 def test_a_budget_stops_the_judge_and_leaves_the_rest(warehouse: Warehouse, expected: pl.DataFrame) -> None:
     (bound,) = later(study_of(small(warehouse)))
     # Enough for one of the three dishes of each model.
@@ -163,6 +165,7 @@ def test_a_model_that_can_spell_nothing_leaves_the_others(
     assert warehouse.query(NUMBERS).equals(expected.filter(pl.col("model") != "fake-b"))
 
 
+@pytest.mark.heavy  # the contract tests have it of every evaluation
 def test_a_corrupt_part_costs_its_model_until_the_next_run(
     warehouse: Warehouse, expected: pl.DataFrame
 ) -> None:
@@ -177,6 +180,7 @@ def test_a_corrupt_part_costs_its_model_until_the_next_run(
     assert warehouse.query(NUMBERS).equals(expected)
 
 
+@pytest.mark.heavy  # the contract tests have it of every evaluation
 def test_on_another_occasion_all_is_asked_again_but_vectors(warehouse: Warehouse) -> None:
     run(small(warehouse))
     counts = "SELECT kind, count(*) AS n FROM part_unit GROUP BY kind"

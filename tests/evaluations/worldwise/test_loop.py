@@ -169,6 +169,7 @@ def test_nothing_is_done_twice(finished: Finished, counted: Counted) -> None:
     assert warehouse.query("SELECT DISTINCT config_hash FROM leaderboard_worldwise").height == 2
 
 
+@pytest.mark.heavy  # the contract tests have it of every evaluation
 def test_another_occasion_asks_anew_and_what_was_there_stays(finished: Finished, counted: Counted) -> None:
     warehouse = Warehouse.open()
     numbers = warehouse.query(NUMBERS)
@@ -233,6 +234,7 @@ def test_a_crash_before_the_numbers_costs_neither_answers_nor_vectors(
     assert warehouse.query(LEADERS, [finished[1]])["model"].to_list() == ["fake-a", "fake-b"]
 
 
+@pytest.mark.heavy  # the contract tests have it of every evaluation
 @pytest.mark.parametrize(("kind", "n_asked"), [("response", 18), ("embedding", 0)])
 def test_an_unreadable_part_is_one_clear_error_and_is_done_again(
     finished: Finished, counted: Counted, kind: str, n_asked: int
