@@ -57,8 +57,8 @@ def form(name: str) -> type[Params]:
         "profile": (labels, Field(usual_profile(name, DEFAULT_PROFILE), description=_PROFILE)),
         "models": (list[str], Field(list(doors()[name].models), description=_KNOBS["models"].description)),
     }
-    made: type[Params] = create_model(kind.__name__, __base__=kind, __doc__=kind.__doc__, **fields)
-    return made
+    chosen: type[Params] = create_model(kind.__name__, __base__=kind, __doc__=kind.__doc__, **fields)
+    return chosen
 
 
 def usual_profile(name: str, wanted: str) -> str:

@@ -9,7 +9,7 @@ import typer
 
 from deployments.cli_common import As, Wide, errors
 from deployments.display import Format, interval, number, say, show, working
-from deployments.evaluations import doors
+from deployments.evaluations import doors, unknown
 from deployments.server import configure, connect
 from warehouse import Warehouse, WarehouseError
 
@@ -127,7 +127,7 @@ def drift(
 def check(evaluation: str | None) -> None:
     """Raises WarehouseError for an evaluation that there is not."""
     if evaluation is not None and evaluation not in doors():
-        raise WarehouseError(f"there is no evaluation {evaluation!r}; there are: {', '.join(doors())}")
+        raise WarehouseError(unknown(evaluation))
 
 
 def titled(name: str, rows: pl.DataFrame, is_wide: bool) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 
 from deployments.display import interval
-from deployments.evaluations import doors
+from deployments.evaluations import doors, unknown
 from tasks.report import Frames, Report, Row
 from warehouse import Warehouse, WarehouseError
 from warehouse.storage import written_whole
@@ -49,7 +49,7 @@ def configuration(
     """
     names = [name for name in known or doors() if evaluation in (None, name)]
     if not names:
-        raise WarehouseError(f"there is no evaluation {evaluation!r}; there are: {', '.join(doors())}")
+        raise WarehouseError(unknown(evaluation))
     finished = warehouse.query(_FINISHED, [names]).rows()
     if not finished:
         commands = " or ".join(f"culturescope run {name} --profile smoke" for name in names)

@@ -6,7 +6,7 @@ not changed raise in less than 5 of 100 looks.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import polars as pl
@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from flows.comparison import Pair, Past, differences, finished, last_two_occasions
 from tasks.steps import logger, sign_in
-from warehouse import KINDS, Warehouse, read_answers
+from warehouse import KINDS, Warehouse, now, read_answers
 
 EVENT = "culturescope.drift"
 LEVEL = 0.05
@@ -65,7 +65,7 @@ def look(warehouse: Warehouse, params: DriftParams) -> tuple[pl.DataFrame, list[
 
     Columns: those of ``comparison.differences``, and moved: whether the adjusted p-value is below ``LEVEL``.
     """
-    since = None if params.days is None else datetime.now(UTC).replace(tzinfo=None) - timedelta(params.days)
+    since = None if params.days is None else now() - timedelta(params.days)
     pairs = [
         pair
         for pair in last_two_occasions(finished(warehouse))

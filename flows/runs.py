@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from tasks.engines.specs import EngineSpec
 from tasks.evaluations.contract import Detail, Evaluation, Study, Tables, comparable
 from tasks.identity import digest
 from tasks.metric_rows import OVERALL, Metric
@@ -183,18 +182,12 @@ def _row(session: Session, run: str, model: str, engine: Engine | None, rule: st
         config_hash=comparable(study),
         engine_hash=engine.hash if engine else "null",
         params=study.params.model_dump(exclude={"models", "occasion"}),
-        engine=_described(spec) if spec else {},
+        engine=spec.described() if spec else {},
         item_lists=study.materials,
         boundary_rule=rule,
         code_version=version("culturescope"),
         occasion=session.occasion,
     )
-
-
-def _described(spec: EngineSpec) -> dict[str, Any]:
-    """The spec without what only says how to reach it; a server as its identity names it."""
-    server = {"server": spec.identity()["server"]} if spec.kind == "openai" else {}
-    return spec.model_dump(exclude={"base_url", "api_key_env"}) | server
 
 
 def _requests(wanted: Sequence[Wanted], model: str) -> pl.DataFrame:

@@ -24,7 +24,7 @@ from warehouse.runs import (
     save_run_requests,
     save_validation,
 )
-from warehouse.storage import WarehouseError, home
+from warehouse.storage import WarehouseError, home, now
 
 __all__ = [
     "KINDS",
@@ -40,6 +40,7 @@ __all__ = [
     "home",
     "list_hash",
     "missing_units",
+    "now",
     "part_path",
     "read_answers",
     "read_part",

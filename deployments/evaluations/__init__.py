@@ -49,6 +49,11 @@ def doors() -> Mapping[str, Door]:
     return {name: import_module(f"{__name__}.{name}").DOOR for name in names}
 
 
+def unknown(name: str | None) -> str:
+    """What users are told of an evaluation that there is not."""
+    return f"there is no evaluation {name!r}; there are: {', '.join(doors())}"
+
+
 def profiles(name: str) -> dict[str, dict[str, Any]]:
     """The profiles of an evaluation, smallest first: name -> params, with the name as their label."""
     file = import_module(f"{__name__}.{name}").__file__

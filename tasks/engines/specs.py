@@ -144,6 +144,11 @@ class EngineSpec(BaseModel):
             fields.add("dtype")
         return self.model_dump(include=fields) | {"options": options}
 
+    def described(self) -> dict[str, Any]:
+        """What a run keeps of it: all but how to reach it; a server as its identity names it."""
+        server = {"server": self.identity()["server"]} if self.kind == "openai" else {}
+        return self.model_dump(exclude={"base_url", "api_key_env"}) | server
+
     def hash(self) -> str:
         """16 hex digits that name this engine in request hashes; see ``identity`` for what they stand for."""
         return hashlib.sha256(json.dumps(self.identity(), sort_keys=True).encode()).hexdigest()[:16]

@@ -45,7 +45,7 @@ def start(
         config_hash=config_hash,
         engine_hash=engine.hash,
         params=params,
-        engine=spec.model_dump(exclude={"base_url", "api_key_env"}) if spec else {},
+        engine=spec.described() if spec else {},
         item_lists=materials,
         boundary_rule="none",
         code_version=version("culturescope"),

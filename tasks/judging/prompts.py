@@ -11,6 +11,7 @@ from tasks.judging.conversation import conversation
 from tasks.judging.graded import graded
 from tasks.judging.rubric import Rubric, normal
 from tasks.judging.verdicts import Verdict, answer_schema, parse_verdicts
+from tasks.requests import Engine
 
 UNANSWERED = "a judge has not answered"
 """Why there is no verdict where a judge failed, or has not been asked yet."""
@@ -18,6 +19,17 @@ UNANSWERED = "a judge has not answered"
 CUT_OFF = "the judge's answer was cut off at its limit of tokens"
 
 _FIELD = "verdict"
+
+
+def judges_by_name(given: Sequence[str], engines: Mapping[str, Engine]) -> dict[str, Engine]:
+    """The judges of a study, by the names that its params give them.
+
+    Raises ValueError if two of these are one judge.
+    """
+    names = [engines[name].name for name in given]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"judges: {', '.join(twice)} is named twice: name each judge once")
+    return {name: engines[name] for name in given}
 
 
 @dataclass(frozen=True)

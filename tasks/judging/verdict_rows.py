@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 import polars as pl
 
+from tasks.judging.prompts import Opinion
+from tasks.requests import Engine
+
 
 class VerdictRow(NamedTuple):
     """One verdict, or the reason why there is none.
@@ -41,6 +44,29 @@ class VerdictRow(NamedTuple):
     disagreement: float | None = None
     unscored_reason: str | None = None
     judged_text: str | None = None
+
+
+def verdict_row(
+    judge: Engine, rubric: str, opinion: Opinion, *, item: str, item_text: str, group_name: str, judged: str,
+    text: str,
+) -> VerdictRow:  # fmt: skip
+    """What a judge said, as a row; `rubric` and `text` (the text that was judged) as the judge had them."""
+    verdict = opinion.verdict
+    return VerdictRow(
+        judge.name,
+        judge.hash,
+        rubric,
+        item,
+        item_text,
+        group_name,
+        judged,
+        verdict.verdict,
+        verdict.reason,
+        verdict.value,
+        opinion.graded,
+        unscored_reason=verdict.unscored_reason,
+        judged_text=text,
+    )
 
 
 _NUMBERS = ("value", "graded", "disagreement")

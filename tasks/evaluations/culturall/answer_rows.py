@@ -13,7 +13,7 @@ from tasks.evaluations.culturall.answers import Answer
 from tasks.evaluations.culturall.requests import Call, Key, Study
 from tasks.judging.prompts import Opinion
 from tasks.judging.untrusted import shorten
-from tasks.judging.verdict_rows import VerdictRow, verdict_frame
+from tasks.judging.verdict_rows import VerdictRow, verdict_frame, verdict_row
 
 _TEXTS = (
     "config_hash", "condition", "item", "language", "region", "topic", "form", "scenario", "question", "gold",
@@ -74,20 +74,14 @@ def _rows(study: Study, answers: Mapping[Key, Answer]) -> Iterator[dict[str, Any
 
 def _verdict(study: Study, judge: str, call: Call, opinion: Opinion) -> VerdictRow:
     shown = call.item.texts(call.source)
-    verdict, engine = opinion.verdict, study.judges[judge]
     about = {"Situation": shown.scenario, "Question": shown.question, "Right answer": shown.answer}
-    return VerdictRow(
-        judge=engine.name,
-        judge_hash=engine.hash,
-        rubric=f"{study.rubric.name} {study.rubric.hash()}",
+    return verdict_row(
+        study.judges[judge],
+        f"{study.rubric.name} {study.rubric.hash()}",
+        opinion,
         item=call.item.item,
         item_text="\n".join(f"{name}: {text}" for name, text in about.items()),
         group_name=call.item.region,
         judged=call.source,
-        verdict=verdict.verdict,
-        reason=verdict.reason,
-        value=verdict.value,
-        graded=opinion.graded,
-        unscored_reason=verdict.unscored_reason,
-        judged_text=shorten(call.text, study.rubric.max_chars),
+        text=shorten(call.text, study.rubric.max_chars),
     )

@@ -61,6 +61,12 @@ def read_text(completion: Completion | None) -> tuple[str | None, str | None]:
     )
 
 
+def answer_texts(completions: Mapping[Key, Completion]) -> dict[Key, str]:
+    """(condition, item) -> the text of its answer, where it has one."""
+    read = ((key, read_text(completion)[0]) for key, completion in completions.items())
+    return {key: text for key, text in read if text is not None}
+
+
 def read_answers(study: Study, completions: Mapping[Key, Completion], said: Opinions) -> dict[Key, Answer]:
     """Every item under every condition -> its answer, also where it lacks the translation to be asked in."""
     return {

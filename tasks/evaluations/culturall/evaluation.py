@@ -11,12 +11,12 @@ from tasks.evaluations.culturall.answer_rows import answer_frame, verdict_frame_
 from tasks.evaluations.culturall.answers import (
     Answer,
     Opinions,
+    answer_texts,
     calls,
     checks,
     judge_request,
     read_answers,
     read_opinions,
-    read_text,
 )
 from tasks.evaluations.culturall.params import CulturallParams
 from tasks.evaluations.culturall.requests import Key, Study, build_study
@@ -48,14 +48,14 @@ def study(params: CulturallParams, tables: Mapping[str, Rows], engines: Mapping[
 def ask(study: Study, completions: Completions) -> list[Prompts]:
     """Every item under every condition; then each judge about the answers that are there."""
     asked = [study.request(condition) for condition in study.conditions]
-    about = calls(study, _texts(_completed(study, completions))) if study.judges else []
+    about = calls(study, answer_texts(_completed(study, completions))) if study.judges else []
     return asked + [judge_request(study, judge, about) for judge in study.judges if about]
 
 
 def read(study: Study, completions: Completions, checked: Opinions) -> Answers:
     """Answers, matched and judged; what is missing is unscored with a reason."""
     completed = _completed(study, completions)
-    about = calls(study, _texts(completed)) if study.judges else []
+    about = calls(study, answer_texts(completed)) if study.judges else []
     said = {
         judge: read_opinions(about, completions(judge_request(study, judge, about))) for judge in study.judges
     }
@@ -118,14 +118,8 @@ def _details(study: Study, answers: Answers) -> list[Detail]:
 def _completed(study: Study, completions: Completions) -> dict[Key, Completion]:
     """(condition, item) -> its stored completion."""
     stored = {condition: completions(study.request(condition)) for condition in study.conditions}
-    found = ((key, stored[key[0]].get(prompt.id)) for key, prompt in study.prompts.items())
-    return {key: completion for key, completion in found if completion}
-
-
-def _texts(completed: Mapping[Key, Completion]) -> dict[Key, str]:
-    """(condition, item) -> the text of its answer, where it has one."""
-    read = ((key, read_text(completion)[0]) for key, completion in completed.items())
-    return {key: text for key, text in read if text is not None}
+    own = ((key, stored[key[0]].get(prompt.id)) for key, prompt in study.prompts.items())
+    return {key: completion for key, completion in own if completion}
 
 
 EVALUATION = Evaluation(

@@ -76,14 +76,14 @@ def plain(text: str) -> str:
     one space, without punctuation, symbols, English articles and Arabic's optional marks."""
     text = _ARABIC_MARKS.sub("", unicodedata.normalize("NFKC", text)).translate(_ARABIC_LETTERS).casefold()
     text = _MINUS.sub("minus", text)
-    kept = (_digit(c) if c.isdecimal() else " " if unicodedata.category(c)[0] in "PSZC" else c for c in text)
+    kept = (" " if unicodedata.category(c)[0] in "PSZC" else c for c in plain_digits(text))
     return " ".join(_ARTICLES.sub(" ", "".join(kept)).split())
 
 
 def numbers(text: str) -> list[frozenset[float]]:
     """The numbers in a text, in order, each as the values that it may have: "1.000" is 1 or 1000."""
-    ascii_digits = "".join(_digit(c) if c.isdecimal() else c for c in unicodedata.normalize("NFKC", text))
-    return [_values(number) for number in _NUMBER.findall(ascii_digits)]
+    shown = plain_digits(unicodedata.normalize("NFKC", text))
+    return [_values(number) for number in _NUMBER.findall(shown)]
 
 
 def _is_same(answer: str, gold: str, language: str) -> bool:

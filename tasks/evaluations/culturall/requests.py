@@ -13,7 +13,7 @@ from tasks.evaluations.culturall.params import CONDITIONS, SCORES_VERSION, Cultu
 from tasks.evaluations.culturall.retrieval import Passage, passages_for, read_documents
 from tasks.generation.prompts import Prompt, Prompts
 from tasks.identity import digest
-from tasks.judging.prompts import judge_prompt
+from tasks.judging.prompts import judge_prompt, judges_by_name
 from tasks.judging.rubric import Rubric, load_rubric
 from tasks.published import Row, read_rows
 from tasks.requests import Engine
@@ -163,9 +163,7 @@ def build_study(params: CulturallParams, rows: Sequence[Row], engines: Mapping[s
         ValueError: an unknown name, a file or folder that does not fit, a judge named twice, retrieval
             without documents, or English without a translation.
     """
-    named = [engines[given].name for given in params.judges]
-    if twice := sorted({name for name in named if named.count(name) > 1}):
-        raise ValueError(f"judges: {', '.join(twice)} is named twice: name each judge once")
+    judges = judges_by_name(params.judges, engines)
     if ("retrieval" in params.conditions) != (params.documents is not None):
         raise ValueError(
             "the condition retrieval and a folder of documents (--documents) go together: give both"
@@ -181,4 +179,4 @@ def build_study(params: CulturallParams, rows: Sequence[Row], engines: Mapping[s
     if params.documents is not None:
         queries = {item.item: f"{item.native.scenario} {item.native.question}" for item in chosen.items}
         passages = passages_for(queries, read_documents(params.documents), params.passages)
-    return Study(params, chosen, passages, {given: engines[given] for given in params.judges})
+    return Study(params, chosen, passages, judges)

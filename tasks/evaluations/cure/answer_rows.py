@@ -16,7 +16,7 @@ from tasks.evaluations.cure.requests import Study
 from tasks.evaluations.cure.scores import Scored
 from tasks.judging.null_texts import REAL
 from tasks.judging.untrusted import shorten
-from tasks.judging.verdict_rows import VerdictRow, verdict_frame
+from tasks.judging.verdict_rows import VerdictRow, verdict_frame, verdict_row
 
 _CUES = {"casa": "Symbol", "specnorm": "Subgroup"}
 """What a benchmark's cues are to people."""
@@ -55,25 +55,20 @@ def verdict_frames(study: Study, replies: Iterable[Reply]) -> dict[tuple[str, st
     They are apart because items are the units, and two benchmarks may name theirs alike. ``judged`` is source
     and sample: "real:0". ``group_name`` is the country, or its name where it has no code.
     """
-    hashes = {engine.name: engine.hash for engine in study.judges.values()}
+    judges = {engine.name: engine for engine in study.judges.values()}
     rubrics = {benchmark: study.rubric_id(benchmark) for benchmark in study.benchmarks}
     rows: dict[tuple[str, str], list[VerdictRow]] = {}
     for reply in replies:
-        item, verdict, benchmark = reply.call.item, reply.opinion.verdict, reply.call.item.benchmark
-        row = VerdictRow(
-            judge=reply.judge,
-            judge_hash=hashes[reply.judge],
-            rubric=rubrics[benchmark],
+        item, benchmark = reply.call.item, reply.call.item.benchmark
+        row = verdict_row(
+            judges[reply.judge],
+            rubrics[benchmark],
+            reply.opinion,
             item=item.item,
             item_text=_shown(item),
             group_name=country_of(item),
             judged=f"{reply.call.source}:{reply.call.sample}",
-            verdict=verdict.verdict,
-            reason=verdict.reason,
-            value=verdict.value,
-            graded=reply.opinion.graded,
-            unscored_reason=verdict.unscored_reason,
-            judged_text=shorten(reply.call.text, reply.call.rubric.max_chars),
+            text=shorten(reply.call.text, reply.call.rubric.max_chars),
         )
         rows.setdefault((reply.judge, benchmark), []).append(row)
     return {key: verdict_frame(of_key) for key, of_key in rows.items()}

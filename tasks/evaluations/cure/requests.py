@@ -16,6 +16,7 @@ from tasks.evaluations.cure.params import MODES, SCORES_VERSION, CureParams
 from tasks.evaluations.cure.rubrics import load_rubrics
 from tasks.generation.prompts import Prompt, Prompts
 from tasks.identity import digest
+from tasks.judging.prompts import judges_by_name
 from tasks.judging.rubric import Rubric
 from tasks.published import Row
 from tasks.requests import Engine
@@ -148,12 +149,8 @@ def build_study(
     Raises:
         ValueError: a judge is named twice.
     """
-    names = [engines[given].name for given in params.judges]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ValueError(f"judges: {', '.join(twice)} is named twice: name each judge once")
+    judges = judges_by_name(params.judges, engines)
     chosen = build_materials(params, rows, published)
-    judges = {given: engines[given] for given in params.judges}
     return Study(params, chosen, load_rubrics(chosen.items), judges)
 
 

@@ -16,7 +16,7 @@ from tasks.evaluations.explication.study import SHUFFLED, SILENT, Study
 from tasks.generation.dialogue import transcript
 from tasks.judging.null_texts import EMPTY
 from tasks.judging.untrusted import shorten
-from tasks.judging.verdict_rows import VerdictRow, verdict_frame
+from tasks.judging.verdict_rows import VerdictRow, verdict_frame, verdict_row
 
 _TEXTS = (
     "config_hash", "task", "persona", "persona_name", "country", "cuisine", "condition", "transcript",
@@ -100,26 +100,21 @@ def _row(held: Held, place: int, reason: str) -> dict[str, Any]:
 def _verdicts(study: Study, replies: Sequence[Reply]) -> dict[tuple[str, str], pl.DataFrame]:
     """(judge, rubric) -> a row for each of its verdicts. ``judged`` is source and dimension: "real:focus"."""
     rows: dict[tuple[str, str], list[VerdictRow]] = {}
-    hashes = {engine.name: engine.hash for engine in study.judges.values()}
+    judges = {engine.name: engine for engine in study.judges.values()}
     for reply in replies:
         call, rubric = reply.call, study.rubrics[reply.call.rubric]
         persona = study.personas[call.persona]
         text = shorten(json.dumps(list(call.lines), ensure_ascii=False), rubric.max_chars)
         for name, opinion in zip(KEYS[call.rubric], reply.opinions, strict=True):
-            verdict = opinion.verdict
-            row = VerdictRow(
-                judge=reply.judge,
-                judge_hash=hashes[reply.judge],
-                rubric=f"{name} {rubric.hash()}",
+            row = verdict_row(
+                judges[reply.judge],
+                f"{name} {rubric.hash()}",
+                opinion,
                 item=call.key.label,
                 item_text=f"User: {persona.name}, {persona.cuisine}. {persona.summary}",
                 group_name=persona.country,
                 judged=f"{EMPTY if call.key.source == SILENT else call.key.source}:{name}",
-                verdict=verdict.verdict,
-                reason=verdict.reason,
-                value=verdict.value,
-                unscored_reason=verdict.unscored_reason,
-                judged_text=text,
+                text=text,
             )
             rows.setdefault((reply.judge, call.rubric), []).append(row)
     return {key: verdict_frame(own) for key, own in rows.items()}

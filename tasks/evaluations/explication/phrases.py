@@ -96,11 +96,11 @@ def _split(phrase: str) -> list[str]:
 
 def _affirmed(phrase: str, words: str) -> bool:
     """Whether the phrase is there at least once without a denial in the two words before it."""
-    found, own = pattern(phrase)
+    regex, own = pattern(phrase)
     if re.match(rf"{_NOT}\b", own):
-        return found.search(words) is not None
+        return regex.search(words) is not None
     return any(
-        not re.search(rf" {_NOT} (?:[^ ]+ )?$", words[: match.start()]) for match in found.finditer(words)
+        not re.search(rf" {_NOT} (?:[^ ]+ )?$", words[: match.start()]) for match in regex.finditer(words)
     )
 
 

@@ -24,6 +24,7 @@ from tasks.evaluations.explication.task import (
 )
 from tasks.generation.dialogue import Dialogue, Stage, Voice
 from tasks.identity import digest
+from tasks.judging.prompts import judges_by_name
 from tasks.judging.rubric import Rubric, load_rubric
 from tasks.judging.untrusted import as_data
 from tasks.requests import Engine
@@ -200,9 +201,7 @@ def build_study(
     Raises:
         ValueError: a task, persona or rubric is broken or not there, or a judge is named twice.
     """
-    names = [engines[given].name for given in params.judges]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise ValueError(f"judges: {', '.join(twice)} is named twice: name each judge once")
+    judges = judges_by_name(params.judges, engines)
     tasks = [load_task(name) for name in params.tasks]
     if len({task.name for task in tasks}) < len(tasks):
         raise ValueError(f"tasks: {', '.join(task.name for task in tasks)}: name each task once")
@@ -213,7 +212,7 @@ def build_study(
         {persona.persona: persona for persona in personas},
         Dishes.of(rows["dish"]),
         engines[params.simulator],
-        {given: engines[given] for given in params.judges},
+        judges,
         {name: load_rubric(FOLDER / "rubrics" / f"{name}.toml") for name in RUBRICS},
     )
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from tasks.engines.protocols import Sampling
 from tasks.generation.prompts import Completion, Prompt
-from tasks.judging.prompts import UNANSWERED, judge_prompt, opinions
+from tasks.judging.prompts import UNANSWERED, Opinion, judge_prompt, opinions
 from tasks.judging.rubric import Rubric, load_rubric
 from tasks.judging.untrusted import shorten
-from tasks.judging.verdict_rows import VerdictRow
+from tasks.judging.verdict_rows import VerdictRow, verdict_row
 from tasks.judging.verdicts import Verdict
 from tasks.requests import Engine
 
@@ -87,19 +87,15 @@ def verdict_rows(judge: Engine, rubric: Rubric, marks: Sequence[Marks]) -> Itera
     """One row per prediction that the judge answered about: one vote each, of which only the word is read."""
     for each in (marked for marked in marks if marked.is_answered):
         for verdict in each.verdicts:
-            yield VerdictRow(
-                judge=judge.name,
-                judge_hash=judge.hash,
-                rubric=f"{rubric.name} {rubric.hash()}",
+            yield verdict_row(
+                judge,
+                f"{rubric.name} {rubric.hash()}",
+                Opinion(verdict),
                 item=each.dish.url,
                 item_text=f"Dish: {each.dish.name}\nReference ingredients: {', '.join(each.dish.reference)}",
                 group_name=each.dish.origin,
                 judged=verdict.key,
-                verdict=verdict.verdict,
-                reason=verdict.reason,
-                value=verdict.value,
-                unscored_reason=verdict.unscored_reason,
-                judged_text=verdict.key,
+                text=verdict.key,
             )
 
 

@@ -28,22 +28,11 @@ WITH wide AS (
     JOIN metric_value AS v USING (run_id)
     WHERE r.evaluation = 'culturall'
     GROUP BY ALL
-), confirmed AS (
-    SELECT DISTINCT judge, judge_hash, rubric
-    FROM judge_validation
-    WHERE value IS NOT NULL AND NOT starts_with(metric, 'krippendorff_alpha')
-), used AS (
-    -- A part belongs to the run that wrote it; runs of the same configuration have its judges and rubrics.
-    SELECT DISTINCT r.config_hash, v.judge, v.judge_hash, v.rubric
-    FROM verdict AS v
-    JOIN run AS r USING (run_id)
-    WHERE r.evaluation = 'culturall'
 ), judging AS (
-    SELECT used.config_hash, string_agg(used.judge, ', ' ORDER BY used.judge) AS judge,
-        bool_and(confirmed.judge IS NOT NULL) AS validated
-    FROM used
-    LEFT JOIN confirmed USING (judge, judge_hash, rubric)
-    GROUP BY used.config_hash
+    SELECT config_hash, string_agg(judge, ', ' ORDER BY judge) AS judge, bool_and(validated) AS validated
+    FROM judge_used
+    WHERE evaluation = 'culturall'
+    GROUP BY config_hash
 ), flags AS (
     SELECT config_hash, bool_or(flagged) AS judge_flagged FROM culturall_judge GROUP BY config_hash
 ), checked AS (

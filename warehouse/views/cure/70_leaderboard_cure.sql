@@ -41,23 +41,11 @@ WITH part AS (
         run_id, finished_at
     FROM part
     GROUP BY ALL
-), confirmed AS (
-    SELECT DISTINCT judge, judge_hash, rubric
-    FROM judge_validation
-    WHERE value IS NOT NULL AND NOT starts_with(metric, 'krippendorff_alpha')
-), used AS (
-    -- A part belongs to the run that wrote it; runs of the same configuration have its judges and rubrics.
-    SELECT DISTINCT r.config_hash, v.judge, v.judge_hash, v.rubric
-    FROM verdict AS v
-    JOIN run AS r USING (run_id)
-    WHERE r.evaluation = 'cure'
 ), judging AS (
-    SELECT used.config_hash, split_part(used.rubric, ' ', 1) AS metric,
-        string_agg(used.judge, ', ' ORDER BY used.judge) AS judge,
-        string_agg(DISTINCT used.rubric, ', ' ORDER BY used.rubric) AS rubric,
-        bool_and(confirmed.judge IS NOT NULL) AS validated
-    FROM used
-    LEFT JOIN confirmed USING (judge, judge_hash, rubric)
+    SELECT config_hash, metric, string_agg(judge, ', ' ORDER BY judge) AS judge,
+        string_agg(DISTINCT rubric, ', ' ORDER BY rubric) AS rubric, bool_and(validated) AS validated
+    FROM judge_used
+    WHERE evaluation = 'cure'
     GROUP BY ALL
 ), preference AS (
     SELECT run_id, any_value(value) = 1 AS self_preference

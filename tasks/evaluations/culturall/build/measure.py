@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tasks.evaluations.culturall.answers import Opinions, calls, read_answers, read_text
+from tasks.evaluations.culturall.answers import Opinions, answer_texts, calls, read_answers
 from tasks.evaluations.culturall.build.params import Measured
 from tasks.evaluations.culturall.items import Item, Loaded
 from tasks.evaluations.culturall.params import CulturallParams
@@ -34,8 +34,7 @@ def answered(study: Study, completions: Completions) -> dict[Key, Completion]:
 
 def to_judge(study: Study, by_key: Mapping[Key, Completion]) -> list[Call]:
     """What judges are asked about one solver's answers."""
-    texts = {key: read_text(completion)[0] for key, completion in by_key.items()}
-    return calls(study, {key: text for key, text in texts.items() if text is not None})
+    return calls(study, answer_texts(by_key))
 
 
 def measure_rows(study: Study, by_key: Mapping[Key, Completion], said: Opinions) -> list[dict[str, Any]]:

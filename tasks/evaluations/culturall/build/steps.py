@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -36,7 +35,7 @@ from tasks.identity import digest
 from tasks.plan import Plan
 from tasks.published import read_rows
 from tasks.requests import Engine
-from warehouse import Warehouse, culturall_build, finish_run
+from warehouse import Warehouse, culturall_build, finish_run, now
 
 NAME = "build_culturall"
 
@@ -277,11 +276,6 @@ def measure_drafts(params: Measured, meter: Meter) -> None:
 def timed(rows: Sequence[Mapping[str, Any]], column: str) -> list[Row]:
     """The rows with the time of now in a column."""
     return [{**row, column: now()} for row in rows]
-
-
-def now() -> datetime:
-    """UTC, without a zone, as tables have it."""
-    return datetime.now(UTC).replace(tzinfo=None)
 
 
 def language_names() -> dict[str, str]:

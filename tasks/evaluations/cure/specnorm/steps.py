@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -46,7 +45,7 @@ from tasks.plan import Plan
 from tasks.published import BenchmarkError, Row, read_rows
 from tasks.requests import Engine
 from tasks.steps import Run
-from warehouse import Warehouse, finish_run
+from warehouse import Warehouse, finish_run, now
 from warehouse.specnorm import save_drafts, save_reviews
 
 SEEDS = "SELECT * FROM specnorm_seed ORDER BY rowid"
@@ -220,7 +219,7 @@ def check(build: Build, completions: Mapping[str, Completion]) -> None:
             "prompt_hash": PROMPT_HASH,
             "request_hash": build.request_hash,
             "run_id": build.run[0],
-            "drafted_at": _now(),
+            "drafted_at": now(),
         }
         save_drafts(warehouse, [row_of(outcome) | same for outcome in checked])
 
@@ -258,7 +257,7 @@ def review(path: Path, out: Path | None = None) -> Reviewed:
         _check_out(out, warehouse.query(PUBLISHED).columns)
     with FileLock(warehouse.home / "locks" / "specnorm.lock"):
         stored = [Stored(row, draft_of(row)) for row in warehouse.query(DRAFTS).to_dicts()]
-        reviewed = compare(path, read_reviews(path), stored, _codes(warehouse), _now())
+        reviewed = compare(path, read_reviews(path), stored, _codes(warehouse), now())
         save_reviews(warehouse, reviewed.decisions, reviewed.items)
     if out:
         warehouse.query(PUBLISHED).write_csv(out)
@@ -278,7 +277,3 @@ def _check_out(out: Path, columns: Sequence[str]) -> None:
 def _codes(warehouse: Warehouse) -> CountryCodes:
     rows = warehouse.query(COUNTRIES).rows()
     return CountryCodes({name: code for code, *names in rows for name in names})
-
-
-def _now() -> datetime:
-    return datetime.now(UTC).replace(tzinfo=None)

@@ -17,7 +17,7 @@ from tasks.evaluations.culturall.build import prompts, review
 from tasks.evaluations.culturall.build.drafts import item_of
 from tasks.evaluations.culturall.build.params import ReleaseParams
 from tasks.evaluations.culturall.build.release import version
-from tasks.evaluations.culturall.build.steps import NAME, STATES, Desk, desk, language_names, now, timed
+from tasks.evaluations.culturall.build.steps import NAME, STATES, Desk, desk, language_names, timed
 from tasks.evaluations.culturall.items import Item, Texts
 from tasks.generation import steps as generation
 from tasks.generation.budget import Budget, Meter
@@ -25,7 +25,7 @@ from tasks.generation.prompts import Completion, Prompt
 from tasks.generation.replies import json_fields
 from tasks.identity import digest
 from tasks.plan import Plan, Wanted, lay_out
-from warehouse import Warehouse, culturall_build
+from warehouse import Warehouse, culturall_build, now
 
 OPEN = (
     "status IN ('drafted', 'review_waits', 'accepted', 'revised', 'rejected_by_checks') AND len(faults) = 0"
