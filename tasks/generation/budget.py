@@ -70,22 +70,22 @@ class Meter:
                 "stored: raise the limit (or lower the batch) and run again, and only the rest is asked"
             )
 
-    def add(self, spec: EngineSpec, most: Sequence[Generation], made: Sequence[Generation]) -> None:
+    def add(self, spec: EngineSpec, most: Sequence[Generation], answers: Sequence[Generation]) -> None:
         """Count a batch that was answered; most: what ``check`` was given for it."""
-        used = [m if g.prompt_tokens == 0 else g for m, g in zip(most, made, strict=True)]
+        used = [m if g.prompt_tokens == 0 else g for m, g in zip(most, answers, strict=True)]
         self.tokens += _tokens(used)
         self.usd += self._usd(spec, used)
 
     def _usd(self, spec: EngineSpec, answers: Sequence[Generation]) -> float:
         """What these cost; models that run here are free unless their spec says otherwise."""
-        found = cost(spec, answers)
-        if found is None and spec.kind == "openai" and self.budget.max_usd is not None:
+        dollars = cost(spec, answers)
+        if dollars is None and spec.kind == "openai" and self.budget.max_usd is not None:
             raise EngineError(
                 f"model {spec.name!r}: dollars are limited, but its spec names no price: add "
                 "usd_per_million_input_tokens and usd_per_million_output_tokens (0 for a server of your "
                 "own), or limit tokens"
             )
-        return found or 0.0
+        return dollars or 0.0
 
 
 def at_most(

@@ -57,9 +57,9 @@ def _read(tokens: Sequence[TokenAlternatives], lead: str, options: Sequence[str]
             if len(begun) > 1 and alternative == token.text:
                 follow = True
                 continue
-            found = known if len(begun) == 1 else undecided
+            by_option = known if len(begun) == 1 else undecided
             for option in begun:
-                found[option] = float(np.logaddexp(found[option], path + logprob))
+                by_option[option] = float(np.logaddexp(by_option[option], path + logprob))
         if not follow:
             break
         written = _extended(written, token.text, lead)
@@ -72,14 +72,14 @@ def _read(tokens: Sequence[TokenAlternatives], lead: str, options: Sequence[str]
 
 def field_values(text: str, field: str) -> list[str]:
     """What every JSON string under this key begins with, in order: all that a text may mean by it."""
-    return [found[1].strip() for found in _keys(text, field)]
+    return [key[1].strip() for key in _keys(text, field)]
 
 
 def _begin(text: str, field: str) -> int | None:
     """Where the value's first character stands, or would."""
     if not field:
-        found = re.search(r'[^\s"]', text)
-        return found.start() if found else None
+        first = re.search(r'[^\s"]', text)
+        return first.start() if first else None
     keys = [key.end() for key in _keys(text, field)]
     objects = list(_objects(text))
     whole = [key for key in keys if any(start < key < end for start, end in objects)]
