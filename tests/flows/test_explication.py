@@ -21,8 +21,10 @@ from warehouse.recovery import run_checks
 
 HOSTILE = "<script>alert('x')</script> & <b>10</b>"
 SAY = {"adapts": recommend, "sim": user, "judge": judge}
+PERSONAS = ["aisha-kano", "heena-ahmedabad", "jonas-lulea", "leila-lyon", "rogelio-oaxaca", "soonja-busan"]
 CONFIGURED: dict[str, Any] = {
     "models": ["adapts", "ignores"],
+    "personas": PERSONAS,
     "simulator": "sim",
     "judges": ["judge"],
     "repetitions": 2,
