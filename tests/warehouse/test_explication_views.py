@@ -44,14 +44,14 @@ def test_correlations_are_over_the_models_that_have_both(scored: Warehouse) -> N
         for r in scored.query("FROM meta_explication WHERE metric = 'apr'").to_dicts()
     }
     knowledge = pairs["control", "spectral", "macro_f1", "all"]
-    both = [(APR[model], F1[model]) for model in "abcde"]
+    said, known = [APR[model] for model in "abcde"], [F1[model] for model in "abcde"]
     assert knowledge["n_models"] == 5
-    assert knowledge["pearson"] == pytest.approx(pearsonr(*zip(*both, strict=True)).statistic)
-    assert knowledge["spearman"] == pytest.approx(spearmanr(*zip(*both, strict=True)).statistic)
+    assert knowledge["pearson"] == pytest.approx(pearsonr(said, known).statistic)
+    assert knowledge["spearman"] == pytest.approx(spearmanr(said, known).statistic)
     micro = pairs["control", "cure", "exact_match", "normad:thin"]
-    both = [(APR[model], KNOWS[model]) for model in APR]
     assert micro["n_models"] == 6
-    assert micro["spearman"] == pytest.approx(spearmanr(*zip(*both, strict=True)).statistic)
+    rho = spearmanr(list(APR.values()), [KNOWS[model] for model in APR]).statistic
+    assert micro["spearman"] == pytest.approx(rho)
     assert pairs["control", "explication", "instruction_following", "control"]["pearson"] == pytest.approx(1)
 
 
@@ -59,6 +59,5 @@ def test_what_does_not_vary_or_is_unscored_has_no_correlation(scored: Warehouse)
     meta = scored.query("FROM meta_explication WHERE condition = 'treatment'").to_dicts()
     assert {r["other_evaluation"] for r in meta} == {"spectral", "cure"}  # no instruction following there
     assert [(r["pearson"], r["spearman"]) for r in meta] == [(None, None)] * 2
-    assert scored.query("SELECT place FROM meta_explication ORDER BY place")["place"].to_list() == [
-        *range(1, 6)
-    ]
+    places = scored.query("SELECT place FROM meta_explication ORDER BY place")["place"]
+    assert places.to_list() == [*range(1, 8)]

@@ -228,7 +228,8 @@ def test_the_page_is_sound_and_says_what_may_not_be_trusted(page: BeautifulSoup)
     assert "16 of 16 items are not checked by people" in lead
     assert "It fails its own check" in lead
     # By match gem_high_false solves 14 of 16, not the 16 of 16 that the judge says.
-    assert "than guessing does, by match. The best, gem_high_false, solves 88 %" in lead
+    assert "than guessing does, by match" in lead
+    assert "solves 88 %" in lead
     board = lines(page, "board")
     assert len(board) == 6
     assert "judge fails its check" in board[0][0]
