@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from tasks.generation.options import field_values
 from tasks.generation.prompts import Completion, Prompt
@@ -59,7 +60,7 @@ def judge_prompt(
     """
     options = tuple(rubric.verdicts) if with_probabilities else ()
     field = _FIELD if with_probabilities else ""
-    return Prompt(conversation(rubric, inputs), answer_schema(rubric, keys), options, field)
+    return Prompt(conversation(rubric, inputs), _schema(rubric, tuple(keys)), options, field)
 
 
 def opinions(completion: Completion | None, keys: Sequence[str], rubric: Rubric) -> tuple[Opinion, ...]:
@@ -75,6 +76,12 @@ def opinions(completion: Completion | None, keys: Sequence[str], rubric: Rubric)
     score = graded(completion.option_logprobs, values).score
     read = _read(completion.text, tuple(keys), rubric)
     return tuple(Opinion(verdict, score if is_alone else None) for verdict, is_alone in read)
+
+
+@lru_cache(maxsize=1 << 8)
+def _schema(rubric: Rubric, keys: tuple[str, ...]) -> Mapping[str, Any]:
+    """The same for all answers that are judged alike."""
+    return answer_schema(rubric, keys)
 
 
 @lru_cache(maxsize=1 << 12)

@@ -14,6 +14,8 @@ import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
+_to_json = json.JSONEncoder(ensure_ascii=False).encode
+
 OPEN, CLOSE = "<data>", "</data>"
 
 DATA_NOTE = f"""\
@@ -62,8 +64,8 @@ def shorten(text: str, max_chars: int) -> str:
 
 def _quote(text: str, max_chars: int) -> str:
     """A JSON string that reads as the text, on one line and without brackets."""
-    quoted = json.dumps(shorten(text, max_chars), ensure_ascii=False)
-    return _ENTITY.sub(r"\\u0026", _MARK.sub(lambda mark: _escaped(mark[0]), quoted))
+    quoted = _MARK.sub(lambda mark: _escaped(mark[0]), _to_json(shorten(text, max_chars)))
+    return _ENTITY.sub(r"\\u0026", quoted)
 
 
 @lru_cache(maxsize=1 << 14)
