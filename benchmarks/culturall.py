@@ -1,21 +1,31 @@
-"""Figure: planning and scoring the published size of CulturALL when every answer is stored already.
+"""Figures: planning and scoring the published size of CulturALL when every answer is stored already, and
+checking the drafts of a build when every label and translation is.
 
-Answers and verdicts are a fake engine's; items are made up in the published number.
+Answers and verdicts are a fake engine's; items and drafts are made up.
 """
 
 from __future__ import annotations
 
 import csv
 import os
+import random
 import time
+from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
 
 from benchmarks.process import Result, measure, peak, show
 from benchmarks.sizes import Sizes
-from warehouse import Warehouse
+from warehouse import Warehouse, culturall_build
 
 BAR_S = 30.0
+RELEASE_BAR_S = 120.0
+NOW = datetime(2026, 1, 1)
+DIMENSIONS = 384
 LANGUAGES = ("ar", "be", "bn", "en", "es", "ja", "kk", "km", "ko", "ms", "ru", "sr", "vi", "zh")
 REGIONS = [f"{a}{b}" for a in "ABC" for b in "ABCDEFGHIJKLMNOPQ"]
 
@@ -28,6 +38,17 @@ def culturall(sizes: Sizes) -> None:
         f"culturall {sizes.tasks:,} items x {sizes.settings} settings and a judge, all stored: planned, "
         f"read, matched and scored in {ours['seconds']:.1f} s (CPU {ours['cpu']:.1f} s) {peak(ours)}; "
         f"bar {BAR_S:.0f} s: {met}"
+    )
+
+
+def culturall_release(sizes: Sizes) -> None:
+    """Seconds from drafts with their labels to the file for the reviewers."""
+    ours = measure(released, n=sizes.drafts)
+    met = "met" if ours["seconds"] < RELEASE_BAR_S else "missed"
+    show(
+        f"culturall release {sizes.drafts:,} drafts, labels and vectors stored: checked and queued in "
+        f"{ours['seconds']:.1f} s (CPU {ours['cpu']:.1f} s) {peak(ours)}, {ours['rejected']:,} rejected; "
+        f"bar {RELEASE_BAR_S:.0f} s: {met}"
     )
 
 
@@ -74,3 +95,52 @@ def _write_items(path: Path, n: int) -> None:
             answer = ("ABCD"[i % 16 // 4], f"{i % 28 + 1}.03.2024", f"{i} kg", f"word {i}")[i % 4]
             text = f"Case {i} of a family. " * 12
             writer.writerow((language, region, "Food", text, f"What of {i}? {options}", answer, text))
+
+
+def released(n: int) -> Result:
+    """Seconds to check n drafts and to queue what people have to decide."""
+    from tasks.evaluations.culturall.build.params import ReleaseParams
+    from tasks.evaluations.culturall.build.release import steps
+
+    with TemporaryDirectory(prefix="culturescope-bench-") as folder:
+        os.environ["CULTURESCOPE_HOME"] = folder
+        warehouse = Warehouse.open()
+        shipped = warehouse.query("FROM culturall_item ORDER BY item").to_dicts()
+        drafts = [_draft(shipped[i % len(shipped)], i) for i in range(n)]
+        culturall_build.add(warehouse, "culturall_draft", drafts)
+        culturall_build.add(warehouse, "culturall_label", [_label(draft) for draft in drafts])
+        vectors = np.random.default_rng(0).normal(size=(n, DIMENSIONS)).astype(np.float32)
+        params = ReleaseParams.model_validate({"queue": f"{folder}/queue.csv"})
+        began, cpu = time.perf_counter(), time.process_time()
+        with patch.object(steps, "_vectors", lambda params, texts: vectors[: len(texts)]):
+            steps.check(params)
+        steps.queue(params)
+        used = {"seconds": time.perf_counter() - began, "cpu": time.process_time() - cpu}
+        states = "SELECT count(*) FROM culturall_draft_state WHERE status = 'rejected_by_checks'"
+        rejected = warehouse.query(states).item()
+    assert n // 100 <= rejected < n / 2  # what was planted is caught, and most of the rest is not
+    return used | {"rejected": rejected}
+
+
+def _draft(item: dict[str, Any], i: int) -> dict[str, Any]:
+    """A shipped item with its scenario's words, or characters where a script has no spaces, in another
+    order: the same words, and no near-duplicate. Of forty one is a duplicate, and one tells its answer."""
+    cells = {name: item[name] for name in ("language", "region", "topic", "form", "variants")}
+    for end in ("", "_en"):
+        text = str(item[f"scenario{end}"])
+        words = text.split(" ") if text.count(" ") > len(text) / 20 else list(text)
+        random.Random(i if i % 40 else i - 340).shuffle(words)
+        scenario = (" " if " " in text else "").join(words)
+        cells[f"scenario{end}"] = f"{scenario} {item['answer']}" if i % 40 == 1 else scenario
+    cells |= {name: item[name] for name in item if name.startswith(("question", "answer", "explanation"))}
+    own = {"draft": f"draft-{i}", "origin": "person", "author": "a", "author_kind": "person", "made_at": NOW}
+    source = {"source": "bench", "source_hash": str(i), "source_text": ""}
+    return cells | own | source | {"faults": [], "fault_details": []}
+
+
+def _label(draft: dict[str, Any]) -> dict[str, Any]:
+    """What a model says that agrees with all."""
+    said = {name: draft[name] for name in ("draft", "region", "topic")} | {"content": "none", "author": "m"}
+    back = {f"{name}_back": draft[name] for name in ("scenario", "question", "answer")}
+    made = {"prompt_hash": "p", "request_hash": "r", "response_items": [], "run_id": "x", "labelled_at": NOW}
+    return said | back | made

@@ -23,7 +23,7 @@ class Sizes:
         flow_items: items of each list in the flow.
         talk_repetitions: seeds of each conversation.
         gpu_prefixes: countries that the GPU scores the whole list for.
-        tasks, settings: items of CulturALL, and models that have answered them.
+        tasks, settings: items of CulturALL, and models that have answered them; drafts: of a build of it.
         simulations: samples for the coverage of each interval, a tenth or so for slow ones.
     """
 
@@ -46,6 +46,7 @@ class Sizes:
     simulations: int = 2000
     tasks: int = 2610
     settings: int = 15
+    drafts: int = 5000
 
 
 FULL = Sizes()
@@ -69,4 +70,5 @@ QUICK = Sizes(
     simulations=20,
     tasks=60,
     settings=2,
+    drafts=400,
 )

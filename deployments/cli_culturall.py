@@ -66,10 +66,11 @@ def _work(params: AnyParams, warehouse: Warehouse, no_server: bool, verbose: boo
     if not no_server:
         with working("starting Prefect"):
             connect(warehouse.home)
-    from flows.build_culturall import build_culturall
+    from flows.build_culturall import FLOWS
 
+    flow = FLOWS[type(params)]
     with bars(), notes(verbose):
-        drafts = build_culturall.fn(params) if no_server else build_culturall(params)
+        drafts = flow.fn(params) if no_server else flow(params)
     show(drafts, Format.table, "Drafts of this warehouse, by where they stand and what speaks against them")
     waiting = Path(getattr(params, "queue", ""))
     if waiting.is_file():

@@ -194,7 +194,9 @@ def _planned(name: str, knobs: Params, asked: Asked) -> tuple[Session, plan.Esti
     planned = evaluation(name)
     with notes(asked.verbose, logging.WARNING):
         session = sessions.prepare(planned, knobs)
-    estimate = plan.Estimate.of(session.plan, len(session.alive()), session.engines)
+    estimate = plan.Estimate.of(
+        session.plan, {name: session.candidates[name] for name in session.alive()}, session.engines
+    )
     title = f"{name}, profile {knobs.profile}, config {comparable(session.study)}"
     if session.occasion:
         title += f", occasion {session.occasion}"

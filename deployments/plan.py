@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from deployments.bars import duration
@@ -52,19 +52,33 @@ class Estimate:
     """A plan beside what is known of how fast it goes.
 
     Attributes:
-        n_models: about how many models later rounds ask. engines: name -> engine of those rounds.
+        candidates: the models that later rounds ask, or are about. engines: the study's, by name.
     """
 
     plan: Plan
     speeds: Speeds
-    n_models: int = 1
+    candidates: Mapping[str, Engine] = field(default_factory=dict)
     engines: Mapping[str, Engine] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, plan: Plan, n_models: int = 1, engines: Mapping[str, Engine] = {}) -> Estimate:
+    def of(
+        cls, plan: Plan, candidates: Mapping[str, Engine] = {}, engines: Mapping[str, Engine] = {}
+    ) -> Estimate:
         """At the speed measured here before."""
         rows = Warehouse.open().query(SPEED).rows()
-        return cls(plan, {(kind, name): float(rate) for kind, name, rate in rows}, n_models, engines)
+        return cls(plan, {(kind, name): float(rate) for kind, name, rate in rows}, candidates, engines)
+
+    def later(self) -> Iterator[tuple[str, str, Engine | None, int, Cost]]:
+        """What further rounds may add: who answers, in which role and by which engine, how often, and the
+        cost."""
+        for each in self.plan.later if self.plan.left else ():
+            by_name: Mapping[str, Engine | None] = self.candidates
+            n = each.n
+            if each.role != "candidate":
+                by_name = {each.engine: self.engines.get(each.engine)}
+                n *= 1 if each.is_shared else max(1, len(self.candidates))
+            for name, engine in by_name.items():
+                yield name, each.role, engine, n, _later_cost(engine, n * each.tokens)
 
     def rate(self, line: Line) -> float | None:
         """Per second, of the same request or else of the same engine; None: not measured yet."""
@@ -82,10 +96,8 @@ def show(title: str, estimate: Estimate) -> None:
         left = f"{line.left:,} of {line.asked:,} {UNITS.get(line.kind, line.kind)}"
         time = _time(line.left, estimate.rate(line))
         rows.append((_who(line), _engine(line.role, line.engine), left, time, _price(_cost(line))))
-    for later in plan.later if plan.left else ():
-        engine, n = estimate.engines.get(later.engine), later.n * estimate.n_models
-        price = _price(_later_cost(engine, n * later.tokens))
-        rows.append((later.engine, _engine(later.role, engine), f"later ≤ {n:,} completions", "", price))
+    for name, role, engine, n, most in estimate.later():
+        rows.append((name, _engine(role, engine), f"later ≤ {n:,} completions", "", _price(most)))
     print_table(COLUMNS, rows, title, stderr=True)
 
 
@@ -102,11 +114,10 @@ def show_sum(estimates: Sequence[Estimate]) -> None:
             seconds += line.left / rate if rate else 0
             unknown |= bool(line.left and not rate)
             costs.append(_cost(line))
-        for later in plan.later if plan.left else ():
-            n = later.n * estimate.n_models
+        for *_, n, most in estimate.later():
             left["later completions at most"] += n
             unknown = True
-            costs.append(_later_cost(estimate.engines.get(later.engine), n * later.tokens))
+            costs.append(most)
     paid = [cost for cost in costs if cost is not None]
     priced = [usd for tokens, usd in paid if tokens and usd is not None]
     time = [f"about {duration(seconds)}"] * bool(seconds) + ["what was never timed"] * unknown

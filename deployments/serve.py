@@ -215,11 +215,12 @@ def _due(run: FlowRun) -> datetime:
 
 
 def deployments(wishes: Wishes) -> list[RunnerDeployment]:
-    """One of each evaluation, one that runs all of them, on a schedule; and two more flows.
+    """One of each evaluation, one that runs all of them, on a schedule; those that build items, and ingest.
 
     The occasion of a re-evaluation is the week: its answers stand beside the others.
     """
     from deployments.served import evaluate_all, served
+    from flows.build_culturall import build_culturall, elevate_culturall, release_culturall
     from flows.build_specnorm import build_specnorm
     from flows.ingest import ingest
 
@@ -244,10 +245,17 @@ def deployments(wishes: Wishes) -> list[RunnerDeployment]:
     everything = validated(AllParams, values)
     anew = "Re-evaluation: everything is asked anew on the occasion, one for all; what is there stays."
     weekly = _deployment(evaluate_all, "evaluate-all", everything.model_dump(), anew, wishes.cron or WEEKLY)
-    drafts = "Draft SpecNorm items with a model that can, for people to review."
+    writer = {"model": (wishes.models or WRITERS)[0]}
     live = f"Refresh item lists and dishes from live sources; set a contact, here or in {CONTACT}."
-    build = _deployment(build_specnorm, "specnorm-build", {"model": (wishes.models or WRITERS)[0]}, drafts)
-    return [*of_evaluations, weekly, build, _deployment(ingest, "ingest-live", {}, live)]
+    return [
+        *of_evaluations,
+        weekly,
+        _deployment(build_specnorm, "specnorm-build", writer, "Draft SpecNorm items for people to review."),
+        _deployment(build_culturall, "culturall-build", writer, "Draft CulturALL items on your sources."),
+        _deployment(elevate_culturall, "culturall-elevate", writer, "Make easy drafts harder, for people."),
+        _deployment(release_culturall, "culturall-release", writer, "Label and check drafts, and publish."),
+        _deployment(ingest, "ingest-live", {}, live),
+    ]
 
 
 def _deployment(

@@ -19,10 +19,12 @@ class UnknownName(ValueError):  # noqa: N818 - "raise UnknownName" says it all
         super().__init__(f"there is no {what} {name!r} in the reference data; near: {hint}")
 
 
+_canonical = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
+
+
 def digest(value: Any, length: int = 16) -> str:
     """Hex digits of the SHA-256 of a value's canonical JSON."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:length]
+    return hashlib.sha256(_canonical(value).encode()).hexdigest()[:length]
 
 
 def choose_codes(what: str, wanted: Sequence[str] | None, names: Mapping[str, str]) -> list[str]:

@@ -130,15 +130,17 @@ class Later:
     """What later rounds may send at most, about each model: known before any answer is.
 
     Attributes:
-        engine: name among the study's engines.
+        engine: name among the study's engines; of a candidate "".
         n: prompts.
-        tokens: of one prompt and its completion, at most, estimated.
+        tokens: of one prompt and its completion, at most, estimated; on average over the prompts.
+        is_shared: once, however many models are evaluated.
     """
 
     role: Role
     engine: str
     n: int
     tokens: int
+    is_shared: bool = False
 
 
 def part_name(request_hash: str, units: Sequence[str]) -> str:

@@ -10,18 +10,22 @@ from deployments.evaluations import Door
 
 
 def _judge(r: Mapping[str, Any]) -> str:
-    """Whether the judges pass their own check, and were held against people."""
+    """Whether the judges pass their own check."""
     if r["is_null"] or r["judge"] is None:
         return "–" if r["is_null"] else "none: matched"
-    passed = {True: "FAILS ITS CHECK", False: "passes its check", None: "not checked"}[r["judge_flagged"]]
-    people = "" if r["validated"] else ", not validated"
-    return f"{passed}{people}{', own family' if r['self_preference'] else ''}"
+    return {True: "FAILS ITS CHECK", False: "passes its check", None: "not checked"}[r["judge_flagged"]]
 
 
-def _items(r: Mapping[str, Any]) -> str:
-    """How many, and of them how many people have checked."""
+def _validated(r: Mapping[str, Any]) -> str:
+    if r["is_null"] or r["judge"] is None:
+        return "–"
+    return f"{'yes' if r['validated'] else 'no'}{', own family' if r['self_preference'] else ''}"
+
+
+def _checked(r: Mapping[str, Any]) -> str:
+    """How many items people have checked."""
     n, unchecked = r["n_items"], r["n_not_checked"]
-    return number(n) if n is None or unchecked is None else f"{n} ({n - unchecked})"
+    return number(n) if n is None or unchecked is None else f"{n - unchecked} of {n}"
 
 
 def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
@@ -29,8 +33,9 @@ def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
         "model": r["model"],
         "accuracy [95 %]": interval(r["accuracy"], r["ci_low"], r["ci_high"], 2),
         "null": number(r["null_value"], 2),
-        "items (checked)": _items(r),
         "judge": _judge(r),
+        "checked": _checked(r),
+        "validated": _validated(r),
         "matched": number(r["accuracy_matched"], 2),
         "no scenario": number(r["accuracy_question"], 2),
         "English gain [95 %]": interval(r["english_gain"], r["english_gain_low"], r["english_gain_high"], 2),
@@ -51,7 +56,8 @@ DOOR = Door(
         "-m ./gpt.toml --judges ./judge.toml --file annotated_data.xlsx --conditions native",
         "--conditions native,retrieval --documents ./handbooks",
     ),
-    caption="null: guessing. Checked: by people. A judge fails its check if it accepts under 90 % of gold "
-    "answers, or refuses under 90 % of others or of empty ones, overall or in a language.",
+    caption="null: guessing. Checked: items that people have checked. Validated: judges, against people. A "
+    "judge fails its check if it accepts under 90 % of gold answers, or refuses under 90 % of others or of "
+    "empty ones, overall or in a language.",
     columns=_columns,
 )

@@ -7,6 +7,7 @@ half-precision models give half-precision logits, so scores in steps of up to 0.
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
@@ -62,6 +63,8 @@ class VllmEngine(ContinuationScorer):
             config = AutoConfig.from_pretrained(folder, **own_code).get_text_config()
             context = int(getattr(config, "max_position_embeddings", None) or spec.batch_tokens)
             self._llm = llm_class(model=folder, **_arguments(spec, on_cpu, context))
+            # vLLM's own clean-up may come after multiprocessing's, which waits for the core for ever.
+            atexit.register(self._llm.llm_engine.engine_core.shutdown)
         except Exception as error:  # vLLM raises whatever its core process died of
             self.close()
             raise EngineError(
@@ -102,6 +105,7 @@ class VllmEngine(ContinuationScorer):
         with self._lock:
             if self._llm is not None:
                 self._llm.llm_engine.engine_core.shutdown()
+                atexit.unregister(self._llm.llm_engine.engine_core.shutdown)
                 self._llm = None
             self._guard.terminate()
             self._guard.wait()

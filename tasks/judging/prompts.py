@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 from tasks.generation.options import field_values
 from tasks.generation.prompts import Completion, Prompt
@@ -70,7 +72,7 @@ def judge_prompt(
     """
     options = tuple(rubric.verdicts) if with_probabilities else ()
     field = _FIELD if with_probabilities else ""
-    return Prompt(conversation(rubric, inputs), answer_schema(rubric, keys), options, field)
+    return Prompt(conversation(rubric, inputs), _schema(rubric, tuple(keys)), options, field)
 
 
 def opinions(completion: Completion | None, keys: Sequence[str], rubric: Rubric) -> tuple[Opinion, ...]:
@@ -84,8 +86,21 @@ def opinions(completion: Completion | None, keys: Sequence[str], rubric: Rubric)
         return tuple(Opinion(Verdict(key, None, None, None, fault)) for key in keys)
     values = {name: choice.value for name, choice in rubric.verdicts.items()}
     score = graded(completion.option_logprobs, values).score
-    written = {normal(value) for value in field_values(completion.text, _FIELD)}
+    read = _read(completion.text, tuple(keys), rubric)
+    return tuple(Opinion(verdict, score if is_alone else None) for verdict, is_alone in read)
+
+
+@lru_cache(maxsize=1 << 8)
+def _schema(rubric: Rubric, keys: tuple[str, ...]) -> Mapping[str, Any]:
+    """The same for all answers that are judged alike."""
+    return answer_schema(rubric, keys)
+
+
+@lru_cache(maxsize=1 << 12)
+def _read(text: str, keys: tuple[str, ...], rubric: Rubric) -> tuple[tuple[Verdict, bool], ...]:
+    """The verdict on each key, and whether no other is in the text. Kept: judges write few texts."""
+    written = {normal(value) for value in field_values(text, _FIELD)}
     return tuple(
-        Opinion(verdict, score if verdict.verdict and written == {normal(verdict.verdict)} else None)
-        for verdict in parse_verdicts(completion.text, keys, rubric).verdicts
+        (verdict, verdict.verdict is not None and written == {normal(verdict.verdict)})
+        for verdict in parse_verdicts(text, keys, rubric).verdicts
     )

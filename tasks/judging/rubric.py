@@ -69,6 +69,10 @@ class Rubric(_Part):
     verdicts: dict[Text, Choice] = Field(min_length=2)
     examples: tuple[Example, ...] = ()
 
+    def __hash__(self) -> int:
+        """Of its name: what is read of a judge's text is kept by rubric."""
+        return hash((self.name, self.version))
+
     def question(self, inputs: Mapping[str, object]) -> str:
         """The template filled in; inputs reach it only as delimited data (``untrusted``)."""
         data = {name: as_data(value, self.max_chars) for name, value in inputs.items()}
@@ -153,6 +157,7 @@ def _template(source: str) -> Template:
     return _JINJA.from_string(source)
 
 
+@lru_cache(maxsize=1 << 12)
 def normal(text: str) -> str:
     """The form in which keys, verdicts and reasons are compared: case folded, NFC, no outer space."""
     return unicodedata.normalize("NFC", text.casefold()).strip()

@@ -14,6 +14,8 @@ import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
+_to_json = json.JSONEncoder(ensure_ascii=False).encode
+
 OPEN, CLOSE = "<data>", "</data>"
 
 DATA_NOTE = f"""\
@@ -26,6 +28,9 @@ _BRACKETS = frozenset("<>[]")
 
 # Characters that look like angle brackets but are not their compatibility forms (those are found by NFKC).
 _ANGLE_LOOK_ALIKES = frozenset("‹›˂˃ᐸᐳ〈〉⟨⟩〈〉❬❭❮❯❰❱")
+
+# Letters, digits and spaces that are none of these stand as they are; of the rest ``_escaped`` decides.
+_MARK = re.compile(rf"[^\w ]|[{''.join(_ANGLE_LOOK_ALIKES)}]")
 
 # The "&" of "&lt;", which whoever reads HTML takes for "<".
 _ENTITY = re.compile(r"&(?=#|\w+;)")
@@ -59,7 +64,7 @@ def shorten(text: str, max_chars: int) -> str:
 
 def _quote(text: str, max_chars: int) -> str:
     """A JSON string that reads as the text, on one line and without brackets."""
-    quoted = "".join(map(_escaped, json.dumps(shorten(text, max_chars), ensure_ascii=False)))
+    quoted = _MARK.sub(lambda mark: _escaped(mark[0]), _to_json(shorten(text, max_chars)))
     return _ENTITY.sub(r"\\u0026", quoted)
 
 

@@ -89,7 +89,7 @@ def test_nothing_left_costs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_later_rounds_are_bounded(capsys: pytest.CaptureFixture[str], spec: EngineSpec, price: str) -> None:
     todo = planned([(SCORES, LOCAL)], later=[Later("judge", "who", 500, 2000)])
-    text = said(capsys, "title", Estimate(todo, {}, 2, {"who": Engine.of(spec)}))
+    text = said(capsys, "title", Estimate(todo, {}, {"a": LOCAL, "b": LOCAL}, {"who": Engine.of(spec)}))
     assert f"who judge {spec.kind} " in text
     assert f"later ≤ 1,000 completions {price}" in text
 

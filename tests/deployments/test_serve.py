@@ -145,7 +145,8 @@ def _of_slow(home: Path) -> int:
 
 
 def _are_one_of_each_evaluation(listed: dict[str, dict[str, Any]]) -> None:
-    assert listed.keys() == {*doors(), "evaluate-all", "ingest-live", "specnorm-build"}
+    builds = {f"culturall-{stage}" for stage in ("build", "elevate", "release")}
+    assert listed.keys() == {*doors(), *builds, "evaluate-all", "ingest-live", "specnorm-build"}
     knobs = {name: d["parameters"].get("params", {}) for name, d in listed.items()}
     assert (knobs["cure"]["judges"], knobs["fmlama"]["judge"]) == (["fake-b"], "fake-b")
     assert (knobs["evaluate-all"]["max_usd"], knobs["cure"].get("max_usd")) == (2, None)

@@ -202,15 +202,18 @@ def test_without_a_chat_template_there_is_no_conversation(
 
 
 @pytest.mark.heavy
-def test_nothing_outlives_a_killed_process(smollm2_folder: Path) -> None:
+@pytest.mark.parametrize("is_killed", [True, False], ids=["killed", "ends"])
+def test_nothing_outlives_a_process(smollm2_folder: Path, is_killed: bool) -> None:
+    """Also where a finalizer was there before vLLM's: then all of them come last at the end of a process."""
     code = (
-        "import os, sys\n"
+        "import sys, weakref\n"
+        "weakref.finalize(weakref.WeakSet, print)\n"
         "from tasks.engines.vllm_engine import VllmEngine\n"
         "from tasks.engines.specs import EngineSpec\n"
         "if __name__ == '__main__':\n"
         "    options = {'max_model_len': 128, 'kv_cache_memory_bytes': 1 << 26}\n"
         "    spec = EngineSpec(name='m', kind='vllm', model='m', dtype='float32', options=options)\n"
-        "    VllmEngine(spec, sys.argv[1])\n"
+        "    engine = VllmEngine(spec, sys.argv[1])\n"
         "    print('loaded', flush=True)\n"
         "    sys.stdin.read()\n"
     )
@@ -221,7 +224,11 @@ def test_nothing_outlives_a_killed_process(smollm2_folder: Path) -> None:
         assert any(line.startswith(b"loaded") for line in ours.stdout)
         below = psutil.Process(ours.pid).children(recursive=True)
         assert sum("".join(p.cmdline()[:1]).startswith("VLLM::") for p in below) >= 1
-        ours.kill()
+        if is_killed:
+            ours.kill()
+        else:
+            ours.communicate(timeout=60)
+            assert ours.returncode == 0
     gone, alive = psutil.wait_procs(below, timeout=30)
     assert len(gone) >= 2
     assert not alive

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tasks.judging.conversation import conversation
 from tasks.judging.rubric import Rubric
-from tasks.judging.untrusted import CLOSE, OPEN, as_data, shorten
+from tasks.judging.untrusted import CLOSE, OPEN, _escaped, as_data, shorten
 from tests.judging.attacks import ATTACKS
 
 DATA = re.compile(rf"{OPEN}([^<>\r\n]*){CLOSE}")
@@ -58,6 +58,14 @@ def test_scripts_stay_readable() -> None:
         "🍜",
     ):
         assert as_data(text, 100) == f'<data>"{text}"</data>'
+
+
+def test_no_letter_or_digit_of_any_script_has_to_be_escaped() -> None:
+    """But for two of Canadian syllabics, they are not looked at."""
+    letters = set(re.findall(r"\w", "".join(map(chr, range(0x110000))))) - {"\u1433", "\u1438"}
+    assert len(letters) > 100_000
+    assert [c for c in letters if _escaped(c) != c] == []
+    assert "\u1433" not in as_data("\u1433/data\u1438", 100)
 
 
 def test_long_text_is_cut_once() -> None:

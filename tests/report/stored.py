@@ -42,12 +42,18 @@ def unscored_rows(rows: list[Row]) -> list[Row]:
 
 
 def store_run(
-    warehouse: Warehouse, evaluation: str, model: str, rows: list[Row], params: Row, config: str = CONFIG
+    warehouse: Warehouse,
+    evaluation: str,
+    model: str,
+    rows: list[Row],
+    params: Row,
+    config: str = CONFIG,
+    engine_hash: str = "e",
 ) -> str:
     """A finished run of these rows; returns its run_id."""
     run = Run(
         run_id=f"{config} {model}", evaluation=evaluation, model=model, is_null=model.startswith("null:"),
-        profile="demo", config_hash=config, engine_hash="e", params=params, engine={"kind": "fake"},
+        profile="demo", config_hash=config, engine_hash=engine_hash, params=params, engine={"kind": "fake"},
         item_lists={}, boundary_rule="a rule", code_version="0.1.0",
     )  # fmt: skip
     types = dict.fromkeys(("value", "ci_low", "ci_high", "null_value"), pl.Float64)

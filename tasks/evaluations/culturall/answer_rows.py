@@ -14,6 +14,7 @@ from tasks.evaluations.culturall.requests import Call, Key, Study
 from tasks.judging.prompts import Opinion
 from tasks.judging.untrusted import shorten
 from tasks.judging.verdict_rows import VerdictRow, verdict_frame, verdict_row
+from tasks.requests import Engine
 
 _TEXTS = (
     "config_hash", "condition", "item", "language", "region", "topic", "form", "scenario", "question", "gold",
@@ -38,8 +39,10 @@ def verdict_frame_of(
 
     ``judged`` is the condition; ``group_name`` is the region.
     """
+    rubric = f"{study.rubric.name} {study.rubric.hash()}"
+    engine = study.judges[judge]
     return verdict_frame(
-        _verdict(study, judge, call, said[call.key]) for call in about if said[call.key].is_answered
+        _verdict(engine, rubric, call, said[call.key]) for call in about if said[call.key].is_answered
     )
 
 
@@ -72,16 +75,16 @@ def _rows(study: Study, answers: Mapping[Key, Answer]) -> Iterator[dict[str, Any
             }
 
 
-def _verdict(study: Study, judge: str, call: Call, opinion: Opinion) -> VerdictRow:
+def _verdict(engine: Engine, rubric: str, call: Call, opinion: Opinion) -> VerdictRow:
     shown = call.item.texts(call.source)
     about = {"Situation": shown.scenario, "Question": shown.question, "Right answer": shown.answer}
     return verdict_row(
-        study.judges[judge],
-        f"{study.rubric.name} {study.rubric.hash()}",
+        engine,
+        rubric,
         opinion,
         item=call.item.item,
         item_text="\n".join(f"{name}: {text}" for name, text in about.items()),
         group_name=call.item.region,
         judged=call.source,
-        text=shorten(call.text, study.rubric.max_chars),
+        text=shorten(call.text, call.rubric.max_chars),
     )

@@ -122,10 +122,17 @@ def _completed(study: Study, completions: Completions) -> dict[Key, Completion]:
     return {key: completion for key, completion in own if completion}
 
 
+def size(study: Study) -> str:
+    """How many items there are, and which rows of a file are none."""
+    dropped = [f"{name} {n}" for name, n in study.loaded.dropped.items() if name != "not_chosen"]
+    left_out = f"; rows left out: {', '.join(dropped)}" if dropped else ""
+    return f"{len(study.items)} items in {len({i.language for i in study.items})} languages{left_out}"
+
+
 EVALUATION = Evaluation(
     "culturall", CulturallParams, TABLES, study, ask, read, make_rows,
     engines=lambda params: dict.fromkeys(params.judges, "judge"),
     shared=Shared(ask_shared, read_shared),
     later=later,
-    size=lambda study: f"{len(study.items)} items in {len({i.language for i in study.items})} languages",
+    size=size,
 )  # fmt: skip

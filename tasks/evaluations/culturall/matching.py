@@ -71,6 +71,7 @@ def options(question: str) -> dict[str, str]:
     }
 
 
+@lru_cache(maxsize=1 << 16)
 def plain(text: str) -> str:
     """The form in which texts are compared: NFKC, case folded, digits of any script as 0-9, words apart by
     one space, without punctuation, symbols, English articles and Arabic's optional marks."""

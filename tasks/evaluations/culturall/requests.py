@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tasks.engines.protocols import Message, Sampling
 from tasks.evaluations.culturall.items import Item, Loaded, choose, load_items
 from tasks.evaluations.culturall.params import CONDITIONS, SCORES_VERSION, CulturallParams
@@ -87,6 +90,12 @@ class Study:
     def items(self) -> tuple[Item, ...]:
         """By identifier: the order of all arrays."""
         return self.loaded.items
+
+    @cached_property
+    def columns(self) -> dict[str, NDArray[np.str_]]:
+        """Item, language, region, topic and form, each [items]: what numbers are grouped by."""
+        names = ("item", "language", "region", "topic", "form")
+        return {name: np.array([getattr(item, name) for item in self.items]) for name in names}
 
     @property
     def conditions(self) -> tuple[str, ...]:

@@ -1,5 +1,8 @@
-"""Passages of the user's documents that go with an item, for the condition ``retrieval``. BM25; pure but for
-``read_documents``."""
+"""Passages of the user's documents that go with an item, for the condition ``retrieval``. Pure but for
+``read_documents``.
+
+BM25 by bm25s: DuckDB's full-text index would take a sentence in Khmer, Chinese or Japanese for one word.
+"""
 
 from __future__ import annotations
 

@@ -223,17 +223,15 @@ def _slices(study: Study) -> list[tuple[Slice, BoolArray]]:
     """Every slice but difficulty, with the items that are in it."""
     everything = [(OVERALL, np.full(len(study.items), True))]
     for kind in ("language", "region", "topic", "form"):
-        values = np.array([getattr(item, kind) for item in study.items])
-        everything += [((kind, name), values == name) for name in _values(study, kind)]
+        everything += [((kind, name), study.columns[kind] == name) for name in _values(study, kind)]
     return everything
 
 
 def _values(study: Study, kind: str) -> list[str]:
-    return sorted({getattr(item, kind) for item in study.items})
+    return sorted(set(study.columns[kind].tolist()))
 
 
 def _clusters(study: Study, chosen: BoolArray) -> NDArray[np.str_]:
     """What varies together among the chosen: the items of a region; of one region alone, each item."""
-    items = [item for item, is_in in zip(study.items, chosen, strict=True) if is_in]
-    regions = {item.region for item in items}
-    return np.array([item.region if len(regions) > 1 else item.item for item in items])
+    regions = study.columns["region"][chosen]
+    return regions if (regions != regions[:1]).any() else study.columns["item"][chosen]

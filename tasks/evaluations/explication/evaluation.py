@@ -20,8 +20,8 @@ from tasks.evaluations.explication.judge import (
 )
 from tasks.evaluations.explication.params import ExplicationParams
 from tasks.evaluations.explication.scores import hold
-from tasks.evaluations.explication.study import Key, Study, build_study
-from tasks.generation.budget import at_most
+from tasks.evaluations.explication.study import PROMPTS, REAL, Key, Study, build_study
+from tasks.generation.budget import BYTES_PER_TOKEN, TEMPLATE_TOKENS
 from tasks.generation.dialogue import Stage
 from tasks.requests import Engine, Later, Request
 
@@ -69,20 +69,34 @@ def make_rows(study: Study, cohort: Cohort[Answers], shared: Answers) -> Tables:
 
 
 def later(study: Study) -> Iterable[Later]:
-    """What further turns and judges may be asked about a model at most."""
+    """What further turns and judges may be asked about a model at most, and the simulator and judges about
+    the recommender with a fixed list of questions."""
     p, stage = study.params, Stage(study.dialogues())
-    first = [at_most(q.conversation, None, r.sampling) for r in stage.requests() for q in r.prompts]
-    opening = max((g.prompt_tokens for g in first), default=0)
-    n = sum(1 for _ in study.real())
-    users, said = p.max_turns // 2, p.max_tokens + p.simulator_max_tokens
-    # Every turn sends the whole history: of t turns, on average half of it.
-    of_turn = opening + said * users // 2 + p.max_tokens
-    persona = max(len(p.model_dump_json()) for p in study.personas.values()) // 3
-    if p.max_turns > 2:
-        yield Later("candidate", "candidates", n * (p.max_turns - users - 1), of_turn)
-    yield Later("simulator", p.simulator, n * users, of_turn + persona)
+    turns, users = p.max_turns - p.max_turns // 2, p.max_turns // 2
+    said = p.max_tokens + p.simulator_max_tokens + 2 * TEMPLATE_TOKENS
+    n, n_fixed = sum(1 for _ in study.real()), len(study.personas) * len(study.tasks)
+    # Every turn sends what was said before: on average half of what the last one sends.
+    if turns > 1:
+        opening = max(g.prompt_tokens for r in stage.requests() for g in r.at_most(r.units))
+        yield Later(
+            "candidate", "", len(stage.talks) * (turns - 1), opening + said * turns // 2 + p.max_tokens
+        )
+    described = max(len(text.encode()) for text in study.described.values())
+    opening = (len(PROMPTS["simulator"].encode()) + described) // BYTES_PER_TOKEN + 2 * TEMPLATE_TOKENS
+    heard = opening + said * (users + 1) // 2 + p.simulator_max_tokens
+    if users:
+        yield Later("simulator", p.simulator, n * users, heard)
+    questions = sum(len(task.generic.questions) - 1 for task in study.tasks.values())
+    yield Later("simulator", p.simulator, len(study.personas) * questions, heard, is_shared=True)
+    longest = max(study.personas, key=lambda name: len(study.personas[name].model_dump_json()))
+    keys = [Key(REAL, task, longest, "", 0) for task in study.tasks]
+    about = [JudgeCall(key, rubric, longest, (), study) for key in keys for rubric in study.rubrics]
+    rubrics = [g.prompt_tokens for r in judge_requests(study, about) for g in r.at_most(r.units)]
     for judge in study.judges:
-        yield Later("judge", judge, 4 * n, 2000 + persona + said * (users + 1) + p.judge_max_tokens)
+        tokens = max(rubrics) + said * turns + p.judge_max_tokens
+        # Every rubric, the recommendation of another, and once the conversation with a silent user.
+        yield Later("judge", judge, 4 * n + n // p.repetitions, tokens)
+        yield Later("judge", judge, n_fixed, tokens, is_shared=True)
 
 
 def _heard(study: Study, completions: Completions) -> Stage:

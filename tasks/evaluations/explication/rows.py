@@ -57,7 +57,6 @@ FEW_PERSONAS = f"fewer than {MIN_CLUSTERS} personas cannot show a difference"
 ONE_CONDITION = "only one condition was held"
 NO_SPREAD = "fewer than two personas or repetitions have grades, or they do not vary"
 ONE_JUDGE = "one judge alone"
-HEADLINES = ("apr", "interaction", "instruction_following")
 FEW_RECOMMENDED = "fewer than two recommendations to different personas"
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.evaluations.culturall.conftest import ROWS, MakeStudy
+from tasks.evaluations.culturall.evaluation import EVALUATION
+from tests.evaluations.culturall.conftest import ROWS, MakeStudy, row
 
 
 def said(study: Any, condition: str, item: str) -> str:
@@ -82,3 +83,9 @@ def test_what_does_not_go_together_is_refused(make_study: MakeStudy, tmp_path: P
     bare = [{k: v for k, v in row.items() if not k.endswith("_en")} for row in ROWS]
     with pytest.raises(ValueError, match=r"no English translations: leave the condition english out"):
         make_study(rows=bare)
+
+
+def test_the_size_says_which_rows_are_no_items(make_study: MakeStudy) -> None:
+    assert EVALUATION.size(make_study(items_per_language=2)) == "4 items in 2 languages"
+    study = make_study(rows=[*ROWS, ROWS[0], row("x", "es", "MX", "5", topic="Magic")])
+    assert EVALUATION.size(study) == "8 items in 2 languages; rows left out: duplicate 1, unknown_topic 1"

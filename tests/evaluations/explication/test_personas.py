@@ -26,6 +26,20 @@ def test_each_can_be_measured(persona: Persona) -> None:
     assert set(persona.situations) == {"gift", "celebration"}
 
 
+def test_there_are_many_cuisines_and_every_need() -> None:
+    people = PERSONAS.values()
+    assert len(people) >= 30
+    assert len({persona.cuisine for persona in people}) >= 15
+    rules = {rule for persona in people for rule in persona.checks.rules}
+    assert rules >= {"vegetarian", "vegan", "halal", "kosher", "jain", "diabetic", "coeliac"}
+    assert len({allergen for persona in people for allergen in persona.checks.allergens}) >= 5
+    ages = [persona.demographics.age for persona in people]
+    assert (min(ages) < 25, max(ages) > 70) == (True, True)
+    assert {persona.constraints.cooking_skills for persona in people} >= {"novice", "expert"}
+    assert {persona.constraints.budget for persona in people} >= {"low", "high"}
+    assert sum((persona.checks.max_minutes or 99) <= 15 for persona in people) >= 3
+
+
 def test_countries_are_known_and_rows_agree_with_profiles() -> None:
     countries = {row["country"] for row in rows_of(REFERENCE / "country.csv")}
     for row in rows_of(REFERENCE / "explication_persona.csv"):

@@ -2,6 +2,7 @@ CREATE OR REPLACE VIEW culturall_solved AS
 WITH item AS (
     SELECT config_hash, language, item, count(*) FILTER (correct) AS n_solved
     FROM culturall_answer
+    SEMI JOIN latest_run USING (run_id)
     WHERE condition = 'native'
     GROUP BY ALL
 )
@@ -21,6 +22,7 @@ CREATE OR REPLACE VIEW culturall_example AS
 WITH chosen AS (
     SELECT config_hash, item
     FROM culturall_answer
+    SEMI JOIN latest_run USING (run_id)
     WHERE condition = 'native'
     QUALIFY row_number() OVER (PARTITION BY config_hash ORDER BY md5(item)) = 1
 )
@@ -28,6 +30,7 @@ SELECT a.config_hash, row_number() OVER (PARTITION BY a.config_hash ORDER BY a.m
     a.language, a.region, a.topic, a.scenario, a.question, a.gold, a.answer, a.matched, a.judged, a.correct,
     a.unscored_reason
 FROM culturall_answer AS a
+SEMI JOIN latest_run USING (run_id)
 SEMI JOIN chosen USING (config_hash, item)
 WHERE a.condition = 'native';
 

@@ -1,4 +1,4 @@
-"""The typed knobs of the flow build_culturall, one class per command: the form in the UI and the options."""
+"""The typed knobs of the flows that build CulturALL: the forms in the UI and the options of the commands."""
 
 from __future__ import annotations
 

@@ -16,11 +16,10 @@ from tasks.report.page import render_page
 
 
 def _context(data: Data) -> dict[str, Any]:
-    own = [data.find(model, "accuracy") for model in data.models]
     return {
         "board": data.leaderboard.to_dicts(),
         "badge": _badge,
-        "above_null": [model for model, row in zip(data.models, own, strict=True) if _is_above_null(row)],
+        "above_null": list(filter(data.is_above_null, data.models)),
         "conditions": [name for name in CONDITIONS if data.asked(name)],
         "differences": [name for name in DIFFERENCES if data.has(name)],
         "levels": LEVELS,
@@ -33,11 +32,6 @@ def _context(data: Data) -> dict[str, Any]:
         "figures": draw(data),
         "gain_sign": gain_sign,
     }
-
-
-def _is_above_null(row: Row | None) -> bool:
-    """Whether the whole interval lies above what guessing scores."""
-    return row is not None and row["ci_low"] is not None and row["ci_low"] > (row["null_value"] or 0.0)
 
 
 def _badge(line: Row) -> Badge:

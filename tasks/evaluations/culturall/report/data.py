@@ -64,6 +64,26 @@ class Data(Frames):
         """Whether difficulty is known: enough models answered."""
         return not self.values.filter(slice_kind="difficulty")["value"].is_null().all()
 
+    @cached_property
+    def claimed(self) -> str:
+        """The metric that claims rest on: accuracy by match where a judge fails its own check."""
+        return "accuracy_matched" if True in self.leaderboard["judge_flagged"] else "accuracy"
+
+    @cached_property
+    def best(self) -> Row | None:
+        """The row of the model that solves most; None where nothing is scored."""
+        rows = (self.find(model, self.claimed) for model in self.models)
+        return max(
+            (row for row in rows if row and row["value"] is not None),
+            key=lambda row: row["value"],
+            default=None,
+        )
+
+    def is_above_null(self, model: str, kind: str = "overall", name: str = "all") -> bool:
+        """Whether the whole interval lies above what guessing scores."""
+        row = self.find(model, self.claimed, kind, name)
+        return row is not None and row["ci_low"] is not None and row["ci_low"] > (row["null_value"] or 0.0)
+
     def label(self, kind: str, name: str) -> str:
         """A slice as people call it."""
         names = {"language": LANGUAGES, "region": self.country_names}

@@ -68,10 +68,8 @@ def languages_figure(data: Data) -> Markup | None:
         for language in languages:
             row = data.find(model, "accuracy", "language", language)
             if row is not None:
-                null = row["null_value"]
-                low = row["ci_low"]
-                is_above = low is not None and null is not None and low > null
-                note = "" if null is None else f"null {null:.2f}"
+                note = "" if row["null_value"] is None else f"null {row['null_value']:.2f}"
+                is_above = data.is_above_null(model, "language", language)
                 cells.append(Cell("Accuracy", model, language, row["value"], note, is_above))
     columns = {
         name: f"{data.label('language', name)} ({data.n_items['language'][name]})" for name in languages

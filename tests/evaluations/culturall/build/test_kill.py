@@ -20,20 +20,20 @@ BATCH = 2
 Pages = Callable[..., str]
 
 
-class Killer:
+class Killer(Models):
     """Kills the process under way when the n-th question of a kind comes."""
 
-    def __init__(self, models: Models) -> None:
-        self.models = models
+    def __init__(self, languages: str) -> None:
+        super().__init__(languages)
         self.victim: subprocess.Popen[bytes] | None = None
         self.kind, self.n = "", 0
-        models.spoil = self.spoil
 
-    def spoil(self, kind: str, item: Any, fields: object) -> object:
-        asked = self.models.kinds.count(kind)
-        if self.victim and kind == self.kind and asked == self.n:
+    def reply(self, number: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        """See ``Models``."""
+        answer = super().reply(number, request)
+        if self.victim and self.kinds.count(self.kind) >= self.n:
             self.victim.kill()
-        return fields
+        return answer
 
 
 def start(home: Path, *arguments: str) -> subprocess.Popen[bytes]:
@@ -55,36 +55,38 @@ def accept_all(path: Path) -> None:
 
 
 def test_kill_in_each_stage(warehouse: Warehouse, pages: Pages, tmp_path: Path) -> None:
-    models, home = Models("ja kk"), warehouse.home
-    killer = Killer(models)
+    models, home = Killer("ja kk"), warehouse.home
     harder, queue = tmp_path / "harder.csv", tmp_path / "review.csv"
-    writer, solvers = ("--model", "writer"), ("--solvers", "good,half,bad")
+    writer, solvers = ("--model", "writer"), ("--solvers", "good,half,bad", "--judges", "judge")
 
-    def run_killed(kind: str, n: int, *arguments: str) -> None:
-        """Die at the n-th question of a kind, then run to the end; nothing that was stored is asked again."""
-        before = len(models.kinds)
-        killer.kind, killer.n = kind, models.kinds.count(kind) + n
-        killer.victim = start(home, *arguments)
-        assert killer.victim.wait(timeout=600) == -9
-        killer.victim = None
-        stored = warehouse.query("SELECT count(*) FROM response").item()
-        asked = len(models.kinds)
+    def n_stored() -> int:
+        return int(warehouse.query("SELECT count(*) FROM response").item())
+
+    def run_killed(kinds: dict[str, int], *arguments: str) -> None:
+        """Die at the n-th question of each kind, then run to the end; nothing that was stored is asked
+        again."""
+        asked, stored = len(models.kinds), n_stored()
+        for kind, n in kinds.items():
+            models.kind, models.n = kind, models.kinds.count(kind) + n
+            models.victim = start(home, *arguments)
+            assert models.victim.wait(timeout=600) == -9, kind
+        models.victim = None
+        asked_at_death, stored_at_death = len(models.kinds), n_stored()
         again = start(home, *arguments)
         _, said = again.communicate(timeout=600)
         assert again.returncode == 0, said.decode()
-        total = warehouse.query("SELECT count(*) FROM response").item()
-        assert len(models.kinds) - asked == total - stored
-        assert len(models.kinds) - before <= total + BATCH
+        assert len(models.kinds) - asked_at_death == n_stored() - stored_at_death
+        assert len(models.kinds) - asked <= n_stored() - stored + BATCH * len(kinds)
         assert run_checks(warehouse)["n_violations"].sum() == 0
 
     with serving(home, models):
-        build = ("build", *writer, *solvers, "--pages", pages(3, "ja kk"))
-        run_killed("page", 4, *build)
+        build = ("build", *writer, *solvers, "--pages", pages(3, "ja kk"), "--examples", "1")
+        run_killed({"examples": 5, "page": 4, "solve": 5, "judge": 5}, *build)
         assert warehouse.query("SELECT count(*) FROM culturall_draft").item() == 6
         assert warehouse.query("SELECT count(*) FROM culturall_measure").item() == 18
-        run_killed("elevate", 1, "elevate", *writer, *solvers, "--queue", str(harder))
+        run_killed({"elevate": 1}, "elevate", *writer, *solvers, "--queue", str(harder))
         assert harder.exists()
-        run_killed("translate", 3, "release", *writer, "--embedder", "", "--queue", str(queue))
+        run_killed({"label": 3, "translate": 3}, "release", *writer, "--embedder", "", "--queue", str(queue))
         accept_all(queue)
         assert start(home, "release", "--embedder", "", "--queue", str(tmp_path / "x.csv")).wait() == 0
         reviewed = subprocess.run(command("culturall", "review", str(queue)), env=environment(home, None))

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from flows.build_culturall import build_culturall
+from flows.build_culturall import FLOWS
 from tasks.evaluations.culturall.build.params import CreateParams, ElevateParams, ReleaseParams
 from tasks.evaluations.culturall.build.release import steps as release
 from tasks.evaluations.culturall.items import load_items
@@ -40,7 +40,7 @@ def models(warehouse: Warehouse) -> Iterator[Models]:
 
 
 def run(kind: type[Any], **given: Any) -> None:
-    build_culturall.fn(kind.model_validate(given))
+    FLOWS[kind].fn(kind.model_validate(given))
 
 
 def create(**given: Any) -> None:
