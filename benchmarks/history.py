@@ -5,20 +5,17 @@ Nothing about the models changes, so what ``culturescope drift`` finds in it are
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from benchmarks.process import Result, measure, peak, show
+from benchmarks.process import Result, measure, median_seconds, peak, show
 from benchmarks.sizes import Sizes
 from flows.comparison import Wanted, chosen_pairs, differences, finished, last_two_occasions
 from tasks.metrics.intervals import half_samples
@@ -135,8 +132,10 @@ def ask(home: str, repeats: int) -> Result:
     def drift() -> Any:
         return differences(warehouse, last_two_occasions(finished(warehouse)))
 
-    seconds = {name: _seconds(partial(warehouse.query, sql), repeats) for name, sql in STATEMENTS.items()}
-    return {**seconds, "compare": _seconds(compare, repeats), "drift": _seconds(drift, repeats)}
+    seconds = {
+        name: median_seconds(partial(warehouse.query, sql), repeats) for name, sql in STATEMENTS.items()
+    }
+    return {**seconds, "compare": median_seconds(compare, repeats), "drift": median_seconds(drift, repeats)}
 
 
 def false_alarms(home: str) -> Result:
@@ -149,13 +148,3 @@ def false_alarms(home: str) -> Result:
         raised += bool((differences(warehouse, pairs)["p_holm"] < 0.05).any())
         looks += 1
     return {"raised": raised, "looks": looks}
-
-
-def _seconds(call: Callable[[], Any], repeats: int) -> float:
-    call()
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        seconds.append(time.perf_counter() - start)
-    return median(seconds)

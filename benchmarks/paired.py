@@ -7,7 +7,7 @@ compare`` uses. Seeds are fixed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -35,7 +35,8 @@ class Case(NamedTuple):
     data: str
     sizes: tuple[int, ...]
     draw: Callable[[Generator, int], Difference]
-    truth: float = 0.0
+    truth: Callable[[int], float] | None = None
+    """Of the difference by the number of clusters; default: 0."""
     slow: int = 1
     """One of so many simulations is made."""
 
@@ -44,8 +45,10 @@ def paired(sizes: Sizes) -> None:
     """The table of docs/intervals.md: level and coverage by number of clusters."""
     lines = measure(levels, simulations=sizes.simulations)["lines"]
     show("| headline | generated data | clusters: rejected at 5 %, held | ", "| --- | --- | --- |")
-    for headline, data, truth, shares in lines:
-        text = " · ".join(f"{n}: {'' if truth else f'{level:.3f}, '}{held:.3f}" for n, level, held in shares)
+    for headline, data, is_null, shares in lines:
+        text = " · ".join(
+            f"{n}: {f'{level:.3f}, ' if is_null else ''}{held:.3f}" for n, level, held in shares
+        )
         show(f"| {headline} | {data} | {text} |")
 
 
@@ -58,30 +61,37 @@ def levels(simulations: int, headlines: tuple[str, ...] = ()) -> Result:
             continue
         shares = []
         for n in case.sizes:
-            rng = np.random.default_rng(n)
+            rng, truth = np.random.default_rng(n), 0.0 if case.truth is None else case.truth(n)
             drawn = [case.draw(rng, n) for _ in range(max(2, simulations // case.slow))]
             rejected = np.mean([d.p_value is not None and d.p_value < 0.05 for d in drawn])
             ends = [d.interval for d in drawn if d.interval]
-            held = np.mean([low <= case.truth <= high for low, high in ends]) if ends else 1.0
+            held = np.mean([low <= truth <= high for low, high in ends]) if ends else 1.0
             shares.append((n, float(rejected), float(held)))
-        lines.append((case.headline, case.data, case.truth, shares))
+        lines.append((case.headline, case.data, case.truth is None, shares))
     return {"lines": lines}
 
 
 def _cases() -> Iterator[Case]:
     few, some = (6, 12, 30, 100), (12, 30, 100)
     yield Case("map, reference_mass", "beta(0.5, 2), little apart", few, _near)
-    yield Case("map", "beta(0.5, 2) and beta(0.5, 3)", some, _apart, 0.2 - 1 / 7)
+    yield Case("map", "beta(0.5, 2) and beta(0.5, 3)", some, _apart, lambda n: 0.2 - 1 / 7)
     yield Case("coverage, specificity, connotation, mes", "beta(0.4, 0.1)", few, _judged)
     yield Case("exact_match", "yes and no, 1 to 6 items a cluster", few, _clustered)
     yield Case("alignment, alignment_gain", "15 answers a scenario", few, _alignments)
-    yield Case("coherence", "slope of length, one writes twice as much", (12, 30, 100), _coherence, slow=4)
-    yield Case("map_cv", "15 origins, dishes in all", (75, 150, 600), partial(_spread, 1.0), slow=4)
-    yield Case(
-        "map_cv", "the same, one spread half", (75, 150, 600), partial(_spread, 0.5), _true_spread(), 4
-    )
-    for name, number in (("macro_f1", of.category_f1), ("rank_spearman", partial(of.rank, place=0))):
-        yield Case(name, "9 domains, own medians", (12, 30, 100), partial(_halves, number), slow=10)
+    yield Case("accuracy", "yes and no, 5 to 100 tasks a region", few, _accuracies)
+    yield Case("scenario_gain", "with less without the scenario, the same regions", few, _gains)
+    graded = "apr, interaction, instruction_following"
+    yield Case(graded, "grades 1 to 10, 12 talks with a persona", few[:3], partial(_grades, 0.0))
+    yield Case(graded, "the same, one 2 points worse", few[:3], partial(_grades, 2.0), _true_grades)
+    yield Case("coherence", "slope of length, one writes twice as much", some, _coherence, slow=4)
+    yield Case("map_cv", "15 origins, dishes in all", (150, 300, 600), partial(_spread, 1.0), slow=2)
+    data = "the same, one spread half"
+    yield Case("map_cv", data, (150, 300, 600), partial(_spread, 0.5), _true_spread, 2)
+    yield Case("macro_f1", "9 domains, medians of both", some, _categories, slow=8)
+    yield Case("macro_f1", "9 domains, medians of the first", some, partial(_categories, cohort=1), slow=8)
+    yield Case("rank_spearman", "9 domains", some, partial(_ranks, of.SAME), slow=8)
+    data = "9 domains, of one in another order"
+    yield Case("rank_spearman", data, some, partial(_ranks, of.OTHER), _true_ranks, 8)
 
 
 def _near(rng: Generator, n: int) -> Difference:
@@ -111,6 +121,38 @@ def _alignments(rng: Generator, n: int) -> Difference:
     return comparison.mean_difference(first, second, np.repeat(np.arange(n), 15))
 
 
+def _accuracies(rng: Generator, n: int) -> Difference:
+    regions = np.repeat(np.arange(n), rng.integers(5, 101, n))
+    chance = rng.beta(4, 2, n)[regions] * rng.beta(2, 0.5, regions.size)
+    first, second = (rng.random((2, regions.size)) < chance).astype(np.float64)
+    return comparison.mean_difference(first, second, regions)
+
+
+def _gains(rng: Generator, n: int) -> Difference:
+    """Tasks with their scenario are right a little more often than without."""
+    regions = np.repeat(np.arange(n), rng.integers(5, 101, n))
+    chance = rng.beta(4, 2, n)[regions] * np.array([[[1.0]], [[0.9]]])
+    gains = np.subtract(*(rng.random((2, 2, regions.size)) < chance).astype(np.float64))
+    return comparison.mean_difference(*gains, regions)
+
+
+def _graded(rng: Generator, n: int, lower: float) -> FloatArray:
+    """[2, 12 n] grades of two models; the second has less."""
+    persona, own = rng.normal(7, 1.5, (n, 1)), rng.normal(0, 0.7, (2, n, 1))
+    grades: FloatArray = np.clip(np.round(persona + own + rng.normal(0, 2, (2, n, 12))), 1, 10)
+    grades[1] = np.clip(grades[1] - lower, 1, 10)
+    return grades.reshape(2, -1)
+
+
+def _grades(lower: float, rng: Generator, n: int) -> Difference:
+    return comparison.mean_difference(*_graded(rng, n, lower), np.repeat(np.arange(n), 12))
+
+
+def _true_grades(n: int) -> float:
+    first, second = _graded(np.random.default_rng(0), 50_000, 2.0)
+    return float(first.mean() - second.mean())
+
+
 def _coherence(rng: Generator, n: int) -> Difference:
     """Explanations of n items, one each; longer ones get more, and the second model's are twice as long."""
     quality = rng.normal(0, 0.1, n)
@@ -136,7 +178,7 @@ def _narrower(share: float) -> FloatArray:
     return narrower
 
 
-def _true_spread() -> float:
+def _true_spread(n: int) -> float:
     wide, narrow = (comparison.coefficient_of_variation(_narrower(share)) or 0.0 for share in (1.0, 0.5))
     return wide - narrow
 
@@ -155,10 +197,28 @@ def _spread(share: float, rng: Generator, n: int) -> Difference:
     return comparison.left_out_difference(value, *([cv(side, kept) for kept in groups] for side in ap))
 
 
-def _halves(number: Callable[[FloatArray], float], rng: Generator, n: int) -> Difference:
-    samples = [of.domains(rng, n).spectra for _ in range(2)]
-    values, replicates = zip(
-        *((number(each[:, 0]), [number(half) for half in each[:, 1:].swapaxes(0, 1)]) for each in samples),
-        strict=True,
-    )
-    return comparison.half_sample_difference(values[0] - values[1], replicates[0], replicates[1], n)
+def _categories(rng: Generator, n: int, *, cohort: int = 2) -> Difference:
+    """Medians are of the first model, or of both."""
+    models = [of.domains(rng, n).spectra for _ in range(2)]
+    pool = np.concatenate(models[:cohort])
+    values = [
+        [of.category_f1(spectra[:, i], pool[:, i]) for i in range(spectra.shape[1])] for spectra in models
+    ]
+    return _by_halves(values, n, is_correlation=False)
+
+
+def _ranks(order: tuple[int, ...], rng: Generator, n: int) -> Difference:
+    models = of.domains(rng, n).spectra, of.domains(rng, n, order=order).spectra
+    values = [[of.rank(each, 0) for each in spectra.swapaxes(0, 1)] for spectra in models]
+    return _by_halves(values, n, is_correlation=True)
+
+
+def _true_ranks(n: int) -> float:
+    rng, rho = np.random.default_rng(0), partial(of.rank, place=0)
+    return of.mean_of_domains(rng, n, rho) - of.mean_of_domains(rng, n, rho, of.OTHER)
+
+
+def _by_halves(values: Sequence[Sequence[float]], n: int, is_correlation: bool) -> Difference:
+    """values: of each model that of all countries, and of half-samples."""
+    (first, *one), (second, *other) = values
+    return comparison.half_sample_difference((first, second), one, other, n, is_correlation)

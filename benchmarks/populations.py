@@ -218,23 +218,26 @@ class Domains(NamedTuple):
 _PLURAL = np.linspace(0.5, 4, 9)
 _HUMAN = ["LH", "LL", "LH", "HH", "LL", "HL", "HH", "HL", "HL"]
 _SCORES = [3.0, 3.4, 3.2, 4.1, 5.5, 5.0, 6.1, 8.2, 7.0]
+SAME, OTHER = tuple(range(9)), (2, 0, 1, 4, 3, 6, 8, 5, 7)
+"""Orders of the domains by how plural they are: people's, and one that agrees with it less."""
 
 
 @cache
-def _domains(seed: int, n: int, halves: int) -> Domains:
+def _domains(seed: int, n: int, halves: int, order: tuple[int, ...]) -> Domains:
     rng = np.random.default_rng(seed)
     kept = [np.arange(n), *(intervals.half_samples(n, halves, 0) if halves else ())]
-    return Domains(
-        n, np.stack([spectral.spectra_of_subsets(similarity(rng, n, plural), kept) for plural in _PLURAL])
-    )
+    matrices = (similarity(rng, n, plural) for plural in _PLURAL[list(order)])
+    return Domains(n, np.stack([spectral.spectra_of_subsets(matrix, kept) for matrix in matrices]))
 
 
-def domains(rng: Generator, n: int, halves: int = 100) -> Domains:
-    return _domains(int(rng.integers(2**32)), n, halves)
+def domains(rng: Generator, n: int, halves: int = 100, order: tuple[int, ...] = SAME) -> Domains:
+    return _domains(int(rng.integers(2**32)), n, halves, order)
 
 
-def mean_of_domains(rng: Generator, n: int, number: Callable[[FloatArray], float]) -> float:
-    return float(np.mean([number(domains(rng, n, 0).spectra[:, 0]) for _ in range(500)]))
+def mean_of_domains(
+    rng: Generator, n: int, number: Callable[[FloatArray], float], order: tuple[int, ...] = SAME
+) -> float:
+    return float(np.mean([number(domains(rng, n, 0, order).spectra[:, 0]) for _ in range(500)]))
 
 
 def of_halves(sample: Domains, number: Callable[[FloatArray], float], bounds: Any) -> Interval:
@@ -242,8 +245,9 @@ def of_halves(sample: Domains, number: Callable[[FloatArray], float], bounds: An
     return intervals.half_sample_interval(estimate, values, sample.n, bounds, MIN_COUNTRIES)
 
 
-def category_f1(spectra: FloatArray) -> float:
-    high = spectra > classification.lower_median(spectra)
+def category_f1(spectra: FloatArray, pool: FloatArray | None = None) -> float:
+    """pool: what the medians are of; default: the same."""
+    high = spectra > classification.lower_median(spectra if pool is None else pool)
     return classification.macro_f1(_HUMAN, [spectral.er_sr_category(bool(er), bool(sr)) for er, sr in high])
 
 

@@ -11,8 +11,10 @@ import os
 import resource
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 TIMEOUT_S = 3600
@@ -57,6 +59,17 @@ def main() -> None:
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     kib = int(status["VmHWM"].split()[0]) + resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     print(json.dumps(result | {"peak_bytes": kib * 1024}), file=answer, flush=True)
+
+
+def median_seconds(call: Callable[[], Any], repeats: int) -> float:
+    """Of so many calls, after one that warms up."""
+    call()
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - start)
+    return median(seconds)
 
 
 def peak(result: Result) -> str:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from benchmarks import inputs
-from benchmarks.process import Result, measure, peak, show
+from benchmarks.process import Result, measure, median_seconds, peak, show
 from benchmarks.sizes import Sizes
 from warehouse import (
     Run,
@@ -97,7 +95,7 @@ def query(home: str, repeats: int) -> Result:
     """Seconds of each statement, connection included; the first run of each is not counted."""
     warehouse = Warehouse.open(Path(home))
     return {
-        name: _median_seconds(lambda s=sql: warehouse.query(s), repeats) for name, sql in STATEMENTS.items()
+        name: median_seconds(lambda s=sql: warehouse.query(s), repeats) for name, sql in STATEMENTS.items()
     }
 
 
@@ -110,17 +108,7 @@ def polars_scan(home: str, repeats: int) -> Result:
         lazy = pl.scan_parquet(files).group_by("model", "domain", "country")
         return lazy.agg(pl.len(), value.mean().alias("mean"), value.max().alias("best")).collect()
 
-    return {"aggregate": _median_seconds(scan, repeats)}
-
-
-def _median_seconds(call: Any, repeats: int) -> float:
-    call()
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        seconds.append(time.perf_counter() - start)
-    return median(seconds)
+    return {"aggregate": median_seconds(scan, repeats)}
 
 
 def _answers(number: int, question: str, domain: str, countries: list[str], items: int) -> pl.DataFrame:

@@ -16,7 +16,7 @@ import polars as pl
 
 from tasks.metrics import comparison
 from tasks.metrics.comparison import Difference
-from warehouse import Warehouse, WarehouseError, read_answers
+from warehouse import Warehouse, WarehouseError, read_requests
 
 KIND = "headline_value"
 _RUNS = """
@@ -25,14 +25,14 @@ SELECT run_id, evaluation, config_hash, model, engine_hash, engine->>'kind' AS k
 FROM run WHERE status = 'finished' AND NOT is_null ORDER BY finished_at DESC, run_id
 """
 _HEADLINES = """
-SELECT v.run_id, v.metric, m.label, v.value FROM metric_value AS v JOIN run AS r USING (run_id)
+SELECT v.run_id, v.metric, m.label, m.unit, v.value FROM metric_value AS v JOIN run AS r USING (run_id)
 JOIN metric AS m ON m.evaluation = r.evaluation AND m.metric = v.metric AND m.is_headline
 WHERE v.slice_kind = 'overall' AND list_contains($runs, v.run_id) ORDER BY r.evaluation, m.rowid
 """
 _COLUMNS = ["metric", "design", "unit", "cluster", "value", "n_clusters"]
 
 UNSCORED = "a run has no value of it"
-NO_POINTS = "a run stored nothing to compare it by: it is of older code, so run it again"
+NO_POINTS = "a run stored nothing to compare it by: it has too few units, or is of older code (run it again)"
 NOTHING_COMMON = "the runs have no item in common"
 OTHER_RESAMPLES = "the runs have other units, so that their resamples are not the same"
 
@@ -155,10 +155,11 @@ def differences(warehouse: Warehouse, pairs: Sequence[Pair]) -> pl.DataFrame:
     """
     names = {run.run_id: run for pair in pairs for run in pair}
     frame = warehouse.query(_HEADLINES, {"runs": list(names)})
-    values: dict[str, dict[str, tuple[str, float | None]]] = {}
-    for run, metric, label, value in frame.rows():
-        values.setdefault(run, {})[metric] = (label, value)
-    points = {name: _points(warehouse, name, list(values.get(name, ()))) for name in names}
+    values: dict[str, dict[str, tuple[str, str, float | None]]] = {}
+    for run, metric, *of_metric in frame.rows():
+        values.setdefault(run, {})[metric] = tuple(of_metric)
+    answers = read_requests(warehouse, KIND, {name: list(values.get(name, ())) for name in names}, _COLUMNS)
+    points = {run: {str(m): of for (m,), of in rows.group_by("metric")} for run, rows in answers.items()}
     rows = [row for pair in pairs for row in _rows(pair, values, points)]
     tested = [row for row in rows if row["p_value"] is not None]
     adjusted = comparison.holm([row["p_value"] for row in tested])
@@ -186,18 +187,14 @@ def _on(runs: Sequence[Past], name: str, occasion: str | None, config: str | Non
     return kept
 
 
-def _points(warehouse: Warehouse, run: str, headlines: Sequence[str]) -> Mapping[str, pl.DataFrame]:
-    frame = read_answers(warehouse, KIND, run, headlines, _COLUMNS)
-    return {str(metric): of_metric for (metric,), of_metric in frame.group_by("metric")}
-
-
 def _rows(pair: Pair, values: Mapping[str, Any], points: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     first, second = (values.get(run.run_id, {}) for run in pair)
-    for metric, (label, value) in first.items():
-        other = second.get(metric, ("", None))[1]
+    for metric, (label, unit, value) in first.items():
+        other = second.get(metric, ("", "", None))[2]
         outcome: tuple[int, Difference | None, str | None] = (0, None, UNSCORED)
         if value is not None and other is not None:
-            outcome = _difference(value - other, *(points[run.run_id].get(metric) for run in pair))
+            of_runs = (points[run.run_id].get(metric) for run in pair)
+            outcome = _difference((value, other), *of_runs, unit == "correlation")
         n, difference, reason = outcome
         low, high = (difference and difference.interval) or (None, None)
         yield {
@@ -218,12 +215,16 @@ def _rows(pair: Pair, values: Mapping[str, Any], points: Mapping[str, Any]) -> I
 
 
 def _difference(
-    value: float, first: pl.DataFrame | None, second: pl.DataFrame | None
+    values: tuple[float, float],
+    first: pl.DataFrame | None,
+    second: pl.DataFrame | None,
+    is_correlation: bool,
 ) -> tuple[int, Difference | None, str | None]:
     """Common items or clusters, the difference, and why there is none or it has no interval.
 
-    value: the difference of the two headlines.
+    values: the two headlines.
     """
+    value = values[0] - values[1]
     if first is None or second is None:
         return 0, None, NO_POINTS
     both = first.join(second, on="unit", how="inner", suffix="_second").sort("unit")
@@ -240,7 +241,7 @@ def _difference(
         if design == "left_out":
             result = comparison.left_out_difference(value, left, right)
         else:
-            result = comparison.half_sample_difference(value, left, right, n)
+            result = comparison.half_sample_difference(values, left, right, n, is_correlation)
     if result.interval is None:
         reason = "nothing differs" if result.p_value == 1 else "too little varies for an interval"
         return n, result, reason

@@ -43,7 +43,10 @@ SELECT incoming.*
 FROM incoming
 ANTI JOIN (SELECT request_hash, unit FROM part_unit WHERE kind = $kind) AS done USING (request_hash, unit)
 """
-_PARTS_OF_REQUEST = "SELECT part, unit FROM part_unit WHERE kind = ? AND request_hash = ?"
+_PARTS_OF_REQUESTS = """
+SELECT part, request_hash, unit FROM part_unit
+WHERE kind = $kind AND request_hash IN (SELECT unnest($requests::VARCHAR[]))
+"""
 
 
 @dataclass(frozen=True)
@@ -133,17 +136,31 @@ def missing_units(connection: duckdb.DuckDBPyConnection, kind: str, units: pl.Da
 def read_answers(
     warehouse: Warehouse, kind: str, request_hash: str, units: Sequence[str], columns: Sequence[str]
 ) -> pl.DataFrame:
-    """These columns of what one request answered for `units`, from its parts of `kind`.
+    """These columns of what one request answered for `units`: `read_requests` of one."""
+    return read_requests(warehouse, kind, {request_hash: units}, columns)[request_hash]
 
-    Reads the parts registered for the request and no others, with no connection held meanwhile. Units that
-    are not answered yet are absent (`missing_units` finds them). Raises CorruptPart.
+
+def read_requests(
+    warehouse: Warehouse, kind: str, asked: Mapping[str, Sequence[str]], columns: Sequence[str]
+) -> dict[str, pl.DataFrame]:
+    """These columns of what several requests answered, from their parts of `kind`, by request.
+
+    asked: request -> units. One query for all: opening the warehouse takes longer than a part. Reads the
+    registered parts and no others, each once, with no connection held meanwhile. Units that are not answered
+    yet are absent (`missing_units` finds them). Raises CorruptPart.
     """
     declared = part_kind(kind)
-    registered = warehouse.query(_PARTS_OF_REQUEST, [kind, request_hash]).filter(
-        pl.col("unit").is_in(list(units))
-    )
-    frames = [pl.DataFrame(schema={name: declared.columns[name] for name in columns})]
+    by = ["request_hash", declared.unit]
+    registered = warehouse.query(_PARTS_OF_REQUESTS, {"kind": kind, "requests": list(asked)})
+    registered = registered.rename({"unit": declared.unit}).join(
+        pl.DataFrame({by[0]: list(asked), by[1]: [list(units) for units in asked.values()]},
+                     schema={by[0]: pl.String, by[1]: pl.List(pl.String)}).explode(by[1]),
+        on=by, how="semi",
+    )  # fmt: skip
+    frames = {request: [pl.DataFrame(schema={c: declared.columns[c] for c in columns})] for request in asked}
     for (part,), rows in registered.group_by("part", maintain_order=True):
-        asked = pl.col(declared.unit).is_in(rows["unit"].to_list()) & (pl.col("request_hash") == request_hash)
-        frames.append(read_part(warehouse.home, kind, str(part), columns, asked))
-    return pl.concat(frames)
+        of_rows = pl.all_horizontal(pl.col(name).is_in(rows[name].unique().to_list()) for name in by)
+        read = read_part(warehouse.home, kind, str(part), list(dict.fromkeys([*columns, *by])), of_rows)
+        for (request,), frame in read.join(rows, on=by, how="semi").group_by("request_hash"):
+            frames[str(request)].append(frame.select(columns))
+    return {request: pl.concat(of_request) for request, of_request in frames.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,12 @@ from tasks.metrics.types import FloatArray, Interval
 
 # Of five pairs even the most extreme order has p = 2 / 2^5 = 0.0625: no data could show a difference.
 _MIN_PAIRS = 6
+
+# Correlations come so near to 1 on Fisher's scale, where 1 is infinite.
+_NEARLY = 0.98
+
+# An error below this part of the value's size is what rounding leaves of none.
+_ROUNDING = 1e-12
 
 
 class PairedTest(NamedTuple):
@@ -124,30 +131,53 @@ def mean_difference(first: ArrayLike, second: ArrayLike, clusters: ArrayLike | N
 
 
 def left_out_difference(value: float, first: ArrayLike, second: ArrayLike) -> Difference:
-    """Difference of two smooth numbers from their values without one cluster, or group of them, each.
+    """Difference of two smooth numbers from their values without one cluster, or group of them, each: by t.
 
     value: the difference; first, second: g values each (`intervals.jackknife_interval`), without the same
-    clusters. No interval for fewer than `MIN_CLUSTERS`, or where one of them is not finite.
+    clusters. No interval for fewer than `MIN_CLUSTERS`, or where one of them is not finite. Not longer to any
+    side, as `intervals.t_interval` is: differences of two of a kind are hardly skewed.
     """
     left, right = (np.asarray(side, dtype=np.float64) for side in (first, second))
     rest = left - right
     if rest.size < MIN_CLUSTERS or not np.isfinite([value, *rest]).all():
         return Difference(value, None, None, None)
-    return _by_t(value, jackknife_deviations(np.sort(rest)), rest.size - 1)
+    deviations = jackknife_deviations(np.sort(rest))
+    return _by_error(value, math.sqrt(float((deviations**2).mean()) / rest.size), rest.size - 1)
 
 
-def half_sample_difference(value: float, first: ArrayLike, second: ArrayLike, n: int) -> Difference:
-    """Difference of two numbers that jump from their values on the same half-samples of n clusters.
+def half_sample_difference(
+    values: tuple[float, float],
+    first: Iterable[float],
+    second: Iterable[float],
+    n: int,
+    is_correlation: bool = False,
+) -> Difference:
+    """Difference of two numbers that jump, from their values on the same half-samples of n clusters: by t.
 
-    first, second: r values each (`intervals.half_sample_interval`), NaN where there is none; pairs that lack
-    one are left out. No interval where under half of them are left.
+    values: the two; first, second: r values each (`intervals.half_sample_interval`), NaN where there is none;
+    pairs that lack one are left out. Correlations differ on Fisher's scale (1915), and the interval is what
+    that comes to on their own: near 1 they vary less, so that one error for both finds too little. No
+    interval where under half of the pairs are left.
     """
-    both = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
+    one, other = (
+        np.array([whole, *halves], float) for whole, halves in zip(values, (first, second), strict=True)
+    )
+    value, slope = float(one[0] - other[0]), 1.0
+    if is_correlation:
+        at = float(one[0])
+        one, other = np.arctanh(_NEARLY * one), np.arctanh(_NEARLY * other)
+        apart = float(one[0] - other[0])
+        slope = value / apart if abs(value) > _ROUNDING else (1 - (_NEARLY * at) ** 2) / _NEARLY
+    both = (one - other)[1:]
     known = both[np.isfinite(both)]
     if known.size < max(2, both.size / 2) or n < MIN_CLUSTERS:
         return Difference(value, None, None, None)
-    error, df = half_sample_error(known, n), n - 1
-    if error == 0:
+    return _by_error(value, slope * half_sample_error(known, n), n - 1)
+
+
+def _by_error(value: float, error: float, df: float) -> Difference:
+    """The plain t interval and test; without either where nothing varies."""
+    if error <= _ROUNDING * max(1.0, abs(value)):
         return Difference(value, None, 1.0 if value == 0 else None, None)
     half = float(t.ppf(0.975, df)) * error
     p_value = 2 * float(t.sf(abs(value) / error, df))

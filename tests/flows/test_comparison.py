@@ -69,6 +69,22 @@ def test_numbers_that_are_no_means_are_compared_by_their_half_samples(warehouse:
     assert row["n_common"] == 40
 
 
+def test_correlations_are_compared_on_their_scale(warehouse: Warehouse) -> None:
+    """The same values, as correlations and as shares: their errors differ by the scale."""
+    own, other = 0.95 + 0.02 * RNG.standard_normal((2, 101)) * [[0.1], [1]]
+    runs = [
+        Stored(name, evaluation="spectral", halves={"rank_spearman": (40, values), "macro_f1": (40, values)})
+        for name, values in (("a", own), ("b", other - 0.3))
+    ]
+    store(warehouse, runs)
+    rows = {row["metric"]: row for row in compared(warehouse, Wanted("a", "b")).to_dicts()}
+    assert rows["rank_spearman"]["difference"] == rows["macro_f1"]["difference"]
+    plain, ours = (rows[name]["detectable"] for name in ("macro_f1", "rank_spearman"))
+    fisher = np.std(np.arctanh(0.98 * own[1:]) - np.arctanh(0.98 * (other[1:] - 0.3)), ddof=1)
+    slope = (own[0] - other[0] + 0.3) / (np.arctanh(0.98 * own[0]) - np.arctanh(0.98 * (other[0] - 0.3)))
+    assert ours / plain == pytest.approx(fisher * slope / np.std(own[1:] - other[1:], ddof=1))
+
+
 def test_an_occasion_is_compared_with_the_one_before(warehouse: Warehouse) -> None:
     values = {"": GOOD, "w1": GOOD - 0.1, "w2": GOOD - 0.3}
     store(warehouse, [Stored("a", occasion=name, scores={"coverage": v}) for name, v in values.items()])

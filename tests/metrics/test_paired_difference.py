@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 from numpy.random import default_rng
-from scipy.stats import ttest_rel
+from scipy.stats import t, ttest_rel
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
 
@@ -110,8 +110,35 @@ def test_a_jackknife_of_means_is_the_t_test() -> None:
 def test_half_samples_of_means_come_near_the_t_test() -> None:
     first, second = symmetric(40)
     halves = half_samples(40, 4000, 0)
-    ours = half_sample_difference(0.4, first[halves].mean(axis=1), second[halves].mean(axis=1), 40)
+    ours = half_sample_difference((0.4, 0.0), first[halves].mean(axis=1), second[halves].mean(axis=1), 40)
     assert ours.detectable == pytest.approx(mean_difference(first, second).detectable, rel=0.05)
+
+
+def test_correlations_differ_on_fishers_scale() -> None:
+    """Halves of one are 0.5 and 0.7, of the other 0.9 throughout: a t test of 0.5 (ln(1 + x) - ln(1 - x)),
+    x being 0.98 times the correlation. The interval leaves 0 out where that test rejects."""
+    first, second = np.tile([0.5, 0.7], 50), np.full(100, 0.9)
+    ours = half_sample_difference((0.6, 0.9), first, second, 12, is_correlation=True)
+    z = [0.5 * (np.log1p(0.98 * r) - np.log1p(-0.98 * r)) for r in (0.5, 0.6, 0.7, 0.9)]
+    error = (z[2] - z[0]) / 2 * np.sqrt(100 / 99)
+    assert ours.value == pytest.approx(-0.3)
+    assert ours.p_value == pytest.approx(2 * t.sf((z[3] - z[1]) / error, 11))
+    ends = -0.3 * (1 + np.array([1, -1]) * t.ppf(0.975, 11) * error / (z[3] - z[1]))
+    assert ours.interval == pytest.approx(tuple(ends))
+
+
+def test_equal_correlations_have_the_slope_where_they_are() -> None:
+    """A little apart or not at all, their intervals are of the same length, also for two perfect orders."""
+    first, second = np.tile([0.5, 0.7], 50), np.tile([0.7, 0.7, 0.5, 0.5], 25)
+    for r in (0.6, 1.0):
+        equal, apart = (
+            half_sample_difference((r, other), first, second, 12, is_correlation=True)
+            for other in (r, r - 1e-6)
+        )
+        rounded = half_sample_difference((r, np.nextafter(r, 0)), first, second, 12, is_correlation=True)
+        assert rounded.detectable == equal.detectable
+        assert equal.p_value == 1.0
+        assert equal.detectable == pytest.approx(apart.detectable, rel=1e-3)
 
 
 def test_no_interval_where_it_would_promise_too_much() -> None:
@@ -123,8 +150,8 @@ def test_no_interval_where_it_would_promise_too_much() -> None:
     lost = [0.5] * 5 + [np.nan]
     assert left_out_difference(0.1, lost, [0.4] * 6) == Difference(0.1, None, None, None)
     assert left_out_difference(0.0, [0.5] * 6, [0.5] * 6) == NOTHING
-    assert half_sample_difference(0.0, [0.5] * 9, [0.5] * 9, 20) == NOTHING
-    assert half_sample_difference(0.1, [0.5] + [np.nan] * 9, [0.4] * 10, 20).interval is None
+    assert half_sample_difference((0.5, 0.5), [0.5] * 9, [0.5] * 9, 20) == NOTHING
+    assert half_sample_difference((0.5, 0.4), [0.5] + [np.nan] * 9, [0.4] * 10, 20).interval is None
 
 
 def _rms(values: np.ndarray) -> float:

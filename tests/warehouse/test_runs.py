@@ -14,6 +14,7 @@ from warehouse import (
     finish_run,
     missing_units,
     read_answers,
+    read_requests,
     register_parts,
     run_checks,
     save_metrics,
@@ -95,6 +96,22 @@ def test_read_answers_reads_registered_rows_only(warehouse: Warehouse, logprobs:
     ]
     assert read("q1", ["FR"])["country"].to_list() == ["FR", "FR"]
     assert read("q9", ["FR"]).schema == answers.schema
+
+
+def test_requests_that_share_parts_are_read_together(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+    """One part holds two requests; of a third's units some are in that part, asked of others only."""
+    both = pl.concat([logprobs("FR IT"), logprobs("FR ES", request="q2", base=-5.0)])
+    parts = [both, logprobs("JP", request="q2"), logprobs("FR", request="q3")]
+    with warehouse.write() as connection:
+        for number, frame in enumerate(parts):
+            register_parts(connection, [write_part(warehouse.home, "item_logprob", f"p{number}", frame)])
+    asked = {"q2": ["FR", "JP"], "q1": ["IT", "ES"], "q9": ["FR"]}
+    answers = read_requests(warehouse, "item_logprob", asked, ["country", "item"])
+    assert {name: sorted(set(frame["country"])) for name, frame in answers.items()} == {
+        "q2": ["FR", "JP"], "q1": ["IT"], "q9": []
+    }  # fmt: skip
+    assert {tuple(frame.columns) for frame in answers.values()} == {("country", "item")}
+    assert read_requests(warehouse, "item_logprob", {}, ["country"]) == {}
 
 
 def test_metrics_of_a_run_are_replaced_in_one_go(warehouse: Warehouse, metrics: MetricRows) -> None:

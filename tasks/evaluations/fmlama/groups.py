@@ -95,6 +95,9 @@ def _error_rows(score: ProbeScore, where: Slice, members: Rows) -> Iterator[Metr
 MIN_DISHES_OF_ORIGIN = 100
 """On average, for the interval of a correlation over origins (docs/intervals.md)."""
 
+DISHES_TO_COMPARE = 10
+"""On average, for a comparison of two runs' spreads over origins (docs/intervals.md)."""
+
 
 def spread_rows(score: ProbeScore, seed: int) -> Iterator[Metric]:
     """Coefficient of variation of mAP over origins, and correlations of origins' mAP, mWS and dish counts.

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from tasks.evaluations.fmlama.groups import (
+    DISHES_TO_COMPARE,
     MIN_ORIGINS,
     NO_VECTOR,
     dish_means,
@@ -189,7 +190,9 @@ def _spread_row(
         return unscored("map_cv", OVERALL, reason, len(origins))
     left_out = [comparison.coefficient_of_variation(each) for each in rest]
     interval = jackknife_interval(estimate, left_out, POSITIVE, is_biased=True)
-    points = resampled_points("left_out", urls, groups, left_out)
+    points = None
+    if len(urls) >= DISHES_TO_COMPARE * len(origins):
+        points = resampled_points("left_out", urls, groups, left_out)
     counts = (values.size, len(origins) - values.size)
     return scored("map_cv", OVERALL, estimate, counts, interval, points=points)
 

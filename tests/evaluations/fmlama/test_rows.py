@@ -171,6 +171,17 @@ def test_spread_over_origins_by_hand(make_study: MakeStudy, scores_of: ScoresOf)
     assert one(rows, "map_mws_correlation").ci_low is None  # few dishes of each origin
 
 
+@pytest.mark.parametrize("dishes", [9, 10])
+def test_spreads_are_compared_from_ten_dishes_of_an_origin(
+    make_study: MakeStudy, scores_of: ScoresOf, dishes: int
+) -> None:
+    many = {f"Q{i}": ["Q1", "Q4", "Q5"][i % 3] for i in range(3 * dishes)}
+    of = DISHES | {"Q5": MEXICAN}
+    study = make_study(dish_rows({name: of[like] for name, like in many.items()}))
+    points = one(rows_of(study, scores_of(study, any_answers), scores_of), "map_cv").points
+    assert (points is not None) == (dishes == 10)
+
+
 def test_a_dish_alone_in_its_origin_has_no_local_ingredients(
     make_study: MakeStudy, scores_of: ScoresOf
 ) -> None:
