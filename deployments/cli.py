@@ -33,6 +33,11 @@ app = typer.Typer(
 )
 CRON = "when to re-evaluate (UTC); replaces what is scheduled, which is first Mondays at 3 (0 3 * * 1)"
 OVERVIEW_TOO = "write an overview of every evaluation and model, and the page of each evaluation beside it"
+PUBLISHED = "measured numbers and those of the papers side by side, not ranked"
+NOT_RANKED = (
+    "In the order of names, not of values: the papers had other models, items and prompts. equal, near: is "
+    "the number defined as ours? All cells: csv, or the table published_result."
+)
 BUDGET = "that a scheduled run may use of a model and its judges (default: no limit)"
 models_app = typer.Typer(no_args_is_help=True, help="List the known models, prepare the embedded ones.")
 app.add_typer(cli_run.app, name="run")
@@ -163,6 +168,7 @@ def leaderboard(
     evaluation: Of = None,
     occasion: Annotated[str | None, typer.Option(help="default: the newest of each model")] = None,
     with_history: Annotated[bool, typer.Option("--history", help="headlines on every occasion")] = False,
+    published: Annotated[bool, typer.Option("--published", help=PUBLISHED)] = False,
     form: As = Format.table,
     config: Config = None,
     wide: Wide = False,
@@ -176,12 +182,14 @@ def leaderboard(
     - `culturescope leaderboard fmlama --format csv`
 
     - `culturescope leaderboard cure --history`
+
+    - `culturescope leaderboard fmlama --published`
     """
     from deployments import report
 
     with errors():
-        if with_history and occasion is not None:
-            raise ValueError("--history shows every occasion: leave --occasion out")
+        if (with_history or published) and occasion is not None:
+            raise ValueError("--history shows every occasion, --published the newest: leave --occasion out")
         warehouse = Warehouse.open()
         name, chosen, labels = report.configuration(warehouse, evaluation, config)
         title = f"{name}, profile {labels}, config {chosen}"
@@ -190,6 +198,11 @@ def leaderboard(
             return show(
                 report.history_for_people(rows) if form is Format.table else rows, form, title, is_wide=wide
             )
+        if published:
+            rows = report.beside_published(warehouse, name, chosen)
+            if form is Format.table:
+                rows = report.published_for_people(rows)
+            return show(rows, form, f"{title}: measured and published", NOT_RANKED, is_wide=wide)
         board = report.leaderboard(warehouse, name, chosen, occasion)
         title += "" if occasion is None else f", occasion {occasion}"
         caption = doors()[name].caption

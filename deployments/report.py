@@ -108,6 +108,62 @@ def history_for_people(rows: pl.DataFrame) -> pl.DataFrame:
     return table.select(pl.exclude("finished"), *(["finished"] if lines else []))
 
 
+_PUBLISHED = """
+WITH measured AS (
+    SELECT * FROM report_value WHERE evaluation = $evaluation AND config_hash = $config AND value IS NOT NULL
+), published AS (
+    -- Only what stands beside a measured number.
+    SELECT * FROM leaderboard_published
+    SEMI JOIN measured USING (evaluation, metric, slice_kind, slice)
+)
+SELECT metric, label, slice_kind, slice, source, model, value, ci_low, ci_high, null_value, n_scored,
+    n_unscored, definition, difference, coalesce(is_detail, false) AS is_detail, condition, printed, unit,
+    note
+FROM (
+    SELECT *, concat_ws(' ', paper, table_name) AS source FROM published
+    UNION ALL BY NAME
+    SELECT measured.* EXCLUDE (evaluation, config_hash, place, is_null), label, 'measured' AS source
+    FROM measured
+    JOIN metric USING (evaluation, metric)
+    SEMI JOIN published USING (metric, slice_kind, slice)
+)
+ORDER BY metric, slice_kind, slice, source <> 'measured', source, model
+"""
+
+
+def beside_published(warehouse: Warehouse, evaluation: str, config: str) -> pl.DataFrame:
+    """Measured numbers of a configuration and published ones that mean the same or nearly so, long.
+
+    Of each metric and slice the measured ones first, then those of the papers, by name: nothing is ranked.
+
+    Raises:
+        WarehouseError: no paper prints a number that stands beside one of these.
+    """
+    rows = warehouse.query(_PUBLISHED, {"evaluation": evaluation, "config": config})
+    if rows.is_empty():
+        raise WarehouseError(
+            f"no published number is defined as one of {evaluation}, configuration {config}, is; all "
+            'that papers print: culturescope sql "FROM published_result"'
+        )
+    return rows
+
+
+def published_for_people(rows: pl.DataFrame) -> pl.DataFrame:
+    """The main columns of ``beside_published``, without details."""
+    known = pl.col("is_detail").any().over("metric", "slice_kind", "slice")
+    return pl.DataFrame(
+        {
+            "number": row["label"] if row["slice"] == "all" else f"{row['label']}, {row['slice']}",
+            "from": row["source"],
+            "model": row["model"] or "all together",
+            "value": interval(row["value"], row["ci_low"], row["ci_high"]),
+            "definition": row["definition"] or "–",
+            "what differs": "; ".join(filter(None, (row["difference"], row["note"]))) or "–",
+        }
+        for row in rows.filter(~known).to_dicts()
+    )
+
+
 def for_people(board: pl.DataFrame, columns: Callable[[Row], dict[str, Any]]) -> pl.DataFrame:
     """The main columns; where several models have one name, their dtype and revision beside it."""
     rows = board.to_dicts()

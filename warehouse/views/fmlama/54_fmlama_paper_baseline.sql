@@ -33,14 +33,16 @@ WITH said AS (
         avg(by_hits) AS dumb, avg(by_ingredients) AS map
     FROM dish
     GROUP BY GROUPING SETS ((dish_set, language, origin), (dish_set, language))
-), printed (origin, paper_dishes, paper_dumb) AS (
-    VALUES ('Italy', 215, 0.1814), ('U.S.', 285, 0.1110), ('Turkey', 98, 0.1290), ('Japan', 186, 0.0935),
-        ('France', 175, 0.1650), ('U.K.', 83, 0.1867), ('Mexico', 57, 0.0940), ('India', 132, 0.1157),
-        ('Germany', 57, 0.1402), ('China', 97, 0.0860), ('Iran', 21, 0.1260), ('Greece', 21, 0.1507),
-        ('Spain', 95, 0.1605), ('Russia', 27, 0.1064), ('ALL', 1549, 0.1329)
+), printed AS (
+    SELECT regexp_extract(condition, 'origin=(.*)', 1) AS origin,
+        (any_value(value) FILTER (metric = 'Count'))::INTEGER AS paper_dishes,
+        any_value(value) FILTER (model = 'Dumb Base') / 100 AS paper_dumb
+    FROM published_result
+    WHERE paper = 'fmlama' AND table_name = 'Table 1(a)' AND condition IS NOT NULL
+    GROUP BY ALL
 )
 SELECT counted.*, if(language = 'en', paper_dishes, NULL) AS paper_dishes,
-    if(language = 'en', paper_dumb::DOUBLE, NULL) AS paper_dumb
+    if(language = 'en', paper_dumb, NULL) AS paper_dumb
 FROM counted
 LEFT JOIN printed USING (origin)
 ORDER BY dish_set, language, origin = 'ALL' DESC, n_dishes DESC, origin;

@@ -1,0 +1,29 @@
+CREATE OR REPLACE VIEW leaderboard_published AS
+SELECT k.evaluation, k.metric, m.label, k.slice_kind,
+    regexp_replace(coalesce(p.condition, ''), '^' || coalesce(k.condition, '') || '$', k.slice) AS slice,
+    p.model, p.value * k.factor AS value, k.definition, k.difference, k.is_detail, p.paper, p.table_name,
+    p.metric AS published_metric, p.condition, p.printed, p.unit, p.note
+FROM published_metric AS k
+JOIN metric AS m ON m.evaluation = k.evaluation AND m.metric = k.metric
+JOIN published_result AS p ON p.paper = k.paper AND p.table_name = k.table_name AND p.metric = k.published
+    AND regexp_full_match(coalesce(p.condition, ''), coalesce(k.condition, ''))
+WHERE p.value IS NOT NULL;
+
+COMMENT ON VIEW leaderboard_published IS 'Published numbers whose definition equals that of a number of ours or is near it, in our unit. To look at beside leaderboards, never to rank with them: models, items and prompts differ.';
+COMMENT ON COLUMN leaderboard_published.evaluation IS 'Evaluation.';
+COMMENT ON COLUMN leaderboard_published.metric IS 'Metric: metric.metric.';
+COMMENT ON COLUMN leaderboard_published.label IS 'Its name to show.';
+COMMENT ON COLUMN leaderboard_published.slice_kind IS 'Slice of ours that it stands beside: metric_value.slice_kind.';
+COMMENT ON COLUMN leaderboard_published.slice IS 'Which one: metric_value.slice.';
+COMMENT ON COLUMN leaderboard_published.model IS 'Model, as the paper prints it; NULL: all models of the paper together.';
+COMMENT ON COLUMN leaderboard_published.value IS 'The published number, in our unit.';
+COMMENT ON COLUMN leaderboard_published.definition IS 'equal: the same formula; near: not quite.';
+COMMENT ON COLUMN leaderboard_published.difference IS 'What differs.';
+COMMENT ON COLUMN leaderboard_published.is_detail IS 'Whether it is left out of what people are shown at first.';
+COMMENT ON COLUMN leaderboard_published.paper IS 'Paper: published_result.paper.';
+COMMENT ON COLUMN leaderboard_published.table_name IS 'Table of the paper.';
+COMMENT ON COLUMN leaderboard_published.published_metric IS 'Metric, as printed.';
+COMMENT ON COLUMN leaderboard_published.condition IS 'Row and column: published_result.condition.';
+COMMENT ON COLUMN leaderboard_published.printed IS 'The number as printed.';
+COMMENT ON COLUMN leaderboard_published.unit IS 'Unit of the paper.';
+COMMENT ON COLUMN leaderboard_published.note IS 'What is doubtful about the cell; NULL for most.';
