@@ -50,6 +50,8 @@ _AGAIN = "ask everything anew, on an occasion named after the time; what is ther
 _PROBE = """try out for up to five seconds how fast a model scores here, where that was never measured
 (default: before a run, not on a dry run)"""
 _CODE = "allow engine specs to run Python code of the model's repository: read it first"
+_REPLICAS = "copies of each model that run at once: on this machine's GPUs in turn, or sharing its cores"
+_RAY = "run the copies on the Ray cluster there: host:6379, or ray://host:10001 from outside of it"
 _PICKLE = "allow weights in pickles (.bin, .pt), which can run any code when they are read"
 
 
@@ -69,6 +71,10 @@ class Asked:
         False
     )
     trust_pickle: Annotated[bool, _option("--trust-pickle", text=_PICKLE, panel=options.ENGINES)] = False
+    replicas: Annotated[
+        int | None, _option("--replicas", metavar="N", min=1, text=_REPLICAS, panel=options.ENGINES)
+    ] = None
+    ray: Annotated[str | None, _option("--ray", metavar="ADDRESS", text=_RAY, panel=options.ENGINES)] = None
     verbose: Annotated[bool, _option("--verbose", "-v", text="show the log")] = False
 
 
@@ -178,9 +184,12 @@ def start_all(asked: Asked, given: Mapping[str, Any]) -> None:
 
 def _opened(asked: Asked) -> Warehouse:
     """The warehouse, and this process set up as the command line says."""
+    from tasks.engines.replicas import use
+
     warehouse = Warehouse.open()
     configure(warehouse.home, asked.verbose)
     allow(remote_code=asked.trust_remote_code, pickle=asked.trust_pickle)
+    use(asked.replicas, asked.ray)
     return warehouse
 
 

@@ -11,6 +11,7 @@ only.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from flows import runs
@@ -37,8 +38,7 @@ def evaluate(evaluation: Evaluation[Any, Any, Any], params: Params) -> str:
     runs.start(session, ids)
     while session.plan.left:
         for line in session.plan.lines:
-            for work in line.work:
-                _answer(session, work, ids, line.left)
+            steps.with_each(partial(_answer, session, ids=ids, total=line.left), line.work, line.engine)
         plan_round(session)
         runs.add_requests(ids, session.wanted)
     if session.worked or not all(runs.is_finished(ids[name]) for name in session.alive()):

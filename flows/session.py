@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from threading import Lock
 from typing import Any
 
 from prefect.context import FlowRunContext
@@ -58,6 +59,7 @@ class Session:
     """Models, and SHARED, about which something new was answered."""
     meters: dict[str, Meter] = field(default_factory=dict)
     """Model -> what its candidate and judges have used of its budget."""
+    _failing: Lock = field(default_factory=Lock, init=False, repr=False)
 
     @property
     def params(self) -> Params:
@@ -115,13 +117,19 @@ class Session:
         return (wanted.model, wanted.engine.name) in self.barred
 
     def fail(self, wanted: Wanted, error: Exception) -> None:
-        """An engine in an optional role that fails leaves its own numbers unscored; any other the model."""
-        if wanted.request.role not in self.evaluation.optional:
-            return self.lose(wanted.model, error)
-        self.barred.add((wanted.model, wanted.engine.name))
-        about = wanted.model or "the null models"
-        self.failures.append(f"{about}, {wanted.request.role} {wanted.engine.name}: {error}")
-        steps.logger().error("%s", self.failures[-1])
+        """An engine in an optional role that fails leaves its own numbers unscored; any other the model.
+
+        The first failure counts, of several units that are under way.
+        """
+        with self._failing:
+            if wanted.model in self.lost or self.is_barred(wanted):
+                return
+            if wanted.request.role not in self.evaluation.optional:
+                return self.lose(wanted.model, error)
+            self.barred.add((wanted.model, wanted.engine.name))
+            about = wanted.model or "the null models"
+            self.failures.append(f"{about}, {wanted.request.role} {wanted.engine.name}: {error}")
+            steps.logger().error("%s", self.failures[-1])
 
 
 @contextmanager

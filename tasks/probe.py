@@ -8,6 +8,7 @@ from typing import Any
 
 from tasks import steps
 from tasks.engines.protocols import EngineError
+from tasks.engines.replicas import width
 from tasks.plan import Line
 from tasks.requests import Request
 
@@ -24,9 +25,10 @@ def speed(line: Line, seconds: float = SECONDS) -> float | None:
 
     It is asked about one unit, two, four … of its first part, about none twice, and interrupted when the time
     is up; a first call also sets things up, and larger ones come closer to those of the run. The engine stays
-    loaded, its answers are thrown away. None: it failed, which the run will report, or nothing is left.
+    loaded, its answers are thrown away. None: it failed, which the run will report, or nothing is left; or it
+    has replicas, whose calls cannot be interrupted.
     """
-    if not line.work:
+    if not line.work or width(line.engine.spec) > 1:
         return None
     request, units = line.work[0].wanted.request, line.work[0].units
     rates = [0.0]

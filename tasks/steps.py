@@ -10,7 +10,9 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from functools import cache
 from socket import gethostname
 from typing import Any, TypeVar
@@ -25,7 +27,8 @@ from prefect.context import FlowRunContext
 from threadpoolctl import threadpool_limits
 
 from tasks import progress
-from tasks.engines import load
+from tasks.engines import load, replicas
+from tasks.engines.copies import ReplicaLost
 from tasks.engines.embedders import embedder_name
 from tasks.engines.protocols import Unfinished
 from tasks.engines.specs import Dtype, EngineSpec, load_spec
@@ -49,6 +52,8 @@ T = TypeVar("T")
 Run = tuple[str, str]
 """(run_id, model)"""
 
+RETRIES = 3
+"""How often a part is asked again whose replica has died: it may be what the replica dies of."""
 
 CHANGES = """
 SELECT model, label, value, before, value - before AS difference, occasion, before_occasion
@@ -77,18 +82,49 @@ def step(name: str, function: Callable[[], T], title: str | None = None) -> T:
         name: of the task. title: of this run of it.
     """
     if FlowRunContext.get() is None:
-        return function()
+        return again_if_lost(function)
     result: T = _task(name)(_Call(title or name, function))
     return result
 
 
+def again_if_lost(function: Callable[[], T]) -> T:
+    """Call a function, and again where a replica that worked for it has died."""
+    for left in range(RETRIES, 0, -1):
+        try:
+            return function()
+        except ReplicaLost as error:
+            logger().warning("%s; what it worked on is asked again, up to %d times", error, left)
+    return function()
+
+
 @cache
 def _task(name: str) -> Any:
-    @task(cache_policy=NO_CACHE, persist_result=False, name=name, task_run_name="{call.title}")
+    @task(
+        cache_policy=NO_CACHE,
+        persist_result=False,
+        name=name,
+        task_run_name="{call.title}",
+        retries=RETRIES,
+        retry_condition_fn=lambda task, run, state: isinstance(state.data, ReplicaLost),
+    )
     def run(call: _Call) -> Any:
         return call.function()
 
     return run
+
+
+def with_each(function: Callable[[T], None], work: Sequence[T], engine: Engine) -> None:
+    """Call a function with each piece of work for an engine: as many at once as that has replicas."""
+    if (width := replicas.width(engine.spec)) == 1:
+        for one in work:
+            function(one)
+        return
+    pool = ThreadPoolExecutor(width)
+    try:
+        for call in [pool.submit(copy_context().run, function, one) for one in work]:
+            call.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def sign_in() -> None:
@@ -153,18 +189,15 @@ def answer(work: Work, run: Run, meter: Meter, label: str, total: int) -> None:
         EngineError: the engine cannot be loaded, or failed; what it answered before is stored.
     """
     wanted, request = work.wanted, work.wanted.request
-    spec, most = wanted.engine.spec, request.at_most(work.units)
-    if spec and most:
-        meter.check(spec, most)
-    engine = load_engine(wanted.engine, request.ability)
-    units, failure = work.units, None
-    try:
-        frame = request.answer(engine, units, lambda n: progress.report(label, n, total))
-    except Unfinished as error:
-        units, frame = error.done
-        failure = error
-    if spec and most:
-        meter.add(spec, request.at_most(units), request.used(frame))
+    spec, units, failure = wanted.engine.spec, work.units, None
+    with meter.batch(spec, request.at_most(units)) as count:
+        engine = load_engine(wanted.engine, request.ability)
+        try:
+            frame = request.answer(engine, units, lambda n: progress.report(label, n, total))
+        except Unfinished as error:
+            units, frame = error.done
+            failure = error
+        count(request.at_most(units), request.used(frame))
     name = wanted.engine.name if spec else wanted.engine.hash  # an embedder's name is where it lies
     ids = {"request_hash": wanted.request_hash, "run_id": run[0], "model": name}
     part = part_name(wanted.request_hash, units)
@@ -180,11 +213,11 @@ def store_part(kind: str, part: str, frame: pl.DataFrame) -> None:
 
 
 def load_engine(engine: Engine, ability: Ability) -> Any:
-    """The loaded engine; the last ones used are kept (``engines.load``)."""
+    """The loaded engine, or a proxy of its replicas; the last ones used are kept (``engines.load``)."""
     cache_folder = Warehouse.open().home / "models"
     if engine.spec is None or ability == "embed":
         return load.embedder(engine.name, cache_folder)
-    return load.load(engine.spec, cache_folder, ability)
+    return replicas.load_engine(engine.spec, cache_folder, ability)
 
 
 def set_corrupt_aside(error: CorruptPart) -> CorruptPart:

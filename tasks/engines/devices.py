@@ -61,6 +61,19 @@ def device(name: str) -> torch.device:
     return chosen
 
 
+def visible_gpus() -> list[str]:
+    """The GPUs that this process may use, as CUDA_VISIBLE_DEVICES names them; torch may see none of them."""
+    import torch
+
+    n = torch.cuda.device_count()
+    return os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(n)))).split(",")[:n]
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def fastest_dtype(name: str, record: Path | None = None) -> FastDtype:
     """float32 or bfloat16, whichever the device multiplies faster; timed once per process and device.
 

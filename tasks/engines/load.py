@@ -104,7 +104,7 @@ def load(spec: EngineSpec, cache: Path, ability: Ability | None = None) -> Any:
     with _lock:
         key = f"{cache.resolve()} {spec.model_dump_json()}"
         source = "" if key in _loaded or spec.kind == "fake" else embedded.resolve(spec, cache)
-        return _kept(key, partial(memory.of_engine, spec, source), partial(_build, spec, source))
+        return kept(key, partial(memory.of_engine, spec, source), partial(_build, spec, source))
 
 
 def unload() -> None:
@@ -123,24 +123,25 @@ def embedder(source: str, cache: Path) -> Embedder:
         key = f"{cache.resolve()} {source} {embedders.embedder_name(source)}"
         where = source if key in _loaded else embedders.resolve(source, cache)
         build = partial(embedders.load_embedder, source, cache)
-        loaded: Embedder = _kept(key, partial(memory.of_embedder, where), build)
+        loaded: Embedder = kept(key, partial(memory.of_embedder, where), build)
         return loaded
 
 
-def _kept(key: str, claim: Callable[[], memory.Claim], build: Callable[[], Any]) -> Any:
-    """What is loaded under a key, as the most recently used."""
-    if key in _loaded:
-        _loaded[key] = _loaded.pop(key)
-    else:
-        _make_room(claim())
-        engine = build()
-        _loaded[key] = _Loaded(engine, claim())  # a model's size is known once it is downloaded
-    return _loaded[key].engine
+def kept(key: str, claim: Callable[[], memory.Claim], build: Callable[[], Any]) -> Any:
+    """What is loaded under a key, or is built now, as the most recently used; others leave to make room."""
+    with _lock:
+        if key in _loaded:
+            _loaded[key] = _loaded.pop(key)
+        else:
+            _make_room(claim())
+            engine = build()
+            _loaded[key] = _Loaded(engine, claim())  # a model's size is known once it is downloaded
+        return _loaded[key].engine
 
 
 def _make_room(claim: memory.Claim) -> None:
     """Close engines on the claim's device until it fits, or none is left."""
-    limit = memory.budget(claim.device)
+    limit = claim.limit if claim.limit is not None else memory.budget(claim.device)
     there = {key: one.claim.bytes for key, one in _loaded.items() if one.claim.device == claim.device}
     leaving = []
     while there and sum(there.values()) + claim.bytes > limit:

@@ -37,10 +37,15 @@ CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 @dataclass(frozen=True)
 class Claim:
-    """The memory that an engine takes, in bytes, and of which device: "cpu", "cuda:0" …"""
+    """The memory that an engine takes, in bytes, and of which device: "cpu", "cuda:0" …
+
+    A Ray cluster is one device, of which a GPU counts as a GiB: whether a model fits is its nodes' affair.
+    limit: what all engines on the device may take together, where it is no ``budget``.
+    """
 
     device: str
     bytes: int
+    limit: int | None = None
 
 
 def budget(device: str) -> int:
@@ -79,7 +84,7 @@ def of_engine(spec: EngineSpec, source: str) -> Claim:
         return Claim(device, budget(device))
     weights = sum(tensors) * (4 if resolved(spec).dtype == "float32" else 2)
     if spec.kind == "vllm":
-        weights //= spec.options.get("tensor_parallel_size", 1)
+        weights //= spec.options.get("tensor_parallel_size", spec.tensor_parallel)
         return Claim(device, int(SLACK * weights) + VLLM_PROCESSES + (kv_cache or _cpu_kv_cache()))
     head = 4 * max(tensors)  # its copy in float32; no other matrix is as large
     return Claim(device, int(SLACK * (weights + head)))

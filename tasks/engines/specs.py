@@ -82,6 +82,14 @@ class EngineSpec(BaseModel):
     batch_tokens: int = Field(
         default=4096, ge=64, description="token positions per forward pass (bounds memory)"
     )
+    tensor_parallel: int = Field(
+        default=1, ge=1, description="vllm: GPUs that share the weights of one copy of the model"
+    )
+    gpus: float | None = Field(
+        default=None,
+        gt=0,
+        description="GPUs that each replica has to itself; 0.5: two share one; default: tensor_parallel",
+    )
     reasoning: Effort | Annotated[int, Field(ge=1)] | None = Field(
         default=None,
         description="openai: how much to reason: none, minimal, low, medium, high, xhigh, a number of "
@@ -106,6 +114,8 @@ class EngineSpec(BaseModel):
     def _is_served(self) -> Self:
         if self.kind != "openai" and (self.reasoning is not None or self.web is not None):
             raise ValueError('reasoning and web are told to a server: they need kind = "openai"')
+        if self.kind != "vllm" and self.tensor_parallel > 1:
+            raise ValueError('tensor_parallel splits a model among GPUs: it needs kind = "vllm"')
         return self
 
     @field_validator("base_url")

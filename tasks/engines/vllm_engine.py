@@ -196,6 +196,7 @@ def _arguments(spec: EngineSpec, on_cpu: bool, context: int) -> dict[str, Any]:
         "seed": 0,
         "max_model_len": -1,  # the model's own, or what the memory holds
         "max_num_batched_tokens": spec.batch_tokens,
+        "tensor_parallel_size": spec.tensor_parallel,
         "structured_outputs_config": {"backend": "xgrammar", "disable_any_whitespace": True},
     }
     if on_cpu:

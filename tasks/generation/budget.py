@@ -2,7 +2,8 @@
 
 Only what is newly asked counts: stored answers are free. Before each batch the meter adds to what was used
 the most that the batch can use: ``max_tokens`` for every answer, and an estimate of every prompt. If that is
-over the limit, the batch is not begun. So a limit is kept, except for prompts that have more tokens than
+over the limit, the batch is not begun. Batches that are under way at once count at their most until they are
+answered. So a limit is kept, except for prompts that have more tokens than
 estimated: then the run stops after the batch that crosses it. A server that does not say how many tokens an
 answer took is counted at the most.
 """
@@ -11,8 +12,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 from tasks.engines.protocols import EngineError, Generation, Message, Sampling
@@ -22,6 +25,9 @@ BYTES_PER_TOKEN = 3
 """English has 4 or more, and other scripts seldom less with the vocabularies of current models."""
 TEMPLATE_TOKENS = 16
 """What a chat template adds to a message."""
+
+Count = Callable[[Sequence[Generation], Sequence[Generation]], None]
+"""Called with the most that some answers might have used, and with the answers."""
 
 
 @dataclass(frozen=True)
@@ -37,31 +43,59 @@ class BudgetReached(EngineError):  # noqa: N818 - "raise BudgetReached" says it 
 
 
 class Meter:
-    """What the calls that share it have used. Make one a run and hand it to each call in turn."""
+    """What the calls that share it have used, from one thread or several. Make one a run."""
 
     def __init__(self, budget: Budget) -> None:
         """Nothing is used yet."""
         self.budget = budget
         self.tokens = 0
         self.usd = 0.0
+        self._under_way: list[tuple[int, float]] = []
+        self._lock = Lock()
 
-    def check(self, spec: EngineSpec, most: Sequence[Generation]) -> None:
-        """Let a batch begin that uses at most this (``at_most``, one a conversation).
+    @contextmanager
+    def batch(self, spec: EngineSpec | None, most: Sequence[Generation]) -> Iterator[Count]:
+        """Let a batch begin that uses at most this (``at_most``, one a conversation; none: it costs nothing).
+
+        Yields:
+            What to call with the answers, and with the most that they might have used: what a server does not
+            count is counted at that.
 
         Raises:
             BudgetReached: it does not fit.
             EngineError: dollars are limited, and a server's spec names no price.
         """
+        if spec is None or not most:
+            yield lambda most, made: None
+            return
+        answers: list[Generation] = []
+        with self._lock:
+            self._check(spec, most)
+            self._under_way.append(at_most := (_tokens(most), self._usd(spec, most)))
+        try:
+            yield lambda most, made: answers.extend(
+                m if g.prompt_tokens == 0 else g for m, g in zip(most, made, strict=True)
+            )
+        finally:
+            with self._lock:
+                self._under_way.remove(at_most)
+                self.tokens += _tokens(answers)
+                self.usd += self._usd(spec, answers)
+
+    def _check(self, spec: EngineSpec, most: Sequence[Generation]) -> None:
+        """See ``batch``."""
         tokens, usd = _tokens(most), self._usd(spec, most)
+        used = self.tokens + sum(tokens for tokens, _ in self._under_way)
+        spent = self.usd + sum(usd for _, usd in self._under_way)
         limits = []
-        if self.budget.max_tokens is not None and self.tokens + tokens > self.budget.max_tokens:
+        if self.budget.max_tokens is not None and used + tokens > self.budget.max_tokens:
             limits.append(
-                f"{self.tokens:,} of {self.budget.max_tokens:,} tokens are used, and the next {len(most)} "
+                f"{used:,} of {self.budget.max_tokens:,} tokens are used, and the next {len(most)} "
                 f"answers may take {tokens:,}"
             )
-        if self.budget.max_usd is not None and self.usd + usd > self.budget.max_usd:
+        if self.budget.max_usd is not None and spent + usd > self.budget.max_usd:
             limits.append(
-                f"{self.usd:.4f} of {self.budget.max_usd:.4f} US dollars are spent, and the next {len(most)} "
+                f"{spent:.4f} of {self.budget.max_usd:.4f} US dollars are spent, and the next {len(most)} "
                 f"answers may cost {usd:.4f}"
             )
         if limits:
@@ -69,12 +103,6 @@ class Meter:
                 f"model {spec.name!r}: the budget is reached: {'; '.join(limits)}. All answers so far are "
                 "stored: raise the limit (or lower the batch) and run again, and only the rest is asked"
             )
-
-    def add(self, spec: EngineSpec, most: Sequence[Generation], answers: Sequence[Generation]) -> None:
-        """Count a batch that was answered; most: what ``check`` was given for it."""
-        used = [m if g.prompt_tokens == 0 else g for m, g in zip(most, answers, strict=True)]
-        self.tokens += _tokens(used)
-        self.usd += self._usd(spec, used)
 
     def _usd(self, spec: EngineSpec, answers: Sequence[Generation]) -> float:
         """What these cost; models that run here are free unless their spec says otherwise."""

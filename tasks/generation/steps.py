@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -88,7 +89,7 @@ def complete(
     meter = meter or Meter(Budget())
     total = sum(line.left for line in todo.lines)
     for work in todo.work:
-        steps.answer(work, run, meter, label, total)
+        steps.again_if_lost(partial(steps.answer, work, run, meter, label, total))
     request = Prompts(prompts=prompts, sampling=sampling)
     name = request.hash(engine)
     completions = request.decode(steps.stored(request.kind, name, request.units, request.columns))

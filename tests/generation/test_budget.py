@@ -116,22 +116,35 @@ def test_models_that_run_here_cost_nothing(warehouse: Warehouse, spec: EngineSpe
 def test_dollars_need_prices(warehouse: Warehouse) -> None:
     with pytest.raises(EngineError, match=r"'hosted': dollars are limited.*names no price: add usd_per_mill"):
         complete_all(1, served(), Meter(Budget(max_usd=1)))
-    Meter(Budget(max_tokens=100)).check(served(), [Generation("", "length", 9, 9, 0)])
+    with Meter(Budget(max_tokens=100)).batch(served(), [Generation("", "length", 9, 9, 0)]):
+        pass
     free = served(usd_per_million_input_tokens=0, usd_per_million_output_tokens=0)
-    Meter(Budget(max_usd=0)).check(free, [Generation("", "length", 9, 9, 0)])
+    with Meter(Budget(max_usd=0)).batch(free, [Generation("", "length", 9, 9, 0)]):
+        pass
 
 
 def test_a_server_that_counts_nothing_is_counted_at_the_most(spec: EngineSpec) -> None:
     meter = Meter(Budget())
     most = [Generation("", "length", 17, 20, 0)] * 2
-    meter.add(spec, most, [Generation("x", "stop", 0, 0, 0), Generation("y", "stop", 5, 2, 0)])
+    with meter.batch(spec, most) as count:
+        count(most, [Generation("x", "stop", 0, 0, 0), Generation("y", "stop", 5, 2, 0)])
     assert meter.tokens == 37 + 7
 
 
 def test_a_prompt_longer_than_estimated_stops_the_next_batch(spec: EngineSpec) -> None:
     meter = Meter(Budget(max_tokens=100))
     most = [Generation("", "length", 17, 20, 0)]
-    meter.check(spec, most)
-    meter.add(spec, most, [Generation("x", "stop", 150, 2, 0)])
-    with pytest.raises(BudgetReached, match="152 of 100 tokens are used"):
-        meter.check(spec, most)
+    with meter.batch(spec, most) as count:
+        count(most, [Generation("x", "stop", 150, 2, 0)])
+    with pytest.raises(BudgetReached, match="152 of 100 tokens are used"), meter.batch(spec, most):
+        pass
+
+
+def test_batches_under_way_count_at_their_most(spec: EngineSpec) -> None:
+    meter = Meter(Budget(max_tokens=2 * MOST))
+    most = [Generation("", "length", 17, 20, 0)]
+    with meter.batch(spec, most) as count, meter.batch(spec, most):
+        with pytest.raises(BudgetReached, match="74 of 74 tokens are used"), meter.batch(spec, most):
+            pass
+        count(most, [Generation("x", "stop", 1, 2, 0)])
+    assert meter.tokens == USED  # the other one failed: what it used is not known

@@ -1,0 +1,198 @@
+"""Several copies of an engine behind its protocols, on this machine or on a Ray cluster (``copies``).
+
+Whoever asks has a proxy. A call goes to a copy that is free, so as many run at once as there are copies;
+which of them answers changes nothing. One that dies is started again; its call raises ``ReplicaLost``, and
+whoever asked asks again.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from queue import Empty, Queue
+from threading import Thread
+from typing import Any
+
+from numpy.typing import NDArray
+
+from tasks.engines import devices, embedded, load, memory
+from tasks.engines.copies import Actor, Copy, Process, ReplicaLost, connected
+from tasks.engines.protocols import (
+    CandidateScores,
+    Cloze,
+    Conversations,
+    EngineError,
+    Framed,
+    Generation,
+    Progress,
+    Sampling,
+    Schema,
+)
+from tasks.engines.specs import EngineSpec, resolved
+
+REPLICAS, RAY = "CULTURESCOPE_REPLICAS", "CULTURESCOPE_RAY"
+"""Variables with the number of copies, and the address of the Ray cluster that they run on."""
+PATIENCE_SECONDS = 600.0
+"""How long to wait for a first copy to come back when all have died."""
+
+
+def use(replicas: int | None = None, ray: str | None = None) -> None:
+    """Have engines loaded in so many copies from now on, in this process and those that it starts."""
+    os.environ |= {name: str(said) for name, said in ((REPLICAS, replicas), (RAY, ray)) if said}
+
+
+def width(spec: EngineSpec | None) -> int:
+    """How many calls of an engine run at once: as many as it has copies. A server, and an embedder, has one.
+
+    Raises:
+        EngineError: the variable holds no number of copies.
+    """
+    said = os.environ.get(REPLICAS) or "1"
+    if not said.isdecimal() or int(said) < 1:
+        raise EngineError(f"{REPLICAS} is {said!r}: give how many copies of a model to run, such as 2")
+    return 1 if spec is None or spec.kind == "openai" else int(said)
+
+
+def load_engine(spec: EngineSpec, cache: Path, ability: load.Ability) -> Any:
+    """``load.load``; where several copies or a cluster are asked for, a proxy in place of the engine.
+
+    Raises:
+        EngineError: see ``load.load`` and ``copies.connected``; or there are too few GPUs for the copies.
+    """
+    address, n = os.environ.get(RAY), width(spec)
+    if spec.kind == "openai" or (n == 1 and not address):
+        return load.load(spec, cache, ability)
+    load.check_ability(spec, ability)
+    spec = resolved(spec)
+    if ":" in spec.device:
+        raise EngineError(f'model {spec.name!r}: device {spec.device!r} is one GPU: for replicas set "cuda"')
+    gpus = connected(address).get("GPU", 0) if address else len(_gpus(spec))
+    each = (spec.gpus or spec.tensor_parallel) if gpus and spec.device != "cpu" and spec.kind != "fake" else 0
+    if n * each > gpus:
+        raise EngineError(
+            f"model {spec.name!r}: {n} replicas of {each:g} GPUs each do not fit on {gpus:g}: lower "
+            "--replicas, or set gpus = 0.5 in its spec to let two share one"
+        )
+
+    def claim() -> memory.Claim:
+        if address:
+            return memory.Claim("ray", int(n * each * memory.GIB), int(gpus * memory.GIB))
+        own = memory.of_engine(spec, embedded.resolve(spec, cache) if spec.kind != "fake" else "")
+        shared_by = n if not each else max(1, int(1 / each))
+        return memory.Claim(own.device, own.bytes * shared_by)
+
+    def start(index: int) -> Copy:
+        if address:
+            return Actor(spec, cache, each)
+        return Process(spec, cache, surroundings(_gpus(spec), each, n, index))
+
+    key = f"{cache.resolve()} {spec.model_dump_json()} {n} {address}"
+    return load.kept(key, claim, lambda: Replicas(spec, [start(index) for index in range(n)]))
+
+
+def surroundings(gpus: Sequence[str], each: float, n: int, index: int) -> dict[str, str]:
+    """Environment of one of n copies on this machine: its own of the GPUs, and its share of the cores."""
+    threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, devices.cores() // n))
+    own = {REPLICAS: "", RAY: "", "OMP_NUM_THREADS": threads}
+    first = int(index * each)
+    return own | ({"CUDA_VISIBLE_DEVICES": ",".join(gpus[first : first + max(1, int(each))])} if each else {})
+
+
+def _gpus(spec: EngineSpec) -> list[str]:
+    """The GPUs of this machine that an engine may use."""
+    return [] if spec.kind == "fake" or spec.device == "cpu" else devices.visible_gpus()
+
+
+class Replicas:
+    """The copies of an engine, behind every protocol that it has. Progress is told at the end of a call."""
+
+    def __init__(self, spec: EngineSpec, copies: Sequence[Copy]) -> None:
+        """They are loaded at their first calls."""
+        self.spec, self.copies = spec, copies
+        self._free: Queue[Copy] = Queue()
+        self._dead: list[Copy] = []
+        for one in copies:
+            self._free.put(one)
+
+    def frame(self, questions: Sequence[str]) -> Framed:
+        """See ``Scorer.frame``."""
+        framed: Framed = self._call("frame", questions)
+        return framed
+
+    def count_tokens(self, prefix: str, continuations: Sequence[str]) -> NDArray[Any]:
+        """See ``Scorer.count_tokens``."""
+        counts: NDArray[Any] = self._call("count_tokens", prefix, continuations)
+        return counts
+
+    def score(
+        self, prefixes: Sequence[str], continuations: Sequence[str], progress: Progress | None = None
+    ) -> NDArray[Any]:
+        """See ``Scorer.score``."""
+        scores: NDArray[Any] = self._call("score", prefixes, continuations)
+        if progress:
+            progress(scores.size)
+        return scores
+
+    def score_candidates(
+        self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
+    ) -> CandidateScores:
+        """See ``CandidateScorer.score_candidates``."""
+        scores: CandidateScores = self._call("score_candidates", cloze, candidates)
+        if progress:
+            progress(scores.logprob.size)
+        return scores
+
+    def generate(
+        self, conversations: Conversations, sampling: Sampling, schema: Schema = None, alternatives: int = 0
+    ) -> list[Generation]:
+        """See ``Generator.generate``."""
+        generations: list[Generation] = self._call("generate", conversations, sampling, schema, alternatives)
+        return generations
+
+    def close(self) -> None:
+        """End all copies."""
+        for one in self.copies:
+            one.close()
+
+    def _call(self, method: str, *arguments: Any) -> Any:
+        """What a copy answers.
+
+        Raises:
+            ReplicaLost: it died. Anything else: as the engine raised it.
+        """
+        one = self._take()
+        try:
+            answer = one.call(method, arguments)
+        except ReplicaLost:
+            self._dead.append(one)
+            Thread(target=self._revive, args=(one,), daemon=True).start()
+            raise
+        except BaseException:
+            self._free.put(one)
+            raise
+        self._free.put(one)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def _take(self) -> Copy:
+        """A copy that is free; waits for one, but not for ever where all have died."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                return self._free.get(timeout=1)
+            except Empty:
+                if len(self._dead) < len(self.copies):
+                    deadline = time.monotonic() + PATIENCE_SECONDS
+                elif time.monotonic() > deadline:
+                    raise EngineError(
+                        f"all replicas of {self.spec.name!r} died and none came back in "
+                        f"{PATIENCE_SECONDS:.0f} s: look after the nodes, then run again (answers are stored)"
+                    ) from None
+
+    def _revive(self, one: Copy) -> None:
+        one.revive()
+        self._dead.remove(one)
+        self._free.put(one)

@@ -1,0 +1,188 @@
+"""Copies of an engine in processes of their own: the same answers, whichever gives them, and after a kill."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+
+from tasks.engines import devices, load, memory, replicas
+from tasks.engines.copies import Process, ReplicaLost, connected
+from tasks.engines.fake import FakeEngine
+from tasks.engines.protocols import CandidateScorer, Cloze, EngineError, Generator, Sampling, Scorer
+from tasks.engines.replicas import Replicas, load_engine, surroundings, width
+from tasks.engines.specs import EngineSpec
+
+ITEMS = ["rice", "fried rice", "bread"]
+PREFIXES = ["In Peru:", "In Japan:"]
+TALK = [[{"role": "user", "content": "Hello?"}]]
+CLOZE = Cloze(("Ceviche has", "Ramen has"), " ", ".", "has")
+
+
+def fake(**fields: Any) -> EngineSpec:
+    return EngineSpec(**{"name": "m", "kind": "fake", "model": "m", **fields})
+
+
+@pytest.fixture(autouse=True)
+def two(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Two replicas are asked for; none is left behind."""
+    monkeypatch.setenv(replicas.REPLICAS, "2")
+    monkeypatch.delenv(replicas.RAY, raising=False)
+    yield
+    load.unload()
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[Replicas]:
+    """Two copies of the fake engine."""
+    here = Path.cwd()
+    copies = [Process(fake(), here, surroundings([], 0, 2, i)) for i in range(2)]
+    pool = Replicas(fake(), copies)
+    yield pool
+    pool.close()
+    assert all(copy.process.returncode == 0 for copy in copies)
+
+
+def test_every_method_answers_as_in_one_process(pair: Replicas) -> None:
+    one, done = FakeEngine(fake()), list[int]()
+    assert isinstance(pair, Scorer)
+    assert isinstance(pair, CandidateScorer)
+    assert isinstance(pair, Generator)
+    for _ in range(2):  # both copies
+        np.testing.assert_array_equal(pair.score(PREFIXES, ITEMS, done.append), one.score(PREFIXES, ITEMS))
+    assert done == [6, 6]
+    assert pair.frame(PREFIXES) == one.frame(PREFIXES)
+    assert pair.count_tokens("", ITEMS).tolist() == one.count_tokens("", ITEMS).tolist()
+    assert pair.generate(TALK, Sampling(seed=3)) == one.generate(TALK, Sampling(seed=3))
+    ours, own = pair.score_candidates(CLOZE, ITEMS, done.append), one.score_candidates(CLOZE, ITEMS)
+    np.testing.assert_array_equal(ours.probability, own.probability)
+    assert done[-1] == 6
+
+
+def test_errors_come_back_as_they_were(pair: Replicas) -> None:
+    with pytest.raises(EngineError, match="cannot make a value for the schema"):
+        pair.generate(TALK, Sampling(), {"type": "colour"})
+    with pytest.raises(RuntimeError, match="replica of 'm': Traceback"):
+        pair.frame([1])  # type: ignore[list-item]
+    assert pair.frame(["?"]).style == "base"  # and the copies live on
+
+
+def test_calls_run_at_once_and_no_copy_serves_two(tmp_path: Path) -> None:
+    engine = load_engine(fake(options={"delay": 0.3}), tmp_path, "score")
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda _: engine.score(PREFIXES, ITEMS), range(2)))  # both have started
+        start = time.monotonic()
+        list(threads.map(lambda _: engine.score(PREFIXES, ITEMS), range(4)))
+    assert 0.6 <= time.monotonic() - start < 1.15  # one by one it takes 1.2
+
+
+def test_a_copy_that_is_killed_loses_its_call_alone_and_comes_back(tmp_path: Path) -> None:
+    engine = load_engine(fake(options={"delay": 0.5}), tmp_path, "score")
+    expected = engine.score(PREFIXES, ITEMS)
+    first = engine.copies[1].process.pid
+    with ThreadPoolExecutor(1) as threads:
+        call = threads.submit(engine.score, PREFIXES, ITEMS)
+        time.sleep(0.1)
+        os.kill(first, signal.SIGKILL)
+        with pytest.raises(ReplicaLost, match=r"replica of 'm' died \(exit code -9\)"):
+            call.result()
+    for _ in range(3):
+        np.testing.assert_array_equal(engine.score(PREFIXES, ITEMS), expected)
+    assert engine.copies[1].process.pid != first
+
+
+def test_an_engine_that_cannot_be_loaded_says_so(tmp_path: Path) -> None:
+    engine = load_engine(fake(options={"colour": "red"}), tmp_path, "score")
+    with pytest.raises(EngineError, match="colour"):
+        engine.score(PREFIXES, ITEMS)
+
+
+def test_copies_end_with_whoever_asked_however_that_ended(tmp_path: Path) -> None:
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom tasks.engines.replicas import load_engine\n"
+        "from tasks.engines.specs import EngineSpec\n"
+        "spec = EngineSpec(name='m', kind='fake', model='m', options={'delay': 60})\n"
+        f"engine = load_engine(spec, Path({str(tmp_path)!r}), 'score')\n"
+        "print(*(copy.process.pid for copy in engine.copies), flush=True)\nengine.score(['a'], ['b'])\n"
+    )
+    asking = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert asking.stdout
+    pids = [int(pid) for pid in asking.stdout.readline().split()]
+    asking.kill()
+    asking.wait()
+    deadline = time.monotonic() + 20
+    while any(psutil.pid_exists(pid) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert len(pids) == 2
+    assert not any(psutil.pid_exists(pid) for pid in pids)
+
+
+def test_one_replica_is_the_engine_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(replicas.REPLICAS)
+    assert isinstance(load_engine(fake(), tmp_path, "score"), FakeEngine)
+    monkeypatch.setenv(replicas.REPLICAS, "3")
+    served = EngineSpec(name="s", kind="openai", model="s", base_url="http://localhost:1/v1")
+    assert not isinstance(load_engine(served, tmp_path, "generate"), Replicas)
+    assert (width(fake()), width(served), width(None)) == (3, 1, 1)
+
+
+@pytest.mark.parametrize("said", ["none", "0", "-1", "1.5"])
+def test_what_is_no_number_of_copies_is_refused(monkeypatch: pytest.MonkeyPatch, said: str) -> None:
+    monkeypatch.setenv(replicas.REPLICAS, said)
+    with pytest.raises(EngineError, match=f"CULTURESCOPE_REPLICAS is '{said}': give how many"):
+        width(fake())
+
+
+def test_copies_take_gpus_in_turn_or_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(devices, "cores", lambda: 8)
+    assert surroundings([], 0, 3, 0)["OMP_NUM_THREADS"] == "2"
+    gpus = ["0", "1", "GPU-abc", "3"]
+
+    def visible(each: float, n: int) -> list[str]:
+        return [surroundings(gpus, each, n, index)["CUDA_VISIBLE_DEVICES"] for index in range(n)]
+
+    assert visible(1, 4) == gpus
+    assert visible(2, 2) == ["0,1", "GPU-abc,3"]
+    assert visible(0.5, 4) == ["0", "0", "1", "1"]
+    assert "CUDA_VISIBLE_DEVICES" not in surroundings([], 0, 2, 0)
+
+
+def test_more_copies_than_gpus_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "visible_gpus", lambda: ["0", "1", "2"])
+    spec = EngineSpec(name="large", kind="vllm", model="x/y", dtype="bfloat16", tensor_parallel=2)
+    with pytest.raises(EngineError, match=r"'large': 2 replicas of 2 GPUs each do not fit on 3: lower --rep"):
+        load_engine(spec, tmp_path, "generate")
+    with pytest.raises(EngineError, match='for replicas set "cuda"'):
+        load_engine(spec.model_copy(update={"device": "cuda:1"}), tmp_path, "generate")
+
+
+def test_copies_that_share_the_memory_count_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(memory.VARIABLE, "2")
+    kept = load_engine(fake(options={"memory_gib": 0.5}), tmp_path, "score")
+    assert load_engine(fake(options={"memory_gib": 0.5}), tmp_path, "score") is kept
+    load_engine(fake(name="other", options={"memory_gib": 0.6}), tmp_path, "score")
+    assert all(copy.process.returncode == 0 for copy in kept.copies)  # 2 x 0.5 + 2 x 0.6 > 2: closed
+
+
+def test_where_ray_is_missing_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(EngineError, match=r"pip install 'culturescope\[ray\]'"):
+        connected("localhost:1")
+
+
+def test_where_a_copy_runs_is_no_part_of_an_engines_identity() -> None:
+    plain = EngineSpec(name="m", kind="vllm", model="x/y", dtype="bfloat16")
+    assert plain.model_copy(update={"tensor_parallel": 4, "gpus": 4.0}).hash() == plain.hash()
+    with pytest.raises(ValueError, match='needs kind = "vllm"'):
+        fake(tensor_parallel=2)

@@ -1,0 +1,90 @@
+"""A whole run with two replicas, one of which is killed: every part once, and the numbers of one replica."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import polars as pl
+import psutil
+import pytest
+
+from tests.conftest import command, environment, prefect_post
+from warehouse import Warehouse
+
+# One country a part: 9 questions x 5 countries.
+SMALL = (
+    "--profile",
+    "smoke",
+    "--countries",
+    "BR,DE,JP,NG,PE",
+    "--max-items",
+    "6",
+    "--countries-per-part",
+    "1",
+)
+N_PARTS = 9 * 5
+STORED = "SELECT question, country, item, logprob, n_tokens FROM item_logprob ORDER BY ALL"
+NUMBERS = "SELECT metric, slice, unit, value, ci_low, ci_high FROM metric_value ORDER BY ALL"
+PARTS = "SELECT count(DISTINCT part) AS parts, count(*) AS units FROM part_unit WHERE kind = 'item_logprob'"
+
+
+def killed_once(home: Path, api: str | None, *more: str) -> tuple[str, int]:
+    """Run with two replicas and kill the first that appears; the log, and how many replicas there were."""
+    arguments = ("run", "spectral", "-m", "slow", *SMALL, "--replicas", "2", "--verbose", *more)
+    run = subprocess.Popen(
+        command(*arguments), env=environment(home, api), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True,
+    )  # fmt: skip
+    seen: dict[int, float] = {}
+    deadline = time.monotonic() + 300
+    while run.poll() is None and time.monotonic() < deadline:
+        for child in psutil.Process(run.pid).children(recursive=True):
+            try:
+                if "tasks.engines.copies" in child.cmdline():
+                    seen.setdefault(child.pid, time.monotonic())
+            except psutil.NoSuchProcess:
+                continue
+        done = len(list((home / "parts" / "item_logprob").glob("[!_]*.parquet")))
+        if len(seen) == 2 and done >= 4:
+            os.kill(next(iter(seen)), signal.SIGKILL)
+            seen[0] = 0.0  # done
+        time.sleep(0.02)
+    output, _ = run.communicate(timeout=60)
+    assert run.returncode == 0, output
+    assert seen.pop(0, None) is not None, "no replica was killed"
+    return output, len(seen)
+
+
+def test_two_replicas_and_a_kill_change_no_number(
+    home: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    output, n_loads = killed_once(home, None, "--no-server")
+    assert "died (exit code -9); what it worked on is asked again" in output
+    assert n_loads == 3
+    warehouse = Warehouse.open(home)
+    assert warehouse.query(PARTS).row(0) == (N_PARTS, N_PARTS)
+
+    alone = tmp_path_factory.mktemp("alone")
+    (alone / "engines").mkdir()
+    (alone / "engines" / "slow.toml").write_text('kind = "fake"\nmodel = "slow"\n')
+    one = ("run", "spectral", "-m", "slow", *SMALL, "--no-server")
+    subprocess.run(command(*one), env=environment(alone, None), check=True, capture_output=True)
+    for sql in (STORED, NUMBERS):
+        assert warehouse.query(sql).equals(Warehouse.open(alone).query(sql))
+
+
+@pytest.mark.slow
+def test_the_retry_shows_in_prefect(home: Path, prefect_api: str) -> None:
+    killed_once(home, prefect_api)
+    assert Warehouse.open(home).query(PARTS).row(0) == (N_PARTS, N_PARTS)
+    tasks = prefect_post(prefect_api, "/task_runs/filter", {"limit": 200, "sort": "EXPECTED_START_TIME_ASC"})
+    scores = pl.DataFrame(
+        [{"name": t["name"], "state": t["state_type"], "runs": t["run_count"]} for t in tasks]
+    )
+    again = scores.filter(pl.col("runs") > 1)
+    assert again.height == 1
+    assert again["state"][0] == "COMPLETED"
