@@ -1,6 +1,6 @@
-"""A Ray cluster of a head and two nodes, on which a run loses a replica and then a node; prints what happened.
+"""A Ray cluster of a head and two nodes, on which a run loses a replica, then a node; prints what happens.
 
-To be run in a network namespace of its own: Ray listens on all interfaces. Arguments: home, evaluation command.
+Runs in a network namespace of its own: Ray listens on all interfaces. Arguments: home, evaluation command.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ def main() -> None:
     wait(14, home, run)
     seen |= {process.pid for process in replicas()}
     node = replicas()[-1].parent()
-    assert node is not None and "raylet" in node.name(), node
+    assert node is not None
+    assert "raylet" in node.name()
     before = {process.pid for process in replicas()}
     node.kill()
     gone = time.monotonic()

@@ -53,9 +53,9 @@ CELLS = [
 
 
 @pytest.fixture(scope="module")
-def published(template: Path) -> Warehouse:
+def published(blank: Path) -> Warehouse:
     """The reference as it is loaded; nothing here writes."""
-    return Warehouse.open(template)
+    return Warehouse.open(blank)
 
 
 def test_every_table_has_its_rows_and_no_cell_stands_twice(published: Warehouse) -> None:
