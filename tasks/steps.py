@@ -191,7 +191,7 @@ def answer(work: Work, run: Run, meter: Meter, label: str, total: int) -> None:
     wanted, request = work.wanted, work.wanted.request
     spec, units, failure = wanted.engine.spec, work.units, None
     with meter.batch(spec, request.at_most(units)) as count:
-        engine = load_engine(wanted.engine, request.ability)
+        engine = load_engine(wanted.engine, request.ability, wanted.request_hash)
         try:
             frame = request.answer(engine, units, lambda n: progress.report(label, n, total))
         except Unfinished as error:
@@ -212,12 +212,17 @@ def store_part(kind: str, part: str, frame: pl.DataFrame) -> None:
     warehouse.register(write_part(warehouse.home, kind, part, frame))
 
 
-def load_engine(engine: Engine, ability: Ability) -> Any:
-    """The loaded engine, or a proxy of its replicas; the last ones used are kept (``engines.load``)."""
-    cache_folder = Warehouse.open().home / "models"
+def load_engine(engine: Engine, ability: Ability, request_hash: str = "") -> Any:
+    """The loaded engine, or a proxy of its replicas; the last ones used are kept (``engines.load``).
+
+    Args:
+        request_hash: what it is going to be asked, for engines that write down what they have sent.
+    """
+    home = Warehouse.open().home
     if engine.spec is None or ability == "embed":
-        return load.embedder(engine.name, cache_folder)
-    return replicas.load_engine(engine.spec, cache_folder, ability)
+        return load.embedder(engine.name, home / "models")
+    jobs = home / "batches" / request_hash if request_hash else None
+    return replicas.load_engine(engine.spec, home / "models", ability, jobs)
 
 
 def set_corrupt_aside(error: CorruptPart) -> CorruptPart:

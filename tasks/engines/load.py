@@ -81,7 +81,7 @@ def check_ability(spec: EngineSpec, ability: Ability) -> None:
             )
 
 
-def load(spec: EngineSpec, cache: Path, ability: Ability | None = None) -> Any:
+def load(spec: EngineSpec, cache: Path, ability: Ability | None = None, jobs: Path | None = None) -> Any:
     """The engine of a spec, loaded now or kept from an earlier call.
 
     Where memory is short, engines that were handed out before are closed, the least recently used first: let
@@ -91,6 +91,7 @@ def load(spec: EngineSpec, cache: Path, ability: Ability | None = None) -> Any:
     Args:
         cache: folder of the embedded models, ``$CULTURESCOPE_HOME/models``.
         ability: what it has to be able to do (``check_ability``); so which of the protocols it has.
+        jobs: folder where a server's engine may write down what it has sent of what is asked now.
 
     Raises:
         EngineError: the model or what it needs is missing, or it cannot; the message says what to do.
@@ -99,7 +100,7 @@ def load(spec: EngineSpec, cache: Path, ability: Ability | None = None) -> Any:
     if ability is not None:
         check_ability(spec, ability)
     if spec.kind == "openai":
-        return _build(spec, "")
+        return _class(spec)(spec, jobs)
     spec = resolved(spec)
     with _lock:
         key = f"{cache.resolve()} {spec.model_dump_json()}"
@@ -165,6 +166,9 @@ def _close(keys: list[str]) -> None:
 
 
 def _build(spec: EngineSpec, source: str) -> Any:
+    return _class(spec)(spec) if spec.kind == "fake" else _class(spec)(spec, source)
+
+
+def _class(spec: EngineSpec) -> Any:
     module, name = CLASSES[spec.kind].split(".")
-    engine = getattr(import_module(f"tasks.engines.{module}"), name)
-    return engine(spec) if spec.kind in ("openai", "fake") else engine(spec, source)
+    return getattr(import_module(f"tasks.engines.{module}"), name)

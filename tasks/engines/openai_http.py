@@ -14,21 +14,27 @@ A hosted model's spec, as a file ``$CULTURESCOPE_HOME/engines/<name>.toml``::
     reasoning = "high"
     web = true
     options = { max_concurrency = 8, requests_per_minute = 500, dialect = "openrouter" }
+
+How many requests are under way at once is one option: ``max_concurrency = 200`` sends each by itself,
+``batch = 5000`` sends so many as one job of the Batch API, which takes up to a day and half the price
+(``openai_batch``; the prices above are then those of batches).
 """
 
 from __future__ import annotations
 
 import asyncio
-import codecs
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from typing import Any, Literal, Self
 from urllib.parse import urlsplit
 
 import httpx
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from tasks.engines.openai_batch import MAX_REQUESTS, Batches
+from tasks.engines.openai_reply import read_refusal, read_reply
 from tasks.engines.openai_settings import Dialect, settings_body
 from tasks.engines.protocols import (
     MAX_ALTERNATIVES,
@@ -36,17 +42,15 @@ from tasks.engines.protocols import (
     EngineError,
     Generation,
     Message,
+    Progress,
     Sampling,
     Schema,
-    TokenAlternatives,
     Unfinished,
 )
 from tasks.engines.specs import OPENAI, EngineSpec
-from tasks.engines.transport import Failed, Pace, Poster, Secrets, TimedOut, Unreadable
+from tasks.engines.transport import Caller, Failed, Pace, Secrets, TimedOut, Unreadable
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
-MAX_COUNT = 2**31
-"""More tokens than any answer has: a server that counts more is not believed further."""
 
 
 class HttpOptions(BaseModel):
@@ -58,6 +62,14 @@ class HttpOptions(BaseModel):
         default=8,
         ge=1,
         description="requests under way at once; parts hold as many prompts, so raise it freely",
+    )
+    batch: int | None = Field(
+        default=None,
+        ge=1,
+        le=MAX_REQUESTS,
+        strict=True,
+        description="in place of max_concurrency: requests sent as one job of the Batch API, answered within "
+        "a day; parts hold as many prompts",
     )
     requests_per_minute: float | None = Field(
         default=None, gt=0, description="requests begun a minute, evenly; retries come on top; None: no limit"
@@ -79,49 +91,28 @@ class HttpOptions(BaseModel):
     )
     extra_body: dict[str, Any] = Field(default_factory=dict, description="further fields of every request")
 
-
-class _Other(BaseModel):
-    token: str
-    logprob: float
-    bytes: list[Annotated[int, Field(ge=0, le=255)]] | None = None
-
-
-class _Token(_Other):
-    top_logprobs: list[_Other] | None = None
-
-
-class _Logprobs(BaseModel):
-    content: list[_Token] | None = None
-
-
-class _Written(BaseModel):
-    content: str | None = None
-    refusal: str | None = None
-
-
-class _Choice(BaseModel):
-    message: _Written
-    finish_reason: str | None = None
-    logprobs: _Logprobs | None = None
-
-
-class _Reply(BaseModel):
-    """What is read of an answer of the chat API."""
-
-    choices: list[_Choice]
-    usage: Any = None
+    @model_validator(mode="after")
+    def _is_one_way(self) -> Self:
+        if self.batch and "max_concurrency" in self.model_fields_set:
+            raise ValueError("give max_concurrency or batch, not both")
+        return self
 
 
 class OpenAIGenerator:
-    """A served chat model behind the ``Generator`` protocol."""
+    """A served chat model behind the ``Generator`` and ``Reporting`` protocols."""
 
-    def __init__(self, spec: EngineSpec) -> None:
+    def __init__(self, spec: EngineSpec, jobs: Path | None = None) -> None:
         """Read the options and the key; nothing is sent before ``generate``.
+
+        Args:
+            jobs: folder where option ``batch`` writes down what it has sent, a folder for each thing that is
+                asked, so that the same request of another occasion is sent again.
 
         Raises:
             EngineError: an option is wrong, or the key's variable is not set.
         """
-        self.spec = spec
+        self.spec, self._jobs = spec, jobs
+        self.report: Progress = lambda _: None
         self.base_url = (spec.base_url or OPENAI).rstrip("/")
         self.options = spec.read_options(HttpOptions)
         self._settings = settings_body(spec, self.options.dialect)
@@ -145,15 +136,16 @@ class OpenAIGenerator:
         top = min(alternatives, MAX_ALTERNATIVES) if self.options.logprobs else 0
         requests = [self._request(conversation, sampling, schema, top) for conversation in conversations]
         answers: dict[int, Generation] = {}
+        send = self._send(requests, sampling.seed, answers)
         try:
             asyncio.get_running_loop()
         except RuntimeError:
-            failure = asyncio.run(self._send(requests, sampling.seed, answers))
+            failures = asyncio.run(send)
         else:  # in a notebook
             with ThreadPoolExecutor(1) as pool:
-                failure = pool.submit(asyncio.run, self._send(requests, sampling.seed, answers)).result()
-        if failure:
-            raise Unfinished(str(failure), answers) from None
+                failures = pool.submit(asyncio.run, send).result()
+        if failures:
+            raise Unfinished(str(failures[0]), answers) from None
         return [answers[i] for i in range(len(requests))]
 
     def _request(
@@ -178,64 +170,49 @@ class OpenAIGenerator:
 
     async def _send(
         self, requests: Sequence[dict[str, Any]], seed: int, answers: dict[int, Generation]
-    ) -> EngineError | None:
-        """Fill ``answers``; the first failure, after which nothing more is sent."""
-        failures: list[EngineError] = []
-        turns = asyncio.Semaphore(self.options.max_concurrency)
+    ) -> list[EngineError]:
+        """Fill ``answers``; what failed, after which nothing more is sent."""
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=self.options.max_concurrency)
         client = httpx.AsyncClient(
             headers=self._headers, verify=self._certificates, limits=limits, timeout=None
         )
-        url = f"{self.base_url}/chat/completions"
-        poster = Poster(client, url, self._secrets, self.options.timeout, self.options.max_retries)
+        options = self.options
+        caller = Caller(client, self.base_url, self._secrets, options.timeout, options.max_retries)
+        async with client:
+            if options.batch is None:
+                return await self._send_each(caller, requests, seed, answers)
+            if self._jobs is None:
+                raise EngineError(
+                    f"engine {self.spec.name!r}: options.batch needs a folder for its job files"
+                )
+            name, at = self.spec.name, self.base_url
+            batches = Batches(caller, self._jobs, name, at, options.batch, seed, self._explain, self.report)
+            await batches.send(requests, answers)
+            return batches.failures
+
+    async def _send_each(
+        self, caller: Caller, requests: Sequence[dict[str, Any]], seed: int, answers: dict[int, Generation]
+    ) -> list[EngineError]:
+        failures: list[EngineError] = []
+        turns = asyncio.Semaphore(self.options.max_concurrency)
 
         async def one(place: int) -> None:
             async with turns:
-                if poster.stopped.is_set() or await poster.pause(self._pace.turn()):
+                if caller.stopped.is_set() or await caller.pause(self._pace.turn()):
                     return
                 try:
-                    answers[place] = await self._ask(poster, requests[place], seed)
-                except EngineError as error:
-                    failures.append(error)
-                    poster.stopped.set()
+                    reply = await caller.ask("POST", "/chat/completions", json=requests[place])
+                    answers[place] = read_reply(reply, seed, self._secrets)
+                except Failed as failure:
+                    if not (filtered := read_refusal(failure, seed)):
+                        failures.append(self._explain(failure))
+                        caller.stopped.set()
+                        return
+                    answers[place] = filtered
+                self.report(1)
 
-        async with client:
-            await asyncio.gather(*map(one, range(len(requests))))
-        return failures[0] if failures else None
-
-    async def _ask(self, poster: Poster, request: dict[str, Any], seed: int) -> Generation:
-        try:
-            reply = _Reply.model_validate(await poster.post(request))
-            return self._generation(reply, seed)
-        except Failed as failure:
-            if failure.status == 400 and _code(failure.body) == "content_filter":  # Azure filters this way
-                return Generation("", "content_filter", 0, 0, seed)
-            raise self._explain(failure) from None
-        except ValidationError as error:
-            wrong = error.errors()[0]
-            where = ".".join(map(str, wrong["loc"]))
-            raise self._explain(Unreadable(200, f"{where}: {wrong['msg']}")) from None
-
-    def _generation(self, reply: _Reply, seed: int) -> Generation:
-        """The first choice; a server that filters may send none.
-
-        A count of tokens that is none, or below zero, is 0: not said (``budget.Meter`` then counts the most).
-        """
-        usage = reply.usage if isinstance(reply.usage, dict) else {}
-        prompt, written = (_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens"))
-        if not reply.choices:
-            return Generation("", "content_filter", prompt, written, seed)
-        choice = reply.choices[0]
-        finish = "refusal" if choice.message.refusal else choice.finish_reason or "unknown"
-        said = choice.message.refusal or choice.message.content
-        if said is None and finish in ("stop", "unknown"):
-            raise Unreadable(200, "choices.0.message.content: null, though it says that the model was done")
-        text = self._secrets.hide_in_answer(said or "")
-        if text and not written:
-            prompt = 0
-        given = (choice.logprobs.content if choice.logprobs else None) or ()
-        tokens = _alternatives(given) if text == said and finish != "refusal" else ()
-        return Generation(text, finish, prompt, written, seed, tokens)
+        await asyncio.gather(*map(one, range(len(requests))))
+        return failures
 
     def _explain(self, failure: Failed) -> EngineError:
         """What went wrong, where, and what to do; a server's words on a bad key are left out."""
@@ -301,28 +278,3 @@ def _key(spec: EngineSpec, base_url: str) -> str | None:
     raise EngineError(
         f"engine {spec.name!r}: {spec.api_key_env} is not set: export that variable with the key for {host}"
     )
-
-
-def _code(body: Any) -> Any:
-    """The code that a refusal names, as OpenAI and Azure write it."""
-    error = body.get("error") if isinstance(body, dict) else None
-    return error.get("code") if isinstance(error, dict) else None
-
-
-def _count(value: Any) -> int:
-    return min(max(value, 0), MAX_COUNT) if isinstance(value, int) else 0
-
-
-def _alternatives(content: Sequence[_Token]) -> tuple[TokenAlternatives, ...]:
-    """What was written and the server's top tokens at each position, which may leave out the written one."""
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    tokens = []
-    for at in content:
-        text = at.token if at.bytes is None else decoder.decode(bytes(at.bytes))
-        others = [
-            (a.token if a.bytes is None else bytes(a.bytes).decode("utf-8", "replace"), a.logprob)
-            for a in at.top_logprobs or ()
-            if a.token != at.token
-        ]
-        tokens.append(TokenAlternatives.of(text, [(text, at.logprob), *others]))
-    return tuple(tokens)

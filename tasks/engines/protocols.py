@@ -22,7 +22,7 @@ Schema = Mapping[str, Any] | None
 """A JSON schema that an answer has to keep to; None: free text."""
 
 Progress = Callable[[int], None]
-"""Called with the number of (prefix, continuation) pairs just scored, or of texts just embedded."""
+"""Called with the number of (prefix, continuation) pairs just scored, of texts just embedded or written."""
 
 
 class EngineError(RuntimeError):
@@ -192,6 +192,13 @@ class Generator(Protocol):
                 MAX_ALTERNATIVES; 0: none, and no ``tokens``. The texts do not depend on it.
         """
         ...
+
+
+@runtime_checkable
+class Reporting(Protocol):
+    """A ``Generator`` whose answers come one by one: ``report`` is told of them while others are awaited."""
+
+    report: Progress
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def width(spec: EngineSpec | None) -> int:
     return 1 if spec is None or spec.kind == "openai" else int(said)
 
 
-def load_engine(spec: EngineSpec, cache: Path, ability: load.Ability) -> Any:
+def load_engine(spec: EngineSpec, cache: Path, ability: load.Ability, jobs: Path | None = None) -> Any:
     """``load.load``; where several copies or a cluster are asked for, a proxy in place of the engine.
 
     Raises:
@@ -63,7 +63,7 @@ def load_engine(spec: EngineSpec, cache: Path, ability: load.Ability) -> Any:
     """
     address, n = os.environ.get(RAY), width(spec)
     if spec.kind == "openai" or (n == 1 and not address):
-        return load.load(spec, cache, ability)
+        return load.load(spec, cache, ability, jobs)
     load.check_ability(spec, ability)
     spec = resolved(spec)
     if ":" in spec.device:

@@ -23,6 +23,7 @@ from tasks.engines.protocols import EngineError, Generation
 CATALOGUE = Path(__file__).parent / "catalogue"
 
 OPERATIONAL = {
+    "batch",
     "delay",
     "gpu_memory_utilization",
     "kv_cache_memory_bytes",
@@ -201,7 +202,8 @@ def check_trust(spec: EngineSpec) -> None:
 
 def in_flight(spec: EngineSpec | None) -> int:
     """Requests that the spec of a server asks to have under way at once; 0: it does not say."""
-    n = spec.options.get("max_concurrency", 0) if spec and spec.kind == "openai" else 0
+    options = spec.options if spec and spec.kind == "openai" else {}
+    n = options.get("batch") or options.get("max_concurrency")
     return n if isinstance(n, int) else 0
 
 

@@ -1,4 +1,4 @@
-"""One JSON request to a server that is not trusted: bounded in time and size, tried again, its words cleaned.
+"""Requests to a server that is not trusted: bounded in time and size, tried again, its words cleaned.
 
 What a server says may quote the key that it was sent, and then reach logs and databases. So no text leaves
 here before the key, its Base64 (as Basic authentication has it) and user names in addresses are taken out.
@@ -16,8 +16,9 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from io import BytesIO
 from threading import Lock
-from typing import Any
+from typing import IO, Any
 
 import httpx
 
@@ -85,6 +86,11 @@ class Failed(Exception):  # noqa: N818 - told apart from what the user reads, an
         super().__init__(words)
         self.status, self.words, self.body, self.tries = status, words, body, tries
 
+    @property
+    def is_transient(self) -> bool:
+        """Whether another try may succeed."""
+        return self.status is None or self.status in TRANSIENT or self.status >= 500
+
 
 class TimedOut(Failed):
     """The answer was not there in time, headers and body included."""
@@ -95,10 +101,11 @@ class Unreadable(Failed):
 
 
 @dataclass
-class Poster:
-    """Posts JSON to one address.
+class Caller:
+    """Calls one server.
 
     Attributes:
+        url: what all paths are below.
         timeout: seconds that one try may take from the first byte sent to the last one read.
         max_retries: further tries after 408, 409, 429, 5xx, lost connections and time-outs.
         stopped: set: no further tries and no more waiting.
@@ -111,22 +118,49 @@ class Poster:
     max_retries: int
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def post(self, request: dict[str, Any]) -> dict[str, Any]:
+    async def ask(
+        self, method: str, path: str, max_retries: int | None = None, timeout: float = 0, **content: Any
+    ) -> dict[str, Any]:
         """The JSON object that comes back.
+
+        Args:
+            max_retries: in place of the caller's own. timeout: where it is more than the caller's own.
+            content: what is sent, as httpx names it.
 
         Raises:
             Failed: see its kinds; no text in it holds a secret.
         """
-        for tries in range(1, self.max_retries + 2):
+        answer = BytesIO()
+        headers = await self._tried(method, path, content, answer, MAX_BYTES, timeout, max_retries)
+        return self.read_object(answer.getvalue(), headers.get("content-type", ""))
+
+    async def fetch(self, path: str, into: IO[bytes], most: int, timeout: float) -> None:
+        """Fill a file with what is there, which is to have ``most`` bytes at most; else as ``ask``."""
+        await self._tried("GET", path, {}, into, most, timeout, None)
+        into.seek(0)
+
+    async def _tried(
+        self,
+        method: str,
+        path: str,
+        content: dict[str, Any],
+        into: IO[bytes],
+        most: int,
+        timeout: float,
+        max_retries: int | None,
+    ) -> httpx.Headers:
+        retries = self.max_retries if max_retries is None else max_retries
+        for tries in range(1, retries + 2):
             wait = min(FIRST_WAIT_S * 2.0 ** (tries - 1), LONGEST_WAIT_S) * random.uniform(0.75, 1.0)
             try:
-                async with asyncio.timeout(self.timeout):
-                    status, headers, content = await self._exchange(request)
+                async with asyncio.timeout(max(self.timeout, timeout)):
+                    status, headers = await self._exchange(method, path, content, into, most)
                 if status < 300:
-                    return self._object(content, headers.get("content-type", ""))
-                failure = self._refusal(status, headers, content)
+                    return headers
+                into.seek(0)
+                failure = self.refusal(status, headers, into.read(MAX_BYTES))
                 failure.tries = tries
-                if status not in TRANSIENT and status < 500:
+                if not failure.is_transient:
                     raise failure
                 asked = _retry_after(headers)
                 if asked is not None and asked > MAX_WAIT_S:
@@ -138,7 +172,7 @@ class Poster:
             except (httpx.HTTPError, OSError) as error:
                 failure = Failed(None, self.secrets.hide(_reason(error)))
             failure.tries = tries
-            if tries > self.max_retries or await self.pause(wait):
+            if tries > retries or await self.pause(wait):
                 break
         raise failure
 
@@ -150,17 +184,27 @@ class Poster:
             return False
         return True
 
-    async def _exchange(self, request: dict[str, Any]) -> tuple[int, httpx.Headers, bytes]:
-        content = bytearray()
-        async with self.client.stream("POST", self.url, json=request) as response:
+    async def _exchange(
+        self, method: str, path: str, content: dict[str, Any], into: IO[bytes], most: int
+    ) -> tuple[int, httpx.Headers]:
+        into.seek(0)
+        into.truncate()
+        async with self.client.stream(method, self.url + path, **content) as response:
             async for chunk in response.aiter_bytes():
-                content += chunk
-                if len(content) > MAX_BYTES:
-                    raise Unreadable(response.status_code, f"more than {MAX_BYTES // 2**20} MiB")
-        return response.status_code, response.headers, bytes(content)
+                into.write(chunk)
+                if into.tell() > most:
+                    raise Unreadable(response.status_code, f"more than {most // 2**20} MiB")
+        return response.status_code, response.headers
 
-    def _object(self, content: bytes, kind: str) -> dict[str, Any]:
-        """The answer as JSON, with "?" for halves of surrogate pairs: files in UTF-8 cannot hold them."""
+    def read_object(self, content: bytes, kind: str = "") -> dict[str, Any]:
+        """JSON of the server's, with "?" for halves of surrogate pairs: files in UTF-8 cannot hold them.
+
+        Args:
+            kind: what it says the content is.
+
+        Raises:
+            Unreadable: it is no JSON object.
+        """
         start = content[:EXCERPT].decode("utf-8", "replace").lstrip()
         if "event-stream" in kind or start.startswith(("data:", "event:")):
             raise Unreadable(200, "a stream of events, though none was asked for")
@@ -175,7 +219,7 @@ class Poster:
             raise Unreadable(200, f"JSON that is no object ({self.secrets.hide(start)[:60]!r})")
         return answer
 
-    def _refusal(self, status: int, headers: httpx.Headers, content: bytes) -> Failed:
+    def refusal(self, status: int, headers: httpx.Headers, content: bytes) -> Failed:
         """What the server says of its refusal, in plain characters."""
         body: Any = None
         words = content.decode("utf-8", "replace")
@@ -187,8 +231,12 @@ class Poster:
             pass
         if 300 <= status < 400:
             words = f"it redirects to {headers.get('location', 'nowhere')}: make that the base_url"
+        return Failed(status, self.clean(words), body)
+
+    def clean(self, words: str) -> str:
+        """Words of the server's as an error may quote them: plain characters, no secrets, not many."""
         words = " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", words).split())
-        return Failed(status, self.secrets.hide(words[: 10 * EXCERPT])[:EXCERPT], body)
+        return self.secrets.hide(words[: 10 * EXCERPT])[:EXCERPT]
 
 
 def _reason(error: BaseException) -> str:

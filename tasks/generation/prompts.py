@@ -20,6 +20,7 @@ from tasks.engines.protocols import (
     Generation,
     Generator,
     Message,
+    Reporting,
     Sampling,
     Unfinished,
 )
@@ -109,12 +110,21 @@ class Prompts(Request[Completions]):
         self, engine: Generator, units: Sequence[str], progress: Callable[[int], None]
     ) -> pl.DataFrame:
         """See ``Request.answer``; one row per prompt."""
+        told = 0
+
+        def tell(n: int) -> None:
+            nonlocal told
+            told += n
+            progress(n)
+
+        if isinstance(engine, Reporting):
+            engine.report = tell
         by_row, failure = _generate([self.by_id[unit] for unit in units], engine, self.sampling)
         if failure and not by_row:  # without what an engine says it has done: that is for rows
             raise EngineError(str(failure)) from None
         units = [units[row] for row in sorted(by_row)]
         prompts, generations = [self.by_id[unit] for unit in units], [by_row[row] for row in sorted(by_row)]
-        progress(len(prompts))
+        progress(max(0, len(prompts) - told))
         conversations = [[dict(m) for m in prompt.conversation] for prompt in prompts]
         frame = pl.DataFrame(
             {

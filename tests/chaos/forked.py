@@ -7,12 +7,14 @@ asked by another line, with its exit code; so long the id is the child's, even i
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import json
 import logging
 import os
 import random
 import resource
+import struct
 import subprocess
 import sys
 import time
@@ -28,16 +30,21 @@ import typer
 import warehouse.storage
 from deployments.cli_common import errors
 from deployments.server import pointed_at
+from flows.build_culturall import build_culturall
 from flows.build_specnorm import build_specnorm
 from flows.evaluation import evaluate
 from flows.ingest import refresh_all
+from tasks.evaluations.culturall.build.params import CreateParams
 from tasks.evaluations.cure.specnorm.params import SpecnormParams
 from tasks.ingest.params import IngestParams
 from tests.conftest import REPOSITORY, environment
+from tests.evaluations.culturall.build.model_server import SOLVERS
 from tests.golden.harness import EVALUATIONS, params_of
 
-FLOWS = (*EVALUATIONS, "ingest", "build_specnorm")
+FLOWS = (*EVALUATIONS, "ingest", "build_specnorm", "build_culturall")
 NOBODY = 65534
+CAPABILITIES_V3 = 0x20080522
+"""Of linux/capability.h."""
 
 
 def queue_of(home: Path) -> Path:
@@ -50,6 +57,11 @@ def dishes_of(home: Path) -> Path:
     return home / "dishes.jsonl"
 
 
+def pages_of(home: Path) -> Path:
+    """The file that build_culturall reads."""
+    return home / "pages.jsonl"
+
+
 def run(flow: str, home: Path) -> None:
     """Run a flow to its end: all but build_specnorm without a Prefect server, that one on the tests' own."""
     if flow == "ingest":
@@ -57,6 +69,9 @@ def run(flow: str, home: Path) -> None:
     elif flow == "build_specnorm":
         queue_of(home).unlink(missing_ok=True)  # a queue that is there is never overwritten
         build_specnorm(SpecnormParams(model="fake-a", n=12, batch=3, queue=str(queue_of(home))))
+    elif flow == "build_culturall":
+        chosen = {"model": "writer", "solvers": list(SOLVERS), "pages": [str(pages_of(home))], "batch": 2}
+        build_culturall.fn(CreateParams.model_validate(chosen))
     else:
         module = importlib.import_module(f"tasks.evaluations.{flow}.evaluation")
         evaluate(module.EVALUATION, params_of(flow, home))
@@ -132,18 +147,20 @@ class Forked:
         return int(self.process.stdout.readline())
 
 
-def _disturbed(room: int | None = None, nobody: bool = False, clock: int | None = None) -> None:
+def _disturbed(room: int | None = None, reader: bool = False, clock: int | None = None) -> None:
     """Make this process meet trouble.
 
     Args:
         room: bytes that a file may have at most, as on a full disk.
-        nobody: become a user who may not write. clock: seed of a clock that jumps by up to 400 days.
+        reader: give up root's rights, so that what belongs to others is as their modes say.
+        clock: seed of a clock that jumps by up to 400 days.
     """
     if room is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
-    if nobody:
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
+    if reader:
+        none = ctypes.create_string_buffer(24)
+        if ctypes.CDLL(None, use_errno=True).capset(struct.pack("Ii", CAPABILITIES_V3, 0), none):
+            raise OSError(ctypes.get_errno(), "capset")
     if clock is not None:
         jumps = random.Random(clock)
 

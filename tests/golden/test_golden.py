@@ -25,6 +25,7 @@ from tests.golden.harness import (
     read_golden,
     run,
 )
+from warehouse import Warehouse, run_checks
 
 TASKS = Path(__file__).parents[2] / "tasks" / "evaluations"
 
@@ -44,3 +45,5 @@ def test_every_number_is_the_recorded_one(fresh: Homes, evaluation: str) -> None
     assert differences(recorded, metric_rows(home, evaluation)) == []
     recorded = read_golden(golden_path(evaluation, "leaderboard"))
     assert differences(recorded, leaderboard_rows(home, evaluation)) == []
+    checks = run_checks(Warehouse.open(home))
+    assert checks.filter(checks["n_violations"] > 0).rows() == []

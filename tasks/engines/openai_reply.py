@@ -1,0 +1,171 @@
+"""What is read of an answer of the OpenAI chat API: of a reply, or of a line of a batch's results."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import IO, Annotated, Any, TypeVar
+
+import httpx
+from pydantic import BaseModel, Field, ValidationError
+
+from tasks.engines.protocols import Generation, TokenAlternatives
+from tasks.engines.transport import MAX_BYTES, Caller, Failed, Secrets, Unreadable
+
+MAX_COUNT = 2**31
+"""More tokens than any answer has: a server that counts more is not believed further."""
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class _Other(BaseModel):
+    token: str
+    logprob: float
+    bytes: list[Annotated[int, Field(ge=0, le=255)]] | None = None
+
+
+class _Token(_Other):
+    top_logprobs: list[_Other] | None = None
+
+
+class _Logprobs(BaseModel):
+    content: list[_Token] | None = None
+
+
+class _Written(BaseModel):
+    content: str | None = None
+    refusal: str | None = None
+
+
+class _Choice(BaseModel):
+    message: _Written
+    finish_reason: str | None = None
+    logprobs: _Logprobs | None = None
+
+
+class _Reply(BaseModel):
+    choices: list[_Choice]
+    usage: Any = None
+
+
+class _Response(BaseModel):
+    status_code: int
+    body: Any = None
+
+
+class _Line(BaseModel):
+    custom_id: str
+    response: _Response | None = None
+    error: Any = None
+
+
+def read_reply(body: Any, seed: int, secrets: Secrets) -> Generation:
+    """The first choice; a server that filters may send none.
+
+    A count of tokens that is none, or below zero, is 0: not said (``budget.Meter`` then counts the most).
+
+    Raises:
+        Unreadable: it is no answer of the chat API.
+    """
+    reply = checked(_Reply, body)
+    usage = reply.usage if isinstance(reply.usage, dict) else {}
+    prompt, written = (_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens"))
+    if not reply.choices:
+        return Generation("", "content_filter", prompt, written, seed)
+    choice = reply.choices[0]
+    finish = "refusal" if choice.message.refusal else choice.finish_reason or "unknown"
+    said = choice.message.refusal or choice.message.content
+    if said is None and finish in ("stop", "unknown"):
+        raise Unreadable(200, "choices.0.message.content: null, though it says that the model was done")
+    text = secrets.hide_in_answer(said or "")
+    if text and not written:
+        prompt = 0
+    given = (choice.logprobs.content if choice.logprobs else None) or ()
+    tokens = _alternatives(given) if text == said and finish != "refusal" else ()
+    return Generation(text, finish, prompt, written, seed, tokens)
+
+
+def read_refusal(failure: Failed, seed: int) -> Generation | None:
+    """The answer that a failure is: one that was filtered, as Azure says it. None: no answer."""
+    error = failure.body.get("error") if isinstance(failure.body, dict) else None
+    filtered = isinstance(error, dict) and error.get("code") == "content_filter"
+    return Generation("", "content_filter", 0, 0, seed) if failure.status == 400 and filtered else None
+
+
+@dataclass
+class Results:
+    """What the files of a batch hold: lines that each answer one request, or ought to.
+
+    Attributes:
+        ids: of the requests.
+        answers: by id. wrong: how often something else was there in place of an answer.
+    """
+
+    caller: Caller
+    ids: set[str]
+    seed: int
+    answers: dict[str, Generation] = field(default_factory=dict)
+    wrong: Counter[str] = field(default_factory=Counter)
+
+    def read(self, lines: IO[bytes]) -> None:
+        """Take the answers of one file; the first answer to a request counts."""
+        for text in iter(lambda: lines.readline(MAX_BYTES), b""):
+            try:
+                line = checked(_Line, self.caller.read_object(text))
+            except Unreadable:
+                if text.strip():
+                    self.wrong["unreadable line"] += 1
+                continue
+            if line.custom_id not in self.ids or line.custom_id in self.answers:
+                self.wrong["answer to nothing that was asked"] += 1
+                continue
+            try:
+                self.answers[line.custom_id] = self._answer(line)
+            except Failed as failure:
+                self.wrong[f"{failure.status or 'no answer'}: {failure.words}"] += 1
+
+    def reasons(self) -> list[str]:
+        """What was most often wrong."""
+        return [f"{n:,} × {text}" for text, n in self.wrong.most_common(3)]
+
+    def _answer(self, line: _Line) -> Generation:
+        status, body = 0, {"error": line.error or "no reason is given"}
+        if line.response:
+            status, body = line.response.status_code, line.response.body
+        if 200 <= status < 300:
+            return read_reply(body, self.seed, self.caller.secrets)
+        failure = self.caller.refusal(status, httpx.Headers(), json.dumps(body).encode())
+        if answer := read_refusal(failure, self.seed):
+            return answer
+        raise failure
+
+
+def checked(model: type[M], body: Any) -> M:
+    """What a server says, in the shape that is expected; raises Unreadable, which names what differs."""
+    try:
+        return model.model_validate(body)
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        raise Unreadable(200, f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}") from None
+
+
+def _count(value: Any) -> int:
+    return min(max(value, 0), MAX_COUNT) if isinstance(value, int) else 0
+
+
+def _alternatives(content: Sequence[_Token]) -> tuple[TokenAlternatives, ...]:
+    """What was written and the server's top tokens at each position, which may leave out the written one."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    tokens = []
+    for at in content:
+        text = at.token if at.bytes is None else decoder.decode(bytes(at.bytes))
+        others = [
+            (a.token if a.bytes is None else bytes(a.bytes).decode("utf-8", "replace"), a.logprob)
+            for a in at.top_logprobs or ()
+            if a.token != at.token
+        ]
+        tokens.append(TokenAlternatives.of(text, [(text, at.logprob), *others]))
+    return tuple(tokens)

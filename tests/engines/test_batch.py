@@ -1,0 +1,422 @@
+"""Batches against a real server: killed at each step, expired, half failed, garbled; nothing sent twice."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.engines import openai_batch, transport
+from tasks.engines.openai_http import OpenAIGenerator
+from tasks.engines.protocols import EngineError, Generation, Sampling, Unfinished
+from tasks.engines.specs import EngineSpec, in_flight
+from tests.conftest import REPOSITORY, environment
+from tests.engines.batch_server import BatchServer, Line, answered, refused
+from tests.engines.test_openai import SCHEMA, spec
+
+KEY = "sk-very/secret+key_0123456789"
+TALKS = [[{"role": "user", "content": f"question {n}"}] for n in range(5)]
+ANSWERS = [f"re: question {n}" for n in range(5)]
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchServer]:
+    monkeypatch.setattr(openai_batch, "FIRST_POLL_S", 0.01)
+    monkeypatch.setattr(transport, "FIRST_WAIT_S", 0.01)
+    monkeypatch.setenv("TEST_KEY", KEY)
+    server = BatchServer()
+    yield server
+    server.close()
+
+
+def batched(server: BatchServer, **options: Any) -> EngineSpec:
+    options = {"batch": 100, "max_retries": 0, "timeout": 20} | options
+    return spec(server.url, api_key_env="TEST_KEY", options=options)
+
+
+@pytest.fixture
+def ask(server: BatchServer, tmp_path: Path) -> Callable[..., list[Generation]]:
+    """Ask the questions, with job files that last."""
+
+    def ask(talks: Any = TALKS, folder: str = "jobs", **options: Any) -> list[Generation]:
+        engine = OpenAIGenerator(batched(server, **options), tmp_path / folder)
+        return engine.generate(talks, Sampling(max_tokens=9, seed=3), SCHEMA)
+
+    return ask
+
+
+Ask = Callable[..., list[Generation]]
+
+
+def texts(answers: list[Generation]) -> list[str]:
+    return [answer.text for answer in answers]
+
+
+def stored(failure: Unfinished) -> dict[int, str]:
+    return {place: answer.text for place, answer in failure.done.items()}
+
+
+def test_requests_are_sent_as_one_job(server: BatchServer, ask: Ask) -> None:
+    server.results = lambda lines: ([answered(line) for line in lines[::-1]], [])  # in any order
+    answers = ask()
+    assert texts(answers) == ANSWERS
+    assert {(a.finish_reason, a.prompt_tokens, a.completion_tokens, a.seed) for a in answers} == {
+        ("stop", 5, 2, 3)
+    }
+    (lines,) = server.sent
+    assert [line["body"]["messages"] for line in lines] == TALKS
+    body = lines[0]["body"]
+    assert (body["model"], body["max_tokens"], body["seed"]) == ("smol", 9, 3)
+    assert body["response_format"]["json_schema"]["schema"] == SCHEMA
+    assert {(line["method"], line["url"]) for line in lines} == {("POST", "/v1/chat/completions")}
+
+
+def test_one_option_says_how_much_is_under_way(server: BatchServer, ask: Ask) -> None:
+    assert texts(ask(batch=2)) == ANSWERS
+    assert [len(lines) for lines in server.sent] == [2, 2, 1]
+    one, other = batched(server, batch=2), spec(server.url, options={"max_concurrency": 7})
+    assert (in_flight(one), in_flight(other)) == (2, 7)  # parts are as large
+    assert one.hash() == other.hash()  # however it is sent, it is the same answer
+    with pytest.raises(EngineError, match="give max_concurrency or batch, not both"):
+        OpenAIGenerator(batched(server, max_concurrency=8))
+    for wrong in (0, 50_001, True):
+        with pytest.raises(EngineError, match=r"batch\n"):
+            OpenAIGenerator(batched(server, batch=wrong))
+
+
+def test_jobs_are_no_larger_than_a_server_takes(
+    server: BatchServer, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(openai_batch, "MAX_JOB_BYTES", 1200)  # a line has about 500
+    assert texts(ask()) == ANSWERS
+    assert [len(lines) for lines in server.sent] == [2, 2, 1]
+
+
+def test_equal_requests_are_told_apart(server: BatchServer, ask: Ask) -> None:
+    assert texts(ask(TALKS[:1] * 3)) == ANSWERS[:1] * 3
+    assert len(server.sent[0]) == 3
+
+
+def test_it_needs_a_place_for_its_job_files(server: BatchServer) -> None:
+    with pytest.raises(EngineError, match=r"served.*options\.batch needs a folder"):
+        OpenAIGenerator(batched(server)).generate(TALKS, Sampling())
+    assert not server.calls
+
+
+# --- nothing is paid twice ---------------------------------------------------------------------------
+
+CLIENT = """
+import sys
+from pathlib import Path
+from tasks.engines import openai_batch
+from tasks.engines.openai_http import OpenAIGenerator
+from tasks.engines.protocols import Sampling
+from tests.engines.test_batch import SCHEMA, TALKS, EngineSpec
+openai_batch.FIRST_POLL_S = 0.01
+engine = OpenAIGenerator(EngineSpec.model_validate_json(sys.argv[1]), Path(sys.argv[2]))
+print("ready", flush=True)
+engine.generate(TALKS, Sampling(max_tokens=9, seed=3), SCHEMA)
+print("answered", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("held", "then_sent"),
+    [
+        (("POST", "/files"), 1),  # the file is there, and nobody knows of it: it costs nothing
+        (("POST", "/batches"), 1),  # the batch is begun, and its id was never read
+        (("GET", "/batches/batch_0"), 1),
+        (("GET", "/content"), 1),
+        (None, 1),  # answered, and not yet stored
+    ],
+    ids=["file sent", "batch begun", "waiting", "fetching", "answered"],
+)
+def test_a_killed_run_sends_nothing_again(
+    server: BatchServer, ask: Ask, tmp_path: Path, held: tuple[str, str] | None, then_sent: int
+) -> None:
+    if held:
+        server.delays[held] = 60
+    with subprocess.Popen(
+        [sys.executable, "-c", CLIENT, batched(server).model_dump_json(), str(tmp_path / "jobs")],
+        env=environment(tmp_path, None) | {"TEST_KEY": KEY},
+        cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as client:  # fmt: skip
+        assert client.stdout is not None
+        assert client.stdout.readline() == "ready\n"
+        if held:
+            until = time.monotonic() + 60
+            while not server.count(*held) and time.monotonic() < until:
+                time.sleep(0.01)
+            time.sleep(0.1)
+        else:
+            assert client.stdout.readline() == "answered\n"
+        client.send_signal(signal.SIGKILL)
+    server.delays.clear()
+    assert texts(ask()) == ANSWERS
+    assert len(server.sent) == then_sent
+
+
+def test_an_answer_that_got_lost_is_looked_up(server: BatchServer, ask: Ask) -> None:
+    """The server begins the batch, and its answer comes too late or not at all: it is not begun again."""
+    server.delays["POST", "/batches"] = 1
+    assert texts(ask(timeout=0.3, max_retries=1)) == ANSWERS
+    assert (len(server.sent), server.count("GET", "/batches")) == (1, 1)
+
+
+def test_a_batch_that_was_not_begun_is_begun_again(server: BatchServer, ask: Ask) -> None:
+    server.fails["POST", "/batches"] = 503
+    with pytest.raises(Unfinished, match=r"failed after 3 tries \(503: no\)"):
+        ask(max_retries=2)
+    server.fails.clear()
+    assert texts(ask()) == ANSWERS
+    assert (len(server.sent), server.count("POST", "/files")) == (1, 1)
+
+
+def test_where_batches_cannot_be_listed_a_person_decides(
+    server: BatchServer, ask: Ask, tmp_path: Path
+) -> None:
+    server.delays["POST", "/batches"] = 1
+    with pytest.raises(Unfinished, match="no answer within"):
+        ask(timeout=0.3)
+    server.delays.clear()
+    server.fails["GET", "/batches"] = 404
+    with pytest.raises(
+        Unfinished, match=r"cannot be seen whether file-0 was begun.* delete .*\.json to have"
+    ):
+        ask()
+    assert len(server.sent) == 1
+    next((tmp_path / "jobs").glob("*.json")).unlink()
+    assert texts(ask()) == ANSWERS
+    assert len(server.sent) == 2
+
+
+def test_two_runs_wait_for_the_same_job(server: BatchServer, ask: Ask) -> None:
+    server.polls = 6
+    with ThreadPoolExecutor(2) as pool:
+        runs = [pool.submit(ask) for _ in range(2)]
+        assert [texts(run.result()) for run in runs] == [ANSWERS] * 2
+    assert len(server.sent) == 1
+
+
+def test_parts_may_be_cut_in_another_way(server: BatchServer, ask: Ask) -> None:
+    """A question that is in no job is sent; the others are not, whatever stands beside them."""
+    ask(TALKS[:3])
+    assert texts(ask(TALKS[::-1], batch=1)) == ANSWERS[::-1]
+    assert [len(lines) for lines in server.sent] == [3, 1, 1]
+
+
+def test_another_occasion_is_asked_again(server: BatchServer, ask: Ask) -> None:
+    ask(folder="one")
+    ask(folder="two")
+    assert len(server.sent) == 2
+
+
+def test_a_batch_that_the_server_has_forgotten(server: BatchServer, ask: Ask) -> None:
+    ask()
+    server.batches.clear()
+    server.message = f"no such batch for Bearer {KEY}"
+    with pytest.raises(
+        Unfinished, match=r"batch batch_0 is not there any more .* delete .*paid, again"
+    ) as caught:
+        ask()
+    assert KEY not in str(caught.value)
+    assert len(server.sent) == 1
+
+
+def test_a_damaged_job_file(server: BatchServer, ask: Ask, tmp_path: Path) -> None:
+    ask()
+    (job,) = (tmp_path / "jobs").glob("*.json")
+    job.write_text('{"ids": [')
+    with pytest.raises(Unfinished, match=rf"{job} is damaged.* delete it"):
+        ask()
+    assert len(server.sent) == 1
+
+
+# --- what comes back ---------------------------------------------------------------------------------
+
+
+def test_answers_of_an_expired_batch_are_kept(server: BatchServer, ask: Ask) -> None:
+    late = {"code": "batch_expired", "message": "not executed before the completion window expired"}
+
+    def expired(lines: list[Line]) -> tuple[list[Any], list[Any]]:
+        unasked = [answered(line) | {"response": None, "error": late} for line in lines[2:]]
+        return [answered(line) for line in lines[:2]], unasked
+
+    server.results, server.ends = expired, "expired"
+    with pytest.raises(
+        Unfinished, match=r"is expired with 2 of 5 answers \(3 × no answer: not executed.*stored"
+    ) as e:
+        ask()
+    assert stored(e.value) == dict(enumerate(ANSWERS[:2]))
+    server.results, server.ends = lambda lines: ([answered(line) for line in lines], []), "completed"
+    assert texts(ask()) == ANSWERS
+    assert [len(lines) for lines in server.sent] == [5, 3]  # only what was not answered
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (lambda n: refused(n, 400, f"bad, {KEY}"), r"2 × 400: bad, \[key\]"),
+        (lambda n: refused(n, 429, "quota"), "2 × 429: quota"),
+        (lambda n: answered(n) | {"response": None, "error": None}, "2 × no answer: no reason is given"),
+        (lambda n: answered(n) | {"response": {"status_code": 200}}, "2 × 200: : Input should be a valid"),
+        (lambda n: answered(n) | {"response": {"status_code": "?"}}, "2 × unreadable line"),
+        (lambda _: "{broken", "2 × unreadable line"),
+        (lambda _: "[" * 100_000, "2 × unreadable line"),
+        (lambda _: "<html>sign in</html>", "2 × unreadable line"),
+        (lambda _: "\x00\xff", "2 × unreadable line"),
+        (lambda n: answered(n) | {"custom_id": 5}, "2 × unreadable line"),
+        (lambda n: answered(n) | {"custom_id": "another"}, "2 × answer to nothing that was asked"),
+        (lambda n: answered(n) | {"custom_id": n["custom_id"].replace("-0", "-1")}, "2 × answer to nothing"),
+    ],
+)  # fmt: skip
+def test_one_line_that_is_no_answer_costs_itself_only(
+    server: BatchServer, ask: Ask, line: Callable[[Line], Any], said: str
+) -> None:
+    """In either file."""
+
+    def results(lines: list[Line]) -> tuple[list[Any], list[Any]]:
+        return [line(lines[0]), *map(answered, lines[1:])], [line(lines[0])]
+
+    server.results = results
+    with pytest.raises(Unfinished, match=rf"served.*is completed with 4 of 5 answers \({said}") as caught:
+        ask()
+    assert stored(caught.value) == {n: ANSWERS[n] for n in range(1, 5)}
+    assert KEY not in str(caught.value)
+    server.results = lambda lines: ([answered(each) for each in lines], [])
+    assert texts(ask()) == ANSWERS
+    assert [len(lines) for lines in server.sent] == [5, 1]
+
+
+def test_an_answer_is_that_of_its_request_whoever_repeats_it(server: BatchServer, ask: Ask) -> None:
+    """A second line to the same request changes nothing; neither do empty lines."""
+
+    def results(lines: list[Line]) -> tuple[list[Any], list[Any]]:
+        good = [answered(line) for line in lines]
+        other = answered(lines[0]) | {"response": answered(lines[1])["response"]}
+        return [*good, "", other, "  "], [refused(lines[2])]
+
+    server.results = results
+    assert texts(ask()) == ANSWERS
+
+
+def test_filtered_answers_and_keys_in_answers(server: BatchServer, ask: Ask) -> None:
+    def results(lines: list[Line]) -> tuple[list[Any], list[Any]]:
+        said = answered(lines[0])
+        said["response"]["body"]["choices"][0]["message"]["content"] = f"it is {KEY}"
+        said["response"]["body"]["usage"] = {"prompt_tokens": -9, "completion_tokens": -9}
+        return [said], [refused(line, 400, "filtered", "content_filter") for line in lines[1:]]
+
+    server.results = results
+    answers = ask()
+    assert texts(answers) == ["it is [key]", "", "", "", ""]
+    assert (answers[0].prompt_tokens, answers[0].completion_tokens) == (0, 0)
+    assert {answer.finish_reason for answer in answers[1:]} == {"content_filter"}
+
+
+def test_a_job_that_is_refused_as_a_whole(server: BatchServer, ask: Ask, tmp_path: Path) -> None:
+    server.results, server.ends = lambda _: ([], []), "failed"
+    server.errors = {"data": [{"code": "token_limit_exceeded", "message": f"too many tokens for {KEY}"}]}
+    with pytest.raises(Unfinished, match=r"is failed with 0 of 5 answers \(too many tokens for \[key\]\)"):
+        ask()
+    assert not list((tmp_path / "jobs").glob("*.json"))  # so all are sent again
+
+
+@pytest.mark.parametrize(
+    ("failing", "status", "said"),
+    [
+        (("POST", "/files"), 404, r"has no Batch API \(404: no\): set options\.max_concurrency"),
+        (("POST", "/batches"), 405, r"has no Batch API \(405"),
+        (("POST", "/files"), 401, r"refused the key \(401\)"),
+        (("POST", "/batches"), 400, r"rejected a request .*400: no"),
+        (("GET", "/batches/batch_0"), 403, r"refused the key \(403\)"),
+        (("GET", "/content"), 410, "batch batch_0 is not there any more"),
+    ],
+)
+def test_what_a_server_refuses_is_told(
+    server: BatchServer, ask: Ask, failing: tuple[str, str], status: int, said: str
+) -> None:
+    server.fails[failing] = status
+    with pytest.raises(Unfinished, match=rf"served.*{said}"):
+        ask()
+    server.fails.clear()
+    assert texts(ask()) == ANSWERS
+    assert len(server.sent) == 1
+
+
+def test_a_job_after_one_that_is_refused_is_not_sent(server: BatchServer, ask: Ask) -> None:
+    """What was sent before is waited for, and its answers are kept."""
+    begin = server._begin
+
+    def once(asked: dict[str, Any]) -> dict[str, Any]:
+        server.fails["POST", "/files"] = 403
+        return begin(asked)
+
+    server._begin = once  # type: ignore[method-assign]
+    with pytest.raises(Unfinished, match="refused the key") as caught:
+        ask(batch=2)
+    assert stored(caught.value) == dict(enumerate(ANSWERS[:2]))
+
+
+def test_a_server_that_is_away_is_waited_for(server: BatchServer, ask: Ask) -> None:
+    server.fails["GET", "/batches/batch_0"] = 503
+    with ThreadPoolExecutor(1) as pool:
+        answers = pool.submit(ask)
+        until = time.monotonic() + 30
+        while server.count("GET", "/batches/batch_0") < 3 and time.monotonic() < until:
+            time.sleep(0.01)
+        server.fails.clear()
+        assert texts(answers.result()) == ANSWERS
+
+
+def test_the_deadline_is_told_and_ends_nothing(
+    server: BatchServer, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.polls = 10**9
+    monkeypatch.setattr(openai_batch, "DEADLINE_S", 0.36)
+    with pytest.raises(Unfinished, match=r"batch_0 at .* is in_progress after 0\.0001 h: run again"):
+        ask()
+    server.polls = 1
+    assert texts(ask()) == ANSWERS
+    assert len(server.sent) == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["../../models", "a b", "x?y", "", "é", "x" * 300, f"file-{KEY}", "file\n", 7, None]
+)
+def test_names_that_are_none_are_neither_stored_nor_called(
+    server: BatchServer, ask: Ask, tmp_path: Path, name: Any
+) -> None:
+    server.changes = {"id": name}
+    with pytest.raises(Unfinished, match=r"gave no answer of the chat API \(id: ") as caught:
+        ask()
+    assert KEY not in str(caught.value)
+    assert not list((tmp_path / "jobs").glob("*.json"))
+    assert {path for _, path in server.calls} == {"/files"}
+
+
+def test_no_secret_and_no_text_is_in_a_job_file(server: BatchServer, ask: Ask, tmp_path: Path) -> None:
+    ask()
+    (job,) = (tmp_path / "jobs").glob("*.json")
+    said = json.loads(job.read_text())
+    assert said["batch"] == "batch_0"
+    assert all(set(name) <= set("0123456789abcdef-") for name in said["ids"])
+    assert said.keys() == {"ids", "file", "batch"}
+
+
+def test_how_far_it_is_comes_from_the_server(server: BatchServer, tmp_path: Path) -> None:
+    server.polls = 5
+    engine, told = OpenAIGenerator(batched(server), tmp_path / "jobs"), list[int]()
+    engine.report = told.append
+    engine.generate(TALKS, Sampling())
+    assert told == [1] * 4  # the fifth is told by whoever has the answers
