@@ -157,10 +157,12 @@ def read_requests(
                      schema={by[0]: pl.String, by[1]: pl.List(pl.String)}).explode(by[1]),
         on=by, how="semi",
     )  # fmt: skip
-    frames = {request: [pl.DataFrame(schema={c: declared.columns[c] for c in columns})] for request in asked}
+    read = list(dict.fromkeys([*columns, *by, "part"]))
+    frames = [pl.DataFrame(schema={name: declared.columns[name] for name in read})]
     for (part,), rows in registered.group_by("part", maintain_order=True):
         of_rows = pl.all_horizontal(pl.col(name).is_in(rows[name].unique().to_list()) for name in by)
-        read = read_part(warehouse.home, kind, str(part), list(dict.fromkeys([*columns, *by])), of_rows)
-        for (request,), frame in read.join(rows, on=by, how="semi").group_by("request_hash"):
-            frames[str(request)].append(frame.select(columns))
-    return {request: pl.concat(of_request) for request, of_request in frames.items()}
+        frames.append(read_part(warehouse.home, kind, str(part), read, of_rows))
+    answers = pl.concat(frames).join(registered, on=[*by, "part"], how="semi")
+    nothing = answers.clear().select(columns)
+    of_request = answers.partition_by("request_hash", as_dict=True)
+    return {r: of_request[(r,)].select(columns) if (r,) in of_request else nothing for r in asked}

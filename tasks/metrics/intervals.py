@@ -233,10 +233,14 @@ def _degrees_of_freedom(share: FloatArray) -> float:
     With clusters whose means vary alike: tr(M)^2 / tr(M^2) for the covariance M of the terms of the variance.
     One less than the clusters if they are of one size.
     """
-    weight = 1 / np.sqrt(1 - share)
-    centred = (np.diag(share) - np.outer(share, share)) * weight[:, None]
-    covariance = centred @ centred.T
-    return float(np.trace(covariance) ** 2 / (covariance**2).sum())
+    # M = W (D - s s')^2 W with D = diag(s) and W = diag(1 - s)^(-1/2), a diagonal and vectors' products: its
+    # trace and squares take as many steps as there are clusters, not their square.
+    u, q = share / np.sqrt(1 - share), float(share @ share)
+    v, diagonal = share * u, share**2 / (1 - share)
+    rest = q * u**2 - 2 * u * v
+    uu, uv, vv = float(u @ u), float(u @ v), float(v @ v)
+    squares = (diagonal**2 + 2 * diagonal * rest).sum() + 2 * uu * vv + 2 * uv**2 + (q * uu) ** 2
+    return float((diagonal + rest).sum() ** 2 / (squares - 4 * q * uu * uv))
 
 
 def _around(

@@ -21,6 +21,7 @@ from tasks.metrics.intervals import (
     jackknife,
     jackknife_groups,
     jackknife_interval,
+    mean_deviations,
     mean_interval,
     proportion_interval,
     sign_flip_p,
@@ -99,6 +100,17 @@ def test_uneven_clusters_have_fewer_degrees_of_freedom() -> None:
     values = draw(rng)
     low, high = mean_interval(values, clusters) or (0.0, 0.0)
     assert low < values.mean() < high
+
+
+@pytest.mark.parametrize("sizes", [[1] * 7, [30, 5, 5, 5, 5, 5], [1, 2], list(range(1, 60))])
+def test_degrees_of_freedom_are_those_of_the_terms_covariance(sizes: list[int]) -> None:
+    """The matrix M whose trace squared over the trace of its square they are, written out."""
+    share = np.array(sizes) / sum(sizes)
+    centred = (np.diag(share) - np.outer(share, share)) / np.sqrt(1 - share)[:, None]
+    of_terms = centred @ centred.T
+    expected = np.trace(of_terms) ** 2 / np.trace(of_terms @ of_terms)
+    clusters = np.repeat(np.arange(len(sizes)), sizes)
+    assert mean_deviations(np.arange(clusters.size) % 7.0, clusters)[2] == pytest.approx(expected)
 
 
 def test_order_does_not_matter_to_the_last_bit() -> None:

@@ -178,7 +178,7 @@ def test_spreads_are_compared_from_ten_dishes_of_an_origin(
     many = {f"Q{i}": ["Q1", "Q4", "Q5"][i % 3] for i in range(3 * dishes)}
     of = DISHES | {"Q5": MEXICAN}
     study = make_study(dish_rows({name: of[like] for name, like in many.items()}))
-    points = one(rows_of(study, scores_of(study, any_answers), scores_of), "map_cv").points
+    points = one(rows_of(study, scores_of(study, any_answers), scores_of), "map_cv", "all").points
     assert (points is not None) == (dishes == 10)
 
 
