@@ -220,15 +220,16 @@ def test_nothing_outlives_a_process(smollm2_folder: Path, is_killed: bool) -> No
     command = [sys.executable, "-c", code, str(smollm2_folder)]
     ours = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     with ours:
-        assert ours.stdout is not None
-        assert any(line.startswith(b"loaded") for line in ours.stdout)
-        below = psutil.Process(ours.pid).children(recursive=True)
-        assert sum("".join(p.cmdline()[:1]).startswith("VLLM::") for p in below) >= 1
-        if is_killed:
+        try:
+            assert ours.stdout is not None
+            assert any(line.startswith(b"loaded") for line in ours.stdout)
+            below = psutil.Process(ours.pid).children(recursive=True)
+            assert sum("".join(p.cmdline()[:1]).startswith("VLLM::") for p in below) >= 1
+            if not is_killed:
+                ours.communicate(timeout=60)
+                assert ours.returncode == 0
+        finally:
             ours.kill()
-        else:
-            ours.communicate(timeout=60)
-            assert ours.returncode == 0
     gone, alive = psutil.wait_procs(below, timeout=30)
     assert len(gone) >= 2
     assert not alive
