@@ -1,0 +1,1 @@
+"""Studies with people: forms, assignments, answers, exclusions, agreement, planning. Pure."""
