@@ -101,7 +101,7 @@ def kendall_w(ranks: ArrayLike) -> float | None:
     ties = [float((c**3 - c).sum()) for c in (np.unique(row, return_counts=True)[1] for row in ranked)]
     totals = ranked.sum(axis=0)
     spread = float(((totals - totals.mean()) ** 2).sum())
-    return 12 * spread / (m**2 * (n**3 - n) - m * float(np.sum(ties)))
+    return float(12 * spread / (m**2 * (n**3 - n) - m * sum(ties)))
 
 
 def kendall_w_interval(ranks: ArrayLike) -> Interval:

@@ -99,9 +99,9 @@ def _may_see(study: Study, item: Item, who: Person) -> bool:
 
 def _mixed(seed: int, annotator: str, items: Sequence[Item], checks: Sequence[Item]) -> list[Item]:
     """In a person's own order, beginning with an item that is no check."""
-    first, *rest = sorted(items, key=lambda i: digest([seed, annotator, i.item])) or [None]
-    mixed = sorted([*rest, *checks], key=lambda i: digest([seed, annotator, "mixed", i.item if i else ""]))
-    return [item for item in (first, *mixed) if item]
+    order = sorted(items, key=lambda i: digest([seed, annotator, i.item]))
+    rest = sorted([*order[1:], *checks], key=lambda i: digest([seed, annotator, "mixed", i.item]))
+    return [*order[:1], *rest]
 
 
 def _assignment(study: Study, who: Person, place: int, item: Item) -> Assignment:

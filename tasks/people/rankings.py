@@ -142,8 +142,10 @@ def ceiling(ranks: Rankings, is_er_high: Mapping[str, bool], n_splits: int = 200
         if is_er_high.keys() >= set(names):
             values["macro_f1"].append(_macro_f1(names, is_er_high, first, second))
     mean = {name: float(np.mean(own)) for name, own in values.items()}
-    numbers = (mean.get(name) for name in ("reliability", "spearman", "kendall", "macro_f1"))
-    return Ceiling(*numbers, n, n_splits)
+    reliability, spearman, kendall, macro_f1 = (
+        mean.get(name) for name in ("reliability", "spearman", "kendall", "macro_f1")
+    )
+    return Ceiling(reliability, spearman, kendall, macro_f1, n, n_splits)
 
 
 def _macro_f1(
