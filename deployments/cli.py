@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from deployments import cli_ingest, cli_judge, cli_prune, cli_run, cli_specnorm, options
+from deployments import cli_ingest, cli_judge, cli_people, cli_prune, cli_run, cli_specnorm, options
 from deployments.cli_common import As, Config, Models, Wide, errors
 from deployments.display import Format, err, say, show, working, write
 from deployments.evaluations import DEFAULT_PROFILE, doors
@@ -32,6 +32,7 @@ app.command("prune")(cli_prune.prune)
 app.add_typer(models_app, name="models")
 app.add_typer(cli_judge.app, name="judge")
 app.add_typer(cli_specnorm.app, name="specnorm")
+app.add_typer(cli_people.app, name="people")
 
 Of = Annotated[
     str | None,

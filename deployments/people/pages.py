@@ -126,12 +126,13 @@ def _shown(
     order = assignment.shown.get(field.name) or list(field.shown(item))
     labels = {option.value: in_language(option.label, language) for option in field.options}
     entries, options = field.entries(item), list(labels)
+    names = labels | {row.value: in_language(row.label, language) for row in field.rows}
     if entries:
         chosen = value if isinstance(value, dict) else {}
         listed = [
             {
                 "name": f"{field.name}.{entries.index(e)}",
-                "label": e if field.of else labels[e],
+                "label": e if field.of else names[e],
                 "chosen": chosen.get(e, ""),
             }
             for e in order

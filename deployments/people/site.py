@@ -113,18 +113,13 @@ class Site:
         return bool(pages.missing(page, item, saved)) or is_new
 
 
-def answers(site: Site) -> list[Answer]:
+def answers(folder: Folder, store: Store) -> list[Answer]:
     """Every saved revision as the neutral format has it; of people who withdrew there is none."""
-    shown = {(a.annotator, a.item): a.shown for a in site.folder.assignments}
-    fixed = {"study_hash": site.study.hash, "tool": TOOL, "version": version("culturescope")}
-    return [
-        Answer.model_validate(
-            row
-            | fixed
-            | {
-                "item_hash": site.folder.items[row["item"]].hash,
-                "shown": shown.get((row["annotator"], row["item"]), {}).get(row["field"], []),
-            }
-        )
-        for row in site.store.revisions()
-    ]
+    shown = {(a.annotator, a.item): a.shown for a in folder.assignments}
+    fixed = {"study_hash": folder.study.hash, "tool": TOOL, "version": version("culturescope")}
+    rows = []
+    for row in store.revisions():
+        order = shown.get((row["annotator"], row["item"]), {}).get(row["field"], [])
+        about = {"item_hash": folder.items[row["item"]].hash, "shown": order}
+        rows.append(Answer.model_validate(row | fixed | about))
+    return rows

@@ -57,7 +57,7 @@ class FormField(_Strict):
 
     Attributes:
         of: what of the item's content it is about: the list whose entries are ranked or marked, or the text
-            that is edited. A ranking without it ranks the options.
+            that is edited. Without it a ranking ranks the options, and marks are of ``rows``.
         points: a Likert scale runs from 1 to this; ``ends`` says what its ends mean.
         is_ordered: the options rise, so that agreement counts how far apart two are.
         is_shuffled: options and entries are shown to each person in an order of their own.
@@ -68,6 +68,7 @@ class FormField(_Strict):
     label: Texts
     help: Texts = {}
     options: tuple[Option, ...] = ()
+    rows: tuple[Option, ...] = ()
     of: str = ""
     points: int = Field(5, ge=2, le=11)
     ends: tuple[Texts, Texts] | None = None
@@ -83,7 +84,7 @@ class FormField(_Strict):
             raise ValueError(f"field {self.name}: an option is there twice: {values}")
         if self.kind in WITH_OPTIONS and len(values) < 2:
             raise ValueError(f"field {self.name}: a field of kind {self.kind} needs two options at least")
-        if self.kind in ("marks", "edit") and not self.of:
+        if (self.kind == "marks" and not (self.of or self.rows)) or (self.kind == "edit" and not self.of):
             raise ValueError(f"field {self.name}: say in `of` which part of the item it is about")
         if self.kind == "ranking" and not self.of and len(values) < 2:
             raise ValueError(f"field {self.name}: a ranking needs options, or a list of the item in `of`")
@@ -94,7 +95,7 @@ class FormField(_Strict):
         if self.kind not in WITH_ENTRIES:
             return ()
         if not self.of:
-            return tuple(option.value for option in self.options)
+            return tuple(option.value for option in self.rows or self.options)
         listed = item.content.get(self.of, [])
         return tuple(dict.fromkeys(listed if isinstance(listed, list) else [listed]))
 
@@ -194,7 +195,7 @@ class Private(_Strict):
     condition: str = ""
     author: str = ""
     code: str = ""
-    expected: dict[str, str] = {}
+    expected: dict[str, Value] = {}
 
 
 class Entry(BaseModel):

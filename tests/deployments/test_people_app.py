@@ -86,7 +86,7 @@ def test_a_whole_study_is_clicked_through_and_saved(site: Site, tmp_path: Path) 
     who = person(site).begun()
     full(site, who, "p0")
     assert "C0DE" in who.get("/done").text
-    rows = answers(site)
+    rows = answers(site.folder, site.store)
     assert {row.status for row in rows} == {"complete"}
     ranked = [row for row in rows if row.field == "order"]
     assert [row.value for row in ranked] == [{"rice": "1", "salt": "2", "tofu": "3"}] * 3
@@ -131,10 +131,10 @@ def test_a_field_is_saved_alone_with_its_revisions(site: Site) -> None:
     for value in ("3", "3", "4"):
         response = who.post(f"/save/{place}/liking", liking=value)
         assert (response.status_code, response.text) == (200, "Saved")
-    assert [(r.value, r.revision) for r in answers(site)] == [("3", 1), ("4", 2)]
+    assert [(r.value, r.revision) for r in answers(site.folder, site.store)] == [("3", 1), ("4", 2)]
     twice = who.post(f"/save/{place}/order", order__0="1", order__1="1")
     assert twice.text == "Each rank can be given only once."
-    assert [(r.status, r.value) for r in answers(site) if r.field == "order"] == [
+    assert [(r.status, r.value) for r in answers(site.folder, site.store) if r.field == "order"] == [
         ("draft", {"rice": "1", "salt": "1"})
     ]
     assert 'value="4" checked' in who.get(f"/item/{place}").text
@@ -169,9 +169,9 @@ def test_consent_comes_first_and_withdrawing_deletes(site: Site) -> None:
     assert who.post("/save/1/liking", liking="2").status_code == 403
     who.get("/consent")
     who.begun().post("/item/1", liking="2", recipe="unmistakable words")
-    assert answers(site)
+    assert answers(site.folder, site.store)
     assert "withdrawn" in who.post("/withdraw").text
-    assert not answers(site)
+    assert not answers(site.folder, site.store)
     for path in ("/item/1", "/done"):
         assert "withdrawn" in who.get(path).text or who.get(path).status_code == 403
     assert who.post("/item/1", liking="2").status_code == 403
@@ -203,7 +203,7 @@ def test_forged_and_mangled_requests_are_refused(
 ) -> None:
     who = person(site).begun()
     assert who.post(path, **fields).status_code == status
-    assert not answers(site)
+    assert not answers(site.folder, site.store)
 
 
 def test_other_sites_and_other_forms_are_refused(site: Site) -> None:
@@ -222,7 +222,7 @@ def test_other_sites_and_other_forms_are_refused(site: Site) -> None:
     assert who.browser.post("/item/1", content=doubled, headers=FORM).status_code == 400
     assert who.browser.post("/item/1", content=b"\xff=1", headers=FORM).status_code == 400
     assert who.browser.get("/", headers={"host": "evil.example"}).status_code == 400
-    assert not answers(site)
+    assert not answers(site.folder, site.store)
 
 
 def test_what_people_and_items_write_is_text(site: Site) -> None:
@@ -261,7 +261,7 @@ def test_prolific_takes_a_free_place_once(site: Site) -> None:
         late = Person(site.app)  # type: ignore[attr-defined]
         assert late.post("/join", PROLIFIC_PID=participant, lang="en").status_code == 403
     assert late.post("/join", PROLIFIC_PID="<b>", lang="en").status_code == 400
-    assert "abc123" not in "".join(row.model_dump_json() for row in answers(site))
+    assert "abc123" not in "".join(row.model_dump_json() for row in answers(site.folder, site.store))
 
 
 def test_too_many_requests_wait(site: Site) -> None:

@@ -1,0 +1,223 @@
+"""What follows from a study's answers: rows for the warehouse, agreement, files for judges and reviews."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from deployments.people.store import FILE, Store
+from tasks.judging.ratings import COLUMNS as RATING_COLUMNS
+from tasks.people.agreement import agreement_rows
+from tasks.people.answers import Rating, Reason, counted, exclusions, latest, ratings
+from tasks.people.files import ANSWERS, Answer, Folder, StudyError, read_folder, read_rows, write_rows
+from tasks.people.rankings import Ceiling, DomainScore, ceiling, domain_scores, profiles, rankings
+from tasks.people.study import in_language
+from warehouse import Warehouse
+from warehouse.people import save_study
+
+
+@dataclass(frozen=True)
+class Results:
+    """A study with its answers, who is excluded and why, who withdrew, and the ratings that count."""
+
+    folder: Folder
+    answers: list[Answer]
+    excluded: Mapping[str, list[Reason]]
+    withdrawn: list[str]
+    ratings: list[Rating]
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """What a pull has done: new rows of answers, revisions, people, and exclusions by reason."""
+
+    n_new: int
+    n_revisions: int
+    n_people: int
+    n_withdrawn: int
+    excluded: Counter[str]
+
+
+def read(path: Path) -> Results:
+    """The answers so far: from the database that ``serve`` writes, else from answers.jsonl.
+
+    Raises:
+        StudyError: there is no such study, or a file is broken.
+    """
+    folder = read_folder(path)
+    withdrawn: list[str] = []
+    if (path / FILE).exists():
+        from deployments.people.site import answers as stored
+
+        store = Store(path)
+        try:
+            answers = stored(folder, store)
+            withdrawn = [person["annotator"] for person in store.people() if person["withdrawn"]]
+        finally:
+            store.close()
+        write_rows(path / ANSWERS, answers)
+    else:
+        answers = read_rows(path / ANSWERS, Answer)
+        unknown = sorted({a.item for a in answers} - folder.items.keys())
+        if unknown:
+            raise StudyError(f"{path / ANSWERS}: there is no item {unknown[0]} in this study")
+    excluded = exclusions(folder, answers)
+    return Results(folder, answers, excluded, withdrawn, ratings(folder, answers, excluded))
+
+
+def pull(warehouse: Warehouse, path: Path) -> Pulled:
+    """Bring a study and its answers into the warehouse."""
+    results = read(path)
+    folder = results.folder
+    study, name = folder.study, folder.study.name
+    row = {
+        "study": name,
+        "kind": study.kind,
+        "title": in_language(study.title, study.languages[0]),
+        "study_hash": study.hash,
+        "languages": list(study.languages),
+        "annotators_per_item": study.annotators_per_item,
+        "n_assigned": len(folder.assignments),
+        "n_withdrawn": len(results.withdrawn),
+    }
+    excluded = [
+        {"study": name, "annotator": annotator, "reason": reason}
+        for annotator, reasons in results.excluded.items()
+        for reason in reasons
+    ]
+    rows = [row for answer in results.answers for row in _answer_rows(name, answer)]
+    n_new = save_study(warehouse, row, _items(folder), rows, excluded, results.withdrawn)
+    n_people = len({answer.annotator for answer in results.answers})
+    return Pulled(n_new, len(results.answers), n_people, len(results.withdrawn), counted(results.excluded))
+
+
+def agreement(results: Results) -> pl.DataFrame:
+    """One row per number, of ``tasks.people.agreement.AgreementRow``."""
+    rows = [asdict(row) for row in agreement_rows(results.folder.study, results.ratings)]
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def of_ranking(
+    results: Results,
+) -> tuple[list[DomainScore], Ceiling, dict[str, dict[str, tuple[float, int]]]]:
+    """Scores of every domain, how well one half of the people predicts the other, and regions' profiles."""
+    ranks = rankings(results.ratings, "ranking")
+    said: dict[str, list[str]] = {}
+    for rating in results.ratings:
+        if rating.field == "pluralism":
+            said.setdefault(rating.entry, []).append(rating.value)
+    scores = domain_scores(ranks, said)
+    is_high = {
+        row.domain: row.pluralism > 0.5 for row in scores if row.category and row.pluralism is not None
+    }
+    regions = {r.annotator: r.value for r in results.ratings if r.field == "region"}
+    return scores, ceiling(ranks, is_high), profiles(ranks, regions)
+
+
+def ratings_csv(results: Results) -> str:
+    """Ratings of judged answers, as ``culturescope judge validate`` reads them.
+
+    Raises:
+        StudyError: the study is of another kind.
+    """
+    _expect(results.folder, "judge-ratings")
+    file = io.StringIO()
+    writer = csv.DictWriter(file, RATING_COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for rating in results.ratings:
+        if rating.field == "rating":
+            about = results.folder.private[rating.item]
+            cells = (about.code, rating.annotator, about.condition, rating.value)
+            writer.writerow(dict(zip(("item", "annotator", "dimension", "rating"), cells, strict=True)))
+    return file.getvalue()
+
+
+def review_rows(results: Results, drafts: Mapping[str, Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Decisions on drafts, as rows of the file that ``culturescope specnorm review`` reads.
+
+    Where several people reviewed a draft and decided otherwise, it stays pending; where they agree, the
+    texts and the note are those of the first by code.
+
+    Args:
+        drafts: rows of specnorm_draft by draft.
+
+    Raises:
+        StudyError: the study is of another kind, or a draft is gone.
+    """
+    _expect(results.folder, "specnorm-review")
+    said: dict[str, dict[str, dict[str, str]]] = {}
+    for (annotator, item, field), answer in sorted(latest(results.answers).items()):
+        if (
+            annotator not in results.excluded
+            and answer.status == "complete"
+            and isinstance(answer.value, str)
+        ):
+            said.setdefault(item, {}).setdefault(annotator, {})[field] = answer.value
+    rows = []
+    for item, by_person in said.items():
+        draft = drafts.get(results.folder.private[item].code)
+        if draft is None:
+            raise StudyError(f"item {item}: its draft is not in the warehouse")
+        decided = {who: own for who, own in by_person.items() if own.get("decision")}
+        decisions = {own["decision"] for own in decided.values()}
+        who, own = min(decided.items()) if len(decisions) == 1 else ("", dict[str, str]())
+        texts = own if own.get("decision") == "revise" else {}
+        given = ("country_name", "seed", "cues", "statement", "stance", "model", "prompt_hash", "text_hash")
+        cells = {name: str(draft[name]) for name in given}
+        cells["country"] = cells.pop("country_name")
+        for part in ("persona", "situation", "question", "label", "norm"):
+            cells[part] = texts.get(part) or str(draft[part])
+        asked = {"decision": own.get("decision", ""), "reviewer": who, "note": own.get("note", "")}
+        rows.append(cells | asked)
+    return rows
+
+
+def _expect(folder: Folder, kind: str) -> None:
+    if folder.study.kind != kind:
+        raise StudyError(f"study {folder.study.name} is of kind {folder.study.kind}, not {kind}")
+
+
+def _items(folder: Folder) -> list[dict[str, object]]:
+    rows = []
+    for item in folder.items.values():
+        hidden = folder.private.get(item.item)
+        about = {name: getattr(hidden, name, "") or None for name in ("model", "condition", "author", "code")}
+        rows.append(
+            {
+                "study": folder.study.name,
+                "item": item.item,
+                "item_hash": item.hash,
+                "page": item.page,
+                "language": item.language,
+                "stratum": hidden.stratum if hidden else "",
+                "is_check": bool(hidden and hidden.expected),
+                **about,
+            }
+        )
+    return rows
+
+
+def _answer_rows(study: str, answer: Answer) -> list[dict[str, object]]:
+    """One row per entry; of an empty ranking or mark one without entry, so that the revision is known."""
+    values = answer.value if isinstance(answer.value, dict) else {"": answer.value}
+    shown = {name: place for place, name in enumerate(answer.shown, start=1)}
+    fixed = answer.model_dump(include={"study_hash", "item", "item_hash", "annotator", "field"})
+    fixed |= answer.model_dump(include={"revision", "status", "tool", "version"})
+    times = {"started_at": _utc(answer.started), "saved_at": _utc(answer.saved)}
+    return [
+        {"study": study, **fixed, **times, "entry": entry, "value": value, "place": shown.get(entry or value)}
+        for entry, value in (values or {"": ""}).items()
+    ]
+
+
+def _utc(time: datetime) -> datetime:
+    """As tables have it: UTC, without a zone."""
+    return time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time
