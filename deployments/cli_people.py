@@ -182,12 +182,13 @@ def agreement(name: Name, form: As = Format.table) -> None:
             rows = [
                 {
                     "domain": row.domain,
-                    "score [95 %]": interval(row.score, *(row.interval or (None, None)), 2),
+                    "score [95 %]": interval(row.score, low, high, 2),
                     "SD": number(row.sd, 2),
                     "category": row.category or row.unscored_reason,
                     "people": row.n_people,
                 }
                 for row in scores
+                for low, high in [row.interval or (None, None)]
             ]
             show(pl.DataFrame(rows), form, "Domains, most common across countries first")
             profile = [

@@ -14,6 +14,9 @@ SELECT i.annotator, i.item, i.field, i.revision FROM incoming AS i
 JOIN human_answer AS a USING (study, annotator, item, field, revision, entry)
 WHERE a.value <> i.value ORDER BY ALL LIMIT 1
 """
+_PUT_DOMAINS = """
+INSERT OR REPLACE INTO human_domain BY NAME SELECT *, $now AS pulled_at FROM incoming
+"""
 _ADD = """
 INSERT INTO human_answer BY NAME
 SELECT * FROM incoming ANTI JOIN human_answer USING (study, annotator, item, field, revision, entry)
@@ -27,12 +30,14 @@ def save_study(
     answers: Rows,
     exclusions: Rows,
     withdrawn: Sequence[str],
+    domains: Rows = (),
 ) -> int:
     """Add what was pulled of one study, in one transaction; returns how many rows of answers are new.
 
     study, items, answers, exclusions: columns of study (without pulled_at, which is now), study_item,
     human_answer and human_exclusion. Answers are only added: what is there already stays. withdrawn: people
-    whose answers are deleted. Items and exclusions are replaced.
+    whose answers are deleted. domains: columns of human_domain without pulled_at; other snapshots stay. Items
+    and exclusions are replaced.
 
     Raises WarehouseError, and changes nothing, for a revision that is stored with another value: it is
     another study's answer, or a file that was edited.
@@ -63,4 +68,7 @@ def save_study(
             connection.execute(f"DELETE FROM {table} WHERE study = $study", {"study": name})
             frame = pl.DataFrame(rows, schema=columns_of(connection, table))
             execute_with(connection, frame, f"INSERT INTO {table} BY NAME SELECT * FROM incoming")
+        if domains:
+            schema = columns_of(connection, "human_domain", without=["pulled_at"])
+            execute_with(connection, pl.DataFrame(domains, schema=schema), _PUT_DOMAINS, {"now": now()})
     return int(n_after - n_before)

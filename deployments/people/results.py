@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from deployments.people.store import FILE, Store
+from tasks.identity import digest
 from tasks.judging.ratings import COLUMNS as RATING_COLUMNS
 from tasks.people.agreement import agreement_rows
 from tasks.people.answers import Rating, Reason, counted, exclusions, latest, ratings
@@ -94,7 +95,8 @@ def pull(warehouse: Warehouse, path: Path) -> Pulled:
         for reason in reasons
     ]
     rows = [row for answer in results.answers for row in _answer_rows(name, answer)]
-    n_new = save_study(warehouse, row, _items(folder), rows, excluded, results.withdrawn)
+    domains = _domain_rows(results) if study.kind == "spectral-ranking" else []
+    n_new = save_study(warehouse, row, _items(folder), rows, excluded, results.withdrawn, domains)
     n_people = len({answer.annotator for answer in results.answers})
     return Pulled(n_new, len(results.answers), n_people, len(results.withdrawn), counted(results.excluded))
 
@@ -203,6 +205,25 @@ def _items(folder: Folder) -> list[dict[str, object]]:
             }
         )
     return rows
+
+
+def _domain_rows(results: Results) -> list[dict[str, object]]:
+    """What people expect of each domain, under the hash of it."""
+    scores, _, _ = of_ranking(results)
+    snapshot = digest([[row.domain, row.score, row.category] for row in scores], 8)
+    return [
+        {
+            "study": results.folder.study.name,
+            "snapshot": snapshot,
+            "domain": row.domain,
+            "human_score": row.score,
+            "human_sd": row.sd,
+            "n_people": row.n_people,
+            "share_high": row.pluralism,
+            "human_category": row.category,
+        }
+        for row in scores
+    ]
 
 
 def _answer_rows(study: str, answer: Answer) -> list[dict[str, object]]:

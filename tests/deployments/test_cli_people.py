@@ -81,7 +81,8 @@ def test_a_survey_becomes_a_ground_truth(warehouse: Warehouse) -> None:
     rows = warehouse.query(BESIDE_TABLE_1).rows()
     assert len(rows) == 9
     assert all(ours == papers and n == 11 for _, ours, papers, n in rows)
-    assert "11 rows new" not in people("pull", "survey").output
+    assert "0 rows new" in people("pull", "survey").output
+    assert warehouse.query("SELECT count(DISTINCT snapshot) FROM human_domain").item() == 1
     assert warehouse.query("SELECT count(*) FROM human_answer").item() == 12 * (9 + 2 + 3 + 9)
     shown = people("agreement", "survey")
     assert shown.exit_code == 0, shown.output
@@ -92,6 +93,31 @@ def test_a_survey_becomes_a_ground_truth(warehouse: Warehouse) -> None:
     }
     assert float(rows_by_metric["kendall_w"]["value"]) > 0.8
     assert rows_by_metric["kendall_w"]["n_people"] == "11"
+
+
+@pytest.mark.heavy  # a run on a fake model
+def test_a_run_is_held_against_the_people_of_a_study(warehouse: Warehouse) -> None:
+    rank(warehouse.home, 8)
+    assert people("pull", "survey").exit_code == 0
+    options = ("--countries", "FR,IT,JP", "--max-items", "6", "--variants", "1", "--bootstrap", "20")
+    for human in (("--human", "survey"), ()):
+        run = ["run", "spectral", "--no-server", "-m", "fake-a", *options, *human]
+        result = CliRunner().invoke(app, run)
+        assert result.exit_code == 0, result.output
+    expected = warehouse.query(
+        "SELECT human IS NOT NULL, count(*), min(human_score), max(human_score) FROM spectral_expected "
+        "GROUP BY 1 ORDER BY 1"
+    ).rows()
+    assert expected[0] == (False, 9, 2.9, 8.2)
+    assert expected[1] not in ((True, 9, 2.9, 8.2), (True, 9, None, None))
+    (snapshot,) = warehouse.query("SELECT DISTINCT snapshot FROM human_domain")["snapshot"]
+    named = warehouse.query("SELECT DISTINCT human FROM spectral_expected WHERE human IS NOT NULL")
+    assert named["human"].to_list() == [f"survey:{snapshot}"]
+    # The first run's answers are the second one's too.
+    assert warehouse.query("SELECT count(DISTINCT request_hash) FROM run_request").item() == 9
+    unknown = CliRunner().invoke(app, ["run", "spectral", "--no-server", "-m", "fake-a", "--human", "none"])
+    assert unknown.exit_code == 1
+    assert "culturescope people pull brings it in" in " ".join(unknown.output.split())
 
 
 def test_status_counts_and_no_study_is_said(warehouse: Warehouse) -> None:

@@ -28,10 +28,6 @@ def answer(annotator: str, value: str, entry: str = "", **cells: Any) -> dict[st
     return row | cells
 
 
-def ranked(annotator: str, **ranks: int) -> list[dict[str, Any]]:
-    return [answer(annotator, str(rank), name, field="ranking") for name, rank in ranks.items()]
-
-
 def test_revisions_are_kept_and_the_last_complete_one_counts(warehouse: Warehouse) -> None:
     first = [answer("a", "1"), answer("b", "2"), answer("c", "3")]
     assert save_study(warehouse, STUDY, [ITEM], first, [], []) == 3
@@ -68,16 +64,14 @@ def test_checks_are_no_ratings(warehouse: Warehouse) -> None:
     assert warehouse.query("FROM human_rating").is_empty()
 
 
-def test_domains_have_scores_and_categories(warehouse: Warehouse) -> None:
-    rows = [
-        *ranked("a", x=1, y=2, z=3),
-        *ranked("b", x=1, y=3, z=2),
-        *(answer(who, said, "x", field="pluralism") for who, said in (("a", "low"), ("b", "low"))),
-        *(answer(who, said, "y", field="pluralism") for who, said in (("a", "low"), ("b", "high"))),
-        answer("a", "high", "z", field="pluralism"),
-    ]
-    save_study(warehouse, STUDY, [ITEM], rows, [], [])
-    columns = "domain, human_score, n_people, n_annotators, human_category"
-    assert warehouse.query(f"SELECT {columns} FROM human_domain ORDER BY domain").rows() == [
-        ("x", 1.0, 2, 2, "LH"), ("y", 2.5, 2, 2, None), ("z", 2.5, 2, 1, "HL"),
-    ]  # fmt: skip
+def test_every_snapshot_of_a_ranking_stays(warehouse: Warehouse) -> None:
+    def domain(snapshot: str, score: float) -> dict[str, Any]:
+        return {
+            "study": "s", "snapshot": snapshot, "domain": "currency", "human_score": score, "human_sd": None,
+            "n_people": 1, "share_high": 1.0, "human_category": "HL",
+        }  # fmt: skip
+
+    for row in (domain("a", 8), domain("b", 7), domain("a", 8)):
+        save_study(warehouse, STUDY, [ITEM], [], [], [], [row])
+    newest = warehouse.query("SELECT snapshot FROM human_domain ORDER BY pulled_at DESC")
+    assert newest["snapshot"].to_list() == ["a", "b"]

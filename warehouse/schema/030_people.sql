@@ -95,3 +95,26 @@ COMMENT ON TABLE human_exclusion IS 'Whose answers do not count, and why: graded
 COMMENT ON COLUMN human_exclusion.study IS 'Study: study.study.';
 COMMENT ON COLUMN human_exclusion.annotator IS 'Person: human_answer.annotator.';
 COMMENT ON COLUMN human_exclusion.reason IS 'failed an attention check, too fast, or unfinished.';
+
+CREATE TABLE human_domain (
+    study VARCHAR,
+    snapshot VARCHAR,
+    domain VARCHAR,
+    human_score DOUBLE NOT NULL,
+    human_sd DOUBLE,
+    n_people INTEGER NOT NULL,
+    share_high DOUBLE,
+    human_category VARCHAR CHECK (human_category IN ('LH', 'HL', 'HH', 'LL')),
+    pulled_at TIMESTAMP NOT NULL,
+    PRIMARY KEY (study, snapshot, domain)
+);
+COMMENT ON TABLE human_domain IS 'What people of a ranking study expect of each domain, as of each pull that changed it: the ground truth of culturescope run spectral --human STUDY.';
+COMMENT ON COLUMN human_domain.study IS 'Study: study.study.';
+COMMENT ON COLUMN human_domain.snapshot IS 'Hash of the scores and categories. A run names it (params.human), so that later answers do not change its numbers.';
+COMMENT ON COLUMN human_domain.domain IS 'Domain: domain.domain.';
+COMMENT ON COLUMN human_domain.human_score IS 'Mean rank, from 1; low means common across countries.';
+COMMENT ON COLUMN human_domain.human_sd IS 'Standard deviation of the ranks; NULL for one person.';
+COMMENT ON COLUMN human_domain.n_people IS 'People who ranked it.';
+COMMENT ON COLUMN human_domain.share_high IS 'Share of those who annotated its pluralism who say that a country has many answers; NULL if nobody did.';
+COMMENT ON COLUMN human_domain.human_category IS 'Expected category: effective rank by what most say of its pluralism, spectral gap ratio by a score below the median; NULL if nobody annotated it or people are tied.';
+COMMENT ON COLUMN human_domain.pulled_at IS 'When a pull last gave these (UTC).';
