@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import kendalltau, rankdata
 
 from tasks.metrics._arrays import as_pair, as_table
-from tasks.metrics.intervals import CORRELATION, jackknife
+from tasks.metrics.intervals import CORRELATION, jackknife_groups, jackknife_interval
 from tasks.metrics.types import FloatArray, IntArray, Interval
 
 # Two distinct values make one comparison, which is no ranking.
@@ -98,17 +98,18 @@ def kendall_w(ranks: ArrayLike) -> float | None:
     if m < 2 or n < _MIN_DISTINCT or (np.ptp(table, axis=1) == 0).any():
         return None
     ranked = rankdata(table, axis=1)
-    ties = [float((c**3 - c).sum()) for c in (np.unique(row, return_counts=True)[1] for row in ranked)]
+    # The sum of t^3 - t over the ties of all raters: each makes the sum of squared ranks less by a twelfth.
+    ties = 2 * m * n * (n + 1) * (2 * n + 1) - 12 * float((ranked**2).sum())
     totals = ranked.sum(axis=0)
     spread = float(((totals - totals.mean()) ** 2).sum())
-    return float(12 * spread / (m**2 * (n**3 - n) - m * sum(ties)))
+    return float(12 * spread / (m**2 * (n**3 - n) - m * ties))
 
 
 def kendall_w_interval(ranks: ArrayLike) -> Interval:
     """Interval of W over raters like these, for as many of them; None for fewer than five.
 
-    Jackknife over raters of the mean pairwise correlation, which does not depend on how many they are, and
-    its ends brought to the scale of W.
+    Jackknife over raters, in groups where they are many, of the mean pairwise correlation, which does not
+    depend on how many they are, and its ends brought to the scale of W.
     """
     table = np.asarray(ranks, dtype=np.float64)
     table = table[np.lexsort(table.T)] if len(table) else table
@@ -118,7 +119,10 @@ def kendall_w_interval(ranks: ArrayLike) -> Interval:
         w = kendall_w(table[kept])
         return None if w is None else (len(kept) * w - 1) / (len(kept) - 1)
 
-    ends = jackknife(correlation, np.arange(m), CORRELATION)
+    estimate = correlation(np.arange(m)) if m > 1 else None
+    if estimate is None:
+        return None
+    ends = jackknife_interval(estimate, map(correlation, jackknife_groups(m, seed=0)), CORRELATION)
     return ends and (max(0.0, (1 + (m - 1) * ends[0]) / m), min(1.0, (1 + (m - 1) * ends[1]) / m))
 
 

@@ -192,8 +192,7 @@ def test_reviews_become_a_queue(warehouse: Warehouse) -> None:
     assert {review.reviewer for review in decided.values()} == {"p001"}
 
 
-def test_a_plan_says_how_many(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasks.people.simulation.RATERS", (3,))
+def test_a_plan_says_how_many() -> None:
     result = people("plan", "--study", "spectral-ranking", "--width", "1.5")
     assert result.exit_code == 0, result.output
     assert "people: mean_rank with an interval of 1." in " ".join(result.output.split())

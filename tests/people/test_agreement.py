@@ -44,8 +44,8 @@ def test_kendall_w_by_hand() -> None:
 
 def test_kendall_w_of_random_raters_is_its_null_and_the_interval_holds_it() -> None:
     generator = np.random.default_rng(0)
-    tables = [np.argsort(generator.random((10, 9)), axis=1) for _ in range(200)]
-    assert np.mean([kendall_w(t) for t in tables]) == pytest.approx(1 / 10, abs=0.01)
+    tables = [np.argsort(generator.random((10, 9)), axis=1) for _ in range(100)]
+    assert np.mean([kendall_w(t) for t in tables]) == pytest.approx(1 / 10, abs=0.015)
     ends = [kendall_w_interval(t) for t in tables]
     assert np.mean([e is not None and e[0] <= 0.1 <= e[1] for e in ends]) > 0.9
     assert kendall_w_interval(tables[0][:4]) is None
