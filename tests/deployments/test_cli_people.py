@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from typer.testing import CliRunner, Result
 
 from deployments.cli import app
@@ -95,7 +94,6 @@ def test_a_survey_becomes_a_ground_truth(warehouse: Warehouse) -> None:
     assert rows_by_metric["kendall_w"]["n_people"] == "11"
 
 
-@pytest.mark.heavy  # a run on a fake model
 def test_a_run_is_held_against_the_people_of_a_study(warehouse: Warehouse) -> None:
     rank(warehouse.home, 8)
     assert people("pull", "survey").exit_code == 0
@@ -163,8 +161,9 @@ def test_ratings_of_people_validate_a_judge(warehouse: Warehouse) -> None:
     assert {row["annotator"] for row in rows} <= {"p001", "p002"}
     assert {row["dimension"] for row in rows} == set(METRICS.values())
     validated = CliRunner().invoke(app, ["judge", "validate", str(out), "--evaluation", "cure"])
+    assert validated.exit_code == 0, validated.output
     assert "rated items that no judge was asked about" not in validated.output
-    assert "none of the" not in validated.output
+    assert not warehouse.query("FROM judge_validation WHERE n > 0").is_empty()
 
 
 def test_reviews_become_a_queue(warehouse: Warehouse) -> None:

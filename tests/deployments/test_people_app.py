@@ -233,6 +233,7 @@ def test_what_people_and_items_write_is_text(site: Site) -> None:
     assert "<script>alert" not in page.text
     assert "&lt;/textarea&gt;" in page.text
     assert "'unsafe" not in page.headers["content-security-policy"]
+    assert page.headers["referrer-policy"] == "same-origin"
     assert "default-src 'none'" in page.headers["content-security-policy"]
     assert not re.search(r"\son\w+=|style=|javascript:|//[a-z]", page.text)
 
