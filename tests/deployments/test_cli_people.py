@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import csv
+import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from typer.testing import CliRunner, Result
 
 from deployments.cli import app
@@ -16,9 +19,9 @@ from tasks.evaluations.cure.specnorm.review import read_reviews, text_hash
 from tasks.people.files import Folder, read_folder
 from tasks.people.simulation import People, simulated_rankings
 from tasks.people.study import Entry
-from tests.deployments.judged_run import METRICS, named, one_judge, store
+from tests.deployments.judged_run import METRICS, named, one_judge, store, store_run
 from tests.warehouse.test_specnorm import TEXTS, draft
-from warehouse import Warehouse
+from warehouse import Warehouse, register_parts, write_part
 from warehouse.specnorm import save_drafts
 
 # Table 1 of the paper, most common first.
@@ -164,6 +167,37 @@ def test_ratings_of_people_validate_a_judge(warehouse: Warehouse) -> None:
     assert validated.exit_code == 0, validated.output
     assert "rated items that no judge was asked about" not in validated.output
     assert not warehouse.query("FROM judge_validation WHERE n > 0").is_empty()
+
+
+def test_dishes_are_drawn_with_top_predictions_and_without_their_model(warehouse: Warehouse) -> None:
+    dishes = warehouse.query(
+        "SELECT url, name, origin, ingredients FROM fmlama_dish ORDER BY url LIMIT 8"
+    ).rows()
+    for model in ("model-one", "model-two"):
+        store_run(warehouse, "fmlama", model, f"run of {model}", "c1", [])
+        rows = [
+            {"condition": "en:en:no", "template": "t", "dish": url, "dish_name": name, "origin": origin,
+             "rank": n + 1, "candidate": f"c{n}", "outcome": "foreign", "run_id": f"run of {model}",
+             "model": model, "request_hash": model}
+            for url, name, origin, ingredients in dishes for n in range(len(ingredients) + 2)
+        ]  # fmt: skip
+        with warehouse.write() as connection:
+            frame = pl.DataFrame(rows)
+            register_parts(connection, [write_part(warehouse.home, "prediction", model, frame)])
+    arguments = ("--study", "fmlama-mes", "--items", 10, "--people", 3, "--languages", "en")
+    assert people("new", "dishes", *arguments).exit_code == 0
+    path = warehouse.home / "people" / "dishes"
+    folder = read_folder(path)
+    drawn = [hidden for hidden in folder.private.values() if not hidden.expected]
+    # Even over models and origins together, so nearly so over models.
+    assert min(Counter(hidden.model for hidden in drawn).values()) >= 4
+    reference = {url: ingredients for url, _, _, ingredients in dishes}
+    for hidden in drawn:
+        content = folder.items[hidden.item].content
+        assert content["reference"] == sorted(reference[hidden.code])
+        assert content["predicted"] == [f"c{n}" for n in range(len(reference[hidden.code]))]
+    assert not re.search("model-|culturescope:dish", (path / "items.jsonl").read_text())
+    assert set(Counter(a.annotator for a in folder.assignments).values()) == {11}
 
 
 def test_reviews_become_a_queue(warehouse: Warehouse) -> None:
