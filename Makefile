@@ -56,7 +56,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 test: setup  ## all tests but the heaviest, real models and servers included
 	$(PYTEST) -m 'not heavy'
 
-test-all: setup  ## also those that start vLLM once more
+test-all: setup  ## also those that take minutes: vLLM once more, tests/chaos
 	$(PYTEST)
 
 test-fast: setup  ## the tests that start no model and no server

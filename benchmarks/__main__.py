@@ -14,10 +14,15 @@ FIGURES = {
     "metrics": "metrics",
     "probing_metrics": "metrics",
     "queries": "queries",
+    "registration": "registration",
     "orchestration": "orchestration",
+    "conversations": "conversations",
     "ingest_dishes": "ingest_dishes",
     "gpu": "gpu",
     "coverage": "coverage",
+    "paired": "paired",
+    "history": "history",
+    "culturall": "culturall",
 }
 """The function that measures and prints a figure, and the module that it is in."""
 

@@ -192,11 +192,14 @@ def _others() -> Iterator[Case]:
         "F1 macro of labels", "three labels, 70 % right", dict.fromkeys((5, 8, 12, 30, 100), 2), of.labels,
         of.macro_interval, lambda rng, n: classification.macro_f1(*of.labels(rng, 200_000)),
     )  # fmt: skip
-    spreads = (("map_cv", of.cv, POSITIVE), ("map_mws_correlation", of.map_mws, CORRELATION))
-    for number, statistic, bounds in spreads:
+    spreads = (
+        ("map_cv", of.cv, POSITIVE, {75: 4, 150: 4, 600: 4}),
+        ("map_mws_correlation", of.map_mws, CORRELATION, {1500: 2}),
+    )
+    for number, statistic, bounds, sizes in spreads:
         truth = statistic(of.ORIGINS, of.CLOSENESS) or 0.0
         yield Case(
-            number, "15 origins, dishes in all", {75: 4, 150: 4, 600: 4}, of.origins,
+            number, "15 origins, dishes in all", sizes, of.origins,
             partial(of.spread_interval, number=statistic, bounds=bounds), _is(truth),
         )  # fmt: skip
     yield Case(

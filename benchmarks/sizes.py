@@ -19,8 +19,11 @@ class Sizes:
         matrices, matrix_items: answers of one model, each 170 countries x matrix_items.
         resamples: half-samples of the countries, for the intervals.
         stored_items: items a question and country in the warehouse of the query timings.
+        registered_units, metric_values: rows of history where the registration of a part is timed.
         flow_items: items of each list in the flow.
+        talk_repetitions: seeds of each conversation.
         gpu_prefixes: countries that the GPU scores the whole list for.
+        tasks, settings: items of CulturALL, and models that have answered them.
         simulations: samples for the coverage of each interval, a tenth or so for slow ones.
     """
 
@@ -35,9 +38,14 @@ class Sizes:
     matrix_items: int = 3750
     resamples: int = 200
     stored_items: int = 2180
+    registered_units: int = 1_000_000
+    metric_values: int = 10_000_000
     flow_items: int = 2500
+    talk_repetitions: int = 10
     gpu_prefixes: int = 16
     simulations: int = 2000
+    tasks: int = 2610
+    settings: int = 15
 
 
 FULL = Sizes()
@@ -53,7 +61,12 @@ QUICK = Sizes(
     matrix_items=200,
     resamples=20,
     stored_items=20,
+    registered_units=2_000,
+    metric_values=2_000,
     flow_items=10,
+    talk_repetitions=1,
     gpu_prefixes=1,
     simulations=20,
+    tasks=60,
+    settings=2,
 )

@@ -10,7 +10,17 @@ from typing import Annotated
 
 import typer
 
-from deployments import cli_ingest, cli_judge, cli_people, cli_prune, cli_run, cli_specnorm, options
+from deployments import (
+    cli_compare,
+    cli_culturall,
+    cli_ingest,
+    cli_judge,
+    cli_people,
+    cli_prune,
+    cli_run,
+    cli_specnorm,
+    options,
+)
 from deployments.cli_common import As, Config, Models, Wide, errors
 from deployments.display import Format, err, say, show, working, write
 from deployments.evaluations import DEFAULT_PROFILE, doors
@@ -27,11 +37,14 @@ OVERVIEW_TOO = "write an overview of every evaluation and model, and the page of
 BUDGET = "that a scheduled run may use of a model and its judges (default: no limit)"
 models_app = typer.Typer(no_args_is_help=True, help="List the known models, prepare the embedded ones.")
 app.add_typer(cli_run.app, name="run")
+app.command("compare")(cli_compare.compare)
+app.command("drift")(cli_compare.drift)
 app.command("ingest")(cli_ingest.ingest)
 app.command("prune")(cli_prune.prune)
 app.add_typer(models_app, name="models")
 app.add_typer(cli_judge.app, name="judge")
 app.add_typer(cli_specnorm.app, name="specnorm")
+app.add_typer(cli_culturall.app, name="culturall")
 app.add_typer(cli_people.app, name="people")
 
 Of = Annotated[
@@ -149,7 +162,12 @@ def sql(
 
 @app.command()
 def leaderboard(
-    evaluation: Of = None, form: As = Format.table, config: Config = None, wide: Wide = False
+    evaluation: Of = None,
+    occasion: Annotated[str | None, typer.Option(help="default: the newest of each model")] = None,
+    with_history: Annotated[bool, typer.Option("--history", help="headlines on every occasion")] = False,
+    form: As = Format.table,
+    config: Config = None,
+    wide: Wide = False,
 ) -> None:
     """Print a leaderboard: for people the main columns, as csv or json the whole view.
 
@@ -158,14 +176,24 @@ def leaderboard(
     - `culturescope leaderboard spectral`
 
     - `culturescope leaderboard fmlama --format csv`
+
+    - `culturescope leaderboard cure --history`
     """
     from deployments import report
 
     with errors():
+        if with_history and occasion is not None:
+            raise ValueError("--history shows every occasion: leave --occasion out")
         warehouse = Warehouse.open()
         name, chosen, labels = report.configuration(warehouse, evaluation, config)
-        board = report.leaderboard(warehouse, name, chosen)
         title = f"{name}, profile {labels}, config {chosen}"
+        if with_history:
+            rows = report.history(warehouse, name, chosen)
+            return show(
+                report.history_for_people(rows) if form is Format.table else rows, form, title, is_wide=wide
+            )
+        board = report.leaderboard(warehouse, name, chosen, occasion)
+        title += "" if occasion is None else f", occasion {occasion}"
         caption = doors()[name].caption
         if form is Format.table:
             board = report.for_people(board, doors()[name].columns)

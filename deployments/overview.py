@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import combinations
 from pathlib import Path
+
+import polars as pl
 
 from deployments.evaluations import doors
 from deployments.report import reported, usual_file, write_report
+from flows import comparison
 from tasks.report.overview import Section, render
 from warehouse import Warehouse, WarehouseError
 from warehouse.storage import written_whole
@@ -40,6 +44,7 @@ def overview(warehouse: Warehouse, links: Mapping[str, str] | None = None) -> st
             config_hash=config,
             profile=profile,
             history=history,
+            differences=_differences(warehouse, name, config),
             metrics=warehouse.query(_METRICS, [name]),
             link=links.get(name),
         )
@@ -48,6 +53,15 @@ def overview(warehouse: Warehouse, links: Mapping[str, str] | None = None) -> st
         if not history.is_empty()
     ]
     return render(sections)
+
+
+def _differences(warehouse: Warehouse, evaluation: str, config_hash: str) -> pl.DataFrame:
+    """Of every two models' newest runs under a configuration."""
+    newest: dict[str, comparison.Past] = {}
+    for run in comparison.finished(warehouse):  # newest first
+        if (run.evaluation, run.config_hash) == (evaluation, config_hash):
+            newest.setdefault(run.engine_hash, run)
+    return comparison.differences(warehouse, list(combinations(newest.values(), 2)))
 
 
 def write_all(warehouse: Warehouse, path: Path) -> list[Path]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import polars as pl
 
+from deployments.display import interval
 from deployments.evaluations import doors
 from tasks.report import Frames, Report, Row
 from warehouse import Warehouse, WarehouseError
@@ -61,9 +62,50 @@ def configuration(
     return chosen
 
 
-def leaderboard(warehouse: Warehouse, evaluation: str, config: str) -> pl.DataFrame:
-    """The rows of one configuration, by place; and dtype and revision of the models."""
-    return warehouse.query(_BOARD.format(board=f"leaderboard_{evaluation}"), [config])
+_HISTORY = """
+SELECT * FROM leaderboard_history WHERE evaluation = ? AND config_hash = ?
+ORDER BY is_null, model, finished_at DESC, occasion, metric
+"""
+_OCCASIONS = "SELECT DISTINCT coalesce(occasion, '') AS occasion FROM run WHERE config_hash = ? ORDER BY ALL"
+
+
+def leaderboard(
+    warehouse: Warehouse, evaluation: str, config: str, occasion: str | None = None
+) -> pl.DataFrame:
+    """The rows of one configuration, by place, on an occasion (default: the newest of each model); and dtype
+    and revision of the models.
+
+    Raises:
+        WarehouseError: no run of the configuration is of the occasion; says which there are.
+    """
+    sql = _BOARD.format(board=f"leaderboard_{evaluation}")
+    if occasion is None:
+        return warehouse.query(sql, [config])
+    with warehouse.read() as connection:
+        connection.execute("SET VARIABLE occasion = ?", [occasion])
+        board = connection.execute(sql, [config]).pl()
+    if board.is_empty():
+        there = warehouse.query(_OCCASIONS, [config])["occasion"]
+        names = ", ".join(name or '""' for name in there)
+        raise WarehouseError(f"no finished run is of the occasion {occasion!r}; there are: {names}")
+    return board
+
+
+def history(warehouse: Warehouse, evaluation: str, config: str) -> pl.DataFrame:
+    """The headlines of one configuration on every occasion: models by name, newest first."""
+    return warehouse.query(_HISTORY, [evaluation, config])
+
+
+def history_for_people(rows: pl.DataFrame) -> pl.DataFrame:
+    """One row per model and occasion, a column per headline; without null models."""
+    lines: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in rows.filter(~pl.col("is_null")).to_dicts():
+        line = lines.setdefault((row["run_id"], row["model"]), {})
+        line |= {"model": row["model"], "occasion": row["occasion"] or "–"}
+        line[row["label"]] = interval(row["value"], row["ci_low"], row["ci_high"])
+        line["finished"] = row["finished_at"]
+    table = pl.DataFrame(list(lines.values()), infer_schema_length=None)
+    return table.select(pl.exclude("finished"), *(["finished"] if lines else []))
 
 
 def for_people(board: pl.DataFrame, columns: Callable[[Row], dict[str, Any]]) -> pl.DataFrame:

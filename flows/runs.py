@@ -9,9 +9,10 @@ from typing import Any, Protocol
 
 import polars as pl
 
+from tasks.engines.specs import EngineSpec
 from tasks.evaluations.contract import Detail, Evaluation, Study, Tables, comparable
 from tasks.identity import digest
-from tasks.metric_rows import Metric
+from tasks.metric_rows import OVERALL, Metric
 from tasks.plan import Wanted
 from tasks.requests import Engine
 from warehouse import Run as RunRow
@@ -37,6 +38,7 @@ _FROZEN = (
     f"{_PAST} JOIN cohort USING (config_hash, run_id) WHERE config_hash = ? AND cohort = ? ORDER BY model"
 )
 _IS_FINISHED = "SELECT 1 FROM run WHERE run_id = ? AND status = 'finished'"
+_KNOWN = "SELECT run_id, request_hash, topic, label FROM run_request WHERE run_id IN (SELECT unnest(?))"
 _NAMESAKES = "SELECT DISTINCT model, engine_hash FROM run WHERE config_hash = ? AND NOT is_null"
 
 
@@ -114,10 +116,15 @@ def start(session: Session, runs: Mapping[str, str]) -> None:
 
 
 def add_requests(runs: Mapping[str, str], wanted: Sequence[Wanted]) -> None:
-    """Write down what later rounds ask."""
-    with Warehouse.open().write() as connection:
-        for model, run in runs.items():
-            if not (requests := _requests(wanted, model)).is_empty():
+    """Write down what later rounds ask, if it is not there yet: every write copies the warehouse's file."""
+    warehouse = Warehouse.open()
+    asked = {run: _requests(wanted, model) for model, run in runs.items()}
+    known = set(warehouse.query(_KNOWN, [list(asked)]).rows())
+    if known.issuperset((run, *row) for run, requests in asked.items() for row in requests.rows()):
+        return
+    with warehouse.write() as connection:
+        for run, requests in asked.items():
+            if not requests.is_empty():
                 save_run_requests(connection, run, requests)
 
 
@@ -136,11 +143,13 @@ def save(
     if keep_nulls:
         nulls = {name: run for name, run in nulls.items() if not is_finished(run)}
     ids = {**runs, **nulls}
+    details = {model: list(of_model) for model, of_model in tables.details.items() if model in ids}
+    for model in tables.metrics.keys() & runs.keys():
+        details.setdefault(model, []).append(Detail("headline_value", _points(tables.metrics[model])))
     parts = [
         _write(study, ids[model], model, detail)
-        for model, details in tables.details.items()
-        if model in ids
-        for detail in details
+        for model, of_model in details.items()
+        for detail in of_model
         if not detail.frame.is_empty()
     ]
     with Warehouse.open().write() as connection:
@@ -174,12 +183,18 @@ def _row(session: Session, run: str, model: str, engine: Engine | None, rule: st
         config_hash=comparable(study),
         engine_hash=engine.hash if engine else "null",
         params=study.params.model_dump(exclude={"models", "occasion"}),
-        engine=spec.model_dump(exclude={"base_url", "api_key_env"}) if spec else {},
+        engine=_described(spec) if spec else {},
         item_lists=study.materials,
         boundary_rule=rule,
         code_version=version("culturescope"),
         occasion=session.occasion,
     )
+
+
+def _described(spec: EngineSpec) -> dict[str, Any]:
+    """The spec without what only says how to reach it; a server as its identity names it."""
+    server = {"server": spec.identity()["server"]} if spec.kind == "openai" else {}
+    return spec.model_dump(exclude={"base_url", "api_key_env"}) | server
 
 
 def _requests(wanted: Sequence[Wanted], model: str) -> pl.DataFrame:
@@ -192,8 +207,32 @@ def _requests(wanted: Sequence[Wanted], model: str) -> pl.DataFrame:
 
 
 def _frame(model: str, metrics: Sequence[Metric]) -> pl.DataFrame:
-    frame = pl.DataFrame([metric._asdict() for metric in metrics], infer_schema_length=None)
-    return frame.with_columns(model=pl.lit(model))
+    frame = pl.DataFrame(metrics, schema=Metric._fields, orient="row", infer_schema_length=None)
+    return frame.drop("points").with_columns(model=pl.lit(model))
+
+
+def _points(metrics: Sequence[Metric]) -> pl.DataFrame:
+    """What the headlines are taken over, as rows of the kind ``headline_value``.
+
+    Raises:
+        ValueError: a row that is not overall has points: metric and unit alone name a value.
+    """
+    if slices := [row[:3] for row in metrics if row.points and row[1:3] != OVERALL]:
+        raise ValueError(f"{slices[0]}: only an overall row may have points")
+    frames = [
+        pl.DataFrame(
+            {"unit": points.units, "value": points.values, "cluster": points.clusters},
+            schema_overrides={"value": pl.Float64},
+        ).with_columns(
+            pl.col("value").fill_nan(None),
+            metric=pl.lit(row.metric),
+            design=pl.lit(points.design),
+            n_clusters=pl.lit(points.n),
+        )
+        for row in metrics
+        if (points := row.points) is not None
+    ]
+    return pl.concat(frames) if frames else pl.DataFrame()
 
 
 def _past(rows: pl.DataFrame) -> list[Past]:

@@ -172,7 +172,11 @@ def plan_round(session: Session) -> None:
     evaluation, study = session.evaluation, session.study
     asked: dict[str, list[Request[Any]]] = {}
     if evaluation.shared and SHARED not in session.lost:
-        asked[SHARED] = list(evaluation.shared.ask(study, session.completions(SHARED)))
+        try:
+            asked[SHARED] = list(evaluation.shared.ask(study, session.completions(SHARED)))
+        except CorruptPart as error:
+            corrupt = steps.set_corrupt_aside(error)
+            session.lose(SHARED, corrupt, str(corrupt))
     for name in session.alive():
         try:
             asked[name] = list(evaluation.ask(study, session.completions(name)))

@@ -1,15 +1,17 @@
-"""One row of ``metric_value``, as every evaluation makes it. Pure."""
+"""One row of ``metric_value``, as every evaluation makes it, and the points that it is taken over. Pure."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tasks.identity import digest
 from tasks.metrics.intervals import UNBOUNDED, mean_interval
-from tasks.metrics.types import FloatArray, Interval
+from tasks.metrics.types import FloatArray, IntArray, Interval
 
 Slice = tuple[str, str]
 """(slice_kind, slice)"""
@@ -22,8 +24,25 @@ Reasons = NDArray[np.object_]
 NOTHING = "nothing was scored"
 
 
+class Points(NamedTuple):
+    """What a headline is taken over: stored, so that two runs can be compared point by point.
+
+    Attributes:
+        design: item: the headline is the mean of ``values``; left_out, half: its values on resamples
+            (``intervals.jackknife_groups``, ``half_samples``), so that it need not be a mean.
+        units: names of the items, or of the resamples: the same for all models, occasions and wordings.
+        clusters: of each unit. n: clusters that resamples are made of.
+    """
+
+    design: Literal["item", "left_out", "half"]
+    units: tuple[str, ...]
+    values: tuple[float, ...]
+    clusters: tuple[str, ...]
+    n: int
+
+
 class Metric(NamedTuple):
-    """One row of ``metric_value``, without the run."""
+    """One row of ``metric_value``, without the run; ``points``: of a headline, stored apart."""
 
     metric: str
     slice_kind: str
@@ -35,6 +54,48 @@ class Metric(NamedTuple):
     ci_low: float | None = None
     ci_high: float | None = None
     null_value: float | None = None
+    points: Points | None = None
+
+
+def item_points(names: ArrayLike, values: FloatArray, clusters: ArrayLike | None = None) -> Points | None:
+    """The items of a headline that is their mean; None if none has a value.
+
+    Args:
+        names: of the shape of ``values``, each once; clusters: of that shape, default: each item is one.
+        values: NaN is unscored.
+    """
+    known = ~np.isnan(values)
+    units = np.asarray(names)[known].astype(str).tolist()
+    of_unit = units if clusters is None else np.asarray(clusters)[known].astype(str).tolist()
+    if not units:
+        return None
+    return Points("item", tuple(units), tuple(values[known].tolist()), tuple(of_unit), len(set(of_unit)))
+
+
+def resampled_points(
+    design: Literal["left_out", "half"],
+    names: Sequence[str],
+    kept: Sequence[IntArray] | IntArray,
+    values: Iterable[float | None],
+) -> Points | None:
+    """A headline's values on resamples; None if there are no resamples.
+
+    Args:
+        names: of all units that are resampled, with answers or without.
+        kept: of each resample the positions in ``names`` that it has. It is named by what it keeps, and by
+            how often that came before.
+        values: of each resample; None or NaN where it has none.
+    """
+    if not len(kept):
+        return None
+    drawn: Counter[str] = Counter()
+    units = []
+    for positions in kept:
+        unit = digest(sorted(names[i] for i in positions), 12)
+        drawn[unit] += 1  # of few units the same half comes again
+        units.append(unit if drawn[unit] == 1 else f"{unit}-{drawn[unit]}")
+    numbers = tuple(np.nan if value is None else float(value) for value in values)
+    return Points(design, tuple(units), numbers, tuple(units), len(names))
 
 
 def scored(
@@ -44,12 +105,12 @@ def scored(
     counts: tuple[int, int],
     interval: Interval = None,
     null: float | None = None,
+    points: Points | None = None,
 ) -> Metric:
-    """A row with a value; counts: (n_scored, n_unscored)."""
+    """A row with a value; counts: (n_scored, n_unscored); points: of a headline, where it is overall."""
     low, high = (float(interval[0]), float(interval[1])) if interval else (None, None)
-    return Metric(
-        metric, *where, float(value), None, *counts, low, high, None if null is None else float(null)
-    )
+    beside = None if null is None else float(null)
+    return Metric(metric, *where, float(value), None, *counts, low, high, beside, points)
 
 
 def unscored(metric: str, where: Slice, reason: str, n: int, null: float | None = None) -> Metric:
@@ -65,11 +126,13 @@ def mean_row(
     clusters: ArrayLike | None = None,
     bounds: tuple[float, float] = UNBOUNDED,
     null: float | None = None,
+    items: ArrayLike | None = None,
 ) -> Metric:
     """The mean of the known values with its interval (``intervals.mean_interval``); NaN is unscored.
 
     Args:
         values: of any shape; clusters: labels of that shape. reasons: why points are unscored, or all are.
+        items: of a headline, the names of the points, of that shape (``item_points``).
     """
     known = ~np.isnan(values)
     n, n_known = values.size, int(known.sum())
@@ -77,7 +140,8 @@ def mean_row(
         reason = reasons if isinstance(reasons, str) else main_reason(reasons)
         return unscored(metric, where, reason, n, null)
     interval = known_interval(values, clusters, bounds)
-    return scored(metric, where, float(values[known].mean()), (n_known, n - n_known), interval, null)
+    points = None if items is None else item_points(items, values, clusters)
+    return scored(metric, where, float(values[known].mean()), (n_known, n - n_known), interval, null, points)
 
 
 def known_interval(

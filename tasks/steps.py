@@ -40,7 +40,6 @@ from warehouse import (
     missing_units,
     read_answers,
     register_orphans,
-    register_parts,
     verify_parts,
     write_part,
 )
@@ -174,12 +173,10 @@ def answer(work: Work, run: Run, meter: Meter, label: str, total: int) -> None:
         raise failure
 
 
-def store_part(kind: str, part: str, frame: pl.DataFrame, replace: bool = False) -> None:
+def store_part(kind: str, part: str, frame: pl.DataFrame) -> None:
     """Write a part, then register it: killed in between, the next run takes it over."""
     warehouse = Warehouse.open()
-    units = write_part(warehouse.home, kind, part, frame)
-    with warehouse.write() as connection:
-        register_parts(connection, [units], replace=replace)
+    warehouse.register(write_part(warehouse.home, kind, part, frame))
 
 
 def load_engine(engine: Engine, ability: Ability) -> Any:

@@ -69,7 +69,8 @@ def _within_tasks(rest: list[str]) -> tuple[str, ...]:
             return (f"tasks.evaluations.{name}", "tasks.report", "tasks.metrics")
         case ["evaluations", name, *_]:
             own = (f"tasks.evaluations.{name}", "tasks.evaluations.contract", "scrapers.countries")
-            return (*own, *PURE, *spine, "tasks.judging", "tasks.people", "tasks.metric_rows")
+            shared = ("tasks.judging", "tasks.people", "tasks.metric_rows", "tasks.published")
+            return (*own, *PURE, *spine, *shared)
         case ["judging" | "people", *_]:
             return (f"tasks.{rest[0]}", *PURE, *spine, "tasks.metric_rows")
     return (*PURE, *spine, "tasks.metric_rows")

@@ -8,7 +8,7 @@ opened.
 import shutil
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -19,11 +19,19 @@ from filelock import FileLock, Timeout
 from warehouse.migrate import bring_up_to_date, is_up_to_date, source_signs
 from warehouse.part_kinds import KINDS, create_empty_parts, empty_part
 from warehouse.published import damaged, is_damage, lock_shared, patiently, reader
+from warehouse.registrations import Position, Registrations
 from warehouse.storage import FileSign, WarehouseError, publish, room_for, sign_of
 from warehouse.storage import home as default_home
 
 _FILE = "culturescope.duckdb"
 _WRITE_LOCK_PATIENCE_S = 600.0
+
+_FOLD_AT = 50_000
+"""So many registrations wait at most: a reader that has just started reads them in a tenth of a second."""
+
+_HAS_UNITS = """
+SELECT 1 FROM duckdb_tables() WHERE table_name = 'part_unit_base' AND database_name = current_database()
+"""
 
 # Small blocks: most tables have few rows, and every write copies the file. Older files keep larger ones.
 _WRITER_CONFIG: Mapping[str, int] = {"threads": 1, "default_block_size": 16384}
@@ -103,6 +111,7 @@ class Warehouse:
                     # One thread: writes are small, and starting DuckDB's pool costs more than it saves.
                     connection = duckdb.connect(str(temporary), config={**_WRITER_CONFIG})
                     try:
+                        folded = self._fold(connection)
                         connection.begin()
                         yield connection
                         connection.commit()
@@ -110,6 +119,9 @@ class Warehouse:
                     finally:
                         connection.close()
                     publish(temporary, self.path)
+                    if folded:
+                        with suppress(WarehouseError):  # what stays in the log is known to be in the file
+                            Registrations(self.home).forget(folded)
                     if seen is not None and was_current:
                         _current[self.home] = sign_of(self.path), seen[1]
                 except duckdb.Error as error:
@@ -118,6 +130,17 @@ class Warehouse:
                     raise
                 finally:
                     self._remove_leftovers()
+
+    def register(self, units: pl.DataFrame) -> None:
+        """Register a part as the answer to its units, at a cost that does not grow with the warehouse.
+
+        units: what `write_part` returned. A unit that another part already answers keeps it. Once this has
+        returned, neither kill -9 nor a power cut undoes it. Raises WarehouseError for a full disk.
+        """
+        waiting = Registrations(self.home).append(units)
+        if waiting // _FOLD_AT > (waiting - units.height) // _FOLD_AT:
+            with self.write():
+                pass
 
     def query(self, sql: str, params: Sequence[object] | Mapping[str, object] | None = None) -> pl.DataFrame:
         """The result of a read-only `sql`, its values bound from `params` (`?` or `$name`).
@@ -149,6 +172,18 @@ class Warehouse:
                     f"a part under {self.home / 'parts'} cannot be read: {error}. Run `culturescope check`: "
                     f"it moves broken parts to quarantine/, and the next run does their work again."
                 ) from error
+
+    def _fold(self, connection: duckdb.DuckDBPyConnection) -> Position | None:
+        """Take in the registrations that wait, in a transaction of its own: what comes next may undo some.
+
+        None if the file has no table for them yet.
+        """
+        if connection.execute(_HAS_UNITS).fetchone() is None:
+            return None
+        connection.begin()
+        position = Registrations(self.home).fold(connection)
+        connection.commit()
+        return position
 
     def _is_up_to_date(self) -> bool:
         if not self.path.exists():

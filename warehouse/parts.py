@@ -18,7 +18,7 @@ _HASHED = re.compile(r"-([0-9a-f]{32})$")
 _ROW_GROUP = 32_768  # rows; small enough that one request is read out of a part of many
 
 _REGISTER = """
-INSERT INTO part_unit BY NAME SELECT *, $written_at AS written_at FROM incoming
+INSERT INTO part_unit_base BY NAME SELECT *, $written_at AS written_at FROM incoming
 ON CONFLICT (kind, request_hash, unit) DO UPDATE
 SET part = excluded.part, run_id = excluded.run_id, n_rows = excluded.n_rows, written_at = excluded.written_at
 WHERE $replace

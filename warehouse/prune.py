@@ -19,7 +19,7 @@ import polars as pl
 from warehouse.connection import Warehouse
 from warehouse.part_kinds import KINDS
 from warehouse.parts import part_path
-from warehouse.recovery import _SUPERSEDED_STAY, _delete_superseded
+from warehouse.recovery import SUPERSEDED_STAY, delete_superseded
 from warehouse.storage import execute_with, now
 
 SMALL_KINDS = ("headline_value",)
@@ -67,7 +67,7 @@ _SUPERSEDED = """
 SELECT kind, part, superseded_at >= $since AS is_new
 FROM superseded_part ANTI JOIN part_unit USING (kind, part)
 """
-_UNREGISTER = "DELETE FROM part_unit WHERE (kind, part) IN (SELECT (kind, part) FROM incoming)"
+_UNREGISTER = "DELETE FROM part_unit_base WHERE (kind, part) IN (SELECT (kind, part) FROM incoming)"
 _SUPERSEDE = "INSERT OR REPLACE INTO superseded_part SELECT kind, part, $at FROM incoming"
 _LONG_AGO = datetime(1970, 1, 1)
 
@@ -83,7 +83,7 @@ def prunable(warehouse: Warehouse, older_than: timedelta | None = None) -> pl.Da
     """
     with warehouse.read() as connection:
         fate = _fate(connection, older_than)
-        superseded = connection.execute(_SUPERSEDED, {"since": now() - _SUPERSEDED_STAY}).pl()
+        superseded = connection.execute(_SUPERSEDED, {"since": now() - SUPERSEDED_STAY}).pl()
     rows: list[tuple[bool, str, str, int]] = []
     for kind, part, evaluation, occasion, kept in fate.rows():
         of = f"{evaluation}, occasion {occasion}" if occasion else evaluation or kind
@@ -113,7 +113,7 @@ def prune(warehouse: Warehouse, older_than: timedelta | None = None) -> None:
             execute_with(connection, going, _UNREGISTER)
             # As if it had been so for long: nobody reads them but a query that began before.
             execute_with(connection, going, _SUPERSEDE, {"at": _LONG_AGO})
-    _delete_superseded(warehouse)
+    delete_superseded(warehouse)
     for file in _quarantined(warehouse):
         file.unlink(missing_ok=True)
 

@@ -21,7 +21,8 @@ from uuid import uuid4
 import duckdb
 
 from warehouse.part_kinds import KINDS, empty_part
-from warehouse.storage import FileSign, WarehouseError, glob_escaped, sign_of
+from warehouse.registrations import COLUMNS, Position, Registrations, folded
+from warehouse.storage import FileSign, WarehouseError, execute_with, glob_escaped, sign_of
 
 T = TypeVar("T")
 
@@ -41,7 +42,23 @@ _CONFIG = {
     "autoload_known_extensions": False,
     "python_enable_replacements": False,
 }
-_REGISTERED = "SELECT DISTINCT kind, part FROM culturescope.part_unit"
+_PARTS_IN_FILE = "SELECT DISTINCT kind, part FROM part_unit_base"
+_PARTS_WAITING = "SELECT DISTINCT kind, part FROM memory.main.waiting"
+
+# What was registered since lies over the file. No reader's view of it changes: rows are only added, and each
+# reader sees as many as there were when it came (schema/012_registrations.sql).
+_MAKE_WAITING = """
+CREATE TABLE memory.main.waiting AS FROM part_unit_base LIMIT 0;
+COMMENT ON TABLE memory.main.waiting IS 'What was registered since the file was written. Query part_unit.';
+""" + "".join(f"COMMENT ON COLUMN memory.main.waiting.{name} IS 'As in part_unit.';" for name in COLUMNS)
+_LAY_OVER = """
+INSERT INTO memory.main.waiting BY NAME
+FROM incoming
+ANTI JOIN part_unit_base USING (kind, request_hash, unit)
+ANTI JOIN memory.main.waiting USING (kind, request_hash, unit)
+"""
+_N_WAITING = "SELECT count(*) FROM memory.main.waiting"
+_SHOW_WAITING = "SET VARIABLE waiting = 'SELECT * FROM memory.main.waiting WHERE rowid < {}'"
 
 
 class _HeldOutside(Exception):  # noqa: N818 - it is no error yet: who reads waits for a while
@@ -60,6 +77,10 @@ class _Version:
         self.instance = duckdb.connect(":memory:", config={"temp_directory": str(spill), **_CONFIG})
         self.file = path.open("rb")
         self._listed: tuple[object, object] = None, None
+        self._in_file: set[tuple[object, ...]] | None = None
+        self._mutex = threading.Lock()
+        self._position: Position | None = None
+        self._n_waiting = 0
         try:
             parts = path.parent / "parts"
             places = {"path": path, "parts": parts, "parts_as_glob": glob_escaped(parts)}
@@ -72,16 +93,39 @@ class _Version:
         """Whether the file at `path` is still this one, and no outside program has written to it."""
         return self.path == path and self.signs == _signs(path)
 
+    def n_waiting(self, connection: duckdb.DuckDBPyConnection) -> int | None:
+        """Lay over the file what was registered since; as many registrations a reader that comes now sees.
+
+        None: some are not there any more, because a newer version of the file has them.
+        """
+        with self._mutex:
+            if self._position is None:
+                try:
+                    connection.execute(_MAKE_WAITING)
+                    self._position = folded(connection)
+                except duckdb.CatalogException:  # a file that another program began and we never filled
+                    return 0
+            tail = Registrations(self.path.parent).after(self._position)
+            if not tail.is_whole and not self.is_current(self.path):
+                return None
+            if not tail.rows.is_empty():
+                execute_with(connection, tail.rows, _LAY_OVER)
+                self._n_waiting = connection.execute(_N_WAITING).fetchall()[0][0]
+            self._position = tail.position
+            return self._n_waiting
+
     def parts(self, connection: duckdb.DuckDBPyConnection) -> object:
         """A SQL map, kind -> the files that its view reads: those registered and there, the empty one first.
 
         Neither a part that is not registered yet, nor one that went to quarantine, can break a view.
         """
         empty = [empty_part(self.path.parent, kind) for kind in KINDS.values()]
-        signs = [sign_of(file.parent) for file in empty]
+        signs = self._n_waiting, [sign_of(file.parent) for file in empty]
         if self._listed[0] != signs:
             try:
-                registered = set(connection.execute(_REGISTERED).fetchall())
+                if self._in_file is None:
+                    self._in_file = set(connection.execute(_PARTS_IN_FILE).fetchall())
+                registered = self._in_file | set(connection.execute(_PARTS_WAITING).fetchall())
             except duckdb.CatalogException:  # a file that another program began and we never filled
                 registered = set()
             files = [
@@ -159,18 +203,25 @@ def reader(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
     Raises WarehouseError for a file that DuckDB cannot attach, or as `patiently`.
     """
-    version = patiently(path, lambda: _standing.enter(path))
-    try:
-        connection = version.instance.cursor()
+    done = False
+    while not done:
+        version = patiently(path, lambda: _standing.enter(path))
         try:
-            connection.execute("USE culturescope")
-            connection.execute("SET VARIABLE parts = ?", [version.parts(connection)])
-            yield connection
+            connection = version.instance.cursor()
+            try:
+                connection.execute("USE culturescope")
+                n_waiting = version.n_waiting(connection)
+                if n_waiting is not None:
+                    if n_waiting:
+                        connection.execute(_SHOW_WAITING.format(n_waiting))
+                    connection.execute("SET VARIABLE parts = ?", [version.parts(connection)])
+                    done = True
+                    yield connection
+            finally:
+                connection.interrupt()  # after Ctrl-C a query would go on, and close() wait for its end
+                connection.close()
         finally:
-            connection.interrupt()  # after Ctrl-C a query would go on, and close() wait for its end
-            connection.close()
-    finally:
-        _standing.leave(version)
+            _standing.leave(version)
 
 
 def patiently(path: Path, attempt: Callable[[], T]) -> T:

@@ -19,7 +19,7 @@ _MANY = 32
 _SMALL, _LARGEST = 1 << 20, 8 << 20
 """Bytes up to which a part is small, and about which a part of many does not exceed: it is hashed as a whole
 whenever something of it is read."""
-_SUPERSEDED_STAY = timedelta(days=1)
+SUPERSEDED_STAY = timedelta(days=1)
 
 _KNOWN = """
 SELECT part FROM part_unit WHERE kind = $kind UNION SELECT part FROM superseded_part WHERE kind = $kind
@@ -33,7 +33,7 @@ _SUPERSEDE = "INSERT OR REPLACE INTO superseded_part SELECT kind, part, $superse
 _OLD = "FROM superseded_part ANTI JOIN part_unit USING (kind, part) WHERE superseded_at < ?"
 _FORGET = "DELETE FROM superseded_part WHERE (kind, part) IN (SELECT (kind, part) FROM incoming)"
 _UNITS = "SELECT kind, part, request_hash, unit, n_rows FROM part_unit ORDER BY kind, part, unit"
-_UNREGISTER = "DELETE FROM part_unit WHERE (kind, part) IN (SELECT (kind, part) FROM incoming)"
+_UNREGISTER = "DELETE FROM part_unit_base WHERE (kind, part) IN (SELECT (kind, part) FROM incoming)"
 _RECONSIDER = "DELETE FROM superseded_part WHERE kind IN (SELECT kind FROM incoming)"
 _FINISHED = """
 SELECT DISTINCT kind, run_id, part FROM part_unit JOIN run USING (run_id)
@@ -41,9 +41,8 @@ WHERE status = 'finished' ORDER BY ALL
 """
 _UNITS_OF = "SELECT part, request_hash, unit FROM part_unit WHERE kind = ? AND part IN (SELECT unnest(?))"
 _MOVE = """
-UPDATE part_unit SET part = $into, written_at = $written_at FROM incoming AS i
-WHERE part_unit.kind = $kind AND part_unit.part = i.part
-    AND part_unit.request_hash = i.request_hash AND part_unit.unit = i.unit
+UPDATE part_unit_base AS u SET part = $into, written_at = $written_at FROM incoming AS i
+WHERE u.kind = $kind AND u.part = i.part AND u.request_hash = i.request_hash AND u.unit = i.unit
 """
 
 
@@ -127,7 +126,7 @@ def compact_parts(warehouse: Warehouse, *, all_unhashed: bool = False) -> list[s
         for _, batch in batches.group_by("batch", maintain_order=True):
             if batch.height >= _MANY or batch["is_unhashed"].any():
                 corrupt += _put_together(warehouse, str(kind), str(run_id), batch["part"].to_list())
-    _delete_superseded(warehouse)
+    delete_superseded(warehouse)
     return corrupt
 
 
@@ -180,11 +179,11 @@ def _unregister(warehouse: Warehouse, parts: pl.DataFrame) -> None:
             execute_with(connection, parts, _RECONSIDER)
 
 
-def _delete_superseded(warehouse: Warehouse) -> None:
-    if warehouse.query(_OLD, [now() - _SUPERSEDED_STAY]).is_empty():
+def delete_superseded(warehouse: Warehouse) -> None:
+    if warehouse.query(_OLD, [now() - SUPERSEDED_STAY]).is_empty():
         return
     with warehouse.write() as connection:
-        old = connection.execute(_OLD, [now() - _SUPERSEDED_STAY]).pl()
+        old = connection.execute(_OLD, [now() - SUPERSEDED_STAY]).pl()
         for kind, part in old.select("kind", "part").rows():
             part_path(warehouse.home, kind, part).unlink(missing_ok=True)
         execute_with(connection, old, _FORGET)

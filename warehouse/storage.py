@@ -4,6 +4,7 @@ import errno
 import hashlib
 import os
 import shutil
+import sqlite3
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ _CHECKOUT = Path(__file__).resolve().parent.parent
 
 # A file-size limit and a quota stop a write exactly as a full disk does.
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_SQLITE_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)
 
 # Writing a part takes seconds. Age, unlike a process id, means the same in every container on the disk.
 _ABANDONED_AFTER_S = 3600.0
@@ -139,6 +141,8 @@ def is_disk_full(error: BaseException) -> bool:
         return False  # said already
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno in _DISK_FULL
+    if isinstance(error, sqlite3.Error):
+        return getattr(error, "sqlite_errorcode", None) in _SQLITE_FULL
     # DuckDB and Polars pass on the operating system's words only.
     return any(os.strerror(code) in str(error) for code in _DISK_FULL)
 

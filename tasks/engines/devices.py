@@ -6,21 +6,27 @@ torch is imported only when asked.
 from __future__ import annotations
 
 import ctypes
+import os
 import platform
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from functools import cache
+from hashlib import sha256
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from filelock import FileLock
 from numpy.typing import NDArray
 
 from tasks.engines.protocols import EngineError
 
 if TYPE_CHECKING:
     import torch
+
+FastDtype = Literal["float32", "bfloat16"]
 
 SHAPE = (128, 576, 1536)
 """Rows, inputs and outputs of the product that is timed: a batch through a wide layer of a small model."""
@@ -55,21 +61,25 @@ def device(name: str) -> torch.device:
     return chosen
 
 
-def fastest_dtype(name: str) -> Literal["float32", "bfloat16"]:
+def fastest_dtype(name: str, record: Path | None = None) -> FastDtype:
     """float32 or bfloat16, whichever the device multiplies faster; timed once per process and device.
 
     Most CPUs have no bfloat16 of their own and emulate it at a twentieth of float32's speed; with AMX it is
     several times as fast. Flags do not say what the libraries make of them, a product does.
 
+    Args:
+        record: folder that remembers what was timed on this CPU. Precision is part of an engine's identity,
+            and a busy moment must not make another engine of a model.
+
     Raises:
         EngineError: see ``device``.
     """
     with _timing:
-        return _fastest_dtype(str(device(name)))
+        return _fastest_dtype(str(device(name)), record)
 
 
 @cache
-def _fastest_dtype(name: str) -> Literal["float32", "bfloat16"]:
+def _fastest_dtype(name: str, record: Path | None = None) -> FastDtype:
     import torch
 
     if name.startswith("cuda"):
@@ -78,6 +88,30 @@ def _fastest_dtype(name: str) -> Literal["float32", "bfloat16"]:
         return "bfloat16" if native else "float32"
     if name != "cpu":
         return "float32"
+    if record is None:
+        return _timed()
+    record.mkdir(parents=True, exist_ok=True)
+    file = record / f"faster-dtype-{sha256(_cpu().encode()).hexdigest()[:16]}"
+    with FileLock(f"{file}.lock"):
+        for known in ("float32", "bfloat16"):
+            if file.exists() and file.read_text() == known:
+                return known
+        file.write_text(timed := _timed())
+    return timed
+
+
+def _cpu() -> str:
+    """What a product's speed depends on: processor, libraries, and what these are held to."""
+    import torch
+
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.is_file() else []
+    model = next((line for line in lines if line.startswith("model name")), platform.processor())
+    held = os.environ.get("ONEDNN_MAX_CPU_ISA", "")
+    return "\n".join([model, torch.__version__, torch.backends.cpu.get_cpu_capability(), held])
+
+
+def _timed() -> FastDtype:
     seconds = _seconds_of_products()
     return "bfloat16" if seconds["float32"] >= CLEARLY_FASTER * seconds["bfloat16"] else "float32"
 

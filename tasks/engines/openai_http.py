@@ -11,7 +11,9 @@ A hosted model's spec, as a file ``$CULTURESCOPE_HOME/engines/<name>.toml``::
     api_key_env = "EXAMPLE_KEY"
     usd_per_million_input_tokens = 0.15
     usd_per_million_output_tokens = 0.60
-    options = { max_concurrency = 8, requests_per_minute = 500 }
+    reasoning = "high"
+    web = true
+    options = { max_concurrency = 8, requests_per_minute = 500, dialect = "openrouter" }
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from urllib.parse import urlsplit
 import httpx
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from tasks.engines.openai_settings import Dialect, settings_body
 from tasks.engines.protocols import (
     MAX_ALTERNATIVES,
     Conversations,
@@ -70,6 +73,9 @@ class HttpOptions(BaseModel):
     )
     logprobs: bool = Field(
         default=True, description="whether the server gives log-probabilities; false where it refuses them"
+    )
+    dialect: Dialect = Field(
+        default="openai", description="whose fields say how much to reason and whether to search the web"
     )
     extra_body: dict[str, Any] = Field(default_factory=dict, description="further fields of every request")
 
@@ -118,6 +124,7 @@ class OpenAIGenerator:
         self.spec = spec
         self.base_url = (spec.base_url or OPENAI).rstrip("/")
         self.options = spec.read_options(HttpOptions)
+        self._settings = settings_body(spec, self.options.dialect)
         self._pace = Pace(self.options.requests_per_minute)
         key = _key(spec, self.base_url)
         self._headers = {"Authorization": f"Bearer {key or 'none'}"}
@@ -167,7 +174,7 @@ class OpenAIGenerator:
         if schema is not None:
             answer = {"name": "answer", "schema": dict(schema), "strict": True}
             request["response_format"] = {"type": "json_schema", "json_schema": answer}
-        return request | self.options.extra_body
+        return request | self._settings | self.options.extra_body
 
     async def _send(
         self, requests: Sequence[dict[str, Any]], seed: int, answers: dict[int, Generation]

@@ -12,7 +12,7 @@ import os
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -50,6 +50,7 @@ PICKLE_FORMATS = ("pt", "npcache")
 
 Options = TypeVar("Options", bound=BaseModel)
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "auto"]
 
 
 class EngineSpec(BaseModel):
@@ -81,6 +82,12 @@ class EngineSpec(BaseModel):
     batch_tokens: int = Field(
         default=4096, ge=64, description="token positions per forward pass (bounds memory)"
     )
+    reasoning: Effort | Annotated[int, Field(ge=1)] | None = Field(
+        default=None,
+        description="openai: how much to reason: none, minimal, low, medium, high, xhigh, a number of "
+        "tokens, or auto, which leaves it to the server",
+    )
+    web: bool | None = Field(default=None, description="openai: whether the server searches the web")
     usd_per_million_input_tokens: float | None = Field(
         default=None, ge=0, description="price of what is sent; both prices or neither"
     )
@@ -93,6 +100,12 @@ class EngineSpec(BaseModel):
             raise ValueError(
                 "give both usd_per_million_input_tokens and usd_per_million_output_tokens, or neither"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _is_served(self) -> Self:
+        if self.kind != "openai" and (self.reasoning is not None or self.web is not None):
+            raise ValueError('reasoning and web are told to a server: they need kind = "openai"')
         return self
 
     @field_validator("base_url")
@@ -113,7 +126,8 @@ class EngineSpec(BaseModel):
         """What determines a result: not price, device, batch size or ``OPERATIONAL`` options.
 
         For a served model that is its server (``served_as``, else host, port and path of ``base_url``), whose
-        precision and prompt template are not known here. The fake engine has no precision.
+        precision and prompt template are not known here, and its reasoning and web search, where it is told
+        of them. The fake engine has no precision.
 
         Raises:
             ValueError: dtype "auto" is still to be resolved (``resolved``).
@@ -121,7 +135,8 @@ class EngineSpec(BaseModel):
         options = {k: v for k, v in self.options.items() if k not in OPERATIONAL}
         if self.kind == "openai":
             own = {"options": options, "server": self.served_as or _server(self.base_url or OPENAI)}
-            return self.model_dump(include={"kind", "model", "revision"}) | own
+            told = self.model_dump(include={"reasoning", "web"}, exclude_none=True)
+            return self.model_dump(include={"kind", "model", "revision"}) | own | told
         fields = {"kind", "model", "revision", "prompt_style"}
         if has_dtype(self):
             if self.dtype == "auto":
@@ -175,17 +190,18 @@ def in_flight(spec: EngineSpec | None) -> int:
     return n if isinstance(n, int) else 0
 
 
-def resolved(spec: EngineSpec) -> EngineSpec:
+def resolved(spec: EngineSpec, record: Path | None = None) -> EngineSpec:
     """The spec with dtype "auto" replaced by what its device is faster in (``devices.fastest_dtype``).
 
     Specs with another dtype, and kinds without one, come back as they are, without a look at the device.
+    record: folder that remembers what was faster.
 
     Raises:
         EngineError: the device is not there.
     """
     if spec.dtype != "auto" or not has_dtype(spec):
         return spec
-    return spec.model_copy(update={"dtype": devices.fastest_dtype(spec.device)})
+    return spec.model_copy(update={"dtype": devices.fastest_dtype(spec.device, record)})
 
 
 def cost(spec: EngineSpec, generations: Sequence[Generation]) -> float | None:
@@ -210,7 +226,7 @@ def load_spec(name: str, user_folder: Path | None = None, dtype: Dtype | None = 
         EngineError: nothing by that name, the message lists the names that exist; or its device is not there.
     """
     spec = _find_spec(name, user_folder)
-    return resolved(spec if dtype is None else spec.model_copy(update={"dtype": dtype}))
+    return resolved(spec if dtype is None else spec.model_copy(update={"dtype": dtype}), user_folder)
 
 
 def _find_spec(name: str, user_folder: Path | None) -> EngineSpec:
@@ -237,13 +253,19 @@ def catalogue(user_folder: Path | None = None) -> dict[str, EngineSpec]:
 
 
 def read_spec(path: Path) -> EngineSpec:
-    """Read one spec file; its stem is the default name.
+    """Read one spec file. Its stem is the default name; that of a model which is told how much to reason, or
+    whether to search the web, is model_reasoning_web, such as gpt-5_high_false (Lin et al. 2026, table 2).
 
     Raises:
         EngineError: not there, not TOML, or a field is unknown or wrong; names the file and the field.
     """
     try:
-        return EngineSpec(**{"name": path.stem, **tomllib.loads(path.read_text(encoding="utf-8"))})
+        fields = tomllib.loads(path.read_text(encoding="utf-8"))
+        spec = EngineSpec(**{"name": path.stem, **fields})
+        if "name" in fields or (spec.reasoning is None and spec.web is None):
+            return spec
+        name = f"{spec.model.rsplit('/', 1)[-1]}_{spec.reasoning or 'auto'}_{str(bool(spec.web)).lower()}"
+        return spec.model_copy(update={"name": name})
     except OSError as error:
         raise EngineError(f"there is no readable engine spec at {path}: {error.strerror}") from error
     except ValidationError as error:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from typing import Any
+
+import polars as pl
 
 from tasks import steps
 from tasks.engines.protocols import Sampling
@@ -11,6 +15,45 @@ from tasks.generation.prompts import Completion, Prompt, Prompts
 from tasks.plan import Plan, Wanted, lay_out
 from tasks.requests import Engine
 from tasks.steps import Run
+from warehouse import Run as RunRow
+from warehouse import Warehouse, save_run, save_run_requests
+
+
+def start(
+    run_id: str,
+    name: str,
+    engine: Engine,
+    params: Mapping[str, Any],
+    *,
+    config_hash: str,
+    materials: Mapping[str, str],
+    asked: Sequence[tuple[str, str, str]],
+) -> None:
+    """Write down what an engine is going to be asked, before anything is: a row of the table run.
+
+    Args:
+        name: of the flow. params: its knobs, with "profile". materials: name -> hash of what is asked about.
+        asked: request_hash, topic and label of each request.
+    """
+    spec = engine.spec
+    row = RunRow(
+        run_id=run_id,
+        evaluation=name,
+        model=engine.name,
+        is_null=False,
+        profile=params["profile"],
+        config_hash=config_hash,
+        engine_hash=engine.hash,
+        params=params,
+        engine=spec.model_dump(exclude={"base_url", "api_key_env"}) if spec else {},
+        item_lists=materials,
+        boundary_rule="none",
+        code_version=version("culturescope"),
+    )
+    columns = dict.fromkeys(("request_hash", "topic", "label"), pl.String)
+    with Warehouse.open().write() as connection:
+        save_run(connection, row)
+        save_run_requests(connection, run_id, pl.DataFrame(asked, columns, orient="row"))
 
 
 def plan(prompts: Sequence[Prompt], engine: Engine, sampling: Sampling, batch: int = 32) -> Plan:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -57,19 +58,31 @@ def mean_interval(
     if points.ndim != 1 or names.shape != points.shape or not points.size or not np.isfinite(points).all():
         raise ValueError(f"{names.shape} clusters for values of shape {points.shape}: one each, all finite")
     _, code, sizes = np.unique(names, return_inverse=True, return_counts=True)
-    mean, n = math.fsum(points) / points.size, points.size
+    n = points.size
     if sizes.size == n and np.isin(points, bounds).all():
         return proportion_interval(int((points == bounds[1]).sum()), n, bounds)
     if sizes.size < MIN_CLUSTERS:
         return None
+    mean, deviations, df = mean_deviations(points, code)
+    return _around(mean, deviations, df, bounds)
+
+
+def mean_deviations(points: FloatArray, code: IntArray) -> tuple[float, FloatArray, float]:
+    """The mean of n points, how much each of two or more clusters (0, 1, ... in `code`) moves it, sorted, and
+    degrees of freedom.
+
+    The deviations' mean square over their number is the CR2 variance of the mean.
+    """
+    sizes = np.bincount(code)
+    mean, share = math.fsum(points) / points.size, sizes / points.size
     # Sorted, so that the sums do not depend on the order of the points.
     order = np.lexsort((points, code))
     totals = np.bincount(code[order], weights=(points - mean)[order])
-    share = sizes / n
-    deviations = np.sort(sizes.size * totals / (n * np.sqrt(1 - share)))
-    return _around(mean, deviations, _degrees_of_freedom(share), bounds)
+    deviations = np.sort(sizes.size * totals / (points.size * np.sqrt(1 - share)))
+    return mean, deviations, _degrees_of_freedom(share)
 
 
+@cache  # looked up thousands of times for the same few counts
 def proportion_interval(count: int, n: int, bounds: tuple[float, float] = SHARE) -> Interval:
     """Clopper and Pearson's exact interval (1934) of a share of n independent points, stretched to `bounds`.
 
@@ -117,13 +130,21 @@ def jackknife_interval(
     scaled = _to_scale(numbers, bounds)
     is_inside = bool(np.isfinite(scaled).all())
     first, *others = scaled if is_inside else numbers
-    # Pseudo-values less their mean; the root makes their mean square over g Tukey's variance.
-    deviations = math.sqrt(g * (g - 1)) * (np.mean(others) - np.array(others))
+    deviations = jackknife_deviations(np.array(others))
     if not is_inside:
         return _around(estimate, deviations, g - 1, bounds)
-    ends = _spread(float(first), deviations, g - 1)
+    ends = t_interval(float(first), deviations, g - 1)
     bias = (g - 1) * float(np.mean(others) - first) if is_biased else 0.0
     return ends and _from_scale((ends[0] - max(bias, 0.0), ends[1] - min(bias, 0.0)), bounds)
+
+
+def jackknife_deviations(left_out: FloatArray) -> FloatArray:
+    """Pseudo-values less their mean, of a number's values without one cluster each.
+
+    Scaled so that their mean square over their number is Tukey's variance, as of `mean_deviations`.
+    """
+    g = left_out.size
+    return math.sqrt(g * (g - 1)) * (np.mean(left_out) - left_out)
 
 
 def jackknife(
@@ -175,9 +196,13 @@ def half_sample_interval(
     known = [value for value in values if math.isfinite(value)]
     if n < at_least or len(known) < max(2, len(values) / 2) or not math.isfinite(estimate):
         return None
-    kept = n // 2
-    half = float(t.ppf(0.975, n - 1)) * float(np.std(known, ddof=1)) * math.sqrt(kept / (n - kept))
+    half = float(t.ppf(0.975, n - 1)) * half_sample_error(np.array(known), n)
     return max(bounds[0], estimate - half), min(bounds[1], estimate + half)
+
+
+def half_sample_error(values: FloatArray, n: int) -> float:
+    """Standard error of a number from its values on `half_samples` of n clusters."""
+    return float(np.std(values, ddof=1)) * math.sqrt((n // 2) / (n - n // 2))
 
 
 def sign_flip_p(values: ArrayLike, clusters: ArrayLike | None = None, seed: int = 0) -> float:
@@ -227,7 +252,7 @@ def _around(
     """
     spread = np.asarray(deviations, dtype=np.float64)
     low, high = bounds
-    around = _spread(mean, spread, df)
+    around = t_interval(mean, spread, df)
     around = around and (max(around[0], low), min(around[1], high))
     if not (math.isfinite(low) and math.isfinite(high)) or low == -high:
         return around
@@ -247,10 +272,10 @@ def _around(
         middle, scale = x + 1.92 / g, 1 + 3.84 / g
         wilson = 1.96 * math.sqrt(x * (1 - x) / g + 0.96 / g**2)
         ends = [min(ends[0], (middle - wilson) / scale), max(ends[1], (middle + wilson) / scale)]
-    return low + span * ends[0], low + span * ends[1]
+    return low + span * max(ends[0], 0.0), low + span * min(ends[1], 1.0)
 
 
-def _spread(estimate: float, deviations: FloatArray, df: float) -> Interval:
+def t_interval(estimate: float, deviations: FloatArray, df: float) -> Interval:
     """The t interval, made longer on the side to which the deviations are skewed.
 
     By twice the first term of the skewness of t (Johnson 1978): with few clusters the skewness seen is less

@@ -1,1 +1,1 @@
-"""Studies with people: forms, assignments, answers, exclusions, agreement, planning. Pure."""
+"""Studies with people: forms, assignments, answers, exclusions, agreement, planning, review files. Pure."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
 import polars as pl
@@ -34,6 +33,7 @@ class Section:
 
     Attributes:
         history: its rows of ``leaderboard_history``.
+        differences: paired differences of its models' newest runs, every headline (``told_apart``).
         metrics: of the table metric: metric, label, range_low, range_high, direction, description, in order.
         link: to its page; None: there is none.
     """
@@ -43,6 +43,7 @@ class Section:
     config_hash: str
     profile: str
     history: pl.DataFrame
+    differences: pl.DataFrame
     metrics: pl.DataFrame
     link: str | None = None
 
@@ -98,19 +99,20 @@ def extent(rows: Iterable[Row]) -> Scale:
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
-def told_apart(rows: Sequence[Row], direction: str) -> list[Pair]:
-    """Which models differ on one number: those whose intervals do not overlap, the better one first.
+def told_apart(differences: Iterable[Row], direction: str) -> list[Pair]:
+    """Which models differ on one number at 5 %, over the items that both answered, the better one first.
 
-    That is strict: of models that answered the same items, a paired comparison tells more apart. Pairs
-    without both intervals are left out.
+    differences: rows of pairs, with ``first_model``, ``second_model``, ``difference`` (first less second) and
+    ``p_holm``; pairs without a p-value are left out.
     """
     pairs: list[Pair] = []
-    known = [row for row in rows if not row["is_null"] and row["ci_low"] is not None]
-    for a, b in combinations(known, 2):
-        high, low = (a, b) if a["value"] >= b["value"] else (b, a)
-        apart = high["ci_low"] > low["ci_high"]
-        first, second = (low, high) if direction == "lower" else (high, low)
-        pairs.append(Pair(first["model"], second["model"], "better" if apart else "none"))
+    for row in differences:
+        if row["p_holm"] is None:
+            continue
+        first, second = row["first_model"], row["second_model"]
+        if (row["difference"] < 0) is not (direction == "lower"):
+            first, second = second, first
+        pairs.append(Pair(first, second, "better" if row["p_holm"] < 0.05 else "none"))
     return pairs
 
 
@@ -159,7 +161,7 @@ def _shown(section: Section) -> dict[str, Any]:
             for row in rows
             if not row["is_null"]
         ]
-        pairs = told_apart(rows, direction)
+        pairs = told_apart(section.differences.filter(metric=metric).iter_rows(named=True), direction)
         arrow = {"higher": "↑", "lower": "↓"}.get(direction, "")
         numbers.append(
             {"label": label, "arrow": arrow, "about": known.get("description", ""), "scale": scale}

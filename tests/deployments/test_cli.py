@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("warehouse")
 
 @pytest.mark.parametrize(
     "line",
-    ["ingest", "check", "sql", "leaderboard", "report", "serve", "models prepare"]
+    ["ingest", "check", "sql", "leaderboard", "compare", "drift", "report", "serve", "models prepare"]
     + [f"run {name}" for name in doors()],
 )
 def test_every_command_explains_itself_with_an_example(line: str) -> None:

@@ -110,7 +110,7 @@ def test_speed_is_the_median_of_past_parts(warehouse: Warehouse) -> None:
         for n, time in enumerate(times):
             for unit in ("A", "B"):
                 connection.execute(
-                    "INSERT INTO part_unit VALUES ('item_logprob', ?, ?, ?, 'r', 10, ?)",
+                    "INSERT INTO part_unit_base VALUES ('item_logprob', ?, ?, ?, 'r', 10, ?)",
                     [f"request{n // 4}", f"{unit}{n}", f"part{n}", time],
                 )
     estimate = Estimate.of(planned([(SCORES, LOCAL)]))

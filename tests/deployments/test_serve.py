@@ -95,6 +95,7 @@ def serving(home: Path, *arguments: str) -> Iterator[Serving]:
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_what_is_scheduled_starts_and_what_a_restart_cuts_off_goes_on(home: Path) -> None:
     (home / "engines" / "smollm2-135m-vllm.toml").write_text('kind = "fake"\nmodel = "judge"\n')
     with serving(home, "--cron", "* * * * *", "--max-usd", "2") as server:
@@ -134,7 +135,7 @@ def test_what_is_scheduled_starts_and_what_a_restart_cuts_off_goes_on(home: Path
         assert server.process.wait(timeout=180) == 0
 
 
-ALL_OF_SLOW = 10 * 9
+ALL_OF_SLOW = 6 * 9
 """Units that the slow model answers: countries and questions of the profile."""
 
 

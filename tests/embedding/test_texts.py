@@ -135,7 +135,7 @@ def test_a_stored_part_that_was_not_registered_is_taken_over(
 ) -> None:
     embed(TEXTS, words)
     with warehouse.write() as connection:
-        connection.execute("DELETE FROM part_unit")
+        connection.execute("DELETE FROM part_unit_base")
     assert plan(TEXTS, words).left == 1
     assert len(register_orphans(warehouse, "embedding").registered) == 1
     assert plan(TEXTS, words).left == 0

@@ -52,6 +52,22 @@ def test_timed_once_per_process(monkeypatch: pytest.MonkeyPatch) -> None:
     assert devices.fastest_dtype("cpu") == first
 
 
+def test_a_busy_moment_does_not_make_another_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What was faster is remembered for this CPU; half a file is not."""
+    seconds = {"float32": 1.0, "bfloat16": 0.1}
+    monkeypatch.setattr(devices, "_seconds_of_products", lambda: seconds)
+    fresh = devices._fastest_dtype.__wrapped__
+    assert fresh("cpu", tmp_path) == "bfloat16"
+    seconds["bfloat16"] = 2.0
+    assert fresh("cpu", tmp_path) == "bfloat16"
+    assert fresh("cpu", tmp_path / "another") == "float32"
+    next(tmp_path.glob("faster-dtype-*[!k]")).write_text("bflo")
+    assert fresh("cpu", tmp_path) == "float32"
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2_VNNI")
+    seconds["bfloat16"] = 0.1
+    assert fresh("cpu", tmp_path) == "bfloat16"
+
+
 def test_takes_about_a_tenth_of_a_second() -> None:
     start = time.perf_counter()
     seconds = devices._seconds_of_products()

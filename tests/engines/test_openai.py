@@ -518,3 +518,43 @@ def test_one_failure_drops_what_was_not_sent(script: Callable[[Reply], Scripted]
     with pytest.raises(EngineError):
         engine.generate(TALK * 50, Sampling())
     assert len(server.requests) < 50
+
+
+@pytest.mark.parametrize(
+    ("dialect", "reasoning", "web", "sent"),
+    [
+        ("openai", "high", True, {"reasoning_effort": "high", "web_search_options": {}}),
+        ("openai", "auto", False, {}),
+        ("openai", None, None, {}),
+        ("openrouter", "low", True, {"reasoning": {"effort": "low"}, "plugins": [{"id": "web"}]}),
+        ("openrouter", 128, None, {"reasoning": {"max_tokens": 128}}),
+        ("qwen", 1024, True, {"enable_thinking": True, "thinking_budget": 1024, "enable_search": True}),
+        ("qwen", "none", None, {"enable_thinking": False}),
+        ("vllm", "high", None, {"chat_template_kwargs": {"enable_thinking": True}}),
+    ],
+)
+def test_reasoning_and_web_search_are_told_in_the_servers_words(
+    script: Callable[[Reply], Scripted],
+    dialect: str,
+    reasoning: str | int | None,
+    web: bool | None,
+    sent: Any,
+) -> None:
+    server = script(lambda *_: (200, completion("x")))
+    told = spec(server.url, reasoning=reasoning, web=web, options={"dialect": dialect})
+    OpenAIGenerator(told).generate([[{"role": "user", "content": "?"}]], Sampling(max_tokens=9))
+    fields = {"model", "messages", "temperature", "top_p", "seed", "max_tokens"}
+    assert {k: v for k, v in server.requests[0].items() if k not in fields} == sent
+
+
+@pytest.mark.parametrize(
+    ("dialect", "told", "message"),
+    [
+        ("openai", {"reasoning": 128}, "no field for reasoning = 128: choose another options.dialect"),
+        ("qwen", {"reasoning": "low"}, "no field for reasoning = 'low'"),
+        ("vllm", {"web": True}, r"no field for web = true: .*openrouter.*options\.extra_body"),
+    ],
+)
+def test_what_a_server_has_no_words_for_is_refused(dialect: str, told: Any, message: str) -> None:
+    with pytest.raises(EngineError, match=message):
+        OpenAIGenerator(spec("http://localhost:1", **told, options={"dialect": dialect}))

@@ -141,7 +141,7 @@ def test_what_prefixes_share_is_run_once(windowed: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", ["smollm2_folder", "gemma3_folder"])
+@pytest.mark.parametrize("model", ["smollm2_folder", pytest.param("gemma3_folder", marks=pytest.mark.heavy)])
 def test_real_models_equal_brute_force_whatever_the_batch_and_order(
     model: str, request: pytest.FixtureRequest
 ) -> None:

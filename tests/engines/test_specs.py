@@ -239,3 +239,29 @@ def test_hash_does_not_depend_on_the_order_of_options() -> None:
 )
 def test_hashes_are_stored_with_every_run_and_never_change_by_accident(spec: EngineSpec, pinned: str) -> None:
     assert spec.hash() == pinned
+
+
+def test_reasoning_and_web_are_part_of_name_and_hash(tmp_path: Path) -> None:
+    """As in table 2 of Lin et al. (2026): model_reasoning_web."""
+    base = 'kind = "openai"\nmodel = "openai/gpt-5"\n'
+    texts = {
+        "plain": base,
+        "gpt-5_high_false": base + 'reasoning = "high"\n',
+        "gpt-5_auto_true": base + "web = true\n",
+        "gpt-5_128_false": base + "reasoning = 128\nweb = false\n",
+        "mine": base + 'reasoning = "low"\nname = "mine"\n',
+    }
+    specs = {
+        name: read_spec(write(tmp_path, f"{n}.toml", text)) for n, (name, text) in enumerate(texts.items())
+    }
+    assert {name: spec.name for name, spec in specs.items()} == {n: n for n in texts} | {"plain": "0"}
+    assert len({spec.hash() for spec in specs.values()}) == len(specs)
+    told = EngineSpec(name="x", kind="openai", model="openai/gpt-5")
+    assert told.hash() == specs["plain"].hash()
+
+
+@pytest.mark.parametrize("field", ['reasoning = "high"', "web = false"])
+def test_only_servers_are_told_how_much_to_reason(tmp_path: Path, field: str) -> None:
+    path = write(tmp_path, "local.toml", f'model = "embedded:smollm2-135m"\n{field}\n')
+    with pytest.raises(EngineError, match='they need kind = "openai"'):
+        read_spec(path)

@@ -201,6 +201,7 @@ def test_without_a_chat_template_there_is_no_conversation(
         engine.generate([[{"role": "user", "content": "Hi"}]], Sampling())
 
 
+@pytest.mark.heavy
 def test_nothing_outlives_a_killed_process(smollm2_folder: Path) -> None:
     code = (
         "import os, sys\n"

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from scrapers.countries import CountryCodes
-from tasks.evaluations.cure.benchmarks.reading import read_rows
 from tasks.evaluations.cure.benchmarks.specnorm import load
+from tasks.published import read_rows
 from tests.conftest import command, environment
 from tests.evaluations.cure.specnorm.drafting_server import Scene, drafting, good
 from warehouse import Warehouse, run_checks
@@ -107,6 +107,7 @@ def test_from_seeds_to_published_items(culturescope: Cli, home: Path, tmp_path: 
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
+@pytest.mark.heavy
 def test_a_killed_build_goes_on(culturescope: Cli, home: Path, tmp_path: Path, prefect_api: str) -> None:
     """20 drafts in batches of 8, killed at the 12th: the 8 of the first batch are not asked again."""
     victims: list[subprocess.Popen[bytes]] = []

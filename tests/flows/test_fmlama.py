@@ -126,6 +126,7 @@ def test_a_judge_is_planned_and_another_occasion_stands_beside_the_first(
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
+@pytest.mark.heavy
 def test_killed_runs_lose_and_duplicate_nothing(culturescope: Cli, home: Path, prefect_api: str) -> None:
     arguments = run(home, "-m", "slow")
     scores = home / "parts" / "candidate_score"

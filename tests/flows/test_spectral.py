@@ -81,6 +81,7 @@ def test_another_occasion_stands_beside_what_was_there(culturescope: Cli, home: 
     assert runs["occasion"][0] == "" < runs["occasion"][1]
 
 
+@pytest.mark.heavy
 def test_killed_runs_lose_and_duplicate_nothing(culturescope: Cli, home: Path, prefect_api: str) -> None:
     arguments = ("run", "spectral", "-m", "slow", *SMALL)
     parts = home / "parts" / "item_logprob"
@@ -109,6 +110,7 @@ def test_killed_runs_lose_and_duplicate_nothing(culturescope: Cli, home: Path, p
     assert kept == len(list(parts.glob("[!_]*.parquet"))) == 9
 
 
+@pytest.mark.heavy
 def test_two_flows_and_a_reader_at_once(culturescope: Cli, home: Path, prefect_api: str) -> None:
     culturescope("ingest")
     flows = [

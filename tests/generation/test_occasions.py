@@ -93,7 +93,7 @@ def test_parts_of_two_occasions_are_told_apart_when_taken_over(
 ) -> None:
     first, again = on("", "ab", spec, "run-1"), on("again", "ab", spec, "run-2")
     with warehouse.write() as connection:
-        connection.execute("DELETE FROM part_unit")
+        connection.execute("DELETE FROM part_unit_base")
     assert len(register_orphans(warehouse, "response").registered) == 2
     asked.clear()
     assert (on("", "ab", spec, "run-1"), on("again", "ab", spec, "run-2")) == (first, again)

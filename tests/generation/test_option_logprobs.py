@@ -119,7 +119,7 @@ def strip(warehouse: Warehouse, kind: str, part: str) -> None:
     pl.read_parquet(path).drop(list(KINDS[kind].added)).write_parquet(path)
     path.rename(old)
     with warehouse.write() as connection:
-        connection.execute("UPDATE part_unit SET part = ? WHERE part = ?", [old.stem, part])
+        connection.execute("UPDATE part_unit_base SET part = ? WHERE part = ?", [old.stem, part])
 
 
 def test_parts_without_the_column_are_read_as_before(

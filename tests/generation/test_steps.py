@@ -135,7 +135,7 @@ def test_a_stored_part_that_was_not_registered_is_taken_over(
     prompts = [prompt("a"), prompt("b")]
     texts(prompts, spec)
     with warehouse.write() as connection:
-        connection.execute("DELETE FROM part_unit")
+        connection.execute("DELETE FROM part_unit_base")
     assert len(left(prompts, spec)) == 1
     assert len(register_orphans(warehouse, "response").registered) == 1
     assert not left(prompts, spec)

@@ -132,14 +132,17 @@ def run(evaluation: str, home: Path, *, with_prefect: bool = False, **more: Any)
         whatever the flow raises.
     """
     flow = getattr(importlib.import_module(f"flows.{evaluation}"), evaluation)
-    module = importlib.import_module(f"tasks.evaluations.{evaluation}.params")
-    chosen = dict(net(evaluation).params) | {"profile": "golden"} | more
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CULTURESCOPE_HOME", str(home))
-        params = getattr(module, f"{evaluation.capitalize()}Params")(
-            **_at(files_of(home, evaluation), chosen)
-        )
+        params = params_of(evaluation, home, **more)
         return str(flow(params) if with_prefect else flow.fn(params))
+
+
+def params_of(evaluation: str, home: Path, **more: Any) -> Any:
+    """The params of an evaluation's net; more: fields in place of its own."""
+    module = importlib.import_module(f"tasks.evaluations.{evaluation}.params")
+    chosen = dict(net(evaluation).params) | {"profile": "golden"} | more
+    return getattr(module, f"{evaluation.capitalize()}Params")(**_at(files_of(home, evaluation), chosen))
 
 
 def part_files(home: Path, kinds: Sequence[str]) -> dict[str, int]:

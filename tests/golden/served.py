@@ -17,8 +17,11 @@ def start() -> Scripted:
 def reply(request: dict[str, Any]) -> dict[str, Any]:
     """An answer that depends on model, messages and seed alone."""
     number = _number(json.dumps([request["model"], request["messages"], request["seed"]], sort_keys=True))
-    fields = request["response_format"]["json_schema"]["schema"]["properties"]
-    text = json.dumps({name: _value(part, f"{number}{name}") for name, part in fields.items()})
+    if schema := request.get("response_format"):
+        fields = schema["json_schema"]["schema"]["properties"]
+        text = json.dumps({name: _value(part, f"{number}{name}") for name, part in fields.items()})
+    else:
+        text = ("0", "1", "2", "A", "B", "C")[number % 6]
     match number % 20:
         case 0:
             body = completion(text[: len(text) // 2], "length")

@@ -254,3 +254,12 @@ def test_flags_keep_their_level(n: int) -> None:
 
 def test_clopper_and_pearson_is_the_beta_distributions() -> None:
     assert proportion_interval(3, 9) == pytest.approx((beta.ppf(0.025, 3, 7), beta.ppf(0.975, 4, 6)))
+
+
+def test_an_interval_stays_within_its_bounds() -> None:
+    """Rare large values among eight: Wilson's lower end by rounded constants lay at -0.00025."""
+    squares = [7.27706647e-03, 1.51296722e-02, 2.72019573e-03, 1.03628812e-01,
+               4.76337298e-03, 2.13571261e-01, 3.64869596e-02, 4.23662929e-05]  # fmt: skip
+    interval = mean_interval(squares, bounds=(0.0, 16.0))
+    assert interval is not None
+    assert interval[0] == 0

@@ -37,7 +37,8 @@ def row(
 
 def section(*rows: dict[str, Any], **more: Any) -> Section:
     history = pl.DataFrame(rows, infer_schema_length=None)
-    given = {"evaluation": "e", "title": "What?", "config_hash": "c", "profile": "demo", "metrics": METRICS}
+    given: dict[str, Any] = {"differences": pl.DataFrame(DIFFERENCES)}
+    given |= {"evaluation": "e", "title": "What?", "config_hash": "c", "profile": "demo", "metrics": METRICS}
     return Section(**given | {"history": history} | more)
 
 
@@ -46,12 +47,25 @@ B = row("b", 0.5, 0.4, 0.6)
 NEAR_B = row("c", 0.55, 0.45, 0.65)
 
 
-def test_models_are_told_apart_where_intervals_do_not_overlap() -> None:
-    pairs = {(p.first, p.second): p.verdict for p in told_apart([A, B, NEAR_B], "higher")}
+def difference(first: str, second: str, value: float, p_holm: float | None) -> dict[str, Any]:
+    """A row of paired differences."""
+    names = {"metric": "f1", "first_model": first, "second_model": second}
+    return names | {"difference": value, "p_holm": p_holm}
+
+
+DIFFERENCES = [
+    difference("a", "b", 0.3, 0.01),
+    difference("c", "a", -0.25, 0.04),
+    difference("b", "c", -0.05, 0.3),
+]
+
+
+def test_models_are_told_apart_by_their_paired_difference() -> None:
+    pairs = {(p.first, p.second): p.verdict for p in told_apart(DIFFERENCES, "higher")}
     assert pairs == {("a", "b"): "better", ("a", "c"): "better", ("c", "b"): "none"}
-    less = {(p.first, p.second): p.verdict for p in told_apart([A, B], "lower")}
+    less = {(p.first, p.second): p.verdict for p in told_apart(DIFFERENCES[:1], "lower")}
     assert less == {("b", "a"): "better"}
-    assert told_apart([A, row("d", 0.1), row("null:x", 0.1, 0.0, 0.2, is_null=True)], "higher") == []
+    assert told_apart([difference("a", "d", 0.7, None)], "higher") == []
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,27 @@ def test_plain_names_keep_rows_and_scraped_lists(folder: Path) -> None:
         assert sources == [("item_list/dishes.csv",), ("a scraper",)]
 
 
+def test_older_runs_of_servers_are_marked(folder: Path) -> None:
+    """Whose answers they hold is not known: the address was no part of the engine's identity."""
+    for file in migrate_module._SCHEMA.glob("*.sql"):
+        if file.name < "023":
+            shutil.copy(file, folder)
+    older = """
+    INSERT INTO run BY NAME SELECT $kind AS run_id, 'e' AS evaluation, 'm' AS model, false AS is_null,
+        'demo' AS profile, 'c' AS config_hash, 'h' AS engine_hash, '{}' AS params,
+        json_object('kind', $kind) AS engine, '{}' AS item_lists, 'none' AS boundary_rule,
+        '0.1.0' AS code_version, now() AS started_at, 'finished' AS status
+    """
+    with duckdb.connect() as connection:
+        apply_migrations(connection, folder)
+        for kind in ("openai", "vllm"):
+            connection.execute(older, {"kind": kind})
+        shutil.copy(migrate_module._SCHEMA / "023_servers.sql", folder)
+        apply_migrations(connection, folder)
+        servers = connection.execute("SELECT run_id, engine->>'server' FROM run ORDER BY ALL").fetchall()
+    assert servers == [("openai", "unknown"), ("vllm", None)]
+
+
 def test_every_table_view_and_column_has_a_comment(warehouse: Warehouse) -> None:
     uncommented = warehouse.query(
         """

@@ -73,7 +73,7 @@ def written_before(warehouse: Warehouse, path: Path) -> Path:
     frame.rename(old).drop(KINDS["verdict"].added).write_parquet(path)
     with warehouse.write() as connection:
         connection.execute(
-            "UPDATE part_unit SET part = $new WHERE part LIKE $new || '-%'", {"new": path.stem}
+            "UPDATE part_unit_base SET part = $new WHERE part LIKE $new || '-%'", {"new": path.stem}
         )
     return path
 
@@ -189,7 +189,7 @@ def test_parts_from_before_are_read_and_shown_under_the_present_names(warehouse:
 def test_an_orphan_from_before_is_registered(warehouse: Warehouse) -> None:
     written_before(warehouse, store(warehouse, "old", verdicts()))
     with warehouse.write() as connection:
-        connection.execute("DELETE FROM part_unit")
+        connection.execute("DELETE FROM part_unit_base")
     assert register_orphans(warehouse, "verdict") == (["old"], [])
     assert warehouse.query("SELECT item_text FROM verdict")["item_text"].to_list() == ["soup"]
 

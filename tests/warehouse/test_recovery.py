@@ -47,7 +47,7 @@ def without_hash(warehouse: Warehouse, path: Path) -> Path:
     """The part as older code named it."""
     old = path.rename(path.with_stem(path.stem.split("-")[0]))
     with warehouse.write() as connection:
-        connection.execute("UPDATE part_unit SET part = ? WHERE part = ?", [old.stem, path.stem])
+        connection.execute("UPDATE part_unit_base SET part = ? WHERE part = ?", [old.stem, path.stem])
     return old
 
 
@@ -190,7 +190,7 @@ def test_old_files_stay_for_a_day(
     finished(warehouse, make_run())
     compact_parts(warehouse)
     assert old < files(warehouse)
-    monkeypatch.setattr(recovery_module, "_SUPERSEDED_STAY", -recovery_module._SUPERSEDED_STAY)
+    monkeypatch.setattr(recovery_module, "SUPERSEDED_STAY", -recovery_module.SUPERSEDED_STAY)
     shown = warehouse.query(SHOWN)
     compact_parts(warehouse)
     assert files(warehouse) == set(warehouse.query("SELECT part FROM part_unit")["part"])

@@ -23,13 +23,13 @@ from tasks.evaluations.cure.answers import (
     read_answers,
     read_replies,
 )
-from tasks.evaluations.cure.benchmarks.reading import Row, read_rows
 from tasks.evaluations.cure.params import CureParams
 from tasks.evaluations.cure.requests import Key, Study, build_study
 from tasks.evaluations.cure.scores import Scored, score_model
 from tasks.generation.budget import at_most
 from tasks.generation.prompts import Completion, Prompts
 from tasks.judging.null_texts import EMPTY, SOURCES
+from tasks.published import Row, read_rows
 from tasks.requests import Engine, Later
 
 TABLES = {

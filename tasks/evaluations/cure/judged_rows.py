@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -14,9 +14,26 @@ from tasks.evaluations.cure.scores import LENGTH_NORMALISED, NO_JUDGE, Judged, R
 from tasks.judging.family import self_preference_warning
 from tasks.judging.judge_check import refusals
 from tasks.judging.null_texts import NULLS, REAL, SHUFFLED
-from tasks.metric_rows import OVERALL, Metric, main_reason, mean_of, mean_row, scored, unscored
+from tasks.metric_rows import (
+    OVERALL,
+    Metric,
+    item_points,
+    main_reason,
+    mean_of,
+    mean_row,
+    resampled_points,
+    scored,
+    unscored,
+)
 from tasks.metrics.agreement import pearson
-from tasks.metrics.intervals import CORRELATION, SHARE, UNBOUNDED, jackknife_interval, sign_flip_p
+from tasks.metrics.intervals import (
+    CORRELATION,
+    SHARE,
+    UNBOUNDED,
+    jackknife_groups,
+    jackknife_interval,
+    sign_flip_p,
+)
 from tasks.metrics.types import FloatArray, IntArray
 
 MIN_COUNTRIES = 5
@@ -40,7 +57,7 @@ def judged_rows(study: Study, answers: Scored, candidate: str) -> Iterator[Metri
         return
     for benchmark in study.benchmarks:
         of_source = {source: answers.judged[benchmark, source] for source in (REAL, *NULLS)}
-        yield from _metric_rows(study, benchmark, of_source)
+        yield from _metric_rows(study, benchmark, of_source, answers.left_out)
         yield from _gain_rows(study, benchmark, of_source)
         yield _disagreement_row(study, benchmark, of_source[REAL])
         yield from _check_rows(study, benchmark, of_source)
@@ -51,13 +68,33 @@ def judged_rows(study: Study, answers: Scored, candidate: str) -> Iterator[Metri
     yield _preference_row(study, candidate)
 
 
-def _metric_rows(study: Study, benchmark: str, of_source: Mapping[str, Judged]) -> Iterator[Metric]:
-    """The benchmark's metric; beside it the best null on the same items. Then each null on all items."""
+def coherence_groups(study: Study) -> list[IntArray]:
+    """Which clusters of items stay when a group of them is left out; none where they are too few."""
+    n = np.unique(clusters(study, LENGTH_NORMALISED)).size
+    return jackknife_groups(n, study.params.seed) if n >= MIN_COUNTRIES else []
+
+
+def _metric_rows(
+    study: Study, benchmark: str, of_source: Mapping[str, Judged], left_out: Sequence[float | None]
+) -> Iterator[Metric]:
+    """The benchmark's metric, twice: only this benchmark has it. Beside it the best null on the same items.
+    Then each null on all items.
+
+    left_out: coherence, which is no mean of its items, without one group of clusters each.
+    """
     metric, real, of_items = METRICS[benchmark], of_source[REAL], clusters(study, benchmark)
     # At equal length single values may leave 0 to 1.
     bounds = UNBOUNDED if benchmark == LENGTH_NORMALISED else SHARE
     best = _best_null(of_source, np.arange(real.scores.size))
-    yield mean_row(metric, ("benchmark", benchmark), real.scores, real.reasons, of_items, bounds, best)
+    row = mean_row(metric, ("benchmark", benchmark), real.scores, real.reasons, of_items, bounds, best)
+    yield row
+    if benchmark == LENGTH_NORMALISED:
+        names = np.unique(of_items).tolist()
+        points = resampled_points("left_out", names, coherence_groups(study), left_out)
+    else:
+        points = item_points([item.item for item in study.items(benchmark)], real.scores, of_items)
+    kind, name = OVERALL
+    yield row._replace(slice_kind=kind, slice=name, points=None if row.value is None else points)
     in_country = clusters(study, benchmark, is_one_country=True)
     for country, places in by_country(study, benchmark).items():
         where, best = ("benchmark_country", f"{benchmark}:{country}"), _best_null(of_source, places)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from tasks.evaluations.cure.materials import country_of
 from tasks.evaluations.cure.requests import Study
 from tasks.evaluations.cure.scores import Labelled, Reasons, Scored
-from tasks.metric_rows import Metric, Slice, main_reason, mean_row, scored, unscored
+from tasks.metric_rows import OVERALL, Metric, Slice, main_reason, mean_of, mean_row, scored, unscored
 from tasks.metrics.classification import (
     commonest,
     label_scores,
@@ -50,6 +50,7 @@ def clusters(study: Study, benchmark: str, is_one_country: bool = False) -> np.n
 def label_rows(study: Study, answers: Scored) -> Iterator[Metric]:
     """exact_match, f1_micro, f1_macro, exact_match_prior, answered and unscored_answers of one model; and
     where both modes are asked thin_thick_difference and _p."""
+    yield _overall_row(study, answers.labelled)
     for part, labelled in answers.labelled.items():
         yield from _part_rows(study, part, labelled)
         yield from _count_rows(study, part, labelled.reasons)
@@ -63,14 +64,24 @@ def label_rows(study: Study, answers: Scored) -> Iterator[Metric]:
 
 def majority_rows(study: Study) -> Iterator[Metric]:
     """What always giving the benchmark's commonest label scores."""
-    for benchmark, mode in study.parts():
-        gold = _gold(study, benchmark)
-        reasons = np.full(len(gold), "", dtype=object)
-        yield from _part_rows(study, (benchmark, mode), Labelled((commonest(gold),) * len(gold), reasons))
+    labelled = {part: _majority(study, part[0]) for part in study.parts()}
+    yield _overall_row(study, labelled)
+    for part in study.parts():
+        yield from _part_rows(study, part, labelled[part])
 
 
 def prior_rows(study: Study) -> Iterator[Metric]:
     """What labels drawn at random, as often as they are right, are expected to score."""
+    golds = [_gold(study, benchmark) for benchmark, _ in study.parts()]
+    n = [len(gold) for gold in golds]
+    value, null = (
+        float(np.average([score(gold) for gold in golds], weights=n))
+        for score in (
+            lambda gold: random_baseline(gold).exact_match,
+            lambda gold: gold.count(commonest(gold)) / len(gold),
+        )
+    )
+    yield scored("exact_match", OVERALL, value, (sum(n), 0), None, null)
     for benchmark, mode in study.parts():
         gold = _gold(study, benchmark)
         expected, majority = random_baseline(gold), label_scores(gold, [commonest(gold)] * len(gold))
@@ -92,6 +103,25 @@ def reason_rows(name: str, reasons: Reasons) -> Iterator[Metric]:
     for reason, count in sorted(Counter(reasons[reasons != ""].tolist()).items()):
         where = ("benchmark_reason", f"{name}:{reason}")
         yield scored("unscored_answers", where, count, (reasons.size, 0))
+
+
+def _majority(study: Study, benchmark: str) -> Labelled:
+    gold = _gold(study, benchmark)
+    return Labelled((commonest(gold),) * len(gold), np.full(len(gold), "", dtype=object))
+
+
+def _overall_row(study: Study, labelled: Mapping[tuple[str, str], Labelled]) -> Metric:
+    """Exact match over the items of all benchmarks in all modes; beside it always the commonest labels."""
+    parts = study.parts()
+    hits = np.concatenate([_hits(study, part[0], labelled[part]) for part in parts])
+    commonest_hits = np.concatenate([_hits(study, part[0], _majority(study, part[0])) for part in parts])
+    reasons = np.concatenate([labelled[part].reasons for part in parts])
+    of_items = np.concatenate([clusters(study, benchmark) for benchmark, _ in parts])
+    names = [
+        f"{benchmark}:{mode}:{item.item}" for benchmark, mode in parts for item in study.items(benchmark)
+    ]
+    null = mean_of(commonest_hits if np.isnan(hits).all() else commonest_hits[~np.isnan(hits)])
+    return mean_row("exact_match", OVERALL, hits, reasons, of_items, SHARE, null, names)
 
 
 def _part_rows(study: Study, part: tuple[str, str], labelled: Labelled) -> Iterator[Metric]:

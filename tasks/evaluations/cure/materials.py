@@ -10,9 +10,9 @@ from typing import Any
 from scrapers.countries import CountryCodes
 from tasks.evaluations.cure.benchmarks import casa, culturebank, normad, specnorm
 from tasks.evaluations.cure.benchmarks.common import BenchmarkItem, Loaded
-from tasks.evaluations.cure.benchmarks.reading import Row
 from tasks.evaluations.cure.params import BENCHMARKS, CureParams
 from tasks.identity import digest
+from tasks.published import Row
 
 Published = Mapping[str, Mapping[str, Sequence[Row]]]
 """Benchmark -> file's name -> its rows as published."""

@@ -11,13 +11,13 @@ from typing import Any
 
 from tasks.engines.protocols import Message, Sampling
 from tasks.evaluations.cure.benchmarks.common import BenchmarkItem
-from tasks.evaluations.cure.benchmarks.reading import Row
 from tasks.evaluations.cure.materials import LABELS, Materials, Published, build_materials
 from tasks.evaluations.cure.params import MODES, SCORES_VERSION, CureParams
 from tasks.evaluations.cure.rubrics import load_rubrics
 from tasks.generation.prompts import Prompt, Prompts
 from tasks.identity import digest
 from tasks.judging.rubric import Rubric
+from tasks.published import Row
 from tasks.requests import Engine
 
 FIELDS = {"thin": ("label",), "thick": ("label", "explanation")}

@@ -18,8 +18,9 @@ from tasks.evaluations.cure.requests import Study
 from tasks.judging.ensemble import Ensemble, Vote, combine
 from tasks.judging.null_texts import REAL, SHUFFLED, SOURCES
 from tasks.judging.prompts import UNANSWERED
+from tasks.metric_rows import mean_of
 from tasks.metrics.length_adjustment import adjust_for_length
-from tasks.metrics.types import FloatArray
+from tasks.metrics.types import FloatArray, IntArray
 
 NO_JUDGE = "no judge was named"
 NO_PARTNER = "no other item to take an explanation from"
@@ -72,11 +73,13 @@ class Scored:
         judged: (benchmark, source) -> its explanations and the nulls; empty if thick is not asked.
         slope: of coherence on length, which ``equal_lengths`` took out; None before, or where lengths do
             not vary.
+        left_out: coherence on each of the ``kept`` items of ``equal_lengths``; None where it has none.
     """
 
     labelled: Mapping[tuple[str, str], Labelled]
     judged: Mapping[tuple[str, str], Judged]
     slope: float | None = None
+    left_out: Sequence[float | None] = ()
 
 
 def score_model(study: Study, readings: Readings, replies: Iterable[Reply]) -> Scored:
@@ -95,34 +98,56 @@ def score_model(study: Study, readings: Readings, replies: Iterable[Reply]) -> S
     return Scored(labelled, judged)
 
 
-def equal_lengths(models: Mapping[str, Scored], against: Mapping[str, Scored]) -> dict[str, Scored]:
+def equal_lengths(
+    models: Mapping[str, Scored], against: Mapping[str, Scored], kept: Sequence[IntArray] = ()
+) -> dict[str, Scored]:
     """Models with coherence as it would be at equal length: at the mean of log(1 + words) over all
     explanations of the models ``against``, by the slope within each of them.
 
     A model that is not among those changes neither. Within one model alone this moves no mean. Shuffled
     explanations are adjusted by the same slope, the two constant nulls are not: a text of no length says
     nothing of what a longer one would get.
+
+    Args:
+        kept: positions of items; coherence is taken anew on each of them, slope and length too.
     """
     key = (LENGTH_NORMALISED, REAL)
-    judged = {model: against[model].judged[key] for model in sorted(against) if key in against[model].judged}
-    known = {model: np.flatnonzero(~np.isnan(real.raw)) for model, real in judged.items()}
-    if not any(rows.size for rows in known.values()):
+    judged = [against[model].judged[key] for model in sorted(against) if key in against[model].judged]
+    line = _line(judged)
+    if line is None:
         return dict(models)
-    lengths = np.concatenate([real.words[known[model]] for model, real in judged.items()])
-    marks = np.concatenate([real.raw[known[model]] for model, real in judged.items()])
-    of_model = np.concatenate([np.full(rows.size, model) for model, rows in known.items()])
-    slope = adjust_for_length(marks, lengths, groups=of_model).slope
-    reference = float(np.log1p(lengths).mean())
-    return {model: _at_length(scored, slope, reference) for model, scored in models.items()}
+    lines = [(places, _line(judged, places)) for places in kept]
+    return {model: _at_length(scored, line, lines) for model, scored in models.items()}
 
 
-def _at_length(scored: Scored, slope: float | None, reference: float) -> Scored:
+Line = tuple[float | None, float]
+"""Slope of coherence on log(1 + words), None where lengths do not vary; and the mean of these."""
+
+
+def _line(judged: Sequence[Judged], places: IntArray | None = None) -> Line | None:
+    """Of the explanations of some items, default all; None without any."""
+    chosen = [np.arange(real.raw.size) if places is None else places for real in judged]
+    known = [rows[~np.isnan(real.raw[rows])] for rows, real in zip(chosen, judged, strict=True)]
+    if not any(rows.size for rows in known):
+        return None
+    lengths = np.concatenate([real.words[rows] for rows, real in zip(known, judged, strict=True)])
+    marks = np.concatenate([real.raw[rows] for rows, real in zip(known, judged, strict=True)])
+    of_model = np.repeat(np.arange(len(known)), [rows.size for rows in known])
+    return adjust_for_length(marks, lengths, groups=of_model).slope, float(np.log1p(lengths).mean())
+
+
+def _at_length(scored: Scored, line: Line, lines: Sequence[tuple[IntArray, Line | None]]) -> Scored:
     judged = dict(scored.judged)
     for source in (REAL, SHUFFLED):
         before = judged[LENGTH_NORMALISED, source]
-        moved = before.raw - (slope or 0.0) * (np.log1p(before.words) - reference)
-        judged[LENGTH_NORMALISED, source] = replace(before, scores=moved)
-    return replace(scored, judged=judged, slope=slope)
+        judged[LENGTH_NORMALISED, source] = replace(before, scores=_moved(before, line))
+    real = scored.judged[LENGTH_NORMALISED, REAL]
+    left_out = [mean_of(_moved(real, of_kept)[places]) if of_kept else None for places, of_kept in lines]
+    return replace(scored, judged=judged, slope=line[0], left_out=left_out)
+
+
+def _moved(judged: Judged, line: Line) -> FloatArray:
+    return judged.raw - (line[0] or 0.0) * (np.log1p(judged.words) - line[1])
 
 
 def _labelled(study: Study, part: tuple[str, str], readings: Readings) -> Labelled:

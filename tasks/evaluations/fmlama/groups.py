@@ -92,6 +92,10 @@ def _error_rows(score: ProbeScore, where: Slice, members: Rows) -> Iterator[Metr
     yield mean_row("error_inconsistency", where, inconsistency, reason, bounds=SHARE)
 
 
+MIN_DISHES_OF_ORIGIN = 100
+"""On average, for the interval of a correlation over origins (docs/intervals.md)."""
+
+
 def spread_rows(score: ProbeScore, seed: int) -> Iterator[Metric]:
     """Coefficient of variation of mAP over origins, and correlations of origins' mAP, mWS and dish counts.
 
@@ -116,7 +120,7 @@ def spread_rows(score: ProbeScore, seed: int) -> Iterator[Metric]:
     dishes = np.arange(len(code))
     kept_dishes = np.array([np.isin(dishes, kept) for kept in [dishes, *jackknife_groups(len(code), seed)]])
     member = (code[:, None] == np.arange(n)).astype(np.float64)
-    ap, ws = (_origin_means(dish_means(table), kept_dishes, member) for table in (score.ap, score.ws))
+    ap, ws = (origin_means(dish_means(table), kept_dishes, member) for table in (score.ap, score.ws))
     counts = member.sum(axis=0)
     for metric, compute in metrics.items():
         kept = [_present(a, w, counts, "mws" in metric) for a, w in zip(ap, ws, strict=True)]
@@ -127,13 +131,15 @@ def spread_rows(score: ProbeScore, seed: int) -> Iterator[Metric]:
             reason = (score.ws_reason if "mws" in metric else None) or few or "the origins do not vary"
             yield unscored(metric, where, reason, n, nulls.get(metric, 0.0))
         else:
-            bounds = POSITIVE if metric == "map_cv" else CORRELATION
-            # Few dishes of an origin make its mean noisy, which looks like unevenness.
-            ci = jackknife_interval(estimate, left_out, bounds, is_biased=True)
+            is_cv = metric == "map_cv"
+            # Few dishes of an origin make its mean noisy, which looks like unevenness, and hides what goes
+            # together: that far the interval of a correlation would lie too low.
+            ci = jackknife_interval(estimate, left_out, POSITIVE if is_cv else CORRELATION, is_biased=True)
+            ci = ci if is_cv or len(code) >= MIN_DISHES_OF_ORIGIN * n else None
             yield scored(metric, where, estimate, (used, n - used), ci, nulls.get(metric, 0.0))
 
 
-def _origin_means(values: FloatArray, kept: NDArray[np.bool_], member: FloatArray) -> FloatArray:
+def origin_means(values: FloatArray, kept: NDArray[np.bool_], member: FloatArray) -> FloatArray:
     """[1 + g, origins] mean over each origin's dishes that are kept, NaN where none is scored."""
     known = ~np.isnan(values)
     total = (kept * np.where(known, values, 0.0)) @ member

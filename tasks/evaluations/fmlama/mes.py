@@ -17,7 +17,7 @@ from tasks.evaluations.fmlama.requests import Study
 from tasks.judging.judge_check import acceptances
 from tasks.judging.prompts import UNANSWERED
 from tasks.judging.verdicts import Verdict
-from tasks.metric_rows import Metric, Slice, mean_of, mean_row, unscored
+from tasks.metric_rows import OVERALL, Metric, Slice, item_points, mean_of, mean_row, unscored
 from tasks.metrics.intervals import SHARE
 from tasks.metrics.types import FloatArray
 
@@ -41,7 +41,7 @@ def mes_rows(
     study: Study, marks: Sequence[Marks] | str, null: Sequence[Marks] | str | None
 ) -> Iterator[Metric]:
     """MES (equation 10: every dish counts the same), of all judged dishes and of each origin's, the share of
-    Maybe, and the check of the judge.
+    Maybe, and the check of the judge. MES of all is the overall one too: one condition is judged.
 
     Args:
         marks: of every judged dish, or why the model has no predictions to judge.
@@ -55,7 +55,12 @@ def mes_rows(
         own, chance = _dish_scores(marks, origin, n), _dish_scores(null, origin, n)
         reason = marks if isinstance(marks, str) else _why(marks, origin)
         for metric, of_dish, by_chance in zip(("mes", "mes_maybe"), own, chance, strict=True):
-            yield mean_row(metric, where, of_dish, reason, bounds=SHARE, null=mean_of(by_chance))
+            row = mean_row(metric, where, of_dish, reason, bounds=SHARE, null=mean_of(by_chance))
+            yield row
+            if metric == "mes" and origin is None:
+                dishes = [""] * n if isinstance(marks, str) else [each.dish.url for each in marks]
+                points = item_points(dishes, of_dish)
+                yield row._replace(slice_kind=OVERALL[0], slice=OVERALL[1], points=points)
     yield _check_row(study, marks, ("condition", slug))
 
 

@@ -11,12 +11,35 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from tasks.evaluations.fmlama.groups import NO_VECTOR, dish_means, group_rows, spread_rows
+from tasks.evaluations.fmlama.groups import (
+    MIN_ORIGINS,
+    NO_VECTOR,
+    dish_means,
+    group_rows,
+    origin_means,
+    spread_rows,
+)
 from tasks.evaluations.fmlama.requests import Study
 from tasks.evaluations.fmlama.scores import FloatArray, ProbeScore
-from tasks.metric_rows import OVERALL, Metric, Slice, mean_row, scored, unscored
+from tasks.metric_rows import (
+    OVERALL,
+    Metric,
+    Slice,
+    item_points,
+    mean_row,
+    resampled_points,
+    scored,
+    unscored,
+)
 from tasks.metrics import comparison
-from tasks.metrics.intervals import CORRELATION, SHARE, mean_interval
+from tasks.metrics.intervals import (
+    CORRELATION,
+    POSITIVE,
+    SHARE,
+    jackknife_groups,
+    jackknife_interval,
+    mean_interval,
+)
 
 Baselines = Mapping[str, FloatArray]
 """condition slug -> [dishes] average precision of the better baseline"""
@@ -34,7 +57,7 @@ def model_rows(study: Study, scores: Sequence[ProbeScore], baselines: Baselines)
         rows += spread_rows(score, study.params.seed)
         rows += _gain_rows(score, baselines[slug])
     rows += _country_rows(scores)
-    rows += _overall_rows(scores, baselines)
+    rows += _overall_rows(study, scores, baselines)
     return rows
 
 
@@ -117,7 +140,7 @@ def _p_rows(tests: Mapping[Slice, comparison.PairedTest]) -> Iterator[Metric]:
             yield scored("country_gain_p", where, p, (test.n, 0))
 
 
-def _overall_rows(scores: Sequence[ProbeScore], baselines: Baselines) -> Iterator[Metric]:
+def _overall_rows(study: Study, scores: Sequence[ProbeScore], baselines: Baselines) -> Iterator[Metric]:
     """Means over all conditions; a dish that stands in several is one point."""
     reasons = {"map": "", "mws": "", "map_gain": ""}
     pooled: dict[str, dict[str, list[float]]] = {metric: {} for metric in reasons}
@@ -143,7 +166,32 @@ def _overall_rows(scores: Sequence[ProbeScore], baselines: Baselines) -> Iterato
         means = np.array([np.mean(v) for v in of_dish.values()])
         counts = (len(means), n_dishes - len(means))
         interval = mean_interval(means, bounds=SHARE if metric == "map" else CORRELATION)
-        yield scored(metric, OVERALL, means.mean(), counts, interval, null_value)
+        points = item_points(list(of_dish), means)
+        yield scored(metric, OVERALL, means.mean(), counts, interval, null_value, points)
+    yield _spread_row(study, scores, pooled["map"], reasons["map"])
+
+
+def _spread_row(
+    study: Study, scores: Sequence[ProbeScore], of_dish: Mapping[str, Sequence[float]], reason: str
+) -> Metric:
+    """Coefficient of variation over origins of what ``map`` averages; its interval leaves dishes out."""
+    origin_of = {dish.url: dish.group for score in scores for dish in score.probe.dishes}
+    urls = sorted(origin_of)
+    ap = np.array([np.mean(of_dish[url]) if url in of_dish else np.nan for url in urls])
+    origins, code = np.unique([origin_of[url] for url in urls], return_inverse=True)
+    groups = jackknife_groups(len(urls), study.params.seed)
+    kept = np.array([np.isin(np.arange(len(urls)), group) for group in [np.arange(len(urls)), *groups]])
+    means = origin_means(ap, kept, (code[:, None] == np.arange(len(origins))).astype(np.float64))
+    values, *rest = [row[~np.isnan(row)] for row in means]
+    estimate = comparison.coefficient_of_variation(values) if values.size >= MIN_ORIGINS else None
+    if estimate is None:
+        reason = reason or f"{values.size} origins have a score, {MIN_ORIGINS} are needed, and one above 0"
+        return unscored("map_cv", OVERALL, reason, len(origins))
+    left_out = [comparison.coefficient_of_variation(each) for each in rest]
+    interval = jackknife_interval(estimate, left_out, POSITIVE, is_biased=True)
+    points = resampled_points("left_out", urls, groups, left_out)
+    counts = (values.size, len(origins) - values.size)
+    return scored("map_cv", OVERALL, estimate, counts, interval, points=points)
 
 
 def _collect(into: dict[str, list[float]], score: ProbeScore, values: FloatArray) -> None:

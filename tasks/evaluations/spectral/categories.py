@@ -13,8 +13,15 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from tasks.evaluations.spectral.requests import Question, Study
-from tasks.evaluations.spectral.scores import MIN_COUNTRIES, FloatArray, ModelScore, er_columns, sr_columns
-from tasks.metric_rows import OVERALL, Metric, scored, unscored
+from tasks.evaluations.spectral.scores import (
+    MIN_COUNTRIES,
+    FloatArray,
+    ModelScore,
+    country_subsets,
+    er_columns,
+    sr_columns,
+)
+from tasks.metric_rows import OVERALL, Metric, resampled_points, scored, unscored
 from tasks.metrics import classification, nulls
 from tasks.metrics.intervals import SHARE, half_sample_interval
 from tasks.metrics.spectral import er_sr_category
@@ -72,7 +79,10 @@ def category_rows(study: Study, score: ModelScore, split: Mapping[str, Split]) -
         if metric in f1:
             value, *halves = f1[metric].tolist()
             ci = half_sample_interval(value, halves, len(study.countries), SHARE, MIN_COUNTRIES)
-            yield scored(metric, OVERALL, value, (len(asked), lost), ci, guessing[metric].mean())
+            points = None
+            if metric == "macro_f1":
+                points = resampled_points("half", list(study.countries), country_subsets(study)[0], halves)
+            yield scored(metric, OVERALL, value, (len(asked), lost), ci, guessing[metric].mean(), points)
         else:
             yield _absent(metric, len(study.questions))
 

@@ -27,7 +27,7 @@ from tasks.evaluations.spectral.scores import (
     er_columns,
     sr_columns,
 )
-from tasks.metric_rows import OVERALL, Metric, Slice, scored, unscored
+from tasks.metric_rows import OVERALL, Metric, Slice, item_points, resampled_points, scored, unscored
 from tasks.metrics import agreement, consensus
 from tasks.metrics.intervals import (
     CORRELATION,
@@ -145,8 +145,9 @@ def mass_rows(study: Study, score: ModelScore) -> Iterator[Metric]:
             n_scored = int(np.count_nonzero(~np.isnan(table)))
             known = own[~np.isnan(own)]  # some country is named
             ci = mean_interval(known, bounds=SHARE)
-            counts = (n_scored, n - n_scored)
-            yield scored("reference_mass", where, known.mean(), counts, ci, float(np.nanmean(other)))
+            counts, null = (n_scored, n - n_scored), float(np.nanmean(other))
+            points = item_points(list(study.countries), own) if where == OVERALL else None
+            yield scored("reference_mass", where, known.mean(), counts, ci, null, points)
 
 
 def country_rows(study: Study, score: ModelScore) -> Iterator[Metric]:
@@ -228,7 +229,10 @@ def _rank_metrics(
         else:
             value, *halves = values[:, column].tolist()
             ci = half_sample_interval(value, halves, len(study.countries), CORRELATION, MIN_COUNTRIES)
-            yield scored(metric, where, value, counts, ci, 0.0)
+            points = None
+            if where == OVERALL and metric == "rank_spearman":
+                points = resampled_points("half", list(study.countries), country_subsets(study)[0], halves)
+            yield scored(metric, where, value, counts, ci, 0.0, points)
 
 
 def _country_mean(table: FloatArray) -> FloatArray:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from tasks.evaluations.worldwise.groups import Group, mean_row, persona_groups
+from tasks.evaluations.worldwise.groups import Group, mean_row, persona_groups, sample_names
 from tasks.evaluations.worldwise.nulls import MISSING, NULLS, best_null, null_alignments
 from tasks.evaluations.worldwise.requests import Study
 from tasks.evaluations.worldwise.scores import Placed, Reasons, Space
@@ -36,9 +36,10 @@ def alignment_rows(study: Study, space: Space, placed: Placed) -> list[Metric]:
 
 def _mean_rows(study: Study, placed: Placed, null: FloatArray) -> Iterator[Metric]:
     kinds = ("overall", "culture", "dimension", "culture_dimension", "scenario", "category")
+    items = sample_names(study)
     for group in persona_groups(study, kinds):
         null_value = mean_of(group.of(null))
-        yield mean_row("alignment", group, placed.alignment, placed.reasons, null_value, POINTS)
+        yield mean_row("alignment", group, placed.alignment, placed.reasons, null_value, POINTS, items)
 
 
 def _sd_rows(study: Study, placed: Placed) -> Iterator[Metric]:
@@ -56,9 +57,9 @@ def _sd_rows(study: Study, placed: Placed) -> Iterator[Metric]:
 
 def _gain_rows(study: Study, placed: Placed, null: FloatArray, missing: str) -> Iterator[Metric]:
     """Answer by answer, alignment less that of the best null."""
-    reasons = _pair_reasons(placed, missing)
+    reasons, items = _pair_reasons(placed, missing), sample_names(study)
     for group in persona_groups(study, ("overall", "culture", "dimension", "category")):
-        yield mean_row("alignment_gain", group, placed.alignment - null, reasons, 0.0, GAIN)
+        yield mean_row("alignment_gain", group, placed.alignment - null, reasons, 0.0, GAIN, items)
 
 
 def _null_rows(study: Study, placed: Placed, nulls: Mapping[str, FloatArray]) -> Iterator[Metric]:

@@ -68,6 +68,18 @@ def persona_groups(study: Study, kinds: Sequence[str]) -> Iterator[Group]:
                 raise ValueError(f"unknown kind of group {kind!r}")
 
 
+def sample_names(study: Study) -> np.ndarray:
+    """[C, S, R] a name for every sample."""
+    cultures, scenarios = study.content.cultures, study.content.scenarios
+    names = [
+        f"{culture.culture}:{scenario.scenario}:{repetition}"
+        for culture in cultures
+        for scenario in scenarios
+        for repetition in range(study.params.repetitions)
+    ]
+    return np.array(names).reshape(study.shape)
+
+
 def culture_groups(study: Study) -> Iterator[Group]:
     """Each culture's answers, those of the baseline first."""
     everything = np.arange(len(study.content.scenarios))
@@ -82,11 +94,18 @@ def mean_row(
     reasons: Reasons,
     null: float | None = None,
     bounds: tuple[float, float] = UNBOUNDED,
+    items: np.ndarray | None = None,
 ) -> Metric:
-    """The mean of a group's known samples of ``values`` [C, S, R], with its interval."""
+    """The mean of a group's known samples of ``values`` [C, S, R], with its interval.
+
+    items: [C, S, R] names of the samples, of a headline.
+    """
     part = group.of(values)
     labels = group.labels(part.shape[2])
-    return metric_rows.mean_row(metric, group.where, part, group.of(reasons), labels, bounds, null)
+    names = None
+    if items is not None and group.where == OVERALL:
+        names = group.of(items)[..., : part.shape[2]]  # a null has one answer where a model has several
+    return metric_rows.mean_row(metric, group.where, part, group.of(reasons), labels, bounds, null, names)
 
 
 def _members(labels: Sequence[str]) -> dict[str, IntArray]:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tasks.evaluations.cure.benchmarks.common import BenchmarkItem
-from tasks.evaluations.cure.benchmarks.reading import BenchmarkError, read_rows
 from tasks.evaluations.cure.materials import build_materials, choose, country_of, family
 from tasks.evaluations.cure.params import BENCHMARKS, CureParams
+from tasks.published import BenchmarkError, read_rows
 from tests.evaluations.cure.conftest import MakeStudy, tables
 
 SHARED = Path(__file__).parents[4] / "shared" / "data"

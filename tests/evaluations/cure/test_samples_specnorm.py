@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from scrapers.countries import CountryCodes
-from tasks.evaluations.cure.benchmarks.reading import read_rows
 from tasks.evaluations.cure.specnorm.checks import faults, near_duplicates
 from tasks.evaluations.cure.specnorm.drafting import Draft, Written
 from tasks.evaluations.cure.specnorm.seeds import (
@@ -19,6 +18,7 @@ from tasks.evaluations.cure.specnorm.seeds import (
     parse_cues,
     specificity,
 )
+from tasks.published import read_rows
 
 REFERENCE = Path(__file__).resolve().parents[3] / "warehouse" / "reference"
 HEADER = "benchmark,item,country,group_name,persona,situation,question,label,gold,cues,rule"

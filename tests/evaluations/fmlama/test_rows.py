@@ -168,6 +168,7 @@ def test_spread_over_origins_by_hand(make_study: MakeStudy, scores_of: ScoresOf)
     expected = np.corrcoef([2, 2, 1], [0.725, 0.9, 0.8])[0, 1]
     assert one(rows, "mws_count_correlation").value == pytest.approx(expected)
     assert one(rows, "map_mws_correlation").null_value == 0.0
+    assert one(rows, "map_mws_correlation").ci_low is None  # few dishes of each origin
 
 
 def test_a_dish_alone_in_its_origin_has_no_local_ingredients(

@@ -1,7 +1,8 @@
+-- A program that sets the variable occasion sees that one in every view; others see the newest of each engine.
 CREATE OR REPLACE VIEW latest_run AS
 SELECT evaluation, config_hash, profile, model, is_null, run_id, finished_at
 FROM run
-WHERE status = 'finished'
+WHERE status = 'finished' AND coalesce(occasion, '') = coalesce(getvariable('occasion'), occasion, '')
 QUALIFY row_number() OVER (PARTITION BY evaluation, config_hash, model, engine_hash ORDER BY finished_at DESC, run_id) = 1;
 
 COMMENT ON VIEW latest_run IS 'The newest finished run of each engine under each configuration: what leaderboards show.';

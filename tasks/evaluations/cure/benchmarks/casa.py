@@ -15,8 +15,8 @@ from pydantic import StringConstraints
 
 from scrapers.countries import CountryCodes
 from tasks.evaluations.cure.benchmarks import common
-from tasks.evaluations.cure.benchmarks.common import BenchmarkItem, Loaded, PublishedRow, Text
-from tasks.evaluations.cure.benchmarks.reading import BenchmarkError, Row
+from tasks.evaluations.cure.benchmarks.common import BenchmarkItem, Loaded
+from tasks.published import BenchmarkError, PublishedRow, Row, Text, column, validate
 
 BENCHMARK = "casa"
 LABELS = ("yes", "no")
@@ -81,14 +81,14 @@ def load(files: Mapping[str, Sequence[Row]], countries: CountryCodes) -> Loaded:
 
 
 def _has_refined(rows: Sequence[Row]) -> bool:
-    return any(common.column(str(name)) == "refined_user_query" for row in rows for name in row)
+    return any(column(str(name)) == "refined_user_query" for row in rows for name in row)
 
 
 def _side(side: str, files: Mapping[str, Sequence[Row]], model: type[R], dropped: Counter[str]) -> Side[R]:
     """The rows of one side's files; what is left out is added to ``dropped``."""
     by_key: Side[R] = {}
     for source, content in files.items():
-        rows, bad = common.validate(source, content, model)
+        rows, bad = validate(source, content, model)
         dropped.update(bad)
         for row in rows:
             dropped[f"duplicate_{side}"] += (row.index, row.user_query) in by_key

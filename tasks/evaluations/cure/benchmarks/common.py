@@ -4,7 +4,7 @@ Each benchmark module has ``BENCHMARK`` (its name), ``LABELS``, a ``PublishedRow
 
     load(files: Mapping[str, Sequence[Row]], countries: CountryCodes) -> Loaded
 
-where files maps a file's name or a dataset's id to its rows (see ``reading.read_rows``).
+where files maps a file's name or a dataset's id to its rows (see ``published.read_rows``).
 """
 
 from __future__ import annotations
@@ -13,32 +13,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError
-
-from tasks.evaluations.cure.benchmarks.reading import BenchmarkError, Row
 from tasks.identity import digest
-
-Text = Annotated[str, StringConstraints(min_length=1)]
-"""A required text: not empty once outer space is gone."""
-
-Lower = BeforeValidator(lambda cell: cell.strip().casefold() if isinstance(cell, str) else cell)
-"""For labels whose case varies: ``label: Annotated[Literal["yes", "no"], Lower]``."""
+from tasks.published import P, Row, validate
 
 _NOT_A_LETTER = re.compile(r"[\W_]+")
 _INSIDE_A_WORD = re.compile(r"[.'’‘ʻʼ`´]")
-
-
-class PublishedRow(BaseModel):
-    """Base of the benchmarks' schemas. Field names are the published columns under ``column``."""
-
-    model_config = ConfigDict(
-        frozen=True, extra="ignore", str_strip_whitespace=True, coerce_numbers_to_str=True
-    )
-
-
-P = TypeVar("P", bound=PublishedRow)
 
 
 @dataclass(frozen=True)
@@ -76,29 +56,6 @@ class Loaded:
 
     items: tuple[BenchmarkItem, ...]
     dropped: Mapping[str, int]
-
-
-def validate(source: str, rows: Sequence[Row], model: type[P]) -> tuple[list[P], Counter[str]]:
-    """The rows that fit the schema, and how many do not, by reason.
-
-    A reason is ``no_<column>`` (missing or empty) or ``invalid_<column>``, after the first bad cell. Columns
-    are compared under ``column``; further ones are ignored.
-
-    Raises:
-        BenchmarkError: there are rows, but none fits: the columns are not this benchmark's.
-    """
-    kept: list[P] = []
-    dropped: Counter[str] = Counter()
-    for row in rows:
-        try:
-            kept.append(
-                model.model_validate({column(k): cell for k, cell in row.items() if not _is_null(cell)})
-            )
-        except ValidationError as error:
-            dropped[_reason(error)] += 1
-    if not kept:
-        raise BenchmarkError(_no_row_fits(source, rows, model, dropped))
-    return kept, dropped
 
 
 def load_items(
@@ -148,35 +105,7 @@ def without_empty(**texts: str) -> dict[str, str]:
     return {name: text for name, text in texts.items() if text}
 
 
-def column(name: str) -> str:
-    """A column as the schemas spell it: "Rule-of-Thumb" and "rule of thumb" are ``rule_of_thumb``."""
-    return _NOT_A_LETTER.sub("_", name.strip().casefold()).strip("_")
-
-
 def country_key(name: str) -> str:
     """What two spellings of a country have in common: "Saudi_Arabia" is "saudi arabia", "U.S." is "us"."""
     plain = _NOT_A_LETTER.sub(" ", _INSIDE_A_WORD.sub("", name)).strip().casefold()
     return plain.removeprefix("the ")
-
-
-def _is_null(cell: Any) -> bool:
-    """None, or the NaN that data frames write for it."""
-    return cell is None or (isinstance(cell, float) and cell != cell)
-
-
-def _reason(error: ValidationError) -> str:
-    first = error.errors()[0]
-    where = str(first["loc"][0]) if first["loc"] else "row"
-    return f"{'no' if first['type'] in ('missing', 'string_too_short') else 'invalid'}_{where}"
-
-
-def _no_row_fits(
-    source: str, rows: Sequence[Row], model: type[PublishedRow], dropped: Mapping[str, int]
-) -> str:
-    needed = [name for name, info in model.model_fields.items() if info.is_required()]
-    columns = sorted({str(name) for row in rows for name in row})
-    reasons = ", ".join(f"{reason} {n}" for reason, n in dropped.items())
-    return (
-        f"{source}: none of {len(rows)} rows fits ({reasons}): expected the columns {', '.join(needed)}, "
-        f"found {', '.join(columns)}. Check that the file is the benchmark's, or rename its columns."
-    )

@@ -13,8 +13,8 @@ from pydantic import Field
 
 from scrapers.countries import CountryCodes
 from tasks.evaluations.cure.benchmarks import common
-from tasks.evaluations.cure.benchmarks.common import BenchmarkItem, Loaded, PublishedRow, Text
-from tasks.evaluations.cure.benchmarks.reading import Row
+from tasks.evaluations.cure.benchmarks.common import BenchmarkItem, Loaded
+from tasks.published import PublishedRow, Row, Text
 
 BENCHMARK = "culturebank"
 LABELS = ("yes", "no")

@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 
 from scrapers.countries import CountryCodes
 from tasks.evaluations.cure.benchmarks import common
-from tasks.evaluations.cure.benchmarks.common import BenchmarkItem, Loaded, PublishedRow, Text
-from tasks.evaluations.cure.benchmarks.reading import Row
+from tasks.evaluations.cure.benchmarks.common import BenchmarkItem, Loaded
+from tasks.published import Lower, PublishedRow, Row, Text
 
 BENCHMARK = "normad"
 LABELS = ("yes", "no", "neutral")
@@ -24,7 +24,7 @@ class NormadRow(PublishedRow):
     country: Text
     story: Text
     explanation: Text
-    gold_label: Annotated[Literal["yes", "no", "neutral"], common.Lower]
+    gold_label: Annotated[Literal["yes", "no", "neutral"], Lower]
     subaxis: str = ""
     background: str = ""
     value: str = ""

@@ -12,9 +12,9 @@ from pydantic import BeforeValidator
 
 from scrapers.countries import CountryCodes
 from tasks.evaluations.cure.benchmarks import common
-from tasks.evaluations.cure.benchmarks.common import BenchmarkItem, Loaded, PublishedRow, Text
-from tasks.evaluations.cure.benchmarks.reading import Row
+from tasks.evaluations.cure.benchmarks.common import BenchmarkItem, Loaded
 from tasks.evaluations.cure.specnorm.seeds import SEPARATOR, Cue, group_of, parse_cues, specificity
+from tasks.published import Lower, PublishedRow, Row, Text
 
 BENCHMARK = "specnorm"
 LABELS = ("yes", "no")
@@ -33,7 +33,7 @@ class SpecNormRow(PublishedRow):
     persona: Text
     situation: Text
     question: Text
-    label: Annotated[Literal["yes", "no"], common.Lower]
+    label: Annotated[Literal["yes", "no"], Lower]
     norm: Text
     cues: Annotated[tuple[Cue, ...], BeforeValidator(_cues)]
 

@@ -13,16 +13,9 @@ from scrapers.countries import CountryCodes
 from tasks.evaluations.cure.benchmarks.specnorm import load
 from tasks.evaluations.cure.specnorm.checks import Fault, faults, near_duplicates
 from tasks.evaluations.cure.specnorm.drafting import Draft, DraftError, Stance, parse_draft, read_written
-from tasks.evaluations.cure.specnorm.review import (
-    TEXTS,
-    Decision,
-    Review,
-    ReviewError,
-    Reviews,
-    published,
-    text_hash,
-)
+from tasks.evaluations.cure.specnorm.review import TEXTS, Review, Reviews, published, text_hash
 from tasks.evaluations.cure.specnorm.seeds import Seed, join_cues, parse_cues, specificity
+from tasks.people.review_file import Decision, ReviewError
 
 
 @dataclass(frozen=True)

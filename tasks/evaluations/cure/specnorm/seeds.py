@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from scrapers.countries import CountryCodes
-from tasks.evaluations.cure.benchmarks.common import PublishedRow, Text, country_key, validate
-from tasks.evaluations.cure.benchmarks.reading import Row
+from tasks.evaluations.cure.benchmarks.common import country_key
 from tasks.identity import digest
+from tasks.published import PublishedRow, Row, Text, validate
 
 KINDS = ("region", "ethnicity", "religion", "age", "gender", "occupation", "marital_status")
 KEY_KINDS = frozenset(KINDS[:3])
@@ -185,7 +185,7 @@ class Seeds:
 
 
 def load_seeds(files: Mapping[str, Sequence[Row]], countries: CountryCodes) -> Seeds:
-    """The rows of all files (rows by the file's name, see ``reading.read_rows``) that name a subgroup.
+    """The rows of all files (rows by the file's name, see ``published.read_rows``) that name a subgroup.
 
     Rows are dropped as ``no_cue`` (all metadata are empty or generic) and ``duplicate`` (the same statement,
     country and cues again), and where they do not fit the schema.

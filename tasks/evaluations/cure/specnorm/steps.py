@@ -23,7 +23,6 @@ from scrapers.countries import CountryCodes
 from tasks import steps as shared
 from tasks.engines.protocols import Sampling
 from tasks.engines.specs import EngineSpec
-from tasks.evaluations.cure.benchmarks.reading import BenchmarkError, Row, read_rows
 from tasks.evaluations.cure.specnorm.drafting import PROMPT_HASH, SCHEMA, Stance, conversation, stances
 from tasks.evaluations.cure.specnorm.outcomes import (
     Job,
@@ -35,18 +34,19 @@ from tasks.evaluations.cure.specnorm.outcomes import (
     row_of,
 )
 from tasks.evaluations.cure.specnorm.params import SpecnormParams
-from tasks.evaluations.cure.specnorm.review import ReviewError, read_reviews, write_queue
+from tasks.evaluations.cure.specnorm.review import read_reviews, write_queue
 from tasks.evaluations.cure.specnorm.seeds import Seed, Seeds, load_seeds
 from tasks.evaluations.cure.specnorm.selection import select
 from tasks.generation import steps as generation
 from tasks.generation.budget import Budget, Meter
 from tasks.generation.prompts import Completion, Prompt, Prompts
 from tasks.identity import digest
+from tasks.people.review_file import ReviewError, check_new
 from tasks.plan import Plan
+from tasks.published import BenchmarkError, Row, read_rows
 from tasks.requests import Engine
 from tasks.steps import Run
-from warehouse import Run as RunRow
-from warehouse import Warehouse, finish_run, save_run, save_run_requests
+from warehouse import Warehouse, finish_run
 from warehouse.specnorm import save_drafts, save_reviews
 
 SEEDS = "SELECT * FROM specnorm_seed ORDER BY rowid"
@@ -136,11 +136,7 @@ def plan(params: SpecnormParams) -> Build:
         BenchmarkError: a file cannot be read, or has no seeds. ReviewError: the queue cannot be written.
         EngineError: there is no such model.
     """
-    queue = Path(params.queue)
-    if queue.exists():
-        raise ReviewError(f"{queue} exists and may hold decisions: name another file with --queue")
-    if not queue.parent.is_dir():
-        raise ReviewError(f"{queue}: there is no folder {queue.parent}: create it, or name another file")
+    check_new(Path(params.queue))
     warehouse = Warehouse.open()
     files: dict[str, Sequence[Row]] = {path: read_rows(path) for path in params.seeds}
     loaded = load_seeds(files or {"specnorm_seed": warehouse.query(SEEDS).to_dicts()}, _codes(warehouse))
@@ -175,24 +171,15 @@ def work_left(build: Build) -> Plan:
 @task(cache_policy=NO_CACHE, name="start build")
 def start(build: Build) -> None:
     """Write down what is going to be drafted, before anything is."""
-    row = RunRow(
-        run_id=build.run[0],
-        evaluation="build_specnorm",
-        model=build.spec.name,
-        is_null=False,
-        profile=build.params.profile,
+    generation.start(
+        build.run[0],
+        "build_specnorm",
+        build.engine,
+        build.params.model_dump(),
         config_hash=build.config_hash(),
-        engine_hash=build.engine.hash,
-        params=build.params.model_dump(),
-        engine=build.spec.model_dump(exclude={"base_url", "api_key_env"}),
-        item_lists={"seeds": digest(sorted(seed.seed for seed, _ in build.chosen))},
-        boundary_rule="none",
-        code_version=version("culturescope"),
+        materials={"seeds": digest(sorted(seed.seed for seed, _ in build.chosen))},
+        asked=[(build.request_hash, "specnorm", "draft")],
     )
-    asked = {"request_hash": [build.request_hash], "topic": ["specnorm"], "label": ["draft"]}
-    with Warehouse.open().write() as connection:
-        save_run(connection, row)
-        save_run_requests(connection, build.run[0], pl.DataFrame(asked))
 
 
 @task(cache_policy=NO_CACHE, name="draft")

@@ -9,17 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.evaluations.cure.benchmarks.common import (
-    BenchmarkError,
-    BenchmarkItem,
-    Lower,
-    PublishedRow,
-    Text,
-    column,
-    country_key,
-    distinct,
-    validate,
-)
+from tasks.evaluations.cure.benchmarks.common import BenchmarkItem, country_key, distinct
+from tasks.published import BenchmarkError, Lower, PublishedRow, Text, column, validate
 
 
 class Row(PublishedRow):

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from scrapers.countries import CountryCodes
-from tasks.evaluations.cure.benchmarks.reading import BenchmarkError, read_rows
 from tasks.evaluations.cure.benchmarks.specnorm import load
+from tasks.published import BenchmarkError, read_rows
 
 COUNTRIES = CountryCodes({"Indonesia": "ID", "the Philippines": "PH"})
 

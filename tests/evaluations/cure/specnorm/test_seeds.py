@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from scrapers.countries import CountryCodes
-from tasks.evaluations.cure.benchmarks.reading import BenchmarkError
 from tasks.evaluations.cure.specnorm.seeds import join_cues, load_seeds
+from tasks.published import BenchmarkError
 
 COUNTRIES = CountryCodes({"Kenya": "KE", "the Gambia": "GM"})
 ROW: dict[str, Any] = {"statement": "Children greet elders first.", "country": "Kenya", "ethnicity": "Maasai"}

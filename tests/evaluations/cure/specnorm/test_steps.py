@@ -13,13 +13,13 @@ import pytest
 
 from scrapers.countries import CountryCodes
 from tasks.engines.protocols import EngineError
-from tasks.evaluations.cure.benchmarks.reading import BenchmarkError, read_rows
 from tasks.evaluations.cure.benchmarks.specnorm import load
 from tasks.evaluations.cure.specnorm import steps
 from tasks.evaluations.cure.specnorm.params import SpecnormParams
 from tasks.evaluations.cure.specnorm.review import ReviewError
 from tasks.evaluations.cure.specnorm.steps import Build
 from tasks.generation.prompts import Completion
+from tasks.published import BenchmarkError, read_rows
 from tests.evaluations.cure.specnorm.drafting_server import Writer, good, scene_of
 from warehouse import Warehouse, run_checks
 

@@ -7,15 +7,17 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from xml.sax.saxutils import escape
+from zipfile import ZipFile
 
 import polars as pl
 import pytest
 
-from tasks.evaluations.cure.benchmarks.reading import BenchmarkError, read_rows
+from tasks.published import BenchmarkError, read_rows
 
 ROWS = [
     {"Country": "egypt", "Story": "A cup, full — to the brim."},
@@ -23,6 +25,32 @@ ROWS = [
 ]
 COMMIT = "0123456789" * 4
 DATASET = "owner/norms"
+
+
+def write_xlsx(path: Path, rows: Sequence[Sequence[str]]) -> None:
+    """A workbook of one sheet, all cells texts."""
+    cell = '<c t="inlineStr"><is><t>{}</t></is></c>'
+    lines = ["".join(cell.format(escape(text)) for text in row) for row in rows]
+    data = "".join(f"<row>{line}</row>" for line in lines)
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    linked = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    packed = "http://schemas.openxmlformats.org/package/2006"
+    link = '<Relationship Id="r1" Type="{}/{}" Target="{}"/>'
+    files = {
+        "[Content_Types].xml": f'<Types xmlns="{packed}/content-types"/>',
+        "_rels/.rels": link.format(linked, "officeDocument", "xl/workbook.xml"),
+        "xl/_rels/workbook.xml.rels": link.format(linked, "worksheet", "worksheets/sheet1.xml"),
+        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{linked}"><sheets>'
+        '<sheet name="items" sheetId="1" r:id="r1"/></sheets></workbook>',
+        "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{main}"><sheetData>{data}</sheetData></worksheet>',
+    }
+    with ZipFile(path, "w") as book:
+        for name, text in files.items():
+            is_link = name.endswith(".rels")
+            wrapped = (
+                f'<Relationships xmlns="{packed}/relationships">{text}</Relationships>' if is_link else text
+            )
+            book.writestr(name, f'<?xml version="1.0" encoding="UTF-8"?>{wrapped}')
 
 
 def written(folder: Path, suffix: str) -> Path:
@@ -38,12 +66,14 @@ def written(folder: Path, suffix: str) -> Path:
             frame.write_csv(path, include_bom=True)
         case ".tsv":
             frame.write_csv(path, separator="\t")
+        case ".xlsx":
+            write_xlsx(path, [list(ROWS[0]), *(list(row.values()) for row in ROWS)])
         case ".parquet":
             frame.write_parquet(path)
     return path
 
 
-@pytest.mark.parametrize("suffix", [".json", ".jsonl", ".csv", ".tsv", ".parquet"])
+@pytest.mark.parametrize("suffix", [".json", ".jsonl", ".csv", ".tsv", ".parquet", ".xlsx"])
 def test_every_format_gives_the_same_rows(suffix: str, tmp_path: Path) -> None:
     path = written(tmp_path, suffix)
     assert read_rows(path) == read_rows(str(path)) == ROWS
@@ -53,6 +83,16 @@ def test_empty_cells_of_csv_are_none_numbers_stay_text_and_blank_lines_do_not_co
     path = tmp_path / "rows.CSV"
     path.write_text("a,b\n007,\n\n")
     assert read_rows(path) == [{"a": "007", "b": None}]
+
+
+def test_a_sheet_without_names_is_named_by_its_first_row(tmp_path: Path) -> None:
+    """As data frames are saved; rows without any cell do not count."""
+    path = tmp_path / "frame.xlsx"
+    write_xlsx(path, [["0", "1"], ["Topic", "Example"], ["Food", "Tea < coffee"], ["", ""], ["Pets", ""]])
+    assert read_rows(path) == [
+        {"Topic": "Food", "Example": "Tea < coffee"},
+        {"Topic": "Pets", "Example": None},
+    ]
 
 
 BROKEN = {
@@ -66,7 +106,8 @@ BROKEN = {
     "h.csv": ('a,b\n1,"2"x\n', r"h\.csv, line 2: not CSV"),
     "i.tsv": ("a\tb\n1\n", r"i\.tsv, line 2: 1 cells under 2 columns"),
     "j.parquet": ("PAR?", r"j\.parquet: not a readable Parquet file"),
-    "k.xlsx": ("x", r"k\.xlsx: neither a file \(\.csv, .*\) nor a Hugging Face dataset id"),
+    "k.xlsx": ("PK", r"k\.xlsx: not a readable spreadsheet"),
+    "l.ods": ("x", r"l\.ods: neither a file \(\.csv, .*\) nor a Hugging Face dataset id"),
 }
 
 
@@ -140,7 +181,7 @@ def hub(tmp_path: Path) -> Iterator[str]:
 
 def test_a_dataset_comes_from_the_hub_and_then_from_its_cache(hub: str, tmp_path: Path) -> None:
     program = (
-        "import json; from tasks.evaluations.cure.benchmarks.reading import BenchmarkError, read_rows\n"
+        "import json; from tasks.published import BenchmarkError, read_rows\n"
         f"print(json.dumps(read_rows('{DATASET}')))\n"
         "try: read_rows('owner/nothing')\n"
         "except BenchmarkError as error: print(error)"
@@ -150,7 +191,7 @@ def test_a_dataset_comes_from_the_hub_and_then_from_its_cache(hub: str, tmp_path
         done = subprocess.run(
             [sys.executable, "-c", program],
             env=os.environ | {"HF_HOME": str(tmp_path), "HF_ENDPOINT": hub} | settings,
-            cwd=Path(__file__).parents[4],
+            cwd=Path(__file__).parents[1],
             capture_output=True,
             text=True,
         )

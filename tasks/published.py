@@ -1,15 +1,17 @@
-"""Read a benchmark's rows as they were published: a local file, or a dataset on Hugging Face."""
+"""Rows as they were published: read from a file or a Hugging Face dataset, and checked against a schema."""
 
 from __future__ import annotations
 
 import csv
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
 import polars as pl
+from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError
 
 Row = Mapping[str, Any]
 
@@ -18,15 +20,35 @@ CONVERTED = "refs/convert/parquet"
 """The branch on which Hugging Face keeps every dataset that its viewer can show, as Parquet."""
 
 
+Text = Annotated[str, StringConstraints(min_length=1)]
+"""A required text: not empty once outer space is gone."""
+
+Lower = BeforeValidator(lambda cell: cell.strip().casefold() if isinstance(cell, str) else cell)
+"""For labels whose case varies: ``label: Annotated[Literal["yes", "no"], Lower]``."""
+
+_NOT_A_LETTER = re.compile(r"[\W_]+")
+
+
 class BenchmarkError(ValueError):
     """A benchmark cannot be read; the message says what is wrong, where, and what to do."""
+
+
+class PublishedRow(BaseModel):
+    """Base of the benchmarks' schemas. Field names are the published columns under ``column``."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", str_strip_whitespace=True, coerce_numbers_to_str=True
+    )
+
+
+P = TypeVar("P", bound=PublishedRow)
 
 
 def read_rows(source: str | Path) -> list[dict[str, Any]]:
     """All rows of a file, or of all splits of a Hugging Face dataset, as published.
 
-    source: a path that ends in .json (an array of objects), .jsonl, .csv, .tsv or .parquet, or a dataset id
-    such as "owner/name". Cells of CSV and TSV are texts, empty ones None.
+    source: a path that ends in .json (an array of objects), .jsonl, .csv, .tsv, .parquet or .xlsx (its first
+    sheet), or a dataset id such as "owner/name". Cells of CSV, TSV and sheets are texts, empty ones None.
 
     Raises:
         BenchmarkError: not there, not readable (with line or row), another format, or without rows.
@@ -44,6 +66,34 @@ def read_rows(source: str | Path) -> list[dict[str, Any]]:
     if not rows:
         raise BenchmarkError(f"{source}: there are no rows in it")
     return rows
+
+
+def validate(source: str, rows: Sequence[Row], model: type[P]) -> tuple[list[P], Counter[str]]:
+    """The rows that fit the schema, and how many do not, by reason.
+
+    A reason is ``no_<column>`` (missing or empty) or ``invalid_<column>``, after the first bad cell. Columns
+    are compared under ``column``; further ones are ignored.
+
+    Raises:
+        BenchmarkError: there are rows, but none fits: the columns are not this benchmark's.
+    """
+    kept: list[P] = []
+    dropped: Counter[str] = Counter()
+    for row in rows:
+        try:
+            kept.append(
+                model.model_validate({column(k): cell for k, cell in row.items() if not _is_null(cell)})
+            )
+        except ValidationError as error:
+            dropped[_reason(error)] += 1
+    if not kept:
+        raise BenchmarkError(_no_row_fits(source, rows, model, dropped))
+    return kept, dropped
+
+
+def column(name: str) -> str:
+    """A column as the schemas spell it: "Rule-of-Thumb" and "rule of thumb" are ``rule_of_thumb``."""
+    return _NOT_A_LETTER.sub("_", name.strip().casefold()).strip("_")
 
 
 def _read_file(path: Path) -> list[dict[str, Any]]:
@@ -112,6 +162,20 @@ def _parquet(path: Path) -> list[dict[str, Any]]:
         raise BenchmarkError(f"{path}: not a readable Parquet file: {error}") from error
 
 
+def _xlsx(path: Path) -> list[dict[str, Any]]:
+    """Where a data frame was saved without names, its columns are numbered, and the first row names them."""
+    try:
+        frame = pl.read_excel(path.read_bytes(), sheet_id=1, infer_schema_length=0, raise_if_empty=False)
+    except OSError:
+        raise
+    except Exception as error:  # whatever the reader makes of a broken archive
+        raise BenchmarkError(f"{path}: not a readable spreadsheet: {str(error).splitlines()[0]}") from error
+    rows = frame.rows()
+    is_numbered = frame.columns == [str(n) for n in range(frame.width)]
+    names = [str(name) for name in (rows.pop(0) if is_numbered and rows else frame.columns)]
+    return [{n: c or None for n, c in zip(names, cells, strict=True)} for cells in rows if any(cells)]
+
+
 def _download(dataset: str) -> list[Path]:
     """The dataset's Parquet files, from the hub or its local cache."""
     from huggingface_hub import snapshot_download
@@ -128,10 +192,34 @@ def _download(dataset: str) -> list[Path]:
     return sorted(Path(folder).rglob("*.parquet"))
 
 
+def _is_null(cell: Any) -> bool:
+    """None, or the NaN that data frames write for it."""
+    return cell is None or (isinstance(cell, float) and cell != cell)
+
+
+def _reason(error: ValidationError) -> str:
+    first = error.errors()[0]
+    where = str(first["loc"][0]) if first["loc"] else "row"
+    return f"{'no' if first['type'] in ('missing', 'string_too_short') else 'invalid'}_{where}"
+
+
+def _no_row_fits(
+    source: str, rows: Sequence[Row], model: type[PublishedRow], dropped: Mapping[str, int]
+) -> str:
+    needed = [name for name, info in model.model_fields.items() if info.is_required()]
+    columns = sorted({str(name) for row in rows for name in row})
+    reasons = ", ".join(f"{reason} {n}" for reason, n in dropped.items())
+    return (
+        f"{source}: none of {len(rows)} rows fits ({reasons}): expected the columns {', '.join(needed)}, "
+        f"found {', '.join(columns)}. Check that the file is the benchmark's, or rename its columns."
+    )
+
+
 _READERS: dict[str, Callable[[Path], list[dict[str, Any]]]] = {
     ".json": _json,
     ".jsonl": _jsonl,
     ".csv": _csv,
     ".tsv": _tsv,
     ".parquet": _parquet,
+    ".xlsx": _xlsx,
 }

@@ -1,0 +1,57 @@
+"""How the culturall evaluation is started and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from deployments.display import interval, number
+from deployments.evaluations import Door
+
+
+def _judge(r: Mapping[str, Any]) -> str:
+    """Whether the judges pass their own check, and were held against people."""
+    if r["is_null"] or r["judge"] is None:
+        return "–" if r["is_null"] else "none: matched"
+    passed = {True: "FAILS ITS CHECK", False: "passes its check", None: "not checked"}[r["judge_flagged"]]
+    people = "" if r["validated"] else ", not validated"
+    return f"{passed}{people}{', own family' if r['self_preference'] else ''}"
+
+
+def _items(r: Mapping[str, Any]) -> str:
+    """How many, and of them how many people have checked."""
+    n, unchecked = r["n_items"], r["n_not_checked"]
+    return number(n) if n is None or unchecked is None else f"{n} ({n - unchecked})"
+
+
+def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "model": r["model"],
+        "accuracy [95 %]": interval(r["accuracy"], r["ci_low"], r["ci_high"], 2),
+        "null": number(r["null_value"], 2),
+        "items (checked)": _items(r),
+        "judge": _judge(r),
+        "matched": number(r["accuracy_matched"], 2),
+        "no scenario": number(r["accuracy_question"], 2),
+        "English gain [95 %]": interval(r["english_gain"], r["english_gain_low"], r["english_gain_high"], 2),
+        "with passages": number(r["accuracy_retrieval"], 2),
+        "easy": number(r["easy"], 2),
+        "medium": number(r["medium"], 2),
+        "hard": number(r["hard"], 2),
+        "answered": number(r["coverage"], 2),
+    }
+
+
+DOOR = Door(
+    title="Can a model solve grounded tasks in 14 languages? (CulturALL)",
+    models=("smollm2-135m-vllm",),
+    examples=(
+        "--profile smoke",
+        "-m ./gpt.toml --judges ./judge.toml --languages zh,km --max-usd 2 --dry-run",
+        "-m ./gpt.toml --judges ./judge.toml --file annotated_data.xlsx --conditions native",
+        "--conditions native,retrieval --documents ./handbooks",
+    ),
+    caption="null: guessing. Checked: by people. A judge fails its check if it accepts under 90 % of gold "
+    "answers, or refuses under 90 % of others or of empty ones, overall or in a language.",
+    columns=_columns,
+)

@@ -1,0 +1,43 @@
+"""How the explication evaluation is started and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from deployments.display import interval, number
+from deployments.evaluations import Door
+
+_TELLS = {True: "yes", False: "NO", None: "–"}
+
+
+def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "model": r["model"],
+        "condition": r["condition"],
+        "APR [95 %]": interval(r["apr"], r["apr_low"], r["apr_high"], 2),
+        "its null": number(r["apr_null"]),
+        "INT [95 %]": interval(r["interaction"], r["interaction_low"], r["interaction_high"], 2),
+        "asks only": number(r["interaction_null"]),
+        "tells real": _TELLS[r["tells_real_from_shuffled"]],
+        "elicited": number(r["facts_elicited"]),
+        "violated": number(r["violated"]),
+        "instructions": number(r["instruction_following"]),
+        "recommended": number(r["recommended"]),
+        "conversations": r["n_conversations"],
+    }
+
+
+DOOR = Door(
+    title="Does a model ask before it recommends? (conversations with simulated users)",
+    models=("smollm2-135m-vllm",),
+    examples=(
+        "--profile smoke",
+        "-m ./gpt.toml --simulator ./user.toml --judges ./judge.toml --repetitions 2 --max-usd 5 --dry-run",
+        "--tasks breakfast,gift,./wedding.toml --personas-file ./personas --judges ./judge.toml",
+    ),
+    caption="APR: how well the recommendation suits the user, INT: how well the user was asked, 1 to 10 by "
+    "the judges. Nulls: the best of others' recommendations, a silent user and a generic recipe; asking "
+    "everybody the same. Elicited: share of the user's facts.",
+    columns=_columns,
+)

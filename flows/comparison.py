@@ -1,0 +1,247 @@
+"""Headlines of two runs compared in pairs: which runs, their common points, differences. Nothing is asked.
+
+A run is compared with another of the same configuration: of another model or engine, or of another occasion;
+or with one of a configuration that differs in wording only, which has units of the same names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tasks.metrics import comparison
+from tasks.metrics.comparison import Difference
+from warehouse import Warehouse, WarehouseError, read_answers
+
+KIND = "headline_value"
+_RUNS = """
+SELECT run_id, evaluation, config_hash, model, engine_hash, engine->>'kind' AS kind,
+    coalesce(occasion, '') AS occasion, finished_at
+FROM run WHERE status = 'finished' AND NOT is_null ORDER BY finished_at DESC, run_id
+"""
+_HEADLINES = """
+SELECT v.run_id, v.metric, m.label, v.value FROM metric_value AS v JOIN run AS r USING (run_id)
+JOIN metric AS m ON m.evaluation = r.evaluation AND m.metric = v.metric AND m.is_headline
+WHERE v.slice_kind = 'overall' AND list_contains($runs, v.run_id) ORDER BY r.evaluation, m.rowid
+"""
+_COLUMNS = ["metric", "design", "unit", "cluster", "value", "n_clusters"]
+
+UNSCORED = "a run has no value of it"
+NO_POINTS = "a run stored nothing to compare it by: it is of older code, so run it again"
+NOTHING_COMMON = "the runs have no item in common"
+OTHER_RESAMPLES = "the runs have other units, so that their resamples are not the same"
+
+SCHEMA = pl.Schema(
+    {
+        "evaluation": pl.String(), "metric": pl.String(), "label": pl.String(),
+        "first_model": pl.String(), "first_occasion": pl.String(), "first_config": pl.String(),
+        "second_model": pl.String(), "second_occasion": pl.String(), "second_config": pl.String(),
+        "first_value": pl.Float64(), "second_value": pl.Float64(), "difference": pl.Float64(),
+        "ci_low": pl.Float64(), "ci_high": pl.Float64(), "p_value": pl.Float64(), "p_holm": pl.Float64(),
+        "detectable": pl.Float64(), "n_common": pl.Int64(), "unscored_reason": pl.String(),
+        "first_run": pl.String(), "second_run": pl.String(),
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Past:
+    """A finished run, as the table ``run`` has it; kind: of its engine."""
+
+    run_id: str
+    evaluation: str
+    config_hash: str
+    model: str
+    engine_hash: str
+    kind: str
+    occasion: str
+    finished_at: datetime
+
+    def is_named(self, name: str) -> bool:
+        """Whether it is of the model of that name; ``name#hash`` says which engine of several."""
+        base, _, engine = name.partition("#")
+        return self.model == name or (
+            bool(engine) and self.model.partition("#")[0] == base and self.engine_hash.startswith(engine)
+        )
+
+
+Pair = tuple[Past, Past]
+
+
+def finished(warehouse: Warehouse) -> list[Past]:
+    """Every finished run of a model, newest first."""
+    return [Past(*row) for row in warehouse.query(_RUNS).rows()]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be compared.
+
+    Attributes:
+        first, second: models; without a second the first is compared with itself on another occasion, the one
+            before if ``against`` names none.
+        occasion: of both models, or of the first if ``against`` names that of the second.
+        config, against_config: of the two; by default they have the same, the newest that both have.
+    """
+
+    first: str
+    second: str | None = None
+    evaluation: str | None = None
+    occasion: str | None = None
+    against: str | None = None
+    config: str | None = None
+    against_config: str | None = None
+
+    def is_pair(self, one: Past, two: Past) -> bool:
+        """Whether the two can be compared as is wanted."""
+        if one.run_id == two.run_id or one.evaluation != two.evaluation:
+            return False
+        if self.against_config:
+            return True
+        if one.config_hash != two.config_hash:
+            return False
+        if self.second not in (None, self.first):
+            return True
+        is_other = one.engine_hash == two.engine_hash and one.occasion != two.occasion
+        return is_other and (self.against is not None or two.finished_at <= one.finished_at)
+
+
+def chosen_pairs(runs: Sequence[Past], wanted: Wanted) -> list[Pair]:
+    """Of each evaluation the newest two runs that can be compared. runs: newest first.
+
+    Raises:
+        WarehouseError: no run is of such a model, occasion or configuration, or no two fit.
+    """
+    runs = [run for run in runs if wanted.evaluation in (None, run.evaluation)]
+    second = wanted.second or wanted.first
+    against = wanted.against
+    if against is None and (second != wanted.first or wanted.against_config):
+        against = wanted.occasion
+    firsts = _on(runs, wanted.first, wanted.occasion, wanted.config)
+    seconds = _on(runs, second, against, wanted.against_config or wanted.config)
+    pairs: dict[str, Pair] = {}
+    for one in firsts:
+        two = next((two for two in seconds if wanted.is_pair(one, two)), None)
+        if two and one.evaluation not in pairs:
+            pairs[one.evaluation] = one, two
+    if not pairs:
+        other = f"{second} on another occasion" if second == wanted.first else second
+        raise WarehouseError(
+            f"no configuration has finished runs of {wanted.first} and of {other}: run both with the same "
+            "options, or name two configurations with --config and --against-config"
+        )
+    return [pairs[name] for name in sorted(pairs)]
+
+
+def last_two_occasions(runs: Sequence[Past]) -> list[Pair]:
+    """Of every engine under every configuration the newest run, and the newest of another occasion."""
+    pairs: dict[tuple[str, str, str], list[Past]] = {}
+    for run in runs:
+        of_engine = pairs.setdefault((run.evaluation, run.config_hash, run.engine_hash), [])
+        if run.occasion not in {other.occasion for other in of_engine} and len(of_engine) < 2:
+            of_engine.append(run)
+    return [(both[0], both[1]) for both in pairs.values() if len(both) == 2]
+
+
+def differences(warehouse: Warehouse, pairs: Sequence[Pair]) -> pl.DataFrame:
+    """One row per pair and headline: first less second, adjusted for how many rows there are (Holm).
+
+    Columns: SCHEMA. A row without a difference, interval or p-value says why, or why it needs none.
+    """
+    names = {run.run_id: run for pair in pairs for run in pair}
+    frame = warehouse.query(_HEADLINES, {"runs": list(names)})
+    values: dict[str, dict[str, tuple[str, float | None]]] = {}
+    for run, metric, label, value in frame.rows():
+        values.setdefault(run, {})[metric] = (label, value)
+    points = {name: _points(warehouse, name, list(values.get(name, ()))) for name in names}
+    rows = [row for pair in pairs for row in _rows(pair, values, points)]
+    tested = [row for row in rows if row["p_value"] is not None]
+    adjusted = comparison.holm([row["p_value"] for row in tested])
+    for row, p_value in zip(tested, adjusted, strict=True):
+        row["p_holm"] = float(p_value)
+    return pl.DataFrame(rows, schema=SCHEMA)
+
+
+def _on(runs: Sequence[Past], name: str, occasion: str | None, config: str | None) -> list[Past]:
+    """The runs of a model on an occasion under a configuration, default: any."""
+    asked: list[tuple[str, str | None, Callable[[Past], bool], Callable[[Past], str]]] = [
+        ("model", name, lambda run: run.is_named(name), lambda run: run.model),
+        ("configuration", config, lambda run: run.config_hash == config, lambda run: run.config_hash),
+        ("occasion", occasion, lambda run: run.occasion == occasion, lambda run: run.occasion or '""'),
+    ]
+    kept = list(runs)
+    for what, wanted, fits, named in asked:
+        if wanted is None:
+            continue
+        before, kept = kept, [run for run in kept if fits(run)]
+        if not kept:
+            there = ", ".join(dict.fromkeys(map(named, before))) or "none: start with culturescope run"
+            of = "" if what == "model" else f" of {name}"
+            raise WarehouseError(f"no finished run{of} has the {what} {wanted!r}; there are: {there}")
+    return kept
+
+
+def _points(warehouse: Warehouse, run: str, headlines: Sequence[str]) -> Mapping[str, pl.DataFrame]:
+    frame = read_answers(warehouse, KIND, run, headlines, _COLUMNS)
+    return {str(metric): of_metric for (metric,), of_metric in frame.group_by("metric")}
+
+
+def _rows(pair: Pair, values: Mapping[str, Any], points: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    first, second = (values.get(run.run_id, {}) for run in pair)
+    for metric, (label, value) in first.items():
+        other = second.get(metric, ("", None))[1]
+        outcome: tuple[int, Difference | None, str | None] = (0, None, UNSCORED)
+        if value is not None and other is not None:
+            outcome = _difference(value - other, *(points[run.run_id].get(metric) for run in pair))
+        n, difference, reason = outcome
+        low, high = (difference and difference.interval) or (None, None)
+        yield {
+            "evaluation": pair[0].evaluation, "metric": metric, "label": label,
+            **{
+                f"{which}_{name}": cell
+                for which, run in zip(("first", "second"), pair, strict=True)
+                for name, cell in (
+                    ("model", run.model), ("occasion", run.occasion), ("config", run.config_hash),
+                    ("run", run.run_id),
+                )
+            },
+            "first_value": value, "second_value": other, "ci_low": low, "ci_high": high,
+            "difference": difference and difference.value, "p_value": difference and difference.p_value,
+            "detectable": difference and difference.detectable, "p_holm": None, "n_common": n,
+            "unscored_reason": reason,
+        }  # fmt: skip
+
+
+def _difference(
+    value: float, first: pl.DataFrame | None, second: pl.DataFrame | None
+) -> tuple[int, Difference | None, str | None]:
+    """Common items or clusters, the difference, and why there is none or it has no interval.
+
+    value: the difference of the two headlines.
+    """
+    if first is None or second is None:
+        return 0, None, NO_POINTS
+    both = first.join(second, on="unit", how="inner", suffix="_second").sort("unit")
+    if both.is_empty():
+        return 0, None, NOTHING_COMMON
+    design = first["design"][0]
+    left, right = (both[name].fill_null(np.nan).to_numpy() for name in ("value", "value_second"))
+    if design == "item":
+        result, n = comparison.mean_difference(left, right, both["cluster"].to_numpy()), both.height
+    else:
+        n = int(first["n_clusters"][0])
+        if not both.height == first.height == second.height:
+            return n, Difference(value, None, None, None), OTHER_RESAMPLES
+        if design == "left_out":
+            result = comparison.left_out_difference(value, left, right)
+        else:
+            result = comparison.half_sample_difference(value, left, right, n)
+    if result.interval is None:
+        reason = "nothing differs" if result.p_value == 1 else "too little varies for an interval"
+        return n, result, reason
+    return n, result, None

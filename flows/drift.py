@@ -1,0 +1,156 @@
+"""Has a model moved since the last occasion? Headlines in pairs, and whether local engines answer alike.
+
+What raises is corrected for all headlines of all models that are looked at (Holm), so that models that have
+not changed raise in less than 5 of 100 looks.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import polars as pl
+from prefect import flow
+from prefect.artifacts import create_table_artifact
+from prefect.context import FlowRunContext
+from prefect.events import emit_event
+from pydantic import BaseModel, ConfigDict, Field
+
+from flows.comparison import Pair, Past, differences, finished, last_two_occasions
+from tasks.steps import logger, sign_in
+from warehouse import KINDS, Warehouse, read_answers
+
+EVENT = "culturescope.drift"
+LEVEL = 0.05
+REMOTE = "openai"
+"""The kind of engine whose answers may change though nothing here did."""
+
+VLLM = "vLLM batches prompts as they come, and sums in another order, which rounds otherwise"
+OTHERWISE = "another processor, number of threads or version of a library rounds otherwise"
+_REQUESTS = """
+SELECT u.kind, q.topic, q.label, u.request_hash, list(u.unit) AS units
+FROM run_request AS q JOIN part_unit AS u USING (request_hash)
+WHERE q.run_id = $run AND list_contains($kinds, u.kind) GROUP BY ALL
+"""
+_ANSWERS = {"item_logprob": "logprob", "candidate_score": "logprob", "response": "text"}
+"""Kind of part -> the column that holds what was answered."""
+
+
+class DriftParams(BaseModel):
+    """What is looked at."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    evaluations: list[str] | None = Field(None, description="those looked at; empty: all")
+    days: int | None = Field(
+        None, ge=1, description="only models whose last occasion ended within so many days; empty: all"
+    )
+
+
+@flow(name="drift", flow_run_name="drift", validate_parameters=True)
+def drift(params: DriftParams) -> int:
+    """Look which headlines moved between the last two occasions: a table, and an event if any did.
+
+    Returns how many moved. Needs no model: it reads what is stored.
+    """
+    sign_in()
+    table, notes = look(Warehouse.open(), params)
+    report(table, notes)
+    return int(table["moved"].sum())
+
+
+def look(warehouse: Warehouse, params: DriftParams) -> tuple[pl.DataFrame, list[str]]:
+    """The differences of all models' last two occasions, newest less the one before, and what there is to say
+    of engines that run here.
+
+    Columns: those of ``comparison.differences``, and moved: whether the adjusted p-value is below ``LEVEL``.
+    """
+    since = None if params.days is None else datetime.now(UTC).replace(tzinfo=None) - timedelta(params.days)
+    pairs = [
+        pair
+        for pair in last_two_occasions(finished(warehouse))
+        if (params.evaluations is None or pair[0].evaluation in params.evaluations)
+        and (since is None or pair[0].finished_at >= since)
+    ]
+    table = differences(warehouse, pairs).with_columns(moved=(pl.col("p_holm") < LEVEL).fill_null(False))
+    local = [pair for pair in pairs if pair[0].kind != REMOTE]
+    return table, [_said(warehouse, pair, table) for pair in local]
+
+
+def report(table: pl.DataFrame, notes: list[str]) -> None:
+    """Attach the table to the flow run, and emit ``EVENT`` if a headline moved; nothing outside of a run."""
+    if FlowRunContext.get() is None:
+        return
+    moved = table.filter("moved")
+    shown = moved if moved.height else table
+    columns = ["evaluation", "label", "first_model", "second_occasion", "first_occasion", "second_value"]
+    columns += ["first_value", "difference", "ci_low", "ci_high", "p_holm", "n_common", "moved"]
+    head = f"{moved.height} of {table.height} headlines moved between the last two occasions."
+    create_table_artifact(
+        key="drift",
+        table=[{k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()}
+               for row in shown.select(columns).to_dicts()],
+        description="\n\n".join([f"{head} p-values are adjusted for all headlines (Holm).", *notes]),
+    )  # fmt: skip
+    for note in notes:
+        logger().info("%s", note)
+    if moved.is_empty():
+        return
+    lines = [sentence(row) for row in moved.to_dicts()]
+    logger().warning("%s", "\n".join([head, *lines]))
+    resource = {"prefect.resource.id": "culturescope.drift", "prefect.resource.name": "Culturescope"}
+    emit_event(EVENT, resource, payload={"n_moved": moved.height, "text": "\n".join(lines)})
+
+
+def sentence(row: dict[str, Any]) -> str:
+    """A headline that moved, in words."""
+    return (
+        f"{row['first_model']}: {row['label']} ({row['evaluation']}) {row['second_value']:.3f} -> "
+        f"{row['first_value']:.3f} from {row['second_occasion'] or 'the first'} to "
+        f"{row['first_occasion'] or 'the first'}, p {row['p_holm']:.2g}"
+    )
+
+
+def changed_answers(warehouse: Warehouse, pair: Pair) -> tuple[int, int, float | None]:
+    """Units that a model answered on both occasions, those not bit-equal, and by how much numbers changed."""
+    common, changed, largest = 0, 0, None
+    first, second = ({(k, t, lab): (h, u) for k, t, lab, h, u in _asked(warehouse, run)} for run in pair)
+    for key in sorted(first.keys() & second.keys()):
+        kind, column = key[0], _ANSWERS[key[0]]
+        by, unit = list(KINDS[kind].key), KINDS[kind].unit
+        columns = ["model", *dict.fromkeys([unit, *by]), column]
+        one, two = (
+            read_answers(warehouse, kind, *asked[key], columns).filter(pl.col("model") == run.model)
+            for asked, run in zip((first, second), pair, strict=True)
+        )
+        both = one.join(two, on=by, suffix="_second")
+        other = both.filter(pl.col(column).ne_missing(pl.col(f"{column}_second")))
+        common += both[unit].n_unique()
+        changed += other[unit].n_unique()
+        if column == "logprob" and other.height:
+            most: Any = (other[column] - other[f"{column}_second"]).abs().max()
+            largest = max(largest or 0.0, float(most))
+    return common, changed, largest
+
+
+def _asked(warehouse: Warehouse, run: Past) -> list[Any]:
+    return warehouse.query(_REQUESTS, {"run": run.run_id, "kinds": list(_ANSWERS)}).rows()
+
+
+def _said(warehouse: Warehouse, pair: Pair, table: pl.DataFrame) -> str:
+    """Of an engine that runs here: whether its answers are the same to the bit, and what follows."""
+    run, before = pair
+    common, changed, largest = changed_answers(warehouse, pair)
+    head = f"{run.model}, {run.evaluation}, {before.occasion or 'first'} and {run.occasion or 'first'}: "
+    if not common:
+        return f"{head}no answer of its own is stored of both."
+    if not changed:
+        return f"{head}all {common:,} answers are bit-equal."
+    own = table.filter((pl.col("first_run") == run.run_id) & pl.col("difference").is_not_null())
+    moves = [f"{row['label']} by {row['difference']:+.4g}" for row in own.to_dicts()]
+    size = "" if largest is None else f", log-probabilities by at most {largest:.2g}"
+    why = VLLM if run.kind == "vllm" else OTHERWISE
+    return (
+        f"{head}{changed:,} of {common:,} answers are not bit-equal{size}: {why}. "
+        f"Alone this moves {'; '.join(moves) or 'no headline'}."
+    )

@@ -1,0 +1,122 @@
+"""The typed knobs of the flow build_culturall, one class per command: the form in the UI and the options."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+Technique = Literal["long_tail", "more_context", "less_context", "composition"]
+TECHNIQUES: tuple[Technique, ...] = get_args(Technique)
+
+PAPER = {"accepted": 0.75, "revised": 0.081, "rejected": 0.169, "easy": 0.18, "medium": 0.268, "hard": 0.552}
+"""Shares of Lin et al. (2026, sections 2.4.3 and 2.5): of reviewed items, and of the published ones."""
+PAPER_ITEMS = 2610
+
+
+_ENGINES: dict[str, JsonValue] = {"panel": "Engines"}
+"""Where the command line's help has a field."""
+_WRITER = "who writes: a catalogue name, Hugging Face id or local folder"
+
+
+class Stage(BaseModel):
+    """What every stage has."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    seed: int = Field(0, ge=0, description="of choices and of the sampling")
+    temperature: float = Field(0.7, ge=0, le=2, description="of the model that writes")
+    max_tokens: int = Field(
+        768, ge=64, description="of a draft, label or translation; a longer one is cut off"
+    )
+    batch: int = Field(
+        8, ge=1, description="completions asked and stored together, so lost at most by a kill"
+    )
+    max_total_tokens: int | None = Field(
+        None, ge=1, description="ask no more once the run has used this many tokens; empty: no limit"
+    )
+    max_usd: float | None = Field(
+        None, gt=0, description="ask no more once the run has cost this much; needs prices; empty: no limit"
+    )
+    profile: str = Field("custom", description="a label for the table run; changes nothing")
+
+
+class Measured(Stage):
+    """What a stage has whose drafts are measured."""
+
+    solvers: list[str] = Field(
+        [],
+        json_schema_extra=_ENGINES,
+        description="models that answer, to see how hard a draft is; three or more; empty: not measured",
+    )
+    judges: list[str] = Field([], description="models that judge the answers; empty: they are matched only")
+    answer_max_tokens: int = Field(64, ge=8, description="of a solver's answer")
+
+
+class CreateParams(Measured):
+    """Stages 1 and 2, and the measure of stage 3: which sources are drafted, by whom, and who tries them."""
+
+    model: str | None = Field(
+        None, description="who writes: a catalogue name, Hugging Face id or local folder"
+    )
+    topics: str | None = Field(
+        None,
+        description="file of topics, descriptions and examples (.xlsx, .csv); empty: the 16 topics alone",
+    )
+    examples: int = Field(
+        0, ge=0, description="examples that the model adds to each topic, merges proposed too"
+    )
+    datasets: list[str] = Field(
+        [],
+        description="files of questions with their answers, to be rewritten (.csv, .json, .jsonl, .parquet)",
+    )
+    pages: list[str] = Field(
+        [], description="folders of .txt, .md and .html files, or files of excerpts with the column text"
+    )
+    written: list[str] = Field([], description="files of items that people wrote, with the column author")
+    language: str | None = Field(
+        None, description="ISO 639-1 code of sources that do not name theirs; empty: it is identified"
+    )
+    region: str | None = Field(None, description="ISO 3166-1 code of sources that do not name theirs")
+    n: int | None = Field(
+        None, ge=1, description="sources to draft; those of a smaller number are among them"
+    )
+
+
+class ElevateParams(Measured):
+    """Stage 3: easy drafts are made harder, and wait for people."""
+
+    model: str = Field(json_schema_extra=_ENGINES, description=_WRITER)
+    queue: str = Field("elevate.csv", description="CSV file for the reviewers; it must not be there yet")
+    techniques: list[Technique] = Field(
+        list(TECHNIQUES), min_length=1, description="ways to make a draft harder, taken in turn"
+    )
+    n: int | None = Field(None, ge=1, description="easy drafts to work on; empty: all")
+
+
+class ReleaseParams(Stage):
+    """Stage 4: labels, translations, checks, a queue for people, and what they accepted as a version."""
+
+    temperature: float = Field(0.0, ge=0, le=2, description="of the model that labels and translates")
+    model: str | None = Field(
+        None,
+        json_schema_extra=_ENGINES,
+        description="who labels and translates; empty: nothing new is, stored labels are used",
+    )
+    embedder: str = Field(
+        "embedded:all-minilm-l6-v2",
+        description="finds what means the same, in English; empty: near-duplicates by wording alone",
+    )
+    same_wording: float = Field(
+        85.0,
+        ge=0,
+        le=100,
+        description="least similarity of wording (0 to 100) of two drafts that count as one",
+    )
+    same_meaning: float = Field(
+        0.88, gt=0, le=1, description="least cosine of the English texts of two drafts that count as one"
+    )
+    queue: str = Field("review.csv", description="CSV file for the reviewers; it must not be there yet")
+    out: str | None = Field(
+        None, description="new folder for items and dataset card; empty: the warehouse alone"
+    )

@@ -1,0 +1,1 @@
+"""Stage 4: labels and translations, checks, review by people, and published versions with their card."""

@@ -1,0 +1,217 @@
+"""The items: the shipped sample, or a file's in its place; which of them are asked. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import BeforeValidator, Field
+
+from tasks.evaluations.culturall.matching import LETTERS, options
+from tasks.identity import digest
+from tasks.published import Lower, PublishedRow, Row, Text, validate
+
+TOPICS = (
+    "Belief", "Commerce", "Education", "Entertainment", "Finance", "Food", "Government", "Habitat",
+    "Health", "Heritage", "Language", "Pets", "Science", "Social", "Travel", "Work",
+)  # fmt: skip
+"""Of Lin et al. 2026, table 4."""
+
+NOT_CHECKED = "not checked by people"
+"""The status of an item that no person has confirmed."""
+
+
+class Texts(NamedTuple):
+    """What an item says, in one language."""
+
+    scenario: str
+    question: str
+    answer: str
+    explanation: str
+
+
+@dataclass(frozen=True)
+class Item:
+    """One task.
+
+    Attributes:
+        item: identifier; of a file without such a column the language and the hash of the texts.
+        language: ISO 639-1; region: ISO 3166-1 alpha-2, upper case; topic: one of ``TOPICS``.
+        form: "choice" (the answer is one of ``matching.LETTERS``, its options stand in the question), "free".
+        english: None where there is no translation.
+        variants: further answers that are accepted.
+        solved: how many of the 15 published settings solve it; None where that is not published.
+        source: where it is from; status: who checked it.
+    """
+
+    item: str
+    language: str
+    region: str
+    topic: str
+    form: str
+    native: Texts
+    english: Texts | None = None
+    variants: tuple[str, ...] = ()
+    solved: int | None = None
+    source: str = ""
+    status: str = NOT_CHECKED
+
+    @property
+    def accepted(self) -> tuple[str, ...]:
+        """The gold answer, then its variants, each once."""
+        return tuple(dict.fromkeys((self.native.answer, *self.variants)))
+
+    def texts(self, condition: str) -> Texts:
+        """What a condition shows of it: the translation in English, if there is one."""
+        return self.english if condition == "english" and self.english else self.native
+
+
+class ItemRow(PublishedRow):
+    """A row of table ``culturall_item``, or of a file as Lin et al. (2026) publish it: their columns are the
+    first seven and eval_sum. A region may be lower case, and UK is GB."""
+
+    language: Annotated[str, Lower, Field(pattern="^[a-z]{2}$")]
+    region: Annotated[str, BeforeValidator(lambda cell: _region(cell)), Field(pattern="^[A-Z]{2}$")]
+    topic: Annotated[str, BeforeValidator(lambda cell: str(cell).strip().capitalize())]
+    scenario: Text
+    question: Text
+    answer: Text
+    explanation: str = ""
+    item: str = ""
+    form: Literal["free", "choice", ""] = ""
+    variants: Annotated[str, BeforeValidator(lambda cell: _joined(cell))] = ""
+    scenario_en: str = ""
+    question_en: str = ""
+    answer_en: str = ""
+    explanation_en: str = ""
+    eval_sum: Annotated[float | None, Field(ge=0, le=15)] = None
+    source: str = ""
+    status: str = "published"
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Items by identifier, and how many rows were left out, by reason."""
+
+    items: tuple[Item, ...]
+    dropped: Mapping[str, int]
+
+    def hash(self) -> str:
+        """Identifies what is asked, not who checked it."""
+        skipped = ("source", "status")
+        return digest([[v for k, v in vars(item).items() if k not in skipped] for item in self.items])
+
+
+def load_items(rows: Sequence[Row], source: str) -> Loaded:
+    """The items of a table or file; source: its name.
+
+    Rows are left out as ``no_<column>`` or ``invalid_<column>`` (``published.validate``), ``unknown_topic``,
+    ``no_options`` (multiple choice without A to D in the question, or with another answer), ``duplicate``
+    (scenario and question again) or ``contradiction`` (again, with another answer: none of them is kept).
+
+    Raises:
+        BenchmarkError: no row fits. ValueError: rows fit, and none is an item.
+    """
+    kept, dropped = validate(source, rows, ItemRow)
+    by_text: dict[tuple[str, ...], list[Item]] = {}
+    for row in kept:
+        item = _item(row)
+        if isinstance(item, str):
+            dropped[item] += 1
+        else:
+            by_text.setdefault((item.language, *item.native[:2]), []).append(item)
+    agreeing = [same for same in by_text.values() if len({item.native.answer for item in same}) == 1]
+    dropped["duplicate"] = sum(len(same) - 1 for same in agreeing)
+    dropped["contradiction"] = sum(map(len, by_text.values())) - sum(map(len, agreeing))
+    items = {same[0].item: same[0] for same in agreeing}
+    reasons = {reason: n for reason, n in sorted(dropped.items()) if n}
+    if not items:
+        raise ValueError(f"{source}: no row is an item ({reasons})")
+    if len(items) < len(agreeing):
+        raise ValueError(f"{source}: items of different texts have the same identifier in column item")
+    return Loaded(tuple(items[name] for name in sorted(items)), reasons)
+
+
+def choose(
+    loaded: Loaded,
+    languages: Sequence[str],
+    regions: Sequence[str],
+    topics: Sequence[str],
+    per_language: int | None,
+) -> Loaded:
+    """Those of the named languages, regions and topics (empty: all), ``per_language`` of a language at most.
+
+    Which ones does not depend on the items' order: of each region and topic the one with the smallest hash,
+    then its second; so a larger number gives the same items and some more.
+
+    Raises:
+        ValueError: a name that no item has.
+    """
+    wanted = loaded.items
+    for kind, names in (("language", languages), ("region", regions), ("topic", topics)):
+        known = sorted({getattr(item, kind) for item in loaded.items})
+        if unknown := sorted(set(names) - set(known)):
+            raise ValueError(f"no item is of {kind} {', '.join(unknown)}: there are {', '.join(known)}")
+        wanted = tuple(item for item in wanted if not names or getattr(item, kind) in names)
+    if not wanted:
+        raise ValueError("no item is of these languages, regions and topics together: name fewer of them")
+    kept = wanted if per_language is None else _spread(wanted, per_language)
+    left_out = {"not_chosen": len(loaded.items) - len(kept)} if len(kept) < len(loaded.items) else {}
+    return Loaded(kept, {**loaded.dropped, **left_out})
+
+
+def _spread(items: Sequence[Item], per_language: int) -> tuple[Item, ...]:
+    """Of each language so many, by identifier."""
+    regions: Counter[tuple[str, str]] = Counter()
+    topics: Counter[tuple[str, str]] = Counter()
+    ranked: dict[str, list[tuple[int, int, str, Item]]] = {}
+    for name, item in sorted((digest([item.item]), item) for item in items):
+        region, topic = (item.language, item.region), (item.language, item.topic)
+        ranked.setdefault(item.language, []).append((regions[region], topics[topic], name, item))
+        regions[region] += 1
+        topics[topic] += 1
+    chosen = (
+        entry[-1]
+        for entries in ranked.values()
+        for entry in sorted(entries, key=lambda e: e[:3])[:per_language]
+    )
+    return tuple(sorted(chosen, key=lambda item: item.item))
+
+
+def _item(row: ItemRow) -> Item | str:
+    """An item, or why the row is none."""
+    if row.topic not in TOPICS:
+        return "unknown_topic"
+    letter = row.answer.strip(" .()").upper()
+    has_options = letter in LETTERS and bool(options(row.question))
+    form = row.form or ("choice" if has_options else "free")
+    if form == "choice" and not has_options:
+        return "no_options"
+    answers = (letter, letter) if form == "choice" else (row.answer, row.answer_en)
+    native = Texts(row.scenario, row.question, answers[0], row.explanation)
+    english = Texts(row.scenario_en, row.question_en, answers[1], row.explanation_en)
+    return Item(
+        item=row.item or f"{row.language}-{digest([row.language, *native])}",
+        language=row.language,
+        region=row.region,
+        topic=row.topic,
+        form=form,
+        native=native,
+        english=english if all(english[:3]) else None,
+        variants=tuple(filter(None, map(str.strip, row.variants.split("|")))),
+        solved=None if row.eval_sum is None else int(row.eval_sum),
+        source=row.source,
+        status=row.status,
+    )
+
+
+def _region(cell: object) -> object:
+    code = str(cell).strip().upper()
+    return "GB" if code == "UK" else code
+
+
+def _joined(cell: object) -> object:
+    """JSON may have a list of variants."""
+    return "|".join(map(str, cell)) if isinstance(cell, list) else cell

@@ -1,0 +1,50 @@
+"""The typed knobs of the culturall evaluation: the form in the Prefect UI and the options of the CLI."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from tasks.evaluations.contract import GenerationParams
+
+SCORES_VERSION = 1
+"""Raised whenever reading, matching or the arithmetic of rows changes a number: part of config_hash."""
+
+Condition = Literal["native", "english", "question", "retrieval"]
+
+CONDITIONS: tuple[Condition, ...] = ("native", "english", "question", "retrieval")
+"""In the order of every table; the first is what accuracy is without a word beside it."""
+
+
+class CulturallParams(GenerationParams):
+    """What to ask of which models, and who judges. All but models, occasion, dtype, batch, budgets and
+    profile is in config_hash: files and documents by their content, judges by their engines."""
+
+    conditions: list[Condition] = Field(
+        ["native", "english", "question"],
+        min_length=1,
+        description="native: as written; english: the translation; question: without its scenario, which "
+        "shows what the question alone gives away; retrieval: as written, with passages of your documents",
+    )
+    judges: list[str] = Field(
+        [], description="models that judge answers; empty: answers are matched only. Several: their mean"
+    )
+    languages: list[str] = Field([], description="ISO 639-1 codes, such as zh,km; empty: all")
+    regions: list[str] = Field([], description="ISO 3166-1 alpha-2 codes, such as CN,HK; empty: all")
+    topics: list[str] = Field([], description="such as Food,Heritage; empty: all")
+    items_per_language: int | None = Field(
+        None, ge=1, description="a fixed choice spread over regions and topics; empty: all"
+    )
+    file: str | None = Field(
+        None,
+        description="items in the published form (.xlsx, .csv, .json, .parquet), not the shipped ones",
+    )
+    documents: str | None = Field(
+        None, description="folder of .txt and .md files that the condition retrieval takes passages from"
+    )
+    passages: int = Field(3, ge=1, le=20, description="passages shown per item in the condition retrieval")
+    temperature: float = Field(0.0, ge=0, le=2, description="of the candidates' sampling")
+    max_tokens: int = Field(64, ge=8, description="of an answer; more for models that reason aloud")
+    judge_max_tokens: int = Field(64, ge=16, description="of a judge's answer")
+    seed: int = Field(0, ge=0, description="of the candidates' sampling and of the resamples")

@@ -1,0 +1,82 @@
+"""What the CulturALL page is made from: frames, and the order of models and slices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from tasks.report import Frames, Row, view
+
+KINDS = {"topic": "Topic", "language": "Language", "region": "Region"}
+"""How items are counted, in the order of figure 4 of Lin et al. 2026."""
+
+LANGUAGES = {
+    "ar": "Arabic", "be": "Belarusian", "bn": "Bengali", "en": "English", "es": "Spanish", "ja": "Japanese",
+    "kk": "Kazakh", "km": "Khmer", "ko": "Korean", "ms": "Malay", "ru": "Russian", "sr": "Serbian",
+    "vi": "Vietnamese", "zh": "Chinese",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Data(Frames):
+    """The frames of one configuration.
+
+    Attributes:
+        leaderboard: the view leaderboard_culturall: models by accuracy, null models last.
+        judges: the view culturall_judge: each judge's own check, over all languages, then in each.
+        solved: the view culturall_solved: items by language and how many models solve them.
+        examples: the view culturall_example: one item and what every model answers.
+    """
+
+    leaderboard: pl.DataFrame = field(metadata=view("leaderboard_culturall"))
+    judges: pl.DataFrame = field(metadata=view("culturall_judge"))
+    solved: pl.DataFrame = field(metadata=view("culturall_solved"))
+    examples: pl.DataFrame = field(metadata=view("culturall_example"))
+
+    @cached_property
+    def models(self) -> list[str]:
+        """The models that are no null models, in the order of the leaderboard."""
+        return self.leaderboard.filter(~pl.col("is_null"))["model"].to_list()
+
+    @cached_property
+    def n_items(self) -> dict[str, dict[str, int]]:
+        """Kind of slice -> slice -> its items: most first, then by name."""
+        rows = self.values.filter(pl.col("slice_kind").is_in(list(KINDS)), metric="accuracy", is_null=False)
+        counts = rows.with_columns(n=pl.col("n_scored") + pl.col("n_unscored"))
+        by_kind: dict[str, dict[str, int]] = {kind: {} for kind in KINDS}
+        for kind, name, n in counts.select("slice_kind", "slice", "n").unique().rows():
+            by_kind[kind][name] = n
+        return {
+            kind: dict(sorted(of.items(), key=lambda part: (-part[1], part[0])))
+            for kind, of in by_kind.items()
+        }
+
+    @cached_property
+    def settings(self) -> list[dict[str, Any]]:
+        """Differences between settings of one model: model, other, metric and the number."""
+        return self.values.filter(slice_kind="model_pair").sort("metric", "model", "slice").to_dicts()
+
+    @cached_property
+    def has_levels(self) -> bool:
+        """Whether difficulty is known: enough models answered."""
+        return not self.values.filter(slice_kind="difficulty")["value"].is_null().all()
+
+    def label(self, kind: str, name: str) -> str:
+        """A slice as people call it."""
+        names = {"language": LANGUAGES, "region": self.country_names}
+        return names.get(kind, {}).get(name, name)
+
+    def asked(self, condition: str) -> bool:
+        """Whether a condition was asked."""
+        return self.has("accuracy" if condition == "native" else f"accuracy_{condition}")
+
+    def has(self, metric: str) -> bool:
+        """Whether there are rows of a metric."""
+        return not self.values.filter(pl.col("metric") == metric, ~pl.col("is_null")).is_empty()
+
+    def accuracy(self, model: str, condition: str, **where: Any) -> Row | None:
+        """Overall accuracy under a condition."""
+        return self.find(model, "accuracy" if condition == "native" else f"accuracy_{condition}", **where)

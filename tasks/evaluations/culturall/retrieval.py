@@ -1,0 +1,96 @@
+"""Passages of the user's documents that go with an item, for the condition ``retrieval``. BM25; pure but for
+``read_documents``."""
+
+from __future__ import annotations
+
+import logging
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import bm25s
+
+logging.getLogger("bm25s").setLevel(logging.WARNING)  # it sets DEBUG when it is imported
+
+ENDINGS = (".txt", ".md")
+MOST_CHARACTERS = 600
+"""Of a passage: paragraphs are put together up to it, and longer ones cut at it."""
+
+
+class Passage(NamedTuple):
+    """A piece of a document. ``document`` is its path within the folder."""
+
+    document: str
+    number: int
+    text: str
+
+
+def read_documents(folder: str | Path) -> list[Passage]:
+    """Every document of a folder and of those in it, cut into passages; by path, then in order.
+
+    Raises:
+        ValueError: there is no such folder, it holds no .txt or .md file, or one is not UTF-8.
+    """
+    root = Path(folder)
+    files = sorted(path for path in root.rglob("*") if path.suffix in ENDINGS and path.is_file())
+    if not files:
+        raise ValueError(
+            f"documents: {folder} is no folder with {' or '.join(ENDINGS)} files: check the path"
+        )
+    return [passage for file in files for passage in _passages(file, root)]
+
+
+def passages_for(
+    texts: Mapping[str, str], passages: Sequence[Passage], n: int
+) -> dict[str, tuple[Passage, ...]]:
+    """Item -> the n passages that fit its text best, best first; none that shares no word with it.
+
+    Words are told apart by spaces, and where a script writes none, pairs of characters are words. Passages of
+    equal score stand in the order of ``passages``.
+    """
+    index = bm25s.BM25(method="lucene")
+    index.index([_words(passage.text) for passage in passages], show_progress=False)
+    best: dict[str, tuple[Passage, ...]] = {}
+    for item, text in texts.items():
+        known = [word for word in _words(text) if word in index.vocab_dict]
+        scores = index.get_scores(known) if known else [0.0] * len(passages)
+        order = sorted(range(len(passages)), key=lambda i: (-scores[i], i))
+        best[item] = tuple(passages[i] for i in order[:n] if scores[i] > 0)
+    return best
+
+
+def _passages(file: Path, root: Path) -> Iterator[Passage]:
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"documents: {file} is not UTF-8 ({error.reason}): save it in UTF-8") from error
+    name = file.relative_to(root).as_posix()
+    for number, piece in enumerate(_pieces(text), 1):
+        yield Passage(name, number, piece)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    kept = ""
+    for paragraph in filter(None, (" ".join(part.split()) for part in text.split("\n\n"))):
+        if kept and len(kept) + len(paragraph) >= MOST_CHARACTERS:
+            yield kept
+            kept = ""
+        kept = f"{kept} {paragraph}".strip()
+        while len(kept) > MOST_CHARACTERS:
+            yield kept[:MOST_CHARACTERS]
+            kept = kept[MOST_CHARACTERS:]
+    if kept:
+        yield kept
+
+
+def _words(text: str) -> list[str]:
+    """Case folded; a run of characters of a script without spaces gives its pairs instead of itself."""
+    letters = "".join(c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in text.casefold())
+    return [word for run in letters.split() for word in _pairs(run)]
+
+
+def _pairs(run: str) -> list[str]:
+    has_no_spaces = any("\u1780" <= c <= "\u17ff" or "\u3040" <= c <= "\u9fff" for c in run)
+    return ["".join(pair) for pair in pairwise(run)] if has_no_spaces and len(run) > 1 else [run]

@@ -1,0 +1,218 @@
+"""What judges are asked about conversations and their null ones, and what they said. Pure.
+
+A judge reads the transcript as quoted data: nothing in it can give orders or pose as a verdict. Quality is
+asked of every conversation with a recommendation, of its shuffled twin and of null ones; failures (the
+penalties) and instructions of real ones only.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tasks.engines.protocols import Sampling
+from tasks.evaluations.explication.study import FIXED, GENERIC, SHUFFLED, SILENT, Key, Study
+from tasks.evaluations.explication.task import RECOMMENDATION, RECOMMENDER
+from tasks.generation.dialogue import Stage, Talk, Turn, transcript
+from tasks.generation.prompts import Completion, Prompt, Prompts
+from tasks.judging.null_texts import shuffled
+from tasks.judging.prompts import UNANSWERED, Opinion, judge_prompt, opinions
+
+QUALITY = ("cultural_depth", "constraint_awareness", "personalisation", "interaction")
+FAILURES = {
+    "asked_for_dishes": "interaction",
+    "ignored_cues": "cultural_depth",
+    "contradicted": "constraint_awareness",
+}
+"""Failure -> the grade that it costs: at most PENALISED is left of it."""
+INSTRUCTIONS = ("format", "behaviour", "focus")
+KEYS = {"quality": QUALITY, "failures": tuple(FAILURES), "instructions": INSTRUCTIONS}
+TOP = {"quality": 10, "failures": 1, "instructions": 5}
+"""What a verdict of value 1 stands for; one of value 0 is 1, of failures 0."""
+
+PENALISED = 4.0
+"""The top of the worst band of grades."""
+
+UNFINISHED = "the conversation was not finished"
+NO_TWIN = "no recommendation to another persona of another cuisine"
+NO_JUDGE = "no judge was named"
+
+
+@dataclass(frozen=True)
+class JudgeCall:
+    """One conversation to be judged by one rubric. persona: whom it is held against."""
+
+    key: Key
+    rubric: str
+    persona: str
+    lines: tuple[str, ...]
+    study: Study
+
+    @cached_property
+    def prompt(self) -> Prompt:
+        """What a judge is sent."""
+        task, rubric = self.study.tasks[self.key.task], self.study.rubrics[self.rubric]
+        inputs: dict[str, object] = {"task": task.described, "conversation": list(self.lines)}
+        if "persona" in rubric.inputs:
+            inputs["persona"] = self.study.described[self.persona, task.name]
+        return judge_prompt(rubric, inputs, KEYS[self.rubric], with_probabilities=False)
+
+
+@dataclass(frozen=True)
+class Grades:
+    """What judges said of one conversation, on the scales of the paper, penalties applied.
+
+    Attributes:
+        values: dimension or failure -> mean over judges; NaN where unscored.
+        by_judge: judge -> the same of its own.
+        reason: why something is unscored; "" where nothing is.
+    """
+
+    values: Mapping[str, float]
+    by_judge: Mapping[str, Mapping[str, float]]
+    reason: str = ""
+
+    @property
+    def apr(self) -> float:
+        """Appropriateness: the mean of cultural depth, constraint awareness and personalisation, 1 to 10."""
+        return apr(self.values)
+
+
+def apr(values: Mapping[str, float]) -> float:
+    """Mean of the three; NaN where one is missing."""
+    return float(np.mean([values.get(name, np.nan) for name in QUALITY[:3]]))
+
+
+def real_calls(study: Study, stage: Stage) -> Iterator[JudgeCall]:
+    """Of one model's conversations that are over; shuffled ones once all of their group are."""
+    groups: dict[tuple[str, str, int], list[Key]] = defaultdict(list)
+    for key in study.real():
+        groups[key.task, key.condition, key.repetition].append(key)
+        talk = stage.talks[key]
+        if talk.ended_by is not None:
+            for rubric in KEYS:
+                yield _call(study, key, rubric, key.persona, talk.turns)
+    for keys in groups.values():
+        if all(stage.talks[key].ended_by is not None for key in keys):
+            yield from _shuffled(study, stage, keys)
+    for key in study.real():
+        talk = stage.talks[study.silent(key)]
+        if key.repetition == 0 and talk.ended_by is not None:
+            yield _call(study, key._replace(source=SILENT), "quality", key.persona, talk.turns)
+
+
+def null_calls(study: Study, stage: Stage) -> Iterator[JudgeCall]:
+    """Of the study's null recommenders: the generic recipe at once, and after a fixed list of questions."""
+    for task in study.tasks.values():
+        generic = Turn(RECOMMENDER, task.generic.recommendation.strip(), "")
+        for persona in study.personas:
+            key = Key(GENERIC, task.name, persona, "", 0)
+            yield _call(study, key, "quality", persona, [generic])
+            talk = stage.talks[key._replace(source=FIXED)]
+            if talk.ended_by is not None:
+                yield _call(study, key._replace(source=FIXED), "quality", persona, talk.turns)
+
+
+def judge_requests(study: Study, calls: Sequence[JudgeCall]) -> list[Prompts]:
+    """What each judge is sent: one request per rubric."""
+    sampling = Sampling(max_tokens=study.params.judge_max_tokens)
+    of_rubric = {name: [call.prompt for call in calls if call.rubric == name] for name in KEYS}
+    return [
+        Prompts(
+            role="judge", engine=judge, topic="conversations", label=name, batch=study.params.batch,
+            prompts=prompts, sampling=sampling,
+        )
+        for judge in study.judges
+        for name, prompts in of_rubric.items()
+        if prompts
+    ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What one judge said of one call."""
+
+    judge: str
+    call: JudgeCall
+    opinions: tuple[Opinion, ...]
+
+
+def replies(
+    study: Study, calls: Sequence[JudgeCall], stored: Mapping[tuple[str, str], Mapping[str, Completion]]
+) -> list[Reply]:
+    """All judges' opinions of all calls; stored: (judge, rubric) -> completions by prompt."""
+    return [
+        Reply(
+            study.judges[judge].name,
+            call,
+            opinions(
+                stored[judge, call.rubric].get(call.prompt.id), KEYS[call.rubric], study.rubrics[call.rubric]
+            ),
+        )
+        for judge in study.judges
+        for call in calls
+    ]
+
+
+def grades(study: Study, said: Iterable[Reply]) -> dict[Key, Grades]:
+    """Conversation -> its grades. Where a judge has not answered, the mean of the others is none."""
+    values: dict[Key, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+    reasons: dict[Key, list[str]] = defaultdict(list)
+    for reply in said:
+        own = values[reply.call.key][reply.judge]
+        for name, opinion in zip(KEYS[reply.call.rubric], reply.opinions, strict=True):
+            value = opinion.verdict.value
+            own[name] = np.nan if value is None else _scaled(reply.call.rubric, value)
+            if value is None:
+                reasons[reply.call.key].append(opinion.verdict.unscored_reason or UNANSWERED)
+    graded: dict[Key, Grades] = {}
+    for key, by_judge in values.items():
+        own_grades = {judge: _penalised(of_judge) for judge, of_judge in by_judge.items()}
+        names = sorted(set().union(*(set(own) for own in own_grades.values())))
+        means = {name: float(np.mean([own[name] for own in own_grades.values()])) for name in names}
+        graded[key] = Grades(means, own_grades, min(reasons[key], default=""))
+    return graded
+
+
+def unjudged(study: Study, talk: Talk | None) -> str:
+    """Why a conversation has no grades at all."""
+    if talk is not None and talk.ended_by is None:
+        return UNFINISHED
+    return UNANSWERED if study.judges else NO_JUDGE
+
+
+def _call(study: Study, key: Key, rubric: str, persona: str, turns: Sequence[Turn]) -> JudgeCall:
+    return JudgeCall(key, rubric, persona, tuple(transcript(turns)), study)
+
+
+def _shuffled(study: Study, stage: Stage, keys: Sequence[Key]) -> Iterator[JudgeCall]:
+    """Each conversation with the last turn of another persona's, of another cuisine, in place of its own."""
+    last = {
+        key.persona: stage.talks[key].turns[-1].text
+        for key in keys
+        if stage.talks[key].ended_by == RECOMMENDATION
+    }
+    families = {name: frozenset((persona.cuisine,)) for name, persona in study.personas.items()}
+    scope = ":".join([keys[0].task, keys[0].condition, str(keys[0].repetition)])
+    for persona, text in shuffled(last, families, scope).items():
+        key = keys[0]._replace(persona=persona)
+        turns = [*stage.talks[key].turns[:-1], Turn(RECOMMENDER, text, text)]
+        yield _call(study, key._replace(source=SHUFFLED), "quality", persona, turns)
+
+
+def _scaled(rubric: str, value: float) -> float:
+    """A verdict's value in [0, 1] on the scale of its rubric."""
+    return value if rubric == "failures" else 1 + (TOP[rubric] - 1) * value
+
+
+def _penalised(own: Mapping[str, float]) -> dict[str, float]:
+    """Grades with the penalties of the failures found; a failure that was not judged costs nothing."""
+    kept = dict(own)
+    for failure, dimension in FAILURES.items():
+        if own.get(failure) == 1 and dimension in own:
+            kept[dimension] = min(own[dimension], PENALISED)
+    return kept

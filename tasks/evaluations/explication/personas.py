@@ -1,0 +1,251 @@
+"""Personas: who talks with the recommender. Pydantic, JSON in and out; rows of the table explication_persona.
+
+The fields down to ``summary`` are those of the paper's persona format (box 2). Beside them stands what
+programs read: ``facts``, with the words by which each is told, denied and used, ``checks``, what a
+recommendation must keep, and ``dishes``, names that the simulator must not give away.
+
+A *phrase* is lower-case words, such as ``no nuts`` or ``vegetarian*``: it is there where these words follow
+one another, whatever their case and accents; ``*`` stands for any ending of a word.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+FactKind = Literal[
+    "diet", "allergy", "religion", "health", "time", "budget", "skill", "equipment", "culture", "taste",
+    "dislike", "goal", "company", "place",
+]  # fmt: skip
+"""What a fact is about. A question is of a kind by its words (``questions.toml``)."""
+
+Rule = Literal["vegetarian", "vegan", "halal", "kosher", "jain", "no_beef", "coeliac", "diabetic", "low_salt"]
+Allergen = Literal[
+    "peanut", "tree_nut", "milk", "egg", "fish", "shellfish", "soy", "gluten", "sesame", "mustard", "celery",
+]  # fmt: skip
+
+Text = Annotated[str, Field(min_length=1)]
+Phrase = Annotated[str, Field(pattern=r"^[^\sA-Z*]+\*?( [^\sA-Z*]+\*?)*$")]
+Texts = tuple[Text, ...]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Demographics(_Part):
+    age: int = Field(ge=5, le=110)
+    gender: Text
+    location: Text
+    occupation: Text
+    household: Text
+    lifestyle: Text
+    health_conditions: Texts = ()
+
+
+class Preferences(_Part):
+    reasons: Texts
+    weekday_vs_weekend: Text
+    preferred_beverages: Texts
+    favorite_items: Texts
+    disliked_items: Texts = ()
+
+
+class Constraints(_Part):
+    time_available: Text
+    dietary_restrictions: Texts = ()
+    budget: Literal["low", "medium", "high"]
+    availability_of_items: Text
+    cooking_skills: Literal["novice", "intermediate", "expert"]
+
+
+class CulturalInfluences(_Part):
+    childhood_habits: Texts
+    family_traditions: Texts
+    regional_influences: Texts
+    religious_or_festive_influences: Texts = ()
+
+
+class Routines(_Part):
+    timing: Text
+    who_with: Text
+    where: Text
+    pace: Text
+
+
+class Aspirations(_Part):
+    desired_changes: Text
+    ideal_breakfast: Text
+
+
+class Wellbeing(_Part):
+    perceived_healthiness: Text
+    impact_on_day: Text
+    skipping_habits: Text
+
+
+class Signals(_Part):
+    identity_connection: Text
+    social_sharing: Text
+    personality_traits_visible: Text
+
+
+class Fact(_Part):
+    """Something that the person tells when asked, and the words by which a program knows it."""
+
+    fact: str = Field(pattern=r"^[a-z][a-z0-9_]*$", description="name, unique within the persona")
+    kind: FactKind
+    text: Text = Field(description="in the person's words: what they would say if asked")
+    told_by: tuple[Phrase, ...] = Field(min_length=1, description="any of them in what the user says: told")
+    denied_by: tuple[Phrase, ...] = Field((), description="any of them in what the user says: contradicted")
+    used_by: tuple[Phrase, ...] = Field((), description="any of them in the recommendation: used")
+    tasks: Texts = Field((), description="tasks that it matters for; none named: all")
+    elicitable: bool = Field(True, description="whether a good question brings it out")
+
+
+class Checks(_Part):
+    """What a recommendation must keep, as far as a program can tell."""
+
+    rules: tuple[Rule, ...] = ()
+    allergens: tuple[Allergen, ...] = ()
+    avoids: tuple[Phrase, ...] = Field(default=(), description="ingredients that the person does not eat")
+    max_minutes: int | None = Field(
+        default=None, ge=1, description="that a meal may take, all steps together"
+    )
+    lacks: tuple[Phrase, ...] = Field(default=(), description="equipment that is not there, such as oven")
+
+
+class Persona(_Part):
+    """One person."""
+
+    persona: str = Field(pattern=r"^[a-z][a-z0-9-]*$", description="identifier")
+    name: Text
+    country: str = Field(pattern=r"^[A-Z]{2}$", description="where the person lives: country.country")
+    cuisine: Text = Field(description="that the person grew up with, as people call it: Gujarati, Oaxacan")
+    cuisine_countries: tuple[Annotated[str, Field(pattern=r"^[A-Z]{2}$")], ...] = Field(
+        min_length=1, description="a dish of these countries counts as one of the own cuisine"
+    )
+    demographics: Demographics
+    typical_breakfast: Texts
+    preparation_style: Texts
+    preferences: Preferences
+    constraints: Constraints
+    cultural_influences: CulturalInfluences
+    emotional_associations: Texts
+    routines_and_context: Routines
+    aspirations_or_changes: Aspirations
+    health_and_wellbeing: Wellbeing
+    social_and_personality_signals: Signals
+    notable_quotes: Texts = ()
+    summary: Text
+    situations: Mapping[str, Text] = Field(
+        {}, description="task -> what the person has in mind there: the host and the visit, the celebration"
+    )
+    facts: tuple[Fact, ...] = Field(min_length=6)
+    checks: Checks = Checks()
+    dishes: tuple[Phrase, ...] = Field(
+        min_length=1, description="names of dishes that the person eats, with other spellings: not to be told"
+    )
+
+    @field_validator("facts")
+    @classmethod
+    def _facts_differ(cls, facts: tuple[Fact, ...]) -> tuple[Fact, ...]:
+        names = [fact.fact for fact in facts]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"the facts {', '.join(twice)} are named twice")
+        return facts
+
+    @model_validator(mode="after")
+    def _facts_name_no_dish(self) -> Persona:
+        """What the simulator is given to say must not be what it is forbidden to say."""
+        for fact in self.facts:
+            if both := sorted(set(fact.told_by) & set(self.dishes)):
+                raise ValueError(f"fact {fact.fact}: {both[0]!r} is a dish, which the user may not name")
+        return self
+
+    def facts_for(self, task: str) -> tuple[Fact, ...]:
+        """The facts that matter for a task."""
+        return tuple(fact for fact in self.facts if not fact.tasks or task in fact.tasks)
+
+    def described(self, task: str) -> str:
+        """What simulator and judge read of the person: box 2, the situation of the task, and no phrases."""
+        shown = self.model_dump(
+            mode="json", exclude={"persona", "cuisine_countries", "facts", "checks", "dishes", "situations"}
+        )
+        shown["facts"] = [fact.text for fact in self.facts_for(task)]
+        if task in self.situations:
+            shown["what_this_is_about"] = self.situations[task]
+        return "\n".join(
+            f"{_words(name).capitalize()}: {_shown(value)}" for name, value in shown.items() if value
+        )
+
+
+def _shown(value: object) -> str:
+    """A field as people write it: far fewer tokens than JSON, whose brackets judges read escaped."""
+    if isinstance(value, Mapping):
+        return ". ".join(f"{_words(name)}: {_shown(part)}" for name, part in value.items() if part)
+    return "; ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+class PersonaError(ValueError):
+    """A persona that cannot be used; the message names file, persona and field."""
+
+
+def personas_of(rows: Sequence[Mapping[str, Any]], where: str) -> list[Persona]:
+    """Personas of rows or JSON objects.
+
+    Args:
+        rows: each a persona's fields, or a row of explication_persona, whose ``profile`` holds them as JSON.
+        where: for messages.
+
+    Raises:
+        PersonaError: a field is unknown, missing or wrong, or an identifier comes twice.
+    """
+    personas: dict[str, Persona] = {}
+    for place, row in enumerate(rows, start=1):
+        try:
+            fields = json.loads(row["profile"]) if "profile" in row else dict(row)
+            persona = Persona.model_validate(fields)
+        except ValidationError as error:
+            faults = (f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+            raise PersonaError(f"{where}, persona {place}: {'; '.join(faults)}") from error
+        except (ValueError, TypeError, AttributeError) as error:
+            raise PersonaError(f"{where}, persona {place}: not a JSON object: {error}") from error
+        if persona.persona in personas:
+            raise PersonaError(f"{where}: persona {persona.persona!r} comes twice: rename one")
+        personas[persona.persona] = persona
+    return list(personas.values())
+
+
+def read_personas(path: Path) -> list[Persona]:
+    """Personas of a JSON file (one or a list), or of all ``*.json`` of a folder.
+
+    Raises:
+        PersonaError: not there, not JSON in UTF-8, or no personas.
+    """
+    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+    if not files:
+        raise PersonaError(f"{path}: no file *.json is in this folder")
+    rows: list[Mapping[str, Any]] = []
+    for file in files:
+        try:
+            content = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise PersonaError(f"{file}: no readable JSON in UTF-8: {error}") from error
+        rows += content if isinstance(content, list) else [content]
+    return personas_of(rows, str(path))
+
+
+def row_of(persona: Persona) -> dict[str, str]:
+    """The row of explication_persona: its columns, as they stand in the CSV file."""
+    profile = persona.model_dump_json(exclude_defaults=True)
+    names = ("persona", "name", "country", "cuisine")
+    return {name: getattr(persona, name) for name in names} | {"profile": profile}

@@ -1,0 +1,170 @@
+"""The explication page: its frames, figures 3 and 4 of the paper with nulls, and what its template shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import polars as pl
+from markupsafe import Markup
+
+from tasks.evaluations.explication.params import CONDITIONS
+from tasks.metrics.comparison import holm
+from tasks.metrics.intervals import sign_flip_p
+from tasks.report import Badge, Frames, Report, Row, view
+from tasks.report.bars import Key, bar_of, bar_panels
+from tasks.report.page import render_page
+
+_BOTH = ("evaluation", "config_hash")
+FIGURES = {
+    "meta": ({"apr": "APR", "interaction": "INT"}, 10.0, "APR and INT of control and treatment"),
+    "instructions": ({"instruction_following": "Instruction following"}, 5.0, "Instruction following"),
+    "counted": (
+        {"facts_elicited": "Facts elicited", "facts_used": "Facts used", "violated": "Violated"},
+        1.0,
+        "What was counted without a judge",
+    ),
+}
+"""Name -> metrics with their titles, where the axis ends, and what it shows."""
+NULLS = {
+    "shuffled": "another persona’s recommendation", "silent": "a user who tells nothing",
+    "generic": "the same for all, at once", "fixed": "the same for all, after fixed questions",
+}  # fmt: skip
+_MIN_PERSONAS = 6
+"""Of five even the clearest order of signs has the chance 1 / 32."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Data(Frames):
+    """The frames of one configuration.
+
+    Attributes:
+        leaderboard, personas, transcripts, meta: the views leaderboard_explication, explication_by_persona,
+            explication_transcript and meta_explication.
+        verdicts, validation: who judged, and how these judges agree with people.
+    """
+
+    leaderboard: pl.DataFrame = field(metadata=view("leaderboard_explication"))
+    personas: pl.DataFrame = field(metadata=view("explication_by_persona"))
+    transcripts: pl.DataFrame = field(metadata=view("explication_transcript"))
+    meta: pl.DataFrame = field(metadata=view("meta_explication"))
+    verdicts: pl.DataFrame = field(metadata=view("report_judge", _BOTH))
+    validation: pl.DataFrame = field(metadata=view("report_validation", _BOTH))
+
+    @cached_property
+    def models(self) -> list[str]:
+        """Without null recommenders, in the leaderboard's order."""
+        return self.leaderboard.filter(~pl.col("is_null"))["model"].unique(maintain_order=True).to_list()
+
+    @cached_property
+    def conditions(self) -> list[str]:
+        """Those that were held."""
+        held = set(self.leaderboard["condition"])
+        return [condition for condition in CONDITIONS if condition in held]
+
+    def under(self, model: str, metric: str, condition: str) -> Row | None:
+        """A number of one condition."""
+        return self.find(model, metric, "condition", condition)
+
+
+def badge(row: Row) -> Badge:
+    """What the grades of a row of the leaderboard may be trusted for."""
+    if row["is_null"]:
+        return "plain", "null recommender"
+    tells = row["tells_real_from_shuffled"]
+    if tells is None:
+        return "plain", "too few personas to tell"
+    if tells:
+        return "good", "judged apart from others’ recommendations"
+    return "warn", "NOT judged apart from others’ recommendations"
+
+
+def figures(data: Data) -> dict[str, Markup]:
+    """By name; one of which nothing was scored is left out."""
+    drawn: dict[str, Markup] = {}
+    rows = {model: model for model in data.models}
+    for name, (metrics, end, text) in FIGURES.items():
+        bars = [
+            bar_of(title, model, data.under(model, metric, condition), series=place)
+            for metric, title in metrics.items()
+            for model in data.models
+            for place, condition in enumerate(data.conditions)
+        ]
+        key = Key(tuple(data.conditions), "null: the best that knows nothing of the user", end=end)
+        figure = bar_panels(bars, rows, key, name, text, per_row=3) if bars else None
+        if figure is not None:
+            drawn[name] = figure
+    return drawn
+
+
+def model_pairs(data: Data) -> list[dict[str, Any]]:
+    """Every two models under each condition: difference over personas that both have, exact p, Holm's too."""
+    pairs: list[dict[str, Any]] = []
+    for metric in ("apr", "interaction"):
+        for condition in data.conditions:
+            own = data.personas.filter(pl.col("condition") == condition).drop_nulls(metric)
+            means: dict[str, dict[str, float]] = {
+                model: dict(own.filter(pl.col("model") == model).select("persona", metric).iter_rows())
+                for model in data.models
+            }
+            for first, second in combinations(data.models, 2):
+                shared = sorted(means[first].keys() & means[second].keys())
+                differences = np.array([means[first][p] - means[second][p] for p in shared])
+                line: dict[str, Any] = {
+                    "metric": metric,
+                    "condition": condition,
+                    "first": first,
+                    "second": second,
+                }
+                line |= {"n": len(shared), "difference": float(differences.mean()) if shared else None}
+                line["p"] = None
+                if len(shared) >= _MIN_PERSONAS:
+                    line["p"] = min(1.0, 2 * min(sign_flip_p(side * differences) for side in (1, -1)))
+                pairs.append(line)
+    tested = [line for line in pairs if line["p"] is not None]
+    for line, adjusted in zip(tested, holm([line["p"] for line in tested]).tolist(), strict=True):
+        line["p_holm"] = adjusted
+    return pairs
+
+
+def judges(data: Data) -> list[Mapping[str, Any]]:
+    """Who judged by which rubric, and whether that was held against people."""
+    known = set(data.validation.filter(pl.col("value").is_not_null()).select("judge", "rubric").iter_rows())
+    rows = data.verdicts.iter_rows(named=True)
+    return [row | {"validated": (row["judge"], row["rubric"]) in known} for row in rows]
+
+
+def ends(data: Data) -> dict[str, list[tuple[str, str, float]]]:
+    """Model -> (condition, what ended conversations, share)."""
+    own = data.values.filter(pl.col("slice_kind") == "condition_end", ~pl.col("is_null"))
+    shares: dict[str, list[tuple[str, str, float]]] = {}
+    for row in own.iter_rows(named=True):
+        condition, _, reason = row["slice"].partition(":")
+        shares.setdefault(row["model"], []).append((condition, reason, row["value"]))
+    return shares
+
+
+def _context(data: Data) -> dict[str, Any]:
+    return {
+        "board": data.leaderboard.to_dicts(),
+        "badge": badge,
+        "nulls": NULLS,
+        "figures": figures(data),
+        "pairs": model_pairs(data),
+        "judges": judges(data),
+        "ends": ends(data),
+        "transcripts": data.transcripts.to_dicts(),
+        "meta": data.meta.to_dicts(),
+        "by_persona": data.personas.to_dicts(),
+        "flagged": sorted(
+            set(data.leaderboard.filter(pl.col("tells_real_from_shuffled").eq(False))["model"])
+        ),
+        "family": sorted(set(data.leaderboard.filter("self_preference")["model"])),
+    }
+
+
+REPORT = Report("report-explication.html", Data, lambda data: render_page(__name__, data, _context(data)))

@@ -1,0 +1,251 @@
+"""What is held and judged: the conversations of a study, who speaks in them, and their identity. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tasks.engines.protocols import Sampling
+from tasks.evaluations.explication.food import Dishes
+from tasks.evaluations.explication.params import CONDITIONS, SCORES_VERSION, ExplicationParams
+from tasks.evaluations.explication.personas import Persona, personas_of, read_personas
+from tasks.evaluations.explication.task import (
+    BEGIN,
+    FOLDER,
+    RECOMMENDER,
+    USER,
+    Task,
+    end_of,
+    load_task,
+)
+from tasks.generation.dialogue import Dialogue, Stage, Voice
+from tasks.identity import digest
+from tasks.judging.rubric import Rubric, load_rubric
+from tasks.judging.untrusted import as_data
+from tasks.requests import Engine
+
+PROMPTS = {
+    name: (FOLDER / "prompts" / f"{name}.md").read_text(encoding="utf-8")
+    for name in ("recommender", "simulator")
+}
+RUBRICS = ("quality", "failures", "instructions")
+
+REAL, SILENT, FIXED, GENERIC, SHUFFLED = "real", "silent", "fixed", "generic", "shuffled"
+"""What a conversation is: the candidate with a simulated user; the candidate with a user who tells nothing;
+a fixed list of questions and a generic recipe; that recipe at once; a real one with another's in the end."""
+
+MOST_HEARD = 4000
+"""Characters of a turn that the simulator reads."""
+
+KNOBS = {
+    "conditions", "repetitions", "temperature", "max_turns", "max_tokens", "simulator_max_tokens",
+    "conversation_tokens", "judge_max_tokens", "bootstrap", "seed",
+}  # fmt: skip
+"""What of the params is in config_hash as it stands."""
+
+
+class Key(NamedTuple):
+    """Which conversation. persona is "" where it does not depend on one, condition where there is none."""
+
+    source: str
+    task: str
+    persona: str
+    condition: str
+    repetition: int
+
+    @property
+    def label(self) -> str:
+        """In the warehouse: unique among a model's conversations of a source."""
+        return ":".join([self.task, self.persona, self.condition, str(self.repetition)])
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What need not be made again in every round.
+
+    Attributes:
+        calls: (conversation, rubric) -> what judges are asked of it (``judge.JudgeCall``).
+    """
+
+    stage: Stage
+    calls: dict[tuple[Key, str], Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Study:
+    """All that is asked, independent of the model.
+
+    Attributes:
+        simulator: who plays the personas.
+        judges: the name that the params give a judge -> its engine; none: nobody judges.
+        rubrics: by name.
+        kept: between rounds: (engine hash, occasion) -> its conversations, as far as they are heard.
+    """
+
+    params: ExplicationParams
+    tasks: Mapping[str, Task]
+    personas: Mapping[str, Persona]
+    dishes: Dishes
+    simulator: Engine
+    judges: Mapping[str, Engine]
+    rubrics: Mapping[str, Rubric]
+    kept: dict[tuple[str, str], Kept] = field(default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def materials(self) -> dict[str, str]:
+        """See ``contract.Study``."""
+        return {
+            "persona": digest([p.model_dump(mode="json") for p in self.personas.values()]),
+            "task": digest([t.model_dump(mode="json") for t in self.tasks.values()]),
+        }
+
+    def of(self, candidate: Engine | None, occasion: str) -> Kept:
+        """What is kept of a model's conversations, or of the study's own."""
+        key = (candidate.hash if candidate else "", occasion)
+        if key not in self.kept:
+            self.kept[key] = Kept(Stage(self.dialogues() if candidate else self.shared_dialogues()))
+        return self.kept[key]
+
+    @cached_property
+    def described(self) -> dict[tuple[str, str], str]:
+        """(persona, task) -> what simulator and judges read of the person."""
+        return {(p.persona, t): p.described(t) for p in self.personas.values() for t in self.tasks}
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """In the order of every table."""
+        return tuple(c for c in CONDITIONS if c in self.params.conditions)
+
+    def real(self) -> Iterator[Key]:
+        """The real conversations of one model."""
+        for task in self.tasks:
+            for persona in self.personas:
+                for condition in self.conditions:
+                    for repetition in range(self.params.repetitions):
+                        yield Key(REAL, task, persona, condition, repetition)
+
+    def silent(self, key: Key) -> Key:
+        """The conversation with a silent user that stands for a persona's: each persona has one of them."""
+        place = list(self.personas).index(key.persona) % self.params.repetitions
+        return Key(SILENT, key.task, "", key.condition, place)
+
+    def dialogues(self) -> Iterator[Dialogue]:
+        """What one model is to hold: conversations with personas, and with a user who tells nothing."""
+        silent: dict[Key, Dialogue] = {}
+        for key in self.real():
+            yield self._dialogue(key, self._recommender(key), self._user(key))
+            other = self.silent(key)
+            lines = Voice(USER, lines=(str(BEGIN["silence"]),))
+            silent.setdefault(other, self._dialogue(other, self._recommender(other), lines))
+        yield from silent.values()
+
+    def shared_dialogues(self) -> Iterator[Dialogue]:
+        """Of the recommender who asks everybody the same and then gives everybody the same."""
+        for task in self.tasks.values():
+            for persona in self.personas:
+                key = Key(FIXED, task.name, persona, "", 0)
+                lines = (*task.generic.questions, task.generic.recommendation.strip())
+                yield self._dialogue(key, Voice(RECOMMENDER, lines=lines), self._user(key), len(lines))
+
+    def config_hash(self) -> str:
+        """Identifies what may be compared across models."""
+        judged = [rubric.hash() for rubric in self.rubrics.values()] if self.judges else None
+        judges = sorted(engine.hash for engine in self.judges.values())
+        knobs = self.params.model_dump(include=KNOBS) | {"conditions": self.conditions}
+        wording = [PROMPTS, dict(BEGIN), MOST_HEARD, SCORES_VERSION]
+        identity = ["explication", wording, knobs, self.materials, self.simulator.hash, judged, judges]
+        return digest(json.loads(json.dumps(identity)))
+
+    def _dialogue(self, key: Key, recommender: Voice, user: Voice, at_least: int = 0) -> Dialogue:
+        task, p = self.tasks[key.task], self.params
+        turns = max(p.max_turns, 2 * at_least)
+        return Dialogue(
+            key, (recommender, user), lambda said: end_of(task, said), turns, p.conversation_tokens
+        )
+
+    def _recommender(self, key: Key) -> Voice:
+        task, p = self.tasks[key.task], self.params
+        reminder = f"- {task.reminder}\n" if key.condition == "treatment" else ""
+        said = PROMPTS["recommender"].format(
+            expert=task.expert, goal=task.goal, form=task.form, reminder=reminder
+        )
+        sampling = Sampling(p.temperature, max_tokens=p.max_tokens, seed=p.seed + key.repetition)
+        return Voice(RECOMMENDER, said, str(BEGIN["begin"]), sampling)
+
+    def _user(self, key: Key) -> Voice:
+        task, p = self.tasks[key.task], self.params
+        said = PROMPTS["simulator"].format(
+            thing=task.thing, wish=task.wish, persona=self.described[key.persona, task.name]
+        )
+        sampling = Sampling(p.temperature, max_tokens=p.simulator_max_tokens, seed=p.seed + key.repetition)
+        return Voice(
+            USER, said, sampling=sampling, role="simulator", engine=p.simulator,
+            quote=lambda text: as_data(text, MOST_HEARD),
+        )  # fmt: skip
+
+
+def build_study(
+    params: ExplicationParams, rows: Mapping[str, Sequence[Mapping[str, Any]]], engines: Mapping[str, Engine]
+) -> Study:
+    """Read tasks, personas and rubrics, and choose the personas.
+
+    Args:
+        rows: of the tables explication_persona, country and dish.
+        engines: simulator and judges, by the names that the params give them.
+
+    Raises:
+        ValueError: a task, persona or rubric is broken or not there, or a judge is named twice.
+    """
+    names = [engines[given].name for given in params.judges]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"judges: {', '.join(twice)} is named twice: name each judge once")
+    tasks = [load_task(name) for name in params.tasks]
+    if len({task.name for task in tasks}) < len(tasks):
+        raise ValueError(f"tasks: {', '.join(task.name for task in tasks)}: name each task once")
+    personas = _personas(params, rows)
+    return Study(
+        params,
+        {task.name: task for task in tasks},
+        {persona.persona: persona for persona in personas},
+        Dishes.of(rows["dish"]),
+        engines[params.simulator],
+        {given: engines[given] for given in params.judges},
+        {name: load_rubric(FOLDER / "rubrics" / f"{name}.toml") for name in RUBRICS},
+    )
+
+
+def _personas(params: ExplicationParams, rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Persona]:
+    """Those asked for, by identifier."""
+    if params.personas_file:
+        where = params.personas_file
+        personas = read_personas(Path(where).expanduser())
+    else:
+        where = "explication_persona"
+        personas = personas_of(rows["persona"], where)
+    countries = {row["country"] for row in rows["country"]}
+    for persona in personas:
+        if unknown := {persona.country, *persona.cuisine_countries} - countries:
+            raise ValueError(f"{where}, {persona.persona}: no country has the code {', '.join(unknown)}")
+    by_name = {persona.persona: persona for persona in sorted(personas, key=lambda p: p.persona)}
+    if unknown := set(params.personas or ()) - by_name.keys():
+        raise ValueError(
+            f"personas: there is no {', '.join(sorted(unknown))}; there are {', '.join(by_name)}"
+        )
+    chosen = [p for name, p in by_name.items() if params.personas is None or name in params.personas]
+    return _spread(chosen, params.max_personas)
+
+
+def _spread(personas: Sequence[Persona], n: int | None) -> list[Persona]:
+    """The first n in a fixed random order in which no cuisine comes twice before each has come once."""
+    if n is None or n >= len(personas):
+        return list(personas)
+    seen: dict[str, int] = {}
+    ranked: list[tuple[int, int, Persona]] = []
+    for persona in sorted(personas, key=lambda p: digest(["explication", p.persona])):
+        seen[persona.cuisine] = seen.get(persona.cuisine, 0) + 1
+        ranked.append((seen[persona.cuisine], len(ranked), persona))
+    return sorted((p for *_, p in sorted(ranked, key=lambda r: r[:2])[:n]), key=lambda p: p.persona)

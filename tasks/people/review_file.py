@@ -1,0 +1,160 @@
+"""Review files: what waits for people as CSV, and their decisions read back. Knows no evaluation.
+
+A row has columns that are given, texts that a reviewer may change with the decision "revise", and decision,
+reviewer and note to fill in.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tasks.identity import digest
+
+Decision = Literal["accept", "revise", "reject"]
+DECISIONS: tuple[Decision, ...] = ("accept", "revise", "reject")
+
+ASKED = ("decision", "reviewer", "note")
+
+
+class ReviewError(ValueError):
+    """A review file that cannot be used; the message names the file, the line and the column."""
+
+
+@dataclass(frozen=True)
+class Decided:
+    """A row with a decision; ``cells`` are all but ``ASKED`` as the reviewer left them, ``where`` the
+    line."""
+
+    where: str
+    cells: Mapping[str, str]
+    decision: Decision
+    reviewer: str
+    note: str
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """The decided rows of a file, in its order, and how many are still open."""
+
+    decided: tuple[Decided, ...]
+    n_pending: int
+
+
+@dataclass(frozen=True)
+class ReviewFile:
+    """The columns of a file.
+
+    Attributes:
+        key: of ``given``, what a row is about: there once.
+        given: must stay as they are, ``text_hash`` among them: it shows whether the texts were changed.
+        texts: what a reviewer may change.
+    """
+
+    key: str
+    given: tuple[str, ...]
+    texts: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The header."""
+        return (*self.given, *self.texts, *ASKED)
+
+    def text_hash(self, cells: Mapping[str, str]) -> str:
+        """Identifies the texts; others in the mapping do not count."""
+        # Not bare hex digits, which a spreadsheet may take for a number.
+        return f"text-{digest([cells[name] for name in self.texts])}"
+
+    def write(self, path: Path, rows: Iterable[Mapping[str, str]]) -> None:
+        """One line per row of given cells and texts, in UTF-8 with a byte order mark for spreadsheets.
+
+        Raises:
+            FileExistsError: there is a file already: it may hold decisions.
+        """
+        with path.open("x", encoding="utf-8-sig", newline="") as file:
+            writer = csv.DictWriter(file, self.columns)
+            writer.writeheader()
+            for row in rows:
+                writer.writerow({"text_hash": self.text_hash(row), **row, **dict.fromkeys(ASKED, "")})
+
+    def read(self, path: Path) -> Decisions:
+        """Read a file back. A row whose decision is empty is pending.
+
+        A decision needs a reviewer, "revise" and "reject" need a note, "revise" needs a changed text, and the
+        others texts as they were.
+
+        Raises:
+            ReviewError: not readable, a column is missing, a cell is off the menu or breaks a rule above, or
+                a key is there twice.
+        """
+        try:
+            with path.open(encoding="utf-8-sig", newline="") as file:
+                rows = list(self._rows(path, csv.DictReader(file, strict=True)))
+        except OSError as error:
+            raise ReviewError(f"there is no readable review file at {path}: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise ReviewError(f"{path}: not UTF-8 ({error.reason}): save it as CSV in UTF-8") from error
+        decided = tuple(row for row in rows if row)
+        return Decisions(decided, len(rows) - len(decided))
+
+    def _rows(self, path: Path, reader: csv.DictReader[str]) -> Iterator[Decided | None]:
+        """Each line's decision, None where it is pending."""
+        missing = set(self.columns) - set(reader.fieldnames or ())
+        if missing:
+            raise ReviewError(f"{path}, line 1: the header lacks the columns {', '.join(sorted(missing))}")
+        lines: dict[str, int] = {}
+        try:
+            for cells in reader:
+                where = f"{path}, line {reader.line_num}"
+                if None in cells or None in cells.values():
+                    raise ReviewError(f"{where}: not as many cells as columns: quote texts that hold a comma")
+                row = {name: cell.strip() for name, cell in cells.items()}
+                first = lines.setdefault(row[self.key], reader.line_num)
+                if first != reader.line_num:
+                    raise ReviewError(
+                        f"{where}, column {self.key}: on line {first} already: keep one of the two"
+                    )
+                yield self._decided(where, row)
+        except csv.Error as error:
+            raise ReviewError(f"{path}, line {reader.reader.line_num}: not CSV: {error}") from error
+
+    def _decided(self, where: str, row: dict[str, str]) -> Decided | None:
+        decision = _decision(where, row)
+        if decision is None:
+            return None
+        if not row["reviewer"]:
+            raise ReviewError(f"{where}, column reviewer: empty: say who decided {decision!r}")
+        if decision != "accept" and not row["note"]:
+            raise ReviewError(f"{where}, column note: empty: say why you decided {decision!r}")
+        changed = self.text_hash(row) != row["text_hash"]
+        if changed and decision != "revise":
+            raise ReviewError(
+                f"{where}, column decision: {decision!r}, but the texts were changed: write 'revise'"
+            )
+        if decision == "revise" and not changed:
+            raise ReviewError(
+                f"{where}, column decision: 'revise', but no text was changed: change it, or reject"
+            )
+        cells = {name: row[name] for name in (*self.given, *self.texts)}
+        return Decided(where, cells, decision, row["reviewer"], row["note"])
+
+
+def check_new(path: Path, option: str = "--queue") -> None:
+    """Raises ReviewError where a new review file cannot be written; option: that names it."""
+    if path.exists():
+        raise ReviewError(f"{path} exists and may hold decisions: name another file with {option}")
+    if not path.parent.is_dir():
+        raise ReviewError(f"{path}: there is no folder {path.parent}: create it, or name another file")
+
+
+def _decision(where: str, row: dict[str, str]) -> Decision | None:
+    """The decision in our spelling, None where the cell is empty."""
+    given = row["decision"].casefold()
+    decision = next((decision for decision in DECISIONS if decision == given), None)
+    if given and decision is None:
+        menu = ", ".join(DECISIONS)
+        raise ReviewError(f"{where}, column decision: {row['decision']!r} is not one of {menu}, or empty")
+    return decision

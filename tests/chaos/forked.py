@@ -1,0 +1,197 @@
+"""Every flow in a process that can be disturbed: killed, interrupted, short of disk, with a clock that jumps.
+
+``python -m tests.chaos.forked`` imports all of them once and then forks a child for each line of JSON that it
+reads, because a fresh interpreter would spend seconds on imports. It answers with the child's process id and,
+asked by another line, with its exit code; so long the id is the child's, even if it has ended.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import logging
+import os
+import random
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import typer
+
+import warehouse.storage
+from deployments.cli_common import errors
+from deployments.server import pointed_at
+from flows.build_specnorm import build_specnorm
+from flows.evaluation import evaluate
+from flows.ingest import refresh_all
+from tasks.evaluations.cure.specnorm.params import SpecnormParams
+from tasks.ingest.params import IngestParams
+from tests.conftest import REPOSITORY, environment
+from tests.golden.harness import EVALUATIONS, params_of
+
+FLOWS = (*EVALUATIONS, "ingest", "build_specnorm")
+NOBODY = 65534
+
+
+def queue_of(home: Path) -> Path:
+    """Where build_specnorm writes its queue."""
+    return home / "queue.csv"
+
+
+def dishes_of(home: Path) -> Path:
+    """The file that ingest reads."""
+    return home / "dishes.jsonl"
+
+
+def run(flow: str, home: Path) -> None:
+    """Run a flow to its end: all but build_specnorm without a Prefect server, that one on the tests' own."""
+    if flow == "ingest":
+        refresh_all(IngestParams(sources=["fmlama"], files=[str(dishes_of(home))]))
+    elif flow == "build_specnorm":
+        queue_of(home).unlink(missing_ok=True)  # a queue that is there is never overwritten
+        build_specnorm(SpecnormParams(model="fake-a", n=12, batch=3, queue=str(queue_of(home))))
+    else:
+        module = importlib.import_module(f"tasks.evaluations.{flow}.evaluation")
+        evaluate(module.EVALUATION, params_of(flow, home))
+
+
+@dataclass
+class Child:
+    """One run of a flow under way. said: what it has written to the terminal, once it has ended."""
+
+    pid: int
+    log: Path
+
+    def ends_within(self, seconds: float) -> bool:
+        """Wait so long, or until it has ended."""
+        status, until = Path(f"/proc/{self.pid}/stat"), time.monotonic() + seconds
+        while not (ended := status.read_text().rsplit(")", 1)[1].split()[0] == "Z"):
+            if time.monotonic() >= until:
+                break
+            time.sleep(0.005)
+        return ended
+
+    @property
+    def said(self) -> str:
+        return self.log.read_text(errors="replace")
+
+
+@dataclass
+class Forked:
+    """The process that forks; close it afterwards. api: starts a Prefect server."""
+
+    api: Callable[[], str]
+    folder: Path
+    process: subprocess.Popen[str] = field(init=False)
+    n: int = 0
+
+    def __post_init__(self) -> None:
+        settings = {"PREFECT_LOGGING_LEVEL": "CRITICAL", "OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.chaos.forked"],
+            env=environment(self.folder, None) | settings,
+            cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def begin(self, flow: str, home: Path, **disturbance: Any) -> Child:
+        """Start a flow; disturbance: see ``_disturbed``."""
+        self.n += 1
+        log = self.folder / f"{self.n}.log"
+        job = {"flow": flow, "home": str(home), "log": str(log), "api": None, **disturbance}
+        if flow == "build_specnorm":
+            job["api"] = self.api(), os.environ["PREFECT_API_AUTH_STRING"]
+        return Child(self._asked(json.dumps(job)), log)
+
+    def end(self) -> int:
+        """Wait for the flow; its exit code, or minus the signal that ended it."""
+        return self._asked("")
+
+    def run(self, flow: str, home: Path, **disturbance: Any) -> Child:
+        """Run a flow to its end, which has to be a good one."""
+        child = self.begin(flow, home, **disturbance)
+        assert self.end() == 0, child.said
+        return child
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
+
+    def _asked(self, line: str) -> int:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(f"{line}\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline())
+
+
+def _disturbed(room: int | None = None, nobody: bool = False, clock: int | None = None) -> None:
+    """Make this process meet trouble.
+
+    Args:
+        room: bytes that a file may have at most, as on a full disk.
+        nobody: become a user who may not write. clock: seed of a clock that jumps by up to 400 days.
+    """
+    if room is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+    if nobody:
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+    if clock is not None:
+        jumps = random.Random(clock)
+
+        class Jumping(datetime):
+            @classmethod
+            def now(cls, tz: Any = None) -> Any:
+                return datetime.now(tz) + timedelta(days=jumps.uniform(-400, 400))
+
+        warehouse.storage.datetime = Jumping  # type: ignore[attr-defined]
+
+
+def _child(job: dict[str, Any]) -> int:
+    """Run one job as the command line would; returns the exit code."""
+    flow, home, api = job.pop("flow"), Path(job.pop("home")), job.pop("api")
+    log = os.open(job.pop("log"), os.O_WRONLY | os.O_CREAT)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    os.environ["CULTURESCOPE_HOME"] = str(home)
+    logging.getLogger("culturescope").setLevel(logging.CRITICAL)  # as the command line does
+    if api:
+        os.environ["PREFECT_API_AUTH_STRING"] = api[1]
+    try:
+        with errors(), pointed_at(api[0]) if api else nullcontext():
+            _disturbed(**job)
+            run(flow, home)
+    except typer.Exit as ended:
+        return ended.exit_code
+    return 0
+
+
+def main() -> None:
+    """Fork a child for each job, one after another."""
+    while line := sys.stdin.readline():
+        pid = os.fork()
+        if not pid:
+            code = 70
+            try:
+                code = _child(json.loads(line))
+            except BaseException:
+                sys.excepthook(*sys.exc_info())
+            finally:
+                sys.stderr.flush()
+                os._exit(code)
+        print(pid, flush=True)
+        sys.stdin.readline()
+        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""Killed, interrupted, out of disk, with a clock that jumps: the flow run again makes the recorded rows."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from tests.chaos.conftest import SCALE
+from tests.chaos.forked import FLOWS, NOBODY, Child, Forked
+from tests.golden.conftest import Homes
+from warehouse import Warehouse
+
+pytestmark = [pytest.mark.slow, pytest.mark.heavy]
+
+Complete = Callable[[str, Path], None]
+
+KILLS, SIGNALS, FULL_DISKS = (max(1, round(n * SCALE / len(FLOWS))) for n in (102, 54, 24))
+"""Of each flow."""
+
+
+def assert_one_message(child: Child, *expected: str) -> None:
+    """It said one thing, which begins with one of the words expected, or nothing."""
+    said = " ".join(child.said.split())
+    assert "Traceback" not in said, child.said
+    assert not said or said.startswith(expected), child.said
+    assert sum(said.count(word) for word in ("error:", "interrupted:")) <= 1, child.said
+
+
+@pytest.fixture(name="undisturbed_seconds", scope="module")
+def _undisturbed_seconds(forked: Forked, new: Homes, assert_complete: Complete) -> Callable[[str], float]:
+    """How long a flow takes that nothing disturbs."""
+    seconds: dict[str, float] = {}
+
+    def measured(flow: str) -> float:
+        if flow not in seconds:
+            home, start = new(flow), time.monotonic()
+            forked.run(flow, home)
+            seconds[flow] = time.monotonic() - start
+            assert_complete(flow, home)
+        return seconds[flow]
+
+    return measured
+
+
+@pytest.mark.parametrize("flow", FLOWS)
+@pytest.mark.parametrize(
+    ("signals", "n"),
+    [([signal.SIGKILL], KILLS), ([signal.SIGTERM, signal.SIGINT], SIGNALS)],
+    ids=["killed", "interrupted"],
+)
+def test_stopped_at_random_points(
+    forked: Forked,
+    new: Homes,
+    assert_complete: Complete,
+    undisturbed_seconds: Callable[[str], float],
+    capsys: pytest.CaptureFixture[str],
+    flow: str,
+    signals: list[signal.Signals],
+    n: int,
+) -> None:
+    """Each stop falls somewhere into what a whole run would take; a flow that got through begins anew."""
+    where, longest, home = random.Random(f"{flow} {signals}"), undisturbed_seconds(flow), new(flow)
+    stopped = finished = 0
+    while stopped < n:
+        child, start = forked.begin(flow, home), time.monotonic()
+        if child.ends_within(where.uniform(0, longest)):
+            longest = min(longest, time.monotonic() - start)  # the machine is less busy now
+        chosen = signals[stopped % len(signals)]
+        os.kill(child.pid, chosen)
+        ended = forked.end()
+        if ended == 0:
+            finished += 1
+            assert_complete(flow, home)
+            home = new(flow)
+            continue
+        stopped += 1
+        assert ended in (-chosen, 130), child.said
+        assert_one_message(child, "interrupted: run again to resume")
+    forked.run(flow, home)
+    assert_complete(flow, home)
+    with capsys.disabled():
+        print(f"\n{flow}: stopped {stopped} times, got through {finished} times, {longest:.1f} s a run")
+
+
+@pytest.mark.parametrize("flow", FLOWS)
+def test_a_full_disk(forked: Forked, new: Homes, assert_complete: Complete, flow: str) -> None:
+    """No file may grow beyond a limit, from less than a part to just below the warehouse's file."""
+    home = new(flow)
+    size = (home / "culturescope.duckdb").stat().st_size
+    for n in range(FULL_DISKS):
+        room = int(2_000 * (size / 2_000) ** (n / FULL_DISKS))
+        child = forked.begin(flow, home, room=room)
+        assert forked.end() == 1, child.said
+        assert_one_message(child, "error:")
+        assert Warehouse(home).query("SELECT count(*) FROM country").item() == 170
+    forked.run(flow, home)
+    assert_complete(flow, home)
+
+
+@pytest.mark.parametrize("flow", FLOWS)
+def test_a_clock_that_jumps(forked: Forked, new: Homes, assert_complete: Complete, flow: str) -> None:
+    home = new(flow)
+    forked.run(flow, home, clock=7)
+    assert_complete(flow, home)
+
+
+PYTHON = Path(sys.base_prefix)
+OTHERS_MAY = all(place.stat().st_mode & 0o005 == 0o005 for place in (PYTHON, *PYTHON.parents))
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="root becomes a user who may only read")
+@pytest.mark.skipif(not OTHERS_MAY, reason=f"other users cannot run {PYTHON}")
+@pytest.mark.parametrize("flow", FLOWS)
+def test_a_home_that_may_only_be_read(forked: Forked, new: Homes, flow: str) -> None:
+    with TemporaryDirectory() as folder:  # those of pytest are closed to other users
+        home = Path(shutil.copytree(new(flow), Path(folder) / "home"))
+        Warehouse.open(home)
+        for place in (Path(folder), home, *home.rglob("*")):
+            place.chmod(0o755 if place.is_dir() else 0o644)
+        before = {place: place.stat().st_mtime_ns for place in home.rglob("*")}
+        child = forked.begin(flow, home, nobody=True)
+        assert forked.end() == 1, child.said
+        assert_one_message(child, "error:")
+        assert {place: place.stat().st_mtime_ns for place in home.rglob("*")} == before
+        assert NOBODY not in {place.stat().st_uid for place in home.rglob("*")}

@@ -1,0 +1,86 @@
+"""A study by hand: eight items in three regions of two languages, judges that say what a test tells them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from tasks.evaluations.culturall.answers import calls, read_answers, read_opinions
+from tasks.evaluations.culturall.params import CulturallParams
+from tasks.evaluations.culturall.requests import Call, Key, Study, build_study
+from tasks.evaluations.culturall.scores import Scores, score
+from tasks.generation.prompts import Completion
+from tasks.requests import Engine
+
+Row = dict[str, Any]
+MakeStudy = Callable[..., Study]
+
+OPTIONS = "A. tea B. coffee C. cocoa D. water"
+
+
+def row(item: str, language: str, region: str, answer: str, **cells: Any) -> Row:
+    """A row of table culturall_item whose texts name the item; an answer A to D is one of four drinks."""
+    is_choice = answer in "ABCD"
+    ask = f"Which one, {item}? {OPTIONS}" if is_choice else f"How many, {item}?"
+    texts = {"scenario": f"Case of {item}.", "question": ask, "answer": answer, "explanation": f"Why {item}."}
+    return (
+        {"item": item, "language": language, "region": region, "topic": "Food", "variants": None}
+        | {"form": "choice" if is_choice else "free", "source": "a test", "status": "not checked by people"}
+        | texts
+        | {f"{name}_en": text if name == "answer" else f"EN {text}" for name, text in texts.items()}
+        | cells
+    )
+
+
+ROWS = [
+    row("a1", "es", "MX", "24"),
+    row("a2", "es", "MX", "7", topic="Pets", variants="seven|VII"),
+    row("a3", "es", "PE", "B"),
+    row("a4", "es", "PE", "30 pesos"),
+    row("b1", "ja", "JP", "B"),
+    row("b2", "ja", "JP", "C", topic="Pets"),
+    row("b3", "ja", "JP", "9"),
+    row("b4", "ja", "JP", "9"),
+]
+
+
+@pytest.fixture(name="make_study")
+def _make_study() -> MakeStudy:
+    """A study of ROWS, or of others, with judges "j" and so on; other fields are params."""
+
+    def make(*judges: str, rows: list[Row] | None = None, **fields: Any) -> Study:
+        engines = {name: Engine(name, "fake", f"model-{name}", f"hash-{name}") for name in judges}
+        params = CulturallParams(models=["m"], judges=list(judges), **fields)
+        return build_study(params, rows or ROWS, engines)
+
+    return make
+
+
+def completion(text: str, finish_reason: str = "stop") -> Completion:
+    return Completion(text, finish_reason, 1, 1)
+
+
+def verdict(says: str) -> Completion:
+    """A judge's answer: right, wrong, or anything that is no verdict."""
+    reason = {"CORRECT": "same answer", "INCORRECT": "another answer"}.get(says)
+    text = json.dumps({"prediction": {"verdict": says, "reason": reason}}) if reason else says
+    return completion(text)
+
+
+def scored(
+    study: Study,
+    texts: Mapping[Key, str | Completion],
+    says: Callable[[Call], str] | None = None,
+) -> dict[str, Scores]:
+    """Condition -> scores of a model that answered these; each judge says what ``says`` says."""
+    answers = {key: completion(text) if isinstance(text, str) else text for key, text in texts.items()}
+    about = calls(study, {key: each.text for key, each in answers.items() if each.finish_reason == "stop"})
+    said = {
+        judge: read_opinions(about, {call.prompt.id: verdict(says(call)) for call in about} if says else {})
+        for judge in study.judges
+    }
+    read = read_answers(study, answers, said)
+    return {condition: score(study, condition, read) for condition in study.conditions}

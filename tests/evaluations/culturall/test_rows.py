@@ -1,0 +1,203 @@
+"""Numbers of the eight items by hand: accuracy, nulls, differences, difficulty, settings, judges' check."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tasks.evaluations.culturall import rows as made
+from tasks.evaluations.culturall.answers import calls, checks, read_opinions
+from tasks.evaluations.culturall.items import load_items
+from tasks.evaluations.culturall.requests import Study
+from tasks.evaluations.culturall.rows import Setting, check_rows, model_rows, null_rows, setting
+from tasks.evaluations.culturall.scores import (
+    Scores,
+    another_answer,
+    constant_letter,
+    guessing,
+    levels,
+    published_levels,
+)
+from tasks.metric_rows import Metric
+from tests.evaluations.culturall.conftest import ROWS, MakeStudy, completion, row, scored, verdict
+
+GOLD = {"a1": "24", "a2": "7", "a3": "B", "a4": "30 pesos", "b1": "B", "b2": "C", "b3": "9", "b4": "9"}
+
+
+def answered(study: Study, *right: str, **by_condition: tuple[str, ...]) -> dict[str, Scores]:
+    """A model that is right about these items under the condition native, and about others under others."""
+    known = {"native": right, **by_condition}
+    texts = {
+        (c, item): GOLD[item] if item in known.get(c, ()) else "nothing of the kind"
+        for c in study.conditions
+        for item in GOLD
+    }
+    return scored(study, texts)
+
+
+def find(of: list[Metric], metric: str, kind: str = "overall", where: str = "all") -> Metric:
+    (one,) = (r for r in of if (r.metric, r.slice_kind, r.slice) == (metric, kind, where))
+    return one
+
+
+def test_accuracy_overall_and_of_every_slice(make_study: MakeStudy) -> None:
+    study = make_study(conditions=["native"])
+    of = model_rows(study, "m", "m", {"m": answered(study, "a1", "a3", "b1", "b2")}, [])
+    assert find(of, "accuracy")[3:7] == (0.5, None, 8, 0)
+    assert find(of, "accuracy").ci_low is None  # three regions: too few clusters
+    expected = {
+        ("language", "es"): 0.5, ("language", "ja"): 0.5, ("region", "MX"): 0.5, ("region", "PE"): 0.5,
+        ("region", "JP"): 0.5, ("topic", "Food"): 3 / 6, ("topic", "Pets"): 1 / 2, ("form", "free"): 1 / 5,
+        ("form", "choice"): 1.0,
+    }  # fmt: skip
+    for where, value in expected.items():
+        assert find(of, "accuracy", *where).value == pytest.approx(value), where
+    # Of one region each item counts on its own: Clopper and Pearson's interval of 2 of 4.
+    assert find(of, "accuracy", "language", "ja").ci_low == pytest.approx(0.0676, abs=1e-4)
+    assert find(of, "accuracy", "language", "es").ci_low is None
+    assert find(of, "coverage").value == 1.0
+
+
+def test_guessing_by_hand() -> None:
+    items = load_items(ROWS, "t").items
+    nan = np.nan
+    # B is right of two choice items in three.
+    np.testing.assert_array_equal(constant_letter(items), [nan, nan, 1, nan, 1, 0, nan, nan])
+    # The free answers of Spanish are all different; both of Japanese are 9.
+    np.testing.assert_array_equal(another_answer(items), [0, 0, nan, 0, nan, nan, 1, 1])
+    assert guessing(items).tolist() == [0, 0, 1, 0, 1, 0, 1, 1]
+    accepts = load_items([ROWS[0], ROWS[1] | {"variants": "24"}], "t").items
+    assert another_answer(accepts).tolist() == [0, 1]
+
+
+def test_null_models_and_null_values(make_study: MakeStudy) -> None:
+    study = make_study(conditions=["native"])
+    nulls = null_rows(study)
+    constant = nulls["null:constant-letter"]
+    assert find(constant, "accuracy")[4:7] == (None, 3, 5)
+    assert find(constant, "accuracy").value == pytest.approx(2 / 3)
+    assert find(constant, "accuracy", "form", "free").unscored_reason == "no item of this answer form"
+    assert find(nulls["null:other-answer"], "accuracy").value == pytest.approx(2 / 5)
+    of = model_rows(study, "m", "m", {"m": answered(study)}, [])
+    assert find(of, "accuracy").null_value == pytest.approx(4 / 8)
+    assert find(of, "accuracy", "language", "ja").null_value == pytest.approx(3 / 4)
+
+
+def test_differences_of_conditions_are_taken_item_by_item(make_study: MakeStudy) -> None:
+    study = make_study()
+    own = answered(study, "a1", "a2", "b1", "b2", english=("a1",), question=("b1", "b2", "b3"))
+    of = model_rows(study, "m", "m", {"m": own}, [])
+    assert find(of, "english_gain")[3:7] == (-3 / 8, None, 8, 0)
+    assert find(of, "scenario_gain").value == 1 / 8
+    assert find(of, "scenario_gain", "region", "MX").value == 1.0
+    assert find(of, "accuracy_english").value == 1 / 8
+    assert find(of, "accuracy_matched_question").value == 3 / 8
+    assert find(of, "english_gain").null_value == 0.0
+
+
+def test_unscored_answers_are_counted_with_their_reason(make_study: MakeStudy) -> None:
+    study = make_study(conditions=["native"])
+    texts = {("native", item): completion(text) for item, text in GOLD.items()}
+    texts["native", "a1"] = completion("No.", "refusal")
+    texts["native", "b1"] = completion("Well, it", "length")
+    del texts["native", "b2"]
+    of = model_rows(study, "m", "m", {"m": scored(study, texts)}, [])
+    assert find(of, "accuracy")[3:7] == (1.0, None, 5, 3)
+    assert find(of, "coverage").value == 5 / 8
+    assert find(of, "unanswered", "reason", "refused").value == 1 / 8
+    assert find(of, "accuracy", "topic", "Pets")[3:7] == (1.0, None, 1, 1)
+
+
+def test_accuracy_is_the_judges_where_there_are_any(make_study: MakeStudy) -> None:
+    study = make_study("j", conditions=["native"])
+    texts = {("native", item): text for item, text in GOLD.items()}
+
+    def says(call: object) -> str:
+        item = call.item.item  # type: ignore[attr-defined]
+        return "?" if item == "a2" else "INCORRECT" if item[0] == "a" else "CORRECT"
+
+    of = model_rows(study, "m", "model-j", {"m": scored(study, texts, says)}, [])
+    assert find(of, "accuracy")[4:7] == (None, 7, 1)
+    assert find(of, "accuracy").value == pytest.approx(4 / 7)
+    assert find(of, "accuracy_matched")[3:7] == (1.0, None, 8, 0)
+    assert find(of, "judge_match_agreement")[4:7] == (None, 7, 1)
+    assert find(of, "judge_match_agreement").value == pytest.approx(4 / 7)
+    assert find(of, "self_preference_warning").value == 1.0
+    lost = model_rows(study, "m", "m", {"m": scored(study, texts)}, [])
+    assert find(lost, "accuracy").unscored_reason == "a judge has not answered"
+    assert find(lost, "accuracy_matched").value == 1.0
+
+
+def test_levels_by_hand() -> None:
+    solved = np.array([[1, 1, 0, np.nan], [1, 0, 0, 1], [1, 0, 0, 1]], dtype=np.float64)
+    assert levels(solved).tolist() == ["easy", "medium", "hard", ""]
+    fifteen = np.array([[float(model < n) for n in (10, 9, 5, 4)] for model in range(15)])
+    assert levels(fifteen).tolist() == ["easy", "medium", "medium", "hard"]
+    items = load_items([row(f"i{n}", "es", "MX", str(n), eval_sum=n) for n in (4, 5, 9)], "t").items
+    assert published_levels(items).tolist() == ["hard", "medium", "medium"]  # type: ignore[union-attr]
+    assert published_levels(load_items(ROWS, "t").items) is None
+
+
+def test_a_model_does_not_define_its_own_difficulty(make_study: MakeStudy) -> None:
+    study = make_study(conditions=["native"])
+    # Of b1 two of the three others are right (easy), of b2 one (medium), of the rest none (hard).
+    others = {"x": ("b1", "b2"), "y": ("b1",), "z": ()}
+    every = {name: answered(study, *right) for name, right in others.items()}
+    of = model_rows(study, "m", "m", every | {"m": answered(study, "b1", "a1", "a2", "a3")}, ["x", "y", "z"])
+    assert find(of, "accuracy", "difficulty", "easy")[3:7] == (1.0, None, 1, 0)
+    assert find(of, "accuracy", "difficulty", "medium")[3:7] == (0.0, None, 1, 0)
+    assert find(of, "accuracy", "difficulty", "hard")[3:7] == (0.5, None, 6, 0)
+    few = model_rows(study, "x", "m", every, ["y", "z"])
+    assert find(few, "accuracy", "difficulty", "easy").unscored_reason == made.TOO_FEW_MODELS
+
+
+def test_settings_of_one_model_are_compared(make_study: MakeStudy) -> None:
+    study = make_study(conditions=["native"])
+    every = {
+        "gem_auto_true": answered(study, "a1", "a2", "a3"),
+        "gem_auto_false": answered(study, "a1", "a2"),
+        "gem_128_true": answered(study, "a1"),
+        "other_auto_false": answered(study),
+    }
+    best = model_rows(study, "gem_auto_true", "gem", every, [])
+    assert find(best, "web_gain", "model_pair", "gem_auto_false")[3:7] == (1 / 8, None, 8, 0)
+    assert find(best, "reasoning_gain", "model_pair", "gem_128_true").value == 2 / 8
+    rest = [r for name in list(every)[1:] for r in model_rows(study, name, "gem", every, [])]
+    assert not [r for r in rest if r.slice_kind == "model_pair"]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("gpt-5_high_false", Setting("gpt-5", "high", False)),
+        ("a_b_128_true", Setting("a_b", "128", True)),
+        ("gpt-5", None),
+        ("smol_very_true", None),
+        ("null:constant-letter", None),
+    ],
+)
+def test_names_of_settings(name: str, expected: Setting | None) -> None:
+    assert setting(name) == expected
+
+
+def test_the_judges_check_by_judge_and_language(make_study: MakeStudy) -> None:
+    study = make_study("j", "k")
+    about = checks(study)
+    truth = {call.prompt.id: verdict("CORRECT" if call.source == "gold" else "INCORRECT") for call in about}
+    lenient = {call.prompt.id: verdict("CORRECT") for call in about}
+    of = check_rows(study, {"j": read_opinions(about, truth), "k": read_opinions(about, lenient)})
+    for kind, where in (("judge", "j"), ("judge_language", "j:es"), ("judge_language", "j:ja")):
+        assert find(of, "judge_gold_accepted", kind, where).value == 1.0
+        assert find(of, "judge_empty_refused", kind, where).value == 1.0
+    assert find(of, "judge_shuffled_refused", "judge_language", "j:es")[3:7] == (1.0, None, 3, 0)
+    assert find(of, "judge_shuffled_refused", "judge_language", "j:ja").value is None
+    assert find(of, "judge_empty_refused", "judge", "k").value == 0.0
+    silent = check_rows(study, {"j": read_opinions(about, {})})
+    assert find(silent, "judge_gold_accepted", "judge", "j").unscored_reason == "a judge has not answered"
+
+
+def test_order_of_items_changes_no_number(make_study: MakeStudy) -> None:
+    studies = [make_study(conditions=["native"]), make_study(rows=ROWS[::-1], conditions=["native"])]
+    one, other = (model_rows(study, "m", "m", {"m": answered(study, "a1", "b3")}, []) for study in studies)
+    assert one == other
+    assert len(calls(studies[0], {("native", "a1"): "24"})) == 1

@@ -1,0 +1,216 @@
+"""Rounds, sharing, resuming, seeds and batches, with scripts in all roles."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tasks.engines.protocols import Message, Sampling, Schema
+from tasks.evaluations.contract import Cohort
+from tasks.evaluations.explication.evaluation import EVALUATION, Answers
+from tasks.evaluations.explication.params import CONDITIONS
+from tasks.evaluations.explication.study import REAL, SHUFFLED, SILENT, Key
+from tasks.evaluations.explication.task import TaskError, load_task
+from tasks.judging.untrusted import CLOSE, OPEN
+from tests.evaluations.explication.conftest import Loop, Script, engine, study
+
+RECIPE = """#Dish name: Bibimbap of {name}
+#Ingredients: rice, spinach, carrot, cucumber, sesame oil, chili
+#Instructions: Cook the rice for 15 minutes, put the vegetables on it and mix."""
+
+
+def recommend(conversation: Sequence[Message], sampling: Sampling, schema: Schema) -> str:
+    """Asks twice, then recommends what names the last answer."""
+    asked = sum(m["role"] == "assistant" for m in conversation)
+    if asked < 2:
+        return ("Do you follow a diet?", "How much time do you have?")[asked]
+    return RECIPE.format(name=conversation[-1]["content"][:40])
+
+
+def user(conversation: Sequence[Message], sampling: Sampling, schema: Schema) -> str:
+    """Says who it is."""
+    name = re.search(r"Name: (\S+)", conversation[0]["content"])
+    return f"I am {name[1] if name else '?'}, take {sampling.seed}."
+
+
+def judge(conversation: Sequence[Message], sampling: Sampling, schema: Schema) -> str:
+    """Looks for the user's name in the recommendation, in the quoted data alone."""
+    question = conversation[-1]["content"]
+    outside = re.sub(f"{re.escape(OPEN)}.*?{re.escape(CLOSE)}", "", question, flags=re.S)
+    assert "10" not in outside, "something got out of its quotation"
+    texts = [
+        json.loads(data) for data in re.findall(f"{re.escape(OPEN)}(.*?){re.escape(CLOSE)}", question, re.S)
+    ]
+    assert schema is not None
+    keys = list(schema["properties"])
+    low = schema["$defs"]["judged"]["anyOf"][0]["properties"]["verdict"]["enum"][0]
+    if low == "YES":
+        return answer(keys, "NO", "not there")
+    lines = texts[-1]
+    name = next((t for t in texts if isinstance(t, str) and t.startswith("Name: ")), "Name: ?").split()[1]
+    fits = bool(lines) and name in lines[-1]
+    if "focus" in keys:
+        return answer(keys, "4", "small faults")
+    return answer(keys, "9" if fits else "2", "well grounded" if fits else "generic")
+
+
+def answer(keys: Sequence[str], verdict: str, reason: str) -> str:
+    return json.dumps({key: {"verdict": verdict, "reason": reason} for key in keys})
+
+
+def scripts(say: Any = recommend) -> dict[str, Script]:
+    return {"m": Script(say), "sim": Script(user), "judge": Script(judge)}
+
+
+def rows(of: Any, loop: Loop) -> dict[tuple[str, str, str], Any]:
+    """metric, slice -> row of the model, and of null recommenders under their names."""
+    shared = loop.run(of, "")
+    cohort = Cohort({"m": loop.run(of)}, {}, {"m": engine("m")})
+    tables = EVALUATION.rows(of, cohort, shared)
+    return {(row.metric, row.slice_kind, row.slice): row for row in tables.metrics["m"]} | {
+        (model, row.metric, ""): row for model, own in tables.metrics.items() if model != "m" for row in own
+    }
+
+
+def test_rounds_are_turns_and_openings_are_sent_once() -> None:
+    loop, of = Loop(scripts()), study()
+    loop.run(of, rounds=1)
+    # Two conditions x two seeds: all personas, and the silent user, begin alike.
+    assert len(loop.scripts["m"].sent) == 4
+    answers: Answers = loop.run(of)
+    sent = [json.dumps([list(c), seed]) for s in loop.scripts.values() for c, seed in s.sent]
+    assert len(set(sent)) == len(sent)
+    assert {talk.ended_by for talk in answers.stage.talks.values()} == {"recommendation"}
+    assert len(list(of.real())) == 30 * 2 * 2
+
+
+def test_control_and_treatment_differ_in_the_reminder_alone() -> None:
+    loop = Loop(scripts())
+    loop.run(study(repetitions=1), rounds=1)
+    control, treatment = sorted((c[0]["content"] for c, _ in loop.scripts["m"].sent), key=len)
+    reminder = load_task("breakfast").reminder
+    assert reminder not in control
+    assert treatment.replace(f"- {reminder}", "").split() == control.split()
+
+
+def test_the_numbers_of_a_model_that_adapts() -> None:
+    of = study()
+    named = rows(of, Loop(scripts()))
+    assert named["apr", "overall", "all"].value == pytest.approx(9.0)
+    assert named["apr", "null", SHUFFLED].value == pytest.approx(2.0)
+    assert named["apr", "null", SILENT].value == pytest.approx(2.0)
+    assert named["apr", "overall", "all"].null_value == pytest.approx(2.0)
+    assert named["apr_gain", "overall", "all"].value == pytest.approx(7.0)
+    assert named["tells_real_from_shuffled", "overall", "all"].value == 1.0
+    assert named["null:generic", "apr", ""].value == pytest.approx(2.0)
+    assert named["null:fixed", "interaction", ""].value == pytest.approx(2.0)
+    assert named["questions", "overall", "all"].value == 2.0
+    assert named["treatment_effect", "metric", "apr"].value == 0.0
+    assert named["treatment_p_holm", "metric", "apr"].value == 1.0
+    assert named["instruction_following", "condition", "control"].value == 4.0
+    # One dish for everybody but for the name in its title, and it is Korean.
+    assert named["own_cuisine", "overall", "all"].value == pytest.approx(1 / 30)
+    assert named["own_cuisine", "overall", "all"].null_value == pytest.approx(1 / 30)
+    assert named["likeness_across", "overall", "all"].value > 0.5
+
+
+def test_a_judge_that_does_not_look_is_flagged() -> None:
+    made = scripts()
+    made["judge"] = Script(lambda c, s, schema: answer(list((schema or {})["properties"]), "2", "generic"))
+    named = rows(study(), Loop(made))
+    assert named["tells_real_from_shuffled", "overall", "all"].value == 0.0
+    assert named["apr_gain", "overall", "all"].value == 0.0
+
+
+def test_penalties_leave_at_most_four() -> None:
+    def strict(conversation: Sequence[Message], sampling: Sampling, schema: Schema) -> str:
+        keys = list((schema or {})["properties"])
+        verdict = "YES" if "contradicted" in keys else "4" if "focus" in keys else "10"
+        return answer(keys, verdict, "plainly")
+
+    made = scripts() | {"judge": Script(strict)}
+    named = rows(study(repetitions=1), Loop(made))
+    assert named["interaction", "overall", "all"].value == 4.0
+    assert named["cultural_depth", "overall", "all"].value == 4.0
+    assert named["apr", "overall", "all"].value == pytest.approx((4 + 4 + 10) / 3)
+    assert named["contradicted", "overall", "all"].value == 1.0
+
+
+def test_without_judges_all_is_counted_and_grades_say_why_not() -> None:
+    named = rows(study(judges=[]), Loop(scripts()))
+    assert named["apr", "overall", "all"].unscored_reason == "no judge was named"
+    assert named["facts_elicited", "overall", "all"].value is not None
+
+
+@pytest.mark.parametrize("batch", [1, 7])
+def test_seeds_give_the_same_transcripts_whatever_the_batch(batch: int) -> None:
+    def transcripts(size: int) -> Any:
+        answers = Loop(scripts()).run(study(), batch=size)
+        return {key: talk.turns for key, talk in answers.stage.talks.items()}
+
+    assert transcripts(batch) == transcripts(1000)
+
+
+def test_killed_at_every_round_nothing_is_sent_twice() -> None:
+    whole, resumed = Loop(scripts()), Loop(scripts())
+    undisturbed = whole.run(study())
+    for _ in range(12):
+        resumed.run(study(), rounds=1)  # a new study: only what is stored is known
+    answers = resumed.run(study())
+    for name, script in resumed.scripts.items():
+        sent = sorted(json.dumps([list(c), seed]) for c, seed in script.sent)
+        assert sent == sorted(json.dumps([list(c), s]) for c, s in whole.scripts[name].sent)
+    assert answers.grades == undisturbed.grades
+
+
+def test_repetitions_have_seeds_of_their_own() -> None:
+    answers = Loop(scripts()).run(study(seed=7, repetitions=3))
+    said = {
+        answers.stage.talks[Key(REAL, "breakfast", "heena-ahmedabad", "control", r)].turns[1].text
+        for r in range(3)
+    }
+    assert said == {f"I am Heena, take {seed}." for seed in (7, 8, 9)}
+
+
+def test_a_task_is_a_file(tmp_path: Any) -> None:
+    text = load_task.__globals__["FOLDER"].joinpath("tasks", "gift.toml").read_text()
+    own = tmp_path / "wedding.toml"
+    own.write_text(text.replace('name = "gift"', 'name = "wedding"'))
+    of = study(tasks=["breakfast", str(own)], repetitions=1)
+    assert list(of.tasks) == ["breakfast", "wedding"]
+    own.write_text(text.replace('final = ["Gift", "Why"]', 'final = ["Present"]'))
+    with pytest.raises(TaskError, match="Present"):
+        load_task(str(own))
+    with pytest.raises(TaskError, match="breakfast, celebration, gift"):
+        load_task("diner")
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"personas": ["nobody"]}, "there is no nobody"),
+        ({"tasks": ["gift", "gift"]}, "name each task once"),
+        ({"personas_file": "/nowhere.json"}, "/nowhere.json"),
+    ],
+)
+def test_what_cannot_be_asked_is_said_in_one_line(more: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        study(**more)
+
+
+def test_what_may_be_compared() -> None:
+    base = study().config_hash()
+    assert base == study(models=["other"], batch=1, profile="x").config_hash()
+    for more in (
+        {"repetitions": 3},
+        {"tasks": ["gift"]},
+        {"judges": []},
+        {"personas": ["leila-lyon"]},
+        {"seed": 1},
+    ):
+        assert study(**more).config_hash() != base
+    assert study(conditions=["treatment", "control"]).conditions == CONDITIONS

@@ -1,0 +1,60 @@
+"""What programs count in twenty conversations, against what a person who read them counted."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.evaluations.explication.food import Dishes
+from tasks.evaluations.explication.measures import Measures, measure
+from tasks.evaluations.explication.task import RECOMMENDER, USER, end_of, load_task
+from tasks.generation.dialogue import Dialogue, Talk, Voice
+from tests.evaluations.explication.conftest import DISHES, PERSONAS
+
+TALKS = tomllib.loads(Path(__file__).with_name("marked.toml").read_text(encoding="utf-8"))["talk"]
+COUNTS = (
+    "questions",
+    "dish_requests",
+    "elicited",
+    "unasked",
+    "contradicted",
+    "divulged",
+    "confused",
+    "repeated",
+)
+
+
+def held(marked: Mapping[str, Any]) -> tuple[Talk, Measures]:
+    """The conversation, as the stage would hold it."""
+    task = load_task(marked.get("task", "breakfast"))
+    voices = (Voice(RECOMMENDER), Voice(USER, role="simulator"))
+    talk = Talk(Dialogue("marked", voices, lambda turns: end_of(task, turns), len(marked["turns"])))
+    for turn in marked["turns"]:
+        talk.take(turn[3:], 1)
+    return talk, measure(PERSONAS[marked["persona"]], task, talk.turns, Dishes.of(DISHES))
+
+
+def test_there_are_twenty() -> None:
+    assert len(TALKS) == 20
+    assert len({talk["persona"] for talk in TALKS}) >= 6
+
+
+@pytest.mark.parametrize("marked", TALKS, ids=[f"{n}-{t['persona']}" for n, t in enumerate(TALKS, 1)])
+def test_counts_agree_with_those_by_hand(marked: Mapping[str, Any]) -> None:
+    talk, measures = held(marked)
+    counted = {name: getattr(measures, name) for name in COUNTS}
+    counted["new"] = round((measures.new_questions or 0) * measures.questions)
+    counted["used"] = measures.used or 0
+    assert counted == {name: marked.get(name, 0) for name in counted}
+    assert sorted(measures.told) == sorted(marked.get("told", []))
+    for verdict, name in ((False, "violated"), (True, "kept"), (None, "undecided")):
+        named = [what for what, kept in measures.kept.items() if kept is verdict]
+        assert sorted(named) == sorted(marked.get(name, [])), name
+    is_recommended = "#Dish" in marked["turns"][-1] or "#Gift" in marked["turns"][-1]
+    is_recommended |= "Celebration:**" in marked["turns"][-1]
+    ended = "recommendation" if is_recommended else marked.get("ended_by", "turn limit")
+    assert talk.ended_by == ended

@@ -1,0 +1,77 @@
+"""Finished runs with headlines, stored as the loop stores them, without anything that was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from flows.runs import _frame, _points
+from tasks.identity import digest
+from tasks.metric_rows import OVERALL, Metric, mean_row, resampled_points, scored
+from tasks.metrics.intervals import half_samples
+from tasks.metrics.types import FloatArray
+from warehouse import Run, Warehouse, finish_run, register_parts, save_metrics, save_run, write_part
+
+ITEMS = tuple(f"item-{i:04d}" for i in range(400))
+
+
+@dataclass(frozen=True)
+class Stored:
+    """One run. scores: headline -> score of each of the first ``ITEMS``, NaN where unscored; halves: headline
+    -> its value on all of n units and on half-samples of them; both: (n, values)."""
+
+    model: str
+    occasion: str = ""
+    evaluation: str = "cure"
+    config: str = "config"
+    kind: str = "openai"
+    engine: str = ""
+    scores: Mapping[str, FloatArray] = field(default_factory=dict)
+    halves: Mapping[str, tuple[int, FloatArray]] = field(default_factory=dict)
+
+    @property
+    def run_id(self) -> str:
+        """As of a run of the loop."""
+        return digest([self.evaluation, self.config, self.engine_hash, self.occasion])
+
+    @property
+    def engine_hash(self) -> str:
+        """By default that of the model's name."""
+        return self.engine or digest(self.model)
+
+    def metrics(self) -> list[Metric]:
+        """Its rows."""
+        rows = [
+            mean_row(metric, OVERALL, values, "unscored", items=ITEMS[: values.size])
+            for metric, values in self.scores.items()
+        ]
+        for metric, (n, values) in self.halves.items():
+            kept = half_samples(n, values.size - 1, 0)
+            points = resampled_points("half", ITEMS[:n], kept, values[1:])
+            rows.append(scored(metric, OVERALL, float(values[0]), (n, 0), None, 0.0, points))
+        return rows
+
+
+def store(warehouse: Warehouse, runs: Sequence[Stored]) -> None:
+    """Store the runs in one transaction, finished one after another."""
+    parts = []
+    for run in runs:
+        metrics = run.metrics()
+        frame = _points(metrics)
+        if not frame.is_empty():
+            ids = {"request_hash": run.run_id, "run_id": run.run_id, "model": run.model}
+            named = frame.with_columns(**{key: np.full(frame.height, value) for key, value in ids.items()})
+            parts.append(write_part(warehouse.home, "headline_value", run.run_id, named))
+    with warehouse.write() as connection:
+        register_parts(connection, parts)
+        for run in runs:
+            row = Run(
+                run_id=run.run_id, evaluation=run.evaluation, model=run.model, is_null=False, profile="demo",
+                config_hash=run.config, engine_hash=run.engine_hash, params={}, engine={"kind": run.kind},
+                item_lists={}, boundary_rule="none", code_version="0", occasion=run.occasion,
+            )  # fmt: skip
+            save_run(connection, row)
+            save_metrics(connection, run.run_id, _frame(run.model, run.metrics()))
+            finish_run(connection, run.run_id)

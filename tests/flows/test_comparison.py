@@ -1,0 +1,169 @@
+"""Which runs are compared, and what their stored points come to."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import ttest_rel
+
+from flows.comparison import (
+    NO_POINTS,
+    NOTHING_COMMON,
+    Wanted,
+    chosen_pairs,
+    differences,
+    finished,
+    last_two_occasions,
+)
+from tests.flows.stored_runs import Stored, store
+from warehouse import Warehouse, WarehouseError
+
+RNG = np.random.default_rng(0)
+GOOD, BAD = RNG.beta(3, 1, 60), RNG.beta(1, 3, 60)
+
+
+@pytest.fixture(scope="session")
+def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("compared") / "home"
+    Warehouse.open(home)
+    return home
+
+
+@pytest.fixture
+def warehouse(blank: Path, tmp_path: Path) -> Warehouse:
+    shutil.copytree(blank, tmp_path / "home")
+    return Warehouse.open(tmp_path / "home")
+
+
+def compared(warehouse: Warehouse, wanted: Wanted) -> pl.DataFrame:
+    return differences(warehouse, chosen_pairs(finished(warehouse), wanted))
+
+
+def test_two_models_are_compared_item_by_item(warehouse: Warehouse) -> None:
+    store(warehouse, [Stored("a", scores={"coverage": GOOD}), Stored("b", scores={"coverage": BAD})])
+    (row,) = compared(warehouse, Wanted("a", "b")).to_dicts()
+    assert row["difference"] == pytest.approx(GOOD.mean() - BAD.mean())
+    assert row["difference"] == pytest.approx(row["first_value"] - row["second_value"])
+    low, high = ttest_rel(GOOD, BAD).confidence_interval()
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx((low, high), abs=0.02)
+    assert (row["n_common"], row["unscored_reason"]) == (60, None)
+    assert row["p_holm"] == row["p_value"] < 1e-6
+    turned = compared(warehouse, Wanted("b", "a")).to_dicts()[0]
+    assert turned["difference"] == pytest.approx(-row["difference"])
+    assert turned["p_value"] == pytest.approx(row["p_value"])
+
+
+def test_items_that_only_one_answered_are_left_out(warehouse: Warehouse) -> None:
+    some = np.where(np.arange(60) < 20, np.nan, BAD)
+    store(warehouse, [Stored("a", scores={"coverage": GOOD}), Stored("b", scores={"coverage": some})])
+    (row,) = compared(warehouse, Wanted("a", "b")).to_dicts()
+    assert row["n_common"] == 40
+    assert row["difference"] == pytest.approx(GOOD[20:].mean() - BAD[20:].mean())
+
+
+def test_the_same_answers_do_not_differ(warehouse: Warehouse) -> None:
+    store(warehouse, [Stored(m, scores={"coverage": GOOD}) for m in ("a", "b")])
+    (row,) = compared(warehouse, Wanted("a", "b")).to_dicts()
+    assert (row["difference"], row["p_value"], row["unscored_reason"]) == (0.0, 1.0, "nothing differs")
+
+
+def test_numbers_that_are_no_means_are_compared_by_their_half_samples(warehouse: Warehouse) -> None:
+    own, other = 0.6 + 0.05 * RNG.standard_normal((2, 101))
+    runs = [
+        Stored(name, evaluation="spectral", halves={"macro_f1": (40, values)})
+        for name, values in (("a", own), ("b", other))
+    ]
+    store(warehouse, runs)
+    (row,) = compared(warehouse, Wanted("a", "b")).to_dicts()
+    assert row["difference"] == pytest.approx(own[0] - other[0])
+    half = 2.0227 * np.std(own[1:] - other[1:], ddof=1)  # t of 39 degrees of freedom
+    assert row["ci_high"] - row["difference"] == pytest.approx(half, rel=1e-3)
+    assert row["n_common"] == 40
+
+
+def test_an_occasion_is_compared_with_the_one_before(warehouse: Warehouse) -> None:
+    values = {"": GOOD, "w1": GOOD - 0.1, "w2": GOOD - 0.3}
+    store(warehouse, [Stored("a", occasion=name, scores={"coverage": v}) for name, v in values.items()])
+    (row,) = compared(warehouse, Wanted("a")).to_dicts()
+    assert (row["first_occasion"], row["second_occasion"]) == ("w2", "w1")
+    assert row["difference"] == pytest.approx(-0.2)
+    (row,) = compared(warehouse, Wanted("a", occasion="w1", against="w2")).to_dicts()
+    assert row["difference"] == pytest.approx(0.2)
+    (row,) = compared(warehouse, Wanted("a", occasion="w1", against="")).to_dicts()
+    assert row["difference"] == pytest.approx(-0.1)
+
+
+def test_two_engines_and_two_wordings_of_a_model(warehouse: Warehouse) -> None:
+    runs = [
+        Stored("a", scores={"coverage": GOOD}, engine="1111"),
+        Stored("a#2222", scores={"coverage": BAD}, engine="2222"),
+        Stored("a", scores={"coverage": GOOD + 0.05}, engine="1111", config="reworded"),
+    ]
+    store(warehouse, runs)
+    (row,) = compared(warehouse, Wanted("a#1111", "a#2222")).to_dicts()
+    assert row["difference"] == pytest.approx(GOOD.mean() - BAD.mean())
+    wanted = Wanted("a", config="reworded", against_config="config", second="a")
+    (row,) = compared(warehouse, wanted).to_dicts()
+    assert row["difference"] == pytest.approx(0.05)
+
+
+def test_holm_is_over_all_that_is_shown(warehouse: Warehouse) -> None:
+    runs = [
+        Stored(name, evaluation=evaluation, scores={metric: values[:12]})
+        for evaluation, metric in (("cure", "coverage"), ("fmlama", "map"))
+        for name, values in (("a", GOOD), ("b", BAD))
+    ]
+    store(warehouse, runs)
+    rows = compared(warehouse, Wanted("a", "b"))
+    assert rows["evaluation"].to_list() == ["cure", "fmlama"]
+    assert rows["p_holm"].to_list() == pytest.approx([2 * p for p in rows["p_value"]])
+    assert compared(warehouse, Wanted("a", "b", "cure"))["p_holm"][0] == rows["p_value"][0]
+
+
+def test_what_cannot_be_compared_says_why(warehouse: Warehouse) -> None:
+    few = Stored("few", scores={"coverage": BAD[:4]})
+    others = Stored("others", scores={"coverage": np.r_[np.full(60, np.nan), BAD]})
+    store(warehouse, [Stored("a", scores={"coverage": GOOD}), few, others])
+    assert compared(warehouse, Wanted("a", "few"))["unscored_reason"][0].startswith("too little")
+    assert compared(warehouse, Wanted("a", "others"))["unscored_reason"][0] == NOTHING_COMMON
+    with warehouse.write() as connection:
+        connection.execute("DELETE FROM part_unit_base WHERE kind = 'headline_value'")
+    assert compared(warehouse, Wanted("a", "few"))["unscored_reason"].to_list() == [NO_POINTS]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        (Wanted("nobody", "a"), "the model 'nobody'; there are: b, a"),
+        (Wanted("a", "nobody"), "the model 'nobody'"),
+        (Wanted("a", "b", occasion="w9"), "of a has the occasion 'w9'; there are: w1, \"\""),
+        (Wanted("a", config="other"), "configuration 'other'; there are: config"),
+        (Wanted("b"), "b on another occasion"),
+        (Wanted("a", evaluation="fmlama"), "none: start with"),
+    ],
+)
+def test_errors_say_what_there_is(warehouse: Warehouse, wanted: Wanted, said: str) -> None:
+    runs = [("a", ""), ("a", "w1"), ("b", "")]
+    store(warehouse, [Stored(m, occasion=o, scores={"coverage": GOOD}) for m, o in runs])
+    with pytest.raises(WarehouseError) as error:
+        compared(warehouse, wanted)
+    assert said in str(error.value)
+
+
+def test_the_last_two_occasions_of_every_engine(warehouse: Warehouse) -> None:
+    names = [("a", ""), ("a", "w1"), ("a", "w2"), ("b", "w1"), ("c", ""), ("c", "w2")]
+    store(warehouse, [Stored(m, occasion=o, scores={"coverage": GOOD}) for m, o in names])
+    pairs = last_two_occasions(finished(warehouse))
+    assert {(x.model, x.occasion, y.occasion) for x, y in pairs} == {("a", "w2", "w1"), ("c", "w2", "")}
+
+
+def test_paired_differences_are_sql(warehouse: Warehouse) -> None:
+    store(warehouse, [Stored("a", scores={"coverage": GOOD}), Stored("b", scores={"coverage": BAD})])
+    sql = """SELECT avg(a.value - b.value) AS difference, count(*) AS n
+    FROM headline_value AS a JOIN headline_value AS b USING (metric, unit)
+    WHERE a.model = 'a' AND b.model = 'b'"""
+    assert warehouse.query(sql).row(0) == pytest.approx((GOOD.mean() - BAD.mean(), 60))

@@ -1,0 +1,188 @@
+"""Drift: what moved between two occasions, how often by chance, and who is told."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from deployments import server
+from flows.comparison import Wanted, chosen_pairs, differences, finished
+from flows.drift import LEVEL, DriftParams, changed_answers, look
+from tasks.metrics import comparison
+from tests.conftest import environment
+from tests.flows.stored_runs import Stored, store
+from tests.golden import served
+from tests.golden.harness import SERVED, new_home, run
+from warehouse import Warehouse
+
+RNG = np.random.default_rng(0)
+BEFORE = RNG.beta(2, 2, 80)
+NOISE = RNG.normal(0, 0.05, 80)
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    return Warehouse.open(tmp_path / "home")
+
+
+def test_what_moved_is_told_from_what_did_not(warehouse: Warehouse) -> None:
+    runs = [
+        Stored("steady", "w1", scores={"coverage": BEFORE}),
+        Stored("moved", "w1", scores={"coverage": BEFORE, "exact_match": BEFORE}),
+        Stored("once", "w1", scores={"coverage": BEFORE}),
+        Stored("steady", "w2", scores={"coverage": BEFORE + NOISE}),
+        Stored("moved", "w2", scores={"coverage": BEFORE - 0.1 + NOISE, "exact_match": BEFORE}),
+    ]
+    store(warehouse, runs)
+    table, notes = look(warehouse, DriftParams())
+    assert table.height == 3
+    assert table.filter("moved").select("first_model", "metric").rows() == [("moved", "coverage")]
+    assert table.filter("moved")["difference"][0] == pytest.approx(NOISE.mean() - 0.1)
+    assert notes == []  # nothing runs here
+    assert look(warehouse, DriftParams(evaluations=["fmlama"]))[0].is_empty()
+    assert look(warehouse, DriftParams(days=1))[0].height == 3
+    with warehouse.write() as connection:
+        connection.execute("UPDATE run SET finished_at = finished_at - INTERVAL 9 DAY")
+    assert look(warehouse, DriftParams(days=8))[0].is_empty()
+
+
+def test_unchanged_models_raise_in_less_than_five_of_a_hundred_looks() -> None:
+    """Ten models, three headlines each: a look raises if any of the thirty is adjusted below the level."""
+    rng, looks, raised = np.random.default_rng(1), 300, 0
+    for _ in range(looks):
+        p_values = []
+        for _ in range(10):
+            chance, score = rng.beta(2, 1, 40), rng.beta(0.4, 0.1, 40)
+            hits = (rng.random((2, 40)) < chance).astype(np.float64)
+            judged = np.clip(score + rng.normal(0, 0.2, (2, 40)), 0, 1)
+            groups = np.clip(judged.reshape(2, 10, 4) + rng.normal(0, 0.05, (2, 10, 1)), 0, 1)
+            pairs = (
+                comparison.mean_difference(*hits),
+                comparison.mean_difference(*judged),
+                comparison.mean_difference(*groups.reshape(2, -1), np.repeat(np.arange(10), 4)),
+            )
+            p_values += [pair.p_value for pair in pairs if pair.p_value is not None]
+        raised += bool((comparison.holm(p_values) < LEVEL).any())
+    assert raised / looks < 0.05
+
+
+@pytest.fixture
+def webhook() -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """A real server on 127.0.0.1, and what was posted to it."""
+    posted: list[dict[str, Any]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            posted.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *args: Any) -> None:
+            """Says nothing."""
+
+    listening = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=listening.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{listening.server_port}/", posted
+    listening.shutdown()
+    thread.join()
+    listening.server_close()
+
+
+@pytest.mark.slow
+@pytest.mark.heavy
+def test_who_is_told(
+    warehouse: Warehouse, prefect_api: str, webhook: tuple[str, list[dict[str, Any]]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """A real server, its triggers and actions, and a real webhook."""
+    url, posted = webhook
+    monkeypatch.setenv("CULTURESCOPE_HOME", str(warehouse.home))
+    store(warehouse, [Stored("m", "w1", scores={"coverage": BEFORE})])
+    store(warehouse, [Stored("m", "w2", scores={"coverage": BEFORE - 0.2 + NOISE})])
+    with server.pointed_at(prefect_api):
+        from prefect.blocks.notifications import CustomWebhookNotificationBlock
+        from prefect.client.orchestration import get_client
+
+        from deployments import automations
+
+        with pytest.raises(ValueError, match="no such notification block"):
+            automations.alert("slack-webhook/nobody")
+        body = {"title": "{{subject}}", "text": "{{body}}"}
+        CustomWebhookNotificationBlock(name="lab", url=url, json_data=body).save("lab", overwrite=True)
+        first = automations.alert("custom-webhook/lab")
+        assert automations.alert("custom-webhook/lab").id == first.id  # changed, not doubled
+        # In a process of its own, as a deployment's runs: events go where the environment says at the start.
+        code = "from flows.drift import *; assert drift(DriftParams()) == 1"
+        env = environment(warehouse.home, prefect_api)
+        subprocess.run([sys.executable, "-c", code], env=env, check=True)
+        deadline = time.monotonic() + 300
+        while not posted and time.monotonic() < deadline:
+            time.sleep(0.2)
+        with get_client(sync_client=True) as client:
+            tables = [a for a in client.read_artifacts() if a.key == "drift"]
+        first.delete()
+    assert posted[0]["title"] == "Culturescope: 1 headlines moved"
+    assert "m: Coverage (cure)" in posted[0]["text"]
+    (row,) = json.loads(str(tables[0].data))
+    assert row["moved"] is True
+
+
+@pytest.mark.slow
+def test_two_occasions_of_a_stochastic_model(
+    tmp_path: Path, prefect_api: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two rows a metric, a paired difference, and the answers that changed."""
+    occasion = {"w1": 0, "w2": 1000}
+    Warehouse.open(tmp_path / "blank")
+    asked = {"seed": 0}
+
+    def reply(_: int, request: dict[str, Any]) -> tuple[int, Any]:
+        return 200, served.reply(request | {"seed": request["seed"] + asked["seed"]})
+
+    model = served.Scripted(reply)
+    try:
+        home = new_home(tmp_path / "blank", "home", "cure", model.url)
+        with server.pointed_at(prefect_api):
+            for name, seed in occasion.items():
+                asked["seed"] = seed
+                run("cure", home, models=[SERVED, "fake-a"], occasion=name)
+    finally:
+        model.close()
+    warehouse = Warehouse.open(home)
+    rows = warehouse.query("FROM leaderboard_history WHERE NOT is_null")
+    counts = rows.group_by("model", "metric").agg(pl.col("occasion").sort())
+    assert counts["occasion"].to_list() == [["w1", "w2"]] * counts.height
+    assert set(counts["metric"]) == {"exact_match", "coverage", "specificity", "connotation", "coherence"}
+
+    pairs = chosen_pairs(finished(warehouse), Wanted(SERVED))
+    changed = {row["metric"]: row for row in differences(warehouse, pairs).to_dicts()}
+    own = rows.filter(pl.col("model") == SERVED)
+    of = {(r["metric"], r["occasion"]): r["value"] for r in own.to_dicts()}
+    exact = changed["exact_match"]
+    assert (exact["first_value"], exact["second_value"]) == (of["exact_match", "w2"], of["exact_match", "w1"])
+    assert exact["ci_low"] <= exact["difference"] <= exact["ci_high"]
+    assert 0 < exact["n_common"] <= 48
+
+    common, other, _ = changed_answers(warehouse, pairs[0])
+    sql = "FROM answer_change WHERE model = ? AND before_occasion = 'w1' AND after_occasion = 'w2'"
+    view = warehouse.query(sql, [SERVED])
+    assert view.filter(pl.col("kind") == "response", pl.col("answered_by") == SERVED).height == other > 0
+    assert other <= common == 48
+    assert view.filter(pl.col("kind") == "verdict").height > 0
+    assert warehouse.query(sql, ["fake-a"]).is_empty()
+
+    table, notes = look(warehouse, DriftParams())
+    assert [note for note in notes if note.startswith("fake-a, cure, w1 and w2: all 48")] == notes
+    assert table.filter(pl.col("first_model") == "fake-a")["p_value"].drop_nulls().eq(1.0).all()

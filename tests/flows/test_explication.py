@@ -1,0 +1,169 @@
+"""The whole evaluation on a real warehouse, with scripts in all roles: rounds, rows, views, page, checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deployments.evaluations import doors, profiles
+from deployments.report import leaderboard, page
+from flows.evaluation import evaluate
+from tasks.engines.fake import FakeEngine
+from tasks.engines.protocols import Conversations, EngineError, Generation, Sampling, Schema
+from tasks.evaluations.explication.evaluation import EVALUATION
+from tasks.evaluations.explication.params import ExplicationParams
+from tests.evaluations.explication.test_evaluation import judge, recommend, user
+from warehouse import Warehouse
+from warehouse.recovery import run_checks
+
+HOSTILE = "<script>alert('x')</script> & <b>10</b>"
+SAY = {"adapts": recommend, "sim": user, "judge": judge}
+CONFIGURED: dict[str, Any] = {
+    "models": ["adapts", "ignores"],
+    "simulator": "sim",
+    "judges": ["judge"],
+    "repetitions": 2,
+    "profile": "test",
+}
+
+
+def generate(
+    self: FakeEngine, conversations: Conversations, sampling: Sampling, schema: Schema = None, n: int = 0
+) -> list[Generation]:
+    """The script of the engine's name; another one gives everybody the same hostile recipe."""
+
+    def ignore(*_: object) -> str:
+        return f"#Dish name: Eggs {HOSTILE}\n#Ingredients: 2 eggs, bacon, peanuts\n#Instructions: Fry."
+
+    sent.extend((self.spec.name, str(c), sampling.seed) for c in conversations)
+    say = SAY.get(self.spec.name, ignore)
+    return [Generation(say(c, sampling, schema), "stop", 9, 3, sampling.seed) for c in conversations]
+
+
+sent: list[tuple[str, str, int]] = []
+
+
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
+    """After one run."""
+    home = tmp_path_factory.mktemp("explication") / "home"
+    (home / "engines").mkdir(parents=True)
+    for name in ("adapts", "ignores", "sim", "judge", "gone"):
+        options = "options = { delay = -1 }\n" if name == "gone" else ""
+        (home / "engines" / f"{name}.toml").write_text(f'kind = "fake"\nmodel = "{name}"\n{options}')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CULTURESCOPE_HOME", str(home))
+        patch.setattr(FakeEngine, "generate", generate)
+        sent.clear()
+        evaluate(EVALUATION, ExplicationParams(**CONFIGURED))
+        yield Warehouse.open(home)
+
+
+def config(warehouse: Warehouse) -> str:
+    return str(warehouse.query("SELECT min(config_hash) FROM leaderboard_explication").item())
+
+
+def test_nothing_is_sent_twice_and_a_second_run_sends_nothing(warehouse: Warehouse) -> None:
+    assert len(set(sent)) == len(sent) > 100
+    before = len(sent)
+    evaluate(EVALUATION, ExplicationParams(**CONFIGURED))
+    assert len(sent) == before
+
+
+def test_the_leaderboard_shows_who_adapts(warehouse: Warehouse) -> None:
+    board = warehouse.query("SELECT * FROM leaderboard_explication ORDER BY place")
+    assert board["model"].to_list() == [
+        "adapts",
+        "ignores",
+        "adapts",
+        "ignores",
+        "null:fixed",
+        "null:generic",
+    ]
+    assert board["condition"].to_list() == ["control", "control", "treatment", "treatment", "", ""]
+    first, second = board.to_dicts()[:2]
+    assert (first["apr"], first["apr_null"], first["tells_real_from_shuffled"]) == (9.0, 2.0, True)
+    assert (second["apr"], second["tells_real_from_shuffled"], second["questions"]) == (2.0, False, 0.0)
+    # By hand, over Aisha, Heena, Jonas, Leïla, Rogelio, Soon-ja: carrots are no Jain food, and 15 minutes are
+    # too long for Aisha. Eggs, bacon and peanuts: not halal and an allergy, not Jain, not vegan, salty.
+    assert first["violated"] == pytest.approx((1 / 6 + 1 / 3 + 0 + 0 + 0 + 0) / 6)
+    assert second["violated"] == pytest.approx((2 / 5 + 1 / 2 + 0 + 1 + 0 + 1 / 3) / 6)
+    shown = doors()["explication"].columns(first)
+    assert shown["tells real"] == "yes"
+    assert leaderboard(warehouse, "explication", config(warehouse)).height == 6
+
+
+def test_conversations_can_be_read(warehouse: Warehouse) -> None:
+    talks = warehouse.query("SELECT * FROM explication_conversation WHERE model = 'adapts'")
+    assert talks.height == 6 * 2 * 2
+    assert talks["seed"].unique().sort().to_list() == [0, 1]
+    assert set(talks["ended_by"]) == {"recommendation"}
+    assert talks["transcript"][0].startswith("Recommender: Do you follow a diet?\n\nUser: I am ")
+    picked = warehouse.query("SELECT model, why FROM explication_transcript ORDER BY place").rows()
+    assert ("ignores", "most disputed") in picked
+    assert ("adapts", "best") in picked
+    people = warehouse.query("SELECT * FROM explication_by_persona")
+    assert people.height == 2 * 6 * 2
+    assert people["country_name"].null_count() == 0
+
+
+def test_meta_says_how_many_models(warehouse: Warehouse) -> None:
+    meta = warehouse.query("SELECT * FROM meta_explication")
+    assert set(meta["n_models"]) == {2}
+    assert meta["spearman"].null_count() == meta.height  # two models have no correlation
+
+
+def test_the_warehouse_is_sound_and_every_number_is_in_the_catalogue(warehouse: Warehouse) -> None:
+    assert run_checks(warehouse)["n_violations"].sum() == 0
+    judged = warehouse.query("SELECT DISTINCT split_part(judged, ':', 1) AS source FROM verdict")["source"]
+    assert set(judged) == {"real", "shuffled", "empty"}
+
+
+def test_the_page_shows_figures_transcripts_and_no_live_markup(warehouse: Warehouse) -> None:
+    html = page(warehouse, "explication", config(warehouse))
+    assert html == page(warehouse, "explication", config(warehouse))
+    assert "<script" not in html
+    assert "&lt;script&gt;alert(" in html
+    for part in (
+        'id="figure-meta"',
+        'id="figure-instructions"',
+        "figure 4 of the paper",
+        "figure 3 of the paper",
+    ):
+        assert part in html
+    assert "do not tell a recommendation from another persona’s" in html
+    assert "adapts</bdi> less <bdi" in html
+
+
+def test_a_simulator_that_fails_leaves_numbers_unscored(warehouse: Warehouse) -> None:
+    params = ExplicationParams(**CONFIGURED | {"simulator": "gone", "models": ["adapts"]})
+    with pytest.raises(EngineError, match="simulator gone"):
+        evaluate(EVALUATION, params)
+    values = warehouse.query(
+        "SELECT v.* FROM metric_value AS v JOIN run USING (run_id) WHERE run.model = 'adapts' "
+        "AND (run.params->>'simulator') = 'gone' AND v.metric = 'apr' AND slice = 'all'"
+    )
+    assert values["value"].to_list() == [None]
+    assert values["unscored_reason"].to_list() == ["the conversation was not finished"]
+
+
+def test_profiles_fit_the_knobs() -> None:
+    for name, values in profiles("explication").items():
+        chosen = ExplicationParams(models=["m"], **values)
+        assert chosen.profile == name
+    assert list(profiles("explication")) == ["smoke", "demo", "full"]
+    demo = ExplicationParams(models=["m"], **profiles("explication")["demo"])
+    assert (demo.max_personas, demo.repetitions, len(demo.conditions)) == (3, 2, 2)
+
+
+def test_the_shipped_files_are_all_there() -> None:
+    folder = Path(EVALUATION.study.__code__.co_filename).parent
+    assert {f.name for f in (folder / "tasks").iterdir()} == {
+        "breakfast.toml",
+        "gift.toml",
+        "celebration.toml",
+    }
+    assert {f.stem for f in (folder / "rubrics").iterdir()} == {"quality", "failures", "instructions"}

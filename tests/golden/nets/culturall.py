@@ -1,0 +1,54 @@
+"""Three items in each of six regions in a file of the published form, three conditions, a judge."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from tests.golden.harness import SERVED, Net
+
+REGIONS = ("BD", "JP", "KZ", "MX", "SG", "uk")
+TOPICS = ("Food", "Heritage", "Pets")
+OPTIONS = "A. tea B. coffee C. cocoa D. water"
+
+
+def prepare(home: Path, files: Path) -> None:
+    """Two of three items ask for a number, one for a letter; all of one region are of one language."""
+    rows = [
+        {"language": ("en", "es")[place % 2], "region": region, "topic": topic}
+        | {"scenario": f"It is day {n} in town {place}.", "explanation": f"Rule {n}."}
+        | {"question": f"Which one on day {n}? {OPTIONS}" if n == 2 else f"How many on day {n}?"}
+        | {"answer": "ABCD"[place % 4] if n == 2 else f"{place % 3}", "eval_sum": 5 * place % 14}
+        | {
+            "scenario_en": f"Day {n}, town {place}.",
+            "question_en": f"Which? {OPTIONS}" if n == 2 else "How many?",
+        }
+        | {"answer_en": "ABCD"[place % 4] if n == 2 else f"{place % 3}", "explanation_en": f"Rule {n}!"}
+        for place, region in enumerate(REGIONS)
+        for n, topic in enumerate(TOPICS)
+    ]
+    with (files / "items.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+NET = Net(
+    params={
+        "models": ["fake-a", SERVED],
+        "judges": ["fake-j"],
+        "file": "{files}/items.csv",
+        "conditions": ["native", "english", "question"],
+        "judge_max_tokens": 32,
+        "max_tokens": 32,
+        "bootstrap": 20,
+        "batch": 16,
+    },
+    other={"batch": 7},
+    asked={"response": ("request_hash", "item")},
+    kills=(("response", ""), ("response", "fake-j")),
+    prepare=prepare,
+    judged=r"^(judge_|english_gain|scenario_gain)|^accuracy(_english|_question)? ",
+    compared=r" difficulty ",
+    budget=4_000,
+)

@@ -1,0 +1,254 @@
+"""What was registered since the published file was last written: a log beside it, in SQLite.
+
+A registration is one short transaction here and costs the same however much the warehouse holds; to write it
+to the published file, that would have to be copied. Whoever writes the file first folds the log into it and
+notes how far it came; readers lay the rest over it (`warehouse.published`). What is folded is then forgotten,
+so the log stays small whatever the history. Of several registrations of a unit the first one counts.
+
+SQLite's write-ahead log lets readers and one writer go on side by side and survives kill -9 and power cuts.
+It needs a disk of this machine: a network file system has no shared memory.
+"""
+
+import logging
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+from uuid import uuid4
+
+import duckdb
+import polars as pl
+from filelock import FileLock
+
+from warehouse.storage import WarehouseError, execute_with, now, room_for, written_whole
+
+_log = logging.getLogger("culturescope")
+
+T = TypeVar("T")
+
+_FILE = "registrations.sqlite"
+_PATIENCE_S = 600.0  # for other processes, each of which needs milliseconds
+_NEEDED = 1 << 20  # bytes, for the error of a full disk
+
+_SCHEMA = """
+CREATE TABLE registration (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind TEXT NOT NULL,
+    request_hash TEXT NOT NULL,
+    unit TEXT NOT NULL,
+    part TEXT NOT NULL,
+    run_id TEXT NOT NULL,
+    n_rows INTEGER NOT NULL,
+    written_at INTEGER NOT NULL  -- microseconds since 1970, UTC
+);
+CREATE TABLE log (name TEXT NOT NULL, forgotten INTEGER NOT NULL);
+"""
+COLUMNS = ("kind", "request_hash", "unit", "part", "run_id", "n_rows", "written_at")
+"""Those of part_unit."""
+
+_APPEND = f"INSERT INTO registration ({', '.join(COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_WAITING = "SELECT max(0, (SELECT seq FROM sqlite_sequence) - forgotten) FROM log"
+_AFTER = f"SELECT id, {', '.join(COLUMNS)} FROM registration WHERE id > ? ORDER BY id"
+_TYPES = pl.Schema(
+    {
+        "id": pl.Int64(),
+        **dict.fromkeys(COLUMNS, pl.String()),
+        "n_rows": pl.Int64(),
+        "written_at": pl.Datetime("us"),
+    }
+)
+_NOTHING = pl.DataFrame(schema={name: kind for name, kind in _TYPES.items() if name != "id"})
+_FORGET = (
+    "UPDATE log SET forgotten = max(forgotten, :id) WHERE name = :log",
+    "DELETE FROM registration WHERE id <= :id AND :log = (SELECT name FROM log)",
+)
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+"""The last is for tables that are not there: all statements are written here."""
+_NO_ROOM_TO_READ = (
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_FULL,
+)
+"""Even a reader makes files of its own, which a read-only folder or a full disk denies it."""
+
+
+_FOLDED = "SELECT value FROM state WHERE name = 'registrations'"
+_FOLD = "INSERT INTO part_unit_base BY NAME FROM incoming ON CONFLICT DO NOTHING"
+_NOTE = "INSERT OR REPLACE INTO state VALUES ('registrations', $log || ' ' || $id)"
+
+
+class Position(NamedTuple):
+    """How far a log was read: its name, and the id of the last registration. A new log has a new name."""
+
+    log: str = ""
+    id: int = 0
+
+
+class Tail(NamedTuple):
+    """What a log has after a position.
+
+    rows: the columns of part_unit, in the order of registration, each unit once. position: of the last one.
+    is_whole: whether all since the position asked for is there; some of it may be forgotten already.
+    """
+
+    rows: pl.DataFrame
+    position: Position
+    is_whole: bool
+
+
+class Registrations:
+    """The log of one home folder. It holds no connection: one is opened for each call.
+
+    A damaged log is moved to quarantine/ by whoever meets it, and begun anew. Nothing is lost: the parts say
+    themselves what they answer, and the next run registers those that it finds unregistered.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self.home, self.path = home, home / _FILE
+
+    def append(self, units: pl.DataFrame) -> int:
+        """Add registrations, all or none, and return how many wait to be folded.
+
+        units: kind, request_hash, unit, part, run_id and n_rows, as `write_part` returns them. Raises
+        WarehouseError if the disk is full, or the folder not to be written to.
+        """
+        written_at = pl.Series([now()], dtype=pl.Datetime("us")).to_physical()[0]
+        rows = [(*row, written_at) for row in units.select(COLUMNS[:-1]).rows()]
+
+        def add(connection: sqlite3.Connection) -> int:
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("BEGIN IMMEDIATE")
+            connection.executemany(_APPEND, rows)
+            waiting = int(connection.execute(_WAITING).fetchone()[0])
+            connection.execute("COMMIT")
+            return waiting
+
+        with room_for(self.path, _NEEDED):
+            if not self.path.exists():
+                self._create()
+        return self._call(add)
+
+    def after(self, position: Position) -> Tail:
+        """What was registered after `position`; all there is if that is of another log."""
+
+        def read(connection: sqlite3.Connection) -> tuple[list[tuple[object, ...]], Position, bool]:
+            connection.execute("BEGIN")  # both tables as they are at one time
+            log, forgotten = connection.execute("SELECT name, forgotten FROM log").fetchone()
+            start = position.id if position.log == log else 0
+            rows = connection.execute(_AFTER, [start]).fetchall()
+            return rows, Position(log, rows[-1][0]) if rows else position, forgotten <= start
+
+        rows, last, is_whole = self._call(read, reads=True) if self.path.exists() else ([], position, True)
+        if not rows:
+            return Tail(_NOTHING, last, is_whole)
+        frame = pl.DataFrame(rows, schema=_TYPES, orient="row").drop("id")
+        frame = frame.unique(["kind", "request_hash", "unit"], keep="first", maintain_order=True)
+        return Tail(frame, last, is_whole)
+
+    def forget(self, position: Position) -> None:
+        """Delete what the published file has: all up to `position`."""
+
+        def delete(connection: sqlite3.Connection) -> None:
+            connection.execute("BEGIN IMMEDIATE")
+            for statement in _FORGET:
+                connection.execute(statement, position._asdict())
+            connection.execute("COMMIT")
+
+        if self.path.exists():
+            self._call(delete)
+
+    def fold(self, connection: duckdb.DuckDBPyConnection) -> Position:
+        """Take in what waits, inside the caller's transaction; `forget` it once the file is published."""
+        before = folded(connection)
+        tail = self.after(before)
+        if tail.position != before:
+            execute_with(connection, tail.rows, _FOLD)
+            connection.execute(_NOTE, tail.position._asdict())
+        return tail.position
+
+    def _call(self, work: Callable[[sqlite3.Connection], T], *, reads: bool = False) -> T:
+        """What `work` returns. Where the log is damaged, it is called again with a new one."""
+        try:
+            with room_for(self.path, _NEEDED):
+                try:
+                    return self._call_once(work, reads=reads)
+                except sqlite3.DatabaseError as error:
+                    if _code(error) not in _DAMAGE:
+                        raise
+                self._set_aside()
+                return self._call_once(work, reads=reads)
+        except sqlite3.DatabaseError as error:
+            raise WarehouseError(
+                f"{self.path} cannot be used: {error}. CULTURESCOPE_HOME has to be a folder that you may "
+                f"write to, on a disk of this machine."
+            ) from error
+
+    def _call_once(self, work: Callable[[sqlite3.Connection], T], *, reads: bool = False) -> T:
+        try:
+            with closing(self._connected("mode=rw")) as connection:
+                return work(connection)
+        except sqlite3.DatabaseError as error:
+            log = self.path.with_name(f"{_FILE}-wal")
+            if not reads or _code(error) not in _NO_ROOM_TO_READ or (log.exists() and log.stat().st_size):
+                raise
+        with closing(self._connected("immutable=1")) as connection:
+            return work(connection)
+
+    def _connected(self, how: str) -> sqlite3.Connection:
+        uri = f"{self.path.as_uri()}?{how}"
+        return sqlite3.connect(uri, uri=True, timeout=_PATIENCE_S, isolation_level=None)
+
+    def _create(self) -> None:
+        """Make an empty log, complete or not at all, unless another process just has."""
+        with FileLock(self._beside(".lock"), timeout=_PATIENCE_S):
+            if self.path.exists():
+                return
+            for name in ("-wal", "-shm"):  # of one that somebody deleted: SQLite would take them for ours
+                self._beside(name).unlink(missing_ok=True)
+            with (
+                written_whole(self.path, needed=0) as temporary,
+                closing(sqlite3.connect(temporary)) as connection,
+            ):
+                connection.executescript(_SCHEMA)
+                connection.execute("INSERT INTO log VALUES (?, 0)", [uuid4().hex])
+                connection.commit()
+                connection.execute("PRAGMA journal_mode = WAL")
+
+    def _set_aside(self) -> None:
+        """Move a damaged log to quarantine/, unless another process just has, and begin another."""
+        with FileLock(self._beside(".lock"), timeout=_PATIENCE_S):
+            try:
+                self._call_once(
+                    lambda connection: connection.execute("SELECT count(part) FROM registration, log")
+                )
+                return
+            except sqlite3.DatabaseError as error:
+                folder = self.home / "quarantine"
+                folder.mkdir(exist_ok=True)
+                moved = folder / f"{_FILE}-{uuid4().hex[:8]}"
+                for suffix in ("", "-wal", "-shm"):
+                    if self._beside(suffix).exists():
+                        self._beside(suffix).rename(f"{moved}{suffix}")
+                _log.warning(
+                    "%s is damaged (%s) and was moved to %s: the next run registers again what was in it.",
+                    self.path, error, moved,
+                )  # fmt: skip
+        self._create()
+
+    def _beside(self, suffix: str) -> Path:
+        return self.path.with_name(f"{_FILE}{suffix}")
+
+
+def folded(connection: duckdb.DuckDBPyConnection) -> Position:
+    """How far the log is in the file that the connection is on."""
+    row = connection.execute(_FOLDED).fetchone()
+    log, _, number = (row[0] if row else " 0").partition(" ")
+    return Position(log, int(number))
+
+
+def _code(error: sqlite3.DatabaseError) -> int | None:
+    """SQLite's primary error code; errors of Python's module have none."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF

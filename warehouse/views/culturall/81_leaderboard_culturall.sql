@@ -1,0 +1,103 @@
+CREATE OR REPLACE VIEW leaderboard_culturall AS
+WITH wide AS (
+    SELECT r.config_hash, r.profile, r.model, r.is_null, r.run_id, r.finished_at,
+        any_value(value) FILTER (metric = 'accuracy' AND slice_kind = 'overall') AS accuracy,
+        any_value(ci_low) FILTER (metric = 'accuracy' AND slice_kind = 'overall') AS ci_low,
+        any_value(ci_high) FILTER (metric = 'accuracy' AND slice_kind = 'overall') AS ci_high,
+        any_value(null_value) FILTER (metric = 'accuracy' AND slice_kind = 'overall') AS null_value,
+        any_value(value) FILTER (metric = 'english_gain' AND slice_kind = 'overall') AS english_gain,
+        any_value(ci_low) FILTER (metric = 'english_gain' AND slice_kind = 'overall') AS english_gain_low,
+        any_value(ci_high) FILTER (metric = 'english_gain' AND slice_kind = 'overall') AS english_gain_high,
+        any_value(value) FILTER (metric = 'scenario_gain' AND slice_kind = 'overall') AS scenario_gain,
+        any_value(ci_low) FILTER (metric = 'scenario_gain' AND slice_kind = 'overall') AS scenario_gain_low,
+        any_value(ci_high) FILTER (metric = 'scenario_gain' AND slice_kind = 'overall') AS scenario_gain_high,
+        any_value(value) FILTER (metric = 'accuracy_matched' AND slice_kind = 'overall') AS accuracy_matched,
+        any_value(value) FILTER (metric = 'accuracy_english' AND slice_kind = 'overall') AS accuracy_english,
+        any_value(value) FILTER (metric = 'accuracy_question' AND slice_kind = 'overall') AS accuracy_question,
+        any_value(value) FILTER (metric = 'accuracy_retrieval' AND slice_kind = 'overall') AS accuracy_retrieval,
+        any_value(value) FILTER (metric = 'judge_match_agreement' AND slice_kind = 'overall') AS judge_match_agreement,
+        any_value(value) FILTER (metric = 'accuracy' AND slice_kind = 'difficulty' AND slice = 'easy') AS easy,
+        any_value(value) FILTER (metric = 'accuracy' AND slice_kind = 'difficulty' AND slice = 'medium') AS medium,
+        any_value(value) FILTER (metric = 'accuracy' AND slice_kind = 'difficulty' AND slice = 'hard') AS hard,
+        any_value(value) FILTER (metric = 'coverage' AND slice_kind = 'overall') AS coverage,
+        any_value(value) FILTER (metric = 'unanswered' AND slice_kind = 'reason' AND slice = 'refused') AS refused,
+        any_value(n_scored) FILTER (metric = 'accuracy' AND slice_kind = 'overall') AS n_scored,
+        any_value(n_scored + n_unscored) FILTER (metric = 'accuracy' AND slice_kind = 'overall') AS n_items,
+        any_value(value) FILTER (metric = 'self_preference_warning') = 1 AS self_preference
+    FROM latest_run AS r
+    JOIN metric_value AS v USING (run_id)
+    WHERE r.evaluation = 'culturall'
+    GROUP BY ALL
+), confirmed AS (
+    SELECT DISTINCT judge, judge_hash, rubric
+    FROM judge_validation
+    WHERE value IS NOT NULL AND NOT starts_with(metric, 'krippendorff_alpha')
+), used AS (
+    -- A part belongs to the run that wrote it; runs of the same configuration have its judges and rubrics.
+    SELECT DISTINCT r.config_hash, v.judge, v.judge_hash, v.rubric
+    FROM verdict AS v
+    JOIN run AS r USING (run_id)
+    WHERE r.evaluation = 'culturall'
+), judging AS (
+    SELECT used.config_hash, string_agg(used.judge, ', ' ORDER BY used.judge) AS judge,
+        bool_and(confirmed.judge IS NOT NULL) AS validated
+    FROM used
+    LEFT JOIN confirmed USING (judge, judge_hash, rubric)
+    GROUP BY used.config_hash
+), flags AS (
+    SELECT config_hash, bool_or(flagged) AS judge_flagged FROM culturall_judge GROUP BY config_hash
+), checked AS (
+    SELECT a.config_hash, count(DISTINCT a.item) FILTER (coalesce(i.status, a.status) = 'not checked by people')
+        AS n_not_checked
+    FROM culturall_answer AS a
+    LEFT JOIN culturall_item AS i USING (item)
+    GROUP BY a.config_hash
+)
+SELECT wide.config_hash,
+    row_number() OVER (
+        PARTITION BY wide.config_hash ORDER BY wide.is_null, wide.accuracy DESC NULLS LAST, wide.model
+    ) AS place,
+    wide.* EXCLUDE (config_hash, self_preference, n_scored, n_items, run_id, finished_at, is_null),
+    judging.judge, judging.validated, flags.judge_flagged, wide.self_preference, wide.n_scored, wide.n_items,
+    checked.n_not_checked, wide.run_id, wide.finished_at, wide.is_null
+FROM wide
+LEFT JOIN judging USING (config_hash)
+LEFT JOIN flags USING (config_hash)
+LEFT JOIN checked USING (config_hash)
+ORDER BY max(wide.finished_at) OVER (PARTITION BY wide.config_hash) DESC, wide.config_hash, place;
+
+COMMENT ON VIEW leaderboard_culturall IS 'One row per configuration and model: newest configuration first, models by accuracy, then null models. Compare within one config_hash only.';
+COMMENT ON COLUMN leaderboard_culturall.config_hash IS 'Models may be compared if this is equal.';
+COMMENT ON COLUMN leaderboard_culturall.place IS 'Order in the configuration, from 1: models by accuracy, then null models.';
+COMMENT ON COLUMN leaderboard_culturall.profile IS 'Run profile that set the parameters.';
+COMMENT ON COLUMN leaderboard_culturall.model IS 'Model; null:constant-letter always gives the commonest letter, null:other-answer another item''s answer.';
+COMMENT ON COLUMN leaderboard_culturall.accuracy IS 'Share of items answered rightly in their own language, by the judges where any are asked, else by matching; NULL if not asked or unscored.';
+COMMENT ON COLUMN leaderboard_culturall.ci_low IS 'Lower end of the 95 % interval of accuracy, over regions.';
+COMMENT ON COLUMN leaderboard_culturall.ci_high IS 'Upper end of the 95 % interval of accuracy, over regions.';
+COMMENT ON COLUMN leaderboard_culturall.null_value IS 'What one scores on the same items who knows nothing: the commonest letter, else another item''s answer.';
+COMMENT ON COLUMN leaderboard_culturall.english_gain IS 'Accuracy in English less that in the own language, item by item.';
+COMMENT ON COLUMN leaderboard_culturall.english_gain_low IS 'Lower end of the 95 % interval of english_gain.';
+COMMENT ON COLUMN leaderboard_culturall.english_gain_high IS 'Upper end of the 95 % interval of english_gain.';
+COMMENT ON COLUMN leaderboard_culturall.scenario_gain IS 'Accuracy with the scenario less that without, item by item.';
+COMMENT ON COLUMN leaderboard_culturall.scenario_gain_low IS 'Lower end of the 95 % interval of scenario_gain.';
+COMMENT ON COLUMN leaderboard_culturall.scenario_gain_high IS 'Upper end of the 95 % interval of scenario_gain.';
+COMMENT ON COLUMN leaderboard_culturall.accuracy_matched IS 'Share of answers that match the gold answer without a judge.';
+COMMENT ON COLUMN leaderboard_culturall.accuracy_english IS 'Accuracy in English.';
+COMMENT ON COLUMN leaderboard_culturall.accuracy_question IS 'Accuracy without the scenario: what the question gives away.';
+COMMENT ON COLUMN leaderboard_culturall.accuracy_retrieval IS 'Accuracy with passages of the user''s documents.';
+COMMENT ON COLUMN leaderboard_culturall.judge_match_agreement IS 'Share of answers that judges and match mark alike.';
+COMMENT ON COLUMN leaderboard_culturall.easy IS 'Accuracy on items that at least 10 of 15 of the cohort''s other models solve; NULL below three of them.';
+COMMENT ON COLUMN leaderboard_culturall.medium IS 'Accuracy on items that 5 to 9 of 15 solve.';
+COMMENT ON COLUMN leaderboard_culturall.hard IS 'Accuracy on items that fewer solve.';
+COMMENT ON COLUMN leaderboard_culturall.coverage IS 'Share of all prompts of which an answer could be read.';
+COMMENT ON COLUMN leaderboard_culturall.refused IS 'Share of all prompts that were refused; NULL if none.';
+COMMENT ON COLUMN leaderboard_culturall.judge IS 'Who judged; NULL if nobody.';
+COMMENT ON COLUMN leaderboard_culturall.validated IS 'Whether all judges were held against people under this rubric.';
+COMMENT ON COLUMN leaderboard_culturall.judge_flagged IS 'Whether a judge accepts under 90 % of gold answers or refuses under 90 % of others or of empty ones, overall or in a language.';
+COMMENT ON COLUMN leaderboard_culturall.self_preference IS 'Whether a judge is of the model''s family.';
+COMMENT ON COLUMN leaderboard_culturall.n_scored IS 'Items that accuracy rests on.';
+COMMENT ON COLUMN leaderboard_culturall.n_items IS 'Items that were asked.';
+COMMENT ON COLUMN leaderboard_culturall.n_not_checked IS 'Items that no person has checked.';
+COMMENT ON COLUMN leaderboard_culturall.run_id IS 'Run: run.run_id.';
+COMMENT ON COLUMN leaderboard_culturall.finished_at IS 'When the run ended (UTC).';
+COMMENT ON COLUMN leaderboard_culturall.is_null IS 'Whether it is a null model that knows nothing.';

@@ -1,0 +1,96 @@
+CREATE OR REPLACE VIEW leaderboard_explication AS
+WITH part AS (
+    SELECT r.config_hash, r.profile, r.model, r.is_null, CASE v.slice_kind WHEN 'condition' THEN v.slice ELSE '' END AS condition,
+        v.metric, v.value, v.ci_low, v.ci_high, v.null_value, v.n_scored, v.n_unscored, r.run_id, r.finished_at
+    FROM latest_run AS r
+    JOIN metric_value AS v USING (run_id)
+    WHERE r.evaluation = 'explication'
+        AND ((v.slice_kind = 'condition' AND NOT r.is_null) OR (v.slice_kind = 'overall' AND r.is_null))
+), wide AS (
+    SELECT config_hash, profile, model, is_null, condition,
+        any_value(value) FILTER (metric = 'apr') AS apr,
+        any_value(ci_low) FILTER (metric = 'apr') AS apr_low,
+        any_value(ci_high) FILTER (metric = 'apr') AS apr_high,
+        any_value(null_value) FILTER (metric = 'apr') AS apr_null,
+        any_value(value) FILTER (metric = 'interaction') AS interaction,
+        any_value(ci_low) FILTER (metric = 'interaction') AS interaction_low,
+        any_value(ci_high) FILTER (metric = 'interaction') AS interaction_high,
+        any_value(null_value) FILTER (metric = 'interaction') AS interaction_null,
+        any_value(value) FILTER (metric = 'instruction_following') AS instruction_following,
+        any_value(ci_low) FILTER (metric = 'instruction_following') AS instruction_low,
+        any_value(ci_high) FILTER (metric = 'instruction_following') AS instruction_high,
+        any_value(value) FILTER (metric = 'apr_gain') AS apr_gain,
+        any_value(ci_low) FILTER (metric = 'apr_gain') AS gain_low,
+        any_value(ci_high) FILTER (metric = 'apr_gain') AS gain_high,
+        any_value(value) FILTER (metric = 'questions') AS questions,
+        any_value(value) FILTER (metric = 'facts_elicited') AS facts_elicited,
+        any_value(ci_low) FILTER (metric = 'facts_elicited') AS elicited_low,
+        any_value(ci_high) FILTER (metric = 'facts_elicited') AS elicited_high,
+        any_value(value) FILTER (metric = 'facts_used') AS facts_used,
+        any_value(value) FILTER (metric = 'violated') AS violated,
+        any_value(value) FILTER (metric = 'recommended') AS recommended,
+        max(n_scored + n_unscored) FILTER (metric = 'apr') AS n_conversations,
+        any_value(n_scored) FILTER (metric = 'apr') AS n_judged,
+        run_id, finished_at
+    FROM part
+    GROUP BY ALL
+), flag AS (
+    SELECT run_id, bool_or(value = 1) FILTER (metric = 'tells_real_from_shuffled') AS tells_real_from_shuffled,
+        bool_or(value = 1) FILTER (metric = 'self_preference_warning') AS self_preference
+    FROM metric_value
+    WHERE slice_kind = 'overall' AND metric IN ('tells_real_from_shuffled', 'self_preference_warning')
+    GROUP BY run_id
+), effect AS (
+    SELECT run_id, any_value(value) FILTER (metric = 'treatment_effect') AS treatment_effect,
+        any_value(value) FILTER (metric = 'treatment_p_holm') AS treatment_p_holm
+    FROM metric_value
+    WHERE slice_kind = 'metric' AND slice = 'apr'
+    GROUP BY run_id
+)
+SELECT wide.config_hash,
+    row_number() OVER (
+        PARTITION BY wide.config_hash
+        ORDER BY wide.is_null, wide.condition, flag.tells_real_from_shuffled DESC NULLS LAST, wide.apr DESC NULLS LAST, wide.model
+    ) AS place,
+    wide.* EXCLUDE (config_hash, run_id, finished_at, is_null), flag.tells_real_from_shuffled, flag.self_preference,
+    effect.treatment_effect, effect.treatment_p_holm, wide.run_id, wide.finished_at, wide.is_null
+FROM wide
+LEFT JOIN flag USING (run_id)
+LEFT JOIN effect USING (run_id);
+
+COMMENT ON VIEW leaderboard_explication IS 'One row per model and condition; null recommenders last. Compare within one config_hash only.';
+COMMENT ON COLUMN leaderboard_explication.config_hash IS 'Models may be compared if this is equal.';
+COMMENT ON COLUMN leaderboard_explication.place IS 'Order in the configuration, from 1: control, then treatment; in each models whose recommendations the judges tell from shuffled ones, by APR, then the others; null recommenders last.';
+COMMENT ON COLUMN leaderboard_explication.profile IS 'Run profile that set the parameters.';
+COMMENT ON COLUMN leaderboard_explication.model IS 'Model; null:generic gives everybody the same at once, null:fixed after asking everybody the same.';
+COMMENT ON COLUMN leaderboard_explication.condition IS 'control, or treatment: the model was reminded that preferences are individual; empty for null recommenders.';
+COMMENT ON COLUMN leaderboard_explication.apr IS 'Appropriateness, 1 to 10, by the judges; NULL if unscored.';
+COMMENT ON COLUMN leaderboard_explication.apr_low IS 'Lower end of the 95 % interval of apr, over personas.';
+COMMENT ON COLUMN leaderboard_explication.apr_high IS 'Upper end of the 95 % interval of apr, over personas.';
+COMMENT ON COLUMN leaderboard_explication.apr_null IS 'The best null by the same judges: another persona''s recommendation, a silent user, a generic one at once or after fixed questions.';
+COMMENT ON COLUMN leaderboard_explication.interaction IS 'How well the user was asked, 1 to 10, by the judges; NULL if unscored.';
+COMMENT ON COLUMN leaderboard_explication.interaction_low IS 'Lower end of the 95 % interval of interaction, over personas.';
+COMMENT ON COLUMN leaderboard_explication.interaction_high IS 'Upper end of the 95 % interval of interaction, over personas.';
+COMMENT ON COLUMN leaderboard_explication.interaction_null IS 'What asking everybody the same gets from the same judges.';
+COMMENT ON COLUMN leaderboard_explication.instruction_following IS 'How well instructions were kept, 1 to 5, by the judges; NULL if unscored.';
+COMMENT ON COLUMN leaderboard_explication.instruction_low IS 'Lower end of its 95 % interval, over personas.';
+COMMENT ON COLUMN leaderboard_explication.instruction_high IS 'Upper end of its 95 % interval, over personas.';
+COMMENT ON COLUMN leaderboard_explication.apr_gain IS 'APR less that of the same conversation with another persona''s recommendation.';
+COMMENT ON COLUMN leaderboard_explication.gain_low IS 'Lower end of the 95 % interval of apr_gain, over personas.';
+COMMENT ON COLUMN leaderboard_explication.gain_high IS 'Upper end of the 95 % interval of apr_gain, over personas.';
+COMMENT ON COLUMN leaderboard_explication.questions IS 'Mean number of questions in a conversation.';
+COMMENT ON COLUMN leaderboard_explication.facts_elicited IS 'Share of the persona''s facts told after a question about them.';
+COMMENT ON COLUMN leaderboard_explication.elicited_low IS 'Lower end of its 95 % interval, over personas.';
+COMMENT ON COLUMN leaderboard_explication.elicited_high IS 'Upper end of its 95 % interval, over personas.';
+COMMENT ON COLUMN leaderboard_explication.facts_used IS 'Share of facts that the recommendation shows to have heeded.';
+COMMENT ON COLUMN leaderboard_explication.violated IS 'Share of what had to be kept that was violated, of what could be decided.';
+COMMENT ON COLUMN leaderboard_explication.recommended IS 'Share of conversations that end with a recommendation.';
+COMMENT ON COLUMN leaderboard_explication.n_conversations IS 'Conversations of the condition; for null recommenders, of all.';
+COMMENT ON COLUMN leaderboard_explication.n_judged IS 'Of these, with an APR.';
+COMMENT ON COLUMN leaderboard_explication.tells_real_from_shuffled IS 'Whether the judges tell the model''s recommendations from shuffled ones (both conditions); NULL for fewer than six personas. If not, APR says nothing about the user.';
+COMMENT ON COLUMN leaderboard_explication.self_preference IS 'Whether a judge is of the model''s family.';
+COMMENT ON COLUMN leaderboard_explication.treatment_effect IS 'APR in treatment less control, paired; NULL if unscored.';
+COMMENT ON COLUMN leaderboard_explication.treatment_p_holm IS 'Its p-value, corrected by Holm over the metrics compared; NULL for fewer than six personas.';
+COMMENT ON COLUMN leaderboard_explication.run_id IS 'Run: run.run_id.';
+COMMENT ON COLUMN leaderboard_explication.finished_at IS 'When the run ended (UTC).';
+COMMENT ON COLUMN leaderboard_explication.is_null IS 'Whether it is a null recommender, not a model.';

@@ -1,0 +1,52 @@
+CREATE OR REPLACE VIEW meta_explication AS
+WITH own AS (
+    SELECT r.config_hash, run.engine_hash, v.slice AS condition, v.metric, v.value
+    FROM latest_run AS r
+    JOIN run USING (run_id)
+    JOIN metric_value AS v USING (run_id)
+    WHERE r.evaluation = 'explication' AND NOT r.is_null AND v.slice_kind = 'condition' AND v.value IS NOT NULL
+        AND v.metric IN ('apr', 'interaction', 'instruction_following', 'facts_elicited')
+), other AS (
+    -- Models of several runs of one evaluation: the newest stands for the engine.
+    SELECT r.evaluation, v.metric, v.slice_kind, v.slice, run.engine_hash, v.value
+    FROM latest_run AS r
+    JOIN run USING (run_id)
+    JOIN metric_value AS v USING (run_id)
+    JOIN metric AS m ON m.evaluation = r.evaluation AND m.metric = v.metric
+    WHERE NOT r.is_null AND v.value IS NOT NULL AND r.evaluation <> 'explication'
+        AND (v.slice_kind = 'overall' AND (m.is_headline OR v.metric = 'macro_f1')
+            OR (r.evaluation = 'cure' AND v.slice_kind = 'benchmark_mode' AND m.is_headline))
+    QUALIFY row_number() OVER (
+        PARTITION BY r.evaluation, v.metric, v.slice_kind, v.slice, run.engine_hash ORDER BY r.finished_at DESC, r.run_id
+    ) = 1
+    UNION ALL
+    SELECT 'explication' AS evaluation, metric, 'condition' AS slice_kind, condition AS slice, engine_hash, value
+    FROM own
+    WHERE metric = 'instruction_following'
+), pair AS (
+    SELECT own.config_hash, own.condition, own.metric, other.evaluation AS other_evaluation, other.metric AS other_metric,
+        other.slice AS other_slice, own.value AS value, other.value AS other_value,
+        rank() OVER (PARTITION BY own.config_hash, own.condition, own.metric, other.evaluation, other.metric, other.slice ORDER BY own.value) + (count(*) OVER (PARTITION BY own.config_hash, own.condition, own.metric, other.evaluation, other.metric, other.slice, own.value) - 1) / 2.0 AS own_rank,
+        rank() OVER (PARTITION BY own.config_hash, own.condition, own.metric, other.evaluation, other.metric, other.slice ORDER BY other.value) + (count(*) OVER (PARTITION BY own.config_hash, own.condition, own.metric, other.evaluation, other.metric, other.slice, other.value) - 1) / 2.0 AS other_rank
+    FROM own
+    JOIN other ON other.engine_hash = own.engine_hash
+        AND NOT (other.evaluation = 'explication' AND (other.metric = own.metric OR other.slice <> own.condition))
+)
+SELECT config_hash, condition, metric, other_evaluation, other_metric, other_slice, count(*) AS n_models,
+    CASE WHEN count(*) > 2 AND stddev_pop(value) > 0 AND stddev_pop(other_value) > 0 THEN corr(value, other_value) END AS pearson,
+    CASE WHEN count(*) > 2 AND stddev_pop(value) > 0 AND stddev_pop(other_value) > 0 THEN corr(own_rank, other_rank) END AS spearman,
+    row_number() OVER (PARTITION BY config_hash ORDER BY other_evaluation, other_metric, other_slice, metric, condition) AS place
+FROM pair
+GROUP BY config_hash, condition, metric, other_evaluation, other_metric, other_slice;
+
+COMMENT ON VIEW meta_explication IS 'How explication goes together with knowledge: correlations over models with the other evaluations'' headline numbers, whatever their configuration.';
+COMMENT ON COLUMN meta_explication.config_hash IS 'Configuration of the explication runs.';
+COMMENT ON COLUMN meta_explication.condition IS 'control or treatment.';
+COMMENT ON COLUMN meta_explication.metric IS 'Number of explication.';
+COMMENT ON COLUMN meta_explication.other_evaluation IS 'Evaluation that it is correlated with; explication itself for instruction following.';
+COMMENT ON COLUMN meta_explication.other_metric IS 'Number of that evaluation.';
+COMMENT ON COLUMN meta_explication.other_slice IS 'Slice of that number, such as normad:thin.';
+COMMENT ON COLUMN meta_explication.n_models IS 'Models that have both: read it before the correlation. That of the paper rests on six.';
+COMMENT ON COLUMN meta_explication.pearson IS 'Pearson''s r over models; NULL for fewer than three, or where one does not vary.';
+COMMENT ON COLUMN meta_explication.spearman IS 'Spearman''s rho over models, ties sharing their mean rank; NULL likewise.';
+COMMENT ON COLUMN meta_explication.place IS 'Order of the rows.';

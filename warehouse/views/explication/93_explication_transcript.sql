@@ -1,0 +1,59 @@
+CREATE OR REPLACE VIEW explication_transcript AS
+WITH held AS (
+    SELECT c.*, coalesce(c.disagreement, CASE WHEN c.violations IS NOT NULL THEN c.apr END) AS dispute
+    FROM explication_conversation AS c
+    JOIN latest_run AS r ON r.run_id = c.run_id AND r.config_hash = c.config_hash
+), picked AS (
+    SELECT 'best' AS why, * FROM held WHERE apr IS NOT NULL
+    QUALIFY row_number() OVER (
+        PARTITION BY config_hash, model ORDER BY apr + coalesce(interaction, 1) DESC, task, persona, condition, repetition
+    ) = 1
+    UNION ALL
+    SELECT 'worst' AS why, * FROM held WHERE apr IS NOT NULL
+    QUALIFY row_number() OVER (
+        PARTITION BY config_hash, model ORDER BY apr + coalesce(interaction, 1), task, persona, condition, repetition
+    ) = 1
+    UNION ALL
+    SELECT 'most disputed' AS why, * FROM held WHERE dispute IS NOT NULL
+    QUALIFY row_number() OVER (
+        PARTITION BY config_hash, model ORDER BY dispute DESC, task, persona, condition, repetition
+    ) = 1
+    UNION ALL
+    -- Without judges, one to read.
+    SELECT 'first' AS why, * FROM held
+    QUALIFY bool_and(apr IS NULL) OVER (PARTITION BY config_hash, model)
+        AND row_number() OVER (PARTITION BY config_hash, model ORDER BY task, persona, condition, repetition) = 1
+)
+SELECT config_hash,
+    row_number() OVER (
+        PARTITION BY config_hash ORDER BY model, list_position(['best', 'worst', 'most disputed', 'first'], why)
+    ) AS place,
+    model, why, task, persona, persona_name, country, cuisine, condition, repetition, transcript, ended_by, title, violations,
+    undecided, facts_told, n_facts, n_elicited, apr, interaction, instruction_following, apr_shuffled, disagreement
+FROM picked;
+
+COMMENT ON VIEW explication_transcript IS 'Conversations to read, of each model: the best, the worst and the most disputed. All are in explication_conversation.';
+COMMENT ON COLUMN explication_transcript.config_hash IS 'Configuration.';
+COMMENT ON COLUMN explication_transcript.place IS 'Order of the rows.';
+COMMENT ON COLUMN explication_transcript.model IS 'Model that recommended.';
+COMMENT ON COLUMN explication_transcript.why IS 'best or worst by APR and INT; most disputed: by the judges'' disagreement, with one judge the highest APR of a recommendation that violates something; first where nothing was judged.';
+COMMENT ON COLUMN explication_transcript.task IS 'What was to be recommended.';
+COMMENT ON COLUMN explication_transcript.persona IS 'Who was played.';
+COMMENT ON COLUMN explication_transcript.persona_name IS 'The persona''s name.';
+COMMENT ON COLUMN explication_transcript.country IS 'Where the persona lives.';
+COMMENT ON COLUMN explication_transcript.cuisine IS 'Cuisine that the persona grew up with.';
+COMMENT ON COLUMN explication_transcript.condition IS 'control or treatment.';
+COMMENT ON COLUMN explication_transcript.repetition IS 'From 0.';
+COMMENT ON COLUMN explication_transcript.transcript IS 'The turns as they were heard, with a blank line between.';
+COMMENT ON COLUMN explication_transcript.ended_by IS 'What ended it.';
+COMMENT ON COLUMN explication_transcript.title IS 'Name of what was recommended; NULL if nothing was.';
+COMMENT ON COLUMN explication_transcript.violations IS 'What had to be kept and was not; NULL if nothing.';
+COMMENT ON COLUMN explication_transcript.undecided IS 'What had to be kept and could not be decided; NULL if nothing.';
+COMMENT ON COLUMN explication_transcript.facts_told IS 'Facts that the user told; NULL if none.';
+COMMENT ON COLUMN explication_transcript.n_facts IS 'Facts that a question would bring out.';
+COMMENT ON COLUMN explication_transcript.n_elicited IS 'Of these, told after a question about them.';
+COMMENT ON COLUMN explication_transcript.apr IS 'Appropriateness, 1 to 10; NULL if unscored.';
+COMMENT ON COLUMN explication_transcript.interaction IS 'How well the user was asked, 1 to 10; NULL if unscored.';
+COMMENT ON COLUMN explication_transcript.instruction_following IS '1 to 5; NULL if unscored.';
+COMMENT ON COLUMN explication_transcript.apr_shuffled IS 'Appropriateness with another persona''s recommendation; NULL if unscored.';
+COMMENT ON COLUMN explication_transcript.disagreement IS 'Standard deviation of the judges'' appropriateness; NULL for fewer than two.';

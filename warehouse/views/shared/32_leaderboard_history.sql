@@ -1,0 +1,33 @@
+CREATE OR REPLACE VIEW leaderboard_history AS
+WITH newest AS (
+    SELECT evaluation, config_hash, model, engine_hash, is_null, coalesce(occasion, '') AS occasion, run_id, finished_at
+    FROM run
+    WHERE status = 'finished'
+    QUALIFY row_number() OVER (
+        PARTITION BY evaluation, config_hash, model, engine_hash, coalesce(occasion, '') ORDER BY finished_at DESC, run_id
+    ) = 1
+)
+SELECT r.evaluation, r.config_hash, r.model, r.engine_hash, r.is_null, r.occasion, r.run_id, r.finished_at, m.metric,
+    m.label, v.value, v.ci_low, v.ci_high, v.null_value, v.n_scored, v.n_unscored
+FROM newest AS r
+JOIN metric AS m ON m.evaluation = r.evaluation AND m.is_headline
+JOIN metric_value AS v ON v.run_id = r.run_id AND v.metric = m.metric
+WHERE v.slice_kind = 'overall';
+
+COMMENT ON VIEW leaderboard_history IS 'The headlines of all evaluations on every occasion: newest finished run of each engine, configuration and occasion. Compare within one config_hash only.';
+COMMENT ON COLUMN leaderboard_history.evaluation IS 'Name of the evaluation.';
+COMMENT ON COLUMN leaderboard_history.config_hash IS 'Models may be compared if this is equal.';
+COMMENT ON COLUMN leaderboard_history.model IS 'Model.';
+COMMENT ON COLUMN leaderboard_history.engine_hash IS 'Engine: what determines its answers.';
+COMMENT ON COLUMN leaderboard_history.is_null IS 'Whether it is a null model that knows nothing.';
+COMMENT ON COLUMN leaderboard_history.occasion IS 'Name of the re-evaluation; empty where what was answered before counted.';
+COMMENT ON COLUMN leaderboard_history.run_id IS 'Run: run.run_id.';
+COMMENT ON COLUMN leaderboard_history.finished_at IS 'When the run ended (UTC).';
+COMMENT ON COLUMN leaderboard_history.metric IS 'Headline: metric.metric where metric.is_headline.';
+COMMENT ON COLUMN leaderboard_history.label IS 'Its name to show.';
+COMMENT ON COLUMN leaderboard_history.value IS 'The number; NULL if unscored (metric_value.unscored_reason).';
+COMMENT ON COLUMN leaderboard_history.ci_low IS 'Lower end of the 95 % interval; NULL if there is none.';
+COMMENT ON COLUMN leaderboard_history.ci_high IS 'Upper end of the 95 % interval; NULL if there is none.';
+COMMENT ON COLUMN leaderboard_history.null_value IS 'What a model that knows nothing scores; NULL if there is none.';
+COMMENT ON COLUMN leaderboard_history.n_scored IS 'Points that the value rests on.';
+COMMENT ON COLUMN leaderboard_history.n_unscored IS 'Points that could not be scored.';
