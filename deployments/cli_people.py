@@ -18,12 +18,15 @@ from warehouse import Warehouse
 
 if TYPE_CHECKING:
     from deployments.people.results import Results
+    from deployments.people.site import Interviewer
     from deployments.people.store import Store
 
 app = typer.Typer(no_args_is_help=True, help="Ask people: surveys, ratings and reviews.")
 
 Name = Annotated[str, typer.Argument(help="name of the study")]
 _ORIGIN = "address under which browsers reach it, such as https://study.example.org behind a proxy"
+_CODES = "codes of the people, the same in every study, since who wrote may not review; default: p001, p002 …"
+_ENGINE = "model that asks, where the study is an interview"
 _INVITE = "give this person a new link, which ends the old one; repeat it"
 _OUT = "file; judge-ratings: CSV for judge validate; specnorm-review: CSV for specnorm review; else JSONL"
 _WIDTH = "widest 95 % interval that will do"
@@ -38,6 +41,7 @@ def new(
     per_item: Annotated[int, typer.Option(min=1, help="people who see each item")] = 3,
     languages: Annotated[str, typer.Option(metavar="LANG,…", help="languages of the items")] = "en",
     config: Annotated[str | None, typer.Option(help="config_hash of the runs; default: the newest")] = None,
+    codes: Annotated[str | None, typer.Option(metavar="CODE,…", help=_CODES)] = None,
     seed: Annotated[int, typer.Option(help="of the draw, the assignment and the orders")] = 0,
 ) -> None:
     """Draw items for people, blinded, and say who sees what in which order.
@@ -47,13 +51,16 @@ def new(
     - `culturescope people new survey --study spectral-ranking --people 80`
 
     - `culturescope people new dishes --study fmlama-mes --items 60 --people 6 --languages en,ar`
+
+    - `culturescope people new reviews --study culturall-review --languages kk --people 2 --codes k01,k02`
     """
-    from deployments.people.draw import Wishes, new_study
+    from deployments.people.draw import Wishes
+    from deployments.people.studies import new_study
 
     with errors():
         warehouse = Warehouse.open()
-        chosen = tuple(part.strip() for part in languages.split(",") if part.strip())
-        wishes = Wishes(name, study, items, people, per_item, chosen, seed, config)
+        chosen = _parts(languages)
+        wishes = Wishes(name, study, items, people, per_item, chosen, seed, config, _parts(codes or ""))
         folder = _folder(name)
         n_items = new_study(warehouse, wishes, folder)
         n_people = people * len(chosen)
@@ -69,6 +76,7 @@ def serve(
     port: Annotated[int, typer.Option(help="on 127.0.0.1")] = 8600,
     origin: Annotated[str | None, typer.Option(help=_ORIGIN)] = None,
     invite: Annotated[list[str] | None, typer.Option(metavar="CODE", help=_INVITE)] = None,
+    engine: Annotated[str | None, typer.Option(help=_ENGINE)] = None,
 ) -> None:
     """Serve a study on 127.0.0.1; Ctrl-C stops it, and what was saved stays.
 
@@ -89,7 +97,7 @@ def serve(
         address = (origin or f"http://127.0.0.1:{port}").rstrip("/")
         if not re.fullmatch(r"https?://[^/?#@]+", address):
             raise ValueError(f"{address} is no origin: give scheme, name and port, and nothing after them")
-        site_app = create_app(_existing(name), address)
+        site_app = create_app(_existing(name), address, _interviewer(engine))
         site = site_app.state.site
         _print_links(site.store, site.folder.assignments, address, invite or [])
         say(f"{site.study.name} at {address}; progress: with the link of the lead", "serving")
@@ -138,12 +146,15 @@ def pull(name: Name) -> None:
 
     Example: `culturescope people pull survey`
     """
-    from deployments.people import results
+    from deployments.people import results, studies
 
     with errors():
-        pulled = results.pull(Warehouse.open(), _existing(name))
+        warehouse, folder = Warehouse.open(), _existing(name)
+        pulled = results.pull(warehouse, folder)
         say(f"{pulled.n_revisions} revisions of {pulled.n_people} people, {pulled.n_new} rows new", "pulled")
         _say_excluded(pulled.excluded, pulled.n_withdrawn)
+        for line in studies.follow(warehouse, results.read(folder), folder):
+            say(line, "so")
 
 
 @app.command("export")
@@ -177,6 +188,11 @@ def agreement(name: Name, form: As = Format.table) -> None:
         show(table, form, f"Agreement of people ({name})")
         if form is Format.table:
             _say_excluded(Counter(r for why in read.excluded.values() for r in why), len(read.withdrawn))
+        if read.folder.study.kind == "conversation-ratings" and form is Format.table:
+            from deployments.people.conversations import validation
+
+            numbers = validation(Warehouse.open(), name)
+            show(numbers, form, "Simulator and judges beside people, as of the last pull")
         if read.folder.study.kind == "spectral-ranking" and form is Format.table:
             scores, top, regions = results.of_ranking(read)
             rows = [
@@ -237,6 +253,20 @@ def plan(
                 f"{chosen.people} people{each}: {wanted} with an interval of {number(chosen.width, 2)}",
                 "enough",
             )
+
+
+def _parts(given: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in given.split(",") if part.strip())
+
+
+def _interviewer(engine: str | None) -> Interviewer | None:
+    """Raises EngineError: there is no such model, or it cannot write."""
+    if engine is None:
+        return None
+    from deployments.people.interview import ModelInterviewer
+    from tasks.steps import spec_of
+
+    return ModelInterviewer(spec_of(engine), Warehouse.open().home / "models")
 
 
 def _home() -> Path:

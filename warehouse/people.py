@@ -23,6 +23,15 @@ SELECT * FROM incoming ANTI JOIN human_answer USING (study, annotator, item, fie
 """
 
 
+def save_conversation_validation(warehouse: Warehouse, study: str, rows: Rows) -> None:
+    """Make these all that a study says of judges of conversations; columns without study and pulled_at."""
+    with warehouse.write() as connection:
+        connection.execute("DELETE FROM conversation_validation WHERE study = $study", {"study": study})
+        schema = columns_of(connection, "conversation_validation")
+        frame = pl.DataFrame([{**row, "study": study, "pulled_at": now()} for row in rows], schema=schema)
+        execute_with(connection, frame, "INSERT INTO conversation_validation BY NAME SELECT * FROM incoming")
+
+
 def save_study(
     warehouse: Warehouse,
     study: Mapping[str, object],

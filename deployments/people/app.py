@@ -18,7 +18,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from deployments.people import pages
 from deployments.people.access import HEADERS, RefusedError, check_csrf, check_origin, read_form
-from deployments.people.site import COOKIE, Own, Site
+from deployments.people.site import COOKIE, Interviewer, Own, Site
 from tasks.people.study import in_language
 
 STATIC = Path(__file__).parent / "static"
@@ -26,13 +26,14 @@ FILES = ("htmx.min.js", "htmx.LICENSE.txt", "people.js", "people.css")
 PROLIFIC = ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID")
 
 
-def create_app(folder: Path, origin: str) -> FastAPI:
+def create_app(folder: Path, origin: str, interviewer: Interviewer | None = None) -> FastAPI:
     """The app of the study in a folder.
 
     Args:
         origin: scheme, name and port under which browsers reach it, such as https://study.example.org.
+        interviewer: who asks, where the study is an interview.
     """
-    site = Site(folder, origin)
+    site = Site(folder, origin, interviewer)
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     app.state.site = site
     app.add_middleware(
@@ -234,6 +235,16 @@ def _add_forms(app: FastAPI, site: Site) -> None:
         t = pages.interface().get(own.who.language, pages.interface()["en"])
         mark = lacking.get(field, "")
         return PlainTextResponse(t["repeated"] if mark == "repeated" else t["saved"])
+
+    @app.post("/talk/{place}/{field}")
+    async def talk(request: Request, place: int, field: str) -> Response:
+        """A turn of an interview; the page comes again with the reply, or the next one when it is over."""
+        own = site.page(site.who(request), place)
+        sent = await read_form(request)
+        check_csrf(own.who, sent)
+        is_over = sent.get("go") == "end"
+        await run_in_threadpool(site.talk, own, field, sent.get("said", "").strip(), is_over)
+        return RedirectResponse("/" if is_over else f"/item/{place}#said", 303)
 
     @app.get("/progress")
     def progress(request: Request) -> Response:

@@ -1,29 +1,14 @@
-"""New studies: their pages from ``kinds``, their items drawn from the warehouse, blinded."""
+"""What is drawn from the warehouse for people, blinded: dishes, judged answers, drafts of norms."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from deployments import judged
 from tasks.judging.audit import annotation_rows, criteria, stratified_sample
-from tasks.people.assignment import Person, assign, item_code, stratified
-from tasks.people.files import (
-    ASSIGNMENTS,
-    ITEMS,
-    PRIVATE,
-    STUDY,
-    StudyError,
-    read_study,
-    write_assignments,
-    write_rows,
-)
-from tasks.people.study import Item, Private, Role
+from tasks.people.assignment import item_code, stratified
+from tasks.people.study import Item, Private
 from warehouse import Warehouse, WarehouseError
-
-KINDS = Path(__file__).parent / "kinds"
 
 Drawn = list[tuple[Item, Private]]
 
@@ -47,10 +32,6 @@ GROUP BY p.model, p.dish, p.origin, p.main_language, p.condition, p.template
 QUALIFY row_number() OVER (PARTITION BY p.model, p.dish, p.main_language ORDER BY p.condition, p.template) = 1
 """
 _DRAFTS = "SELECT * FROM specnorm_draft WHERE status = 'queued' ORDER BY draft"
-_CHECKS: dict[str, Sequence[Private]] = {
-    "spectral-ranking": [Private(item="check", expected={"rank_one": "common", "instructed": "2"})],
-}
-"""What the checks on pages per person expect."""
 _CHECK_ENTRIES = {
     "en": ("To show that you read this, mark everything here as Maybe.", ["first", "second"]),
     "zh": ("为表明您已阅读，请将此处所有项标为“可能”。", ["一", "二"]),
@@ -62,7 +43,7 @@ _CHECK_ENTRIES = {
 
 
 class Wishes(NamedTuple):
-    """What a new study should be. ``people``: of each language."""
+    """What a new study should be. n_items, people: of each language; codes: of the people, none: p001 ..."""
 
     name: str
     kind: str
@@ -72,66 +53,15 @@ class Wishes(NamedTuple):
     languages: tuple[str, ...]
     seed: int
     config: str | None = None
+    codes: tuple[str, ...] = ()
 
 
-def kinds() -> list[str]:
-    """The studies that can be started."""
-    return sorted(path.stem for path in KINDS.glob("*.toml"))
-
-
-def new_study(warehouse: Warehouse, wishes: Wishes, folder: Path) -> int:
-    """Write the folder of a new study; returns how many items it has.
-
-    Raises:
-        StudyError: no such kind, or the folder exists. WarehouseError: nothing to draw from. ValueError: too
-            few people.
-    """
-    if wishes.kind not in kinds():
-        raise StudyError(f"there is no study {wishes.kind!r}: {', '.join(kinds())} are")
-    if folder.exists():
-        raise StudyError(f"{folder} exists already: give the study another name")
-    head = {
-        "name": wishes.name,
-        "kind": wishes.kind,
-        "languages": list(wishes.languages),
-        "annotators_per_item": wishes.per_item,
-        "seed": wishes.seed,
-    }
-    # Of these values JSON and TOML are written the same.
-    lines = [f"{key} = {json.dumps(value)}" for key, value in head.items()]
-    text = "\n".join([*lines, (KINDS / f"{wishes.kind}.toml").read_text(encoding="utf-8")])
-    drawn = _DRAWS[wishes.kind](warehouse, wishes)
-    items, private = [item for item, _ in drawn], [hidden for _, hidden in drawn]
-    folder.mkdir(parents=True)
-    (folder / STUDY).write_text(text, encoding="utf-8")
-    try:
-        study = read_study(folder / STUDY)
-        (role,) = {page.role for page in study.pages}
-        people = _people(wishes, role)
-        rows = assign(study, items, {each.item: each for each in private}, people)
-        write_rows(folder / ITEMS, items)
-        write_rows(folder / PRIVATE, [*private, *_CHECKS.get(wishes.kind, ())])
-        write_assignments(folder / ASSIGNMENTS, rows)
-    except ValueError:
-        for file in folder.iterdir():
-            file.unlink()
-        folder.rmdir()
-        raise
-    return len(items)
-
-
-def _people(wishes: Wishes, role: Role) -> list[Person]:
-    """By codes that say nothing: p001, p002 …"""
-    places = [(language, n) for language in wishes.languages for n in range(wishes.people)]
-    return [Person(f"p{n:03}", role, language) for n, (language, _) in enumerate(places, start=1)]
-
-
-def _ranking(warehouse: Warehouse, wishes: Wishes) -> Drawn:
+def ranking(warehouse: Warehouse, wishes: Wishes) -> Drawn:
     """None: its pages are those that everyone has once."""
     return []
 
 
-def _dishes(warehouse: Warehouse, wishes: Wishes) -> Drawn:
+def dishes(warehouse: Warehouse, wishes: Wishes) -> Drawn:
     """Dishes with one model's predictions, evenly over models and origins, and a check, per language."""
     rows = warehouse.query(_PREDICTIONS, {"languages": list(wishes.languages), "config": wishes.config})
     if rows.is_empty():
@@ -163,7 +93,7 @@ def _dishes(warehouse: Warehouse, wishes: Wishes) -> Drawn:
     return drawn
 
 
-def _judged_answers(warehouse: Warehouse, wishes: Wishes) -> Drawn:
+def judged_answers(warehouse: Warehouse, wishes: Wishes) -> Drawn:
     """Judged answers as ``judge audit`` draws them: by model and dimension, within these over groups."""
     chosen = judged.choose(warehouse, None, wishes.config)
     verdicts, answers = judged.verdicts(warehouse, chosen)
@@ -186,7 +116,7 @@ def _judged_answers(warehouse: Warehouse, wishes: Wishes) -> Drawn:
     return [*drawn, (item, Private(item=code, expected={"rating": "0.75"}))]
 
 
-def _drafts(warehouse: Warehouse, wishes: Wishes) -> Drawn:
+def norm_drafts(warehouse: Warehouse, wishes: Wishes) -> Drawn:
     """Drafts that wait for a review, evenly over countries."""
     things = {}
     for row in warehouse.query(_DRAFTS).iter_rows(named=True):
@@ -199,11 +129,3 @@ def _drafts(warehouse: Warehouse, wishes: Wishes) -> Drawn:
     if not things:
         raise WarehouseError("no draft waits for a review; start with: culturescope specnorm build")
     return stratified(things, wishes.n_items, wishes.seed)
-
-
-_DRAWS: dict[str, Callable[[Warehouse, Wishes], Drawn]] = {
-    "spectral-ranking": _ranking,
-    "fmlama-mes": _dishes,
-    "judge-ratings": _judged_answers,
-    "specnorm-review": _drafts,
-}

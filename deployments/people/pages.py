@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Mapping
 from functools import cache
@@ -95,6 +96,8 @@ def given(field: FormField, item: Item, form: Mapping[str, str]) -> Any:
     Entries are named by their place in the item's own list, so that no text is a name.
     """
     entries = field.entries(item)
+    if field.kind == "chat":
+        return None
     if not entries:
         # A browser sends nothing of radio buttons that are all empty.
         return form.get(field.name, None if field.kind in FREE else "")
@@ -102,13 +105,14 @@ def given(field: FormField, item: Item, form: Mapping[str, str]) -> Any:
 
 
 def missing(page: Page, item: Item, saved: Mapping[tuple[str, str], Saved]) -> dict[str, str]:
-    """Required fields of a page without a complete value: name -> which text of the interface says so."""
-    wanted = [field for field in page.fields if field.is_required]
-    states = {field.name: saved.get((item.item, field.name)) for field in wanted}
+    """Fields of a page that lack a complete value: name -> which text of the interface says so."""
+    states = {field.name: saved.get((item.item, field.name)) for field in page.fields}
+    wanted = page.wanted({name: state.value for name, state in states.items() if state})
     return {
-        name: "empty" if state is None or not state.value else "incomplete"
-        for name, state in states.items()
-        if state is None or state.status != "complete"
+        field.name: "incomplete" if state and state.value else "empty"
+        for field in wanted
+        for state in [states[field.name]]
+        if state is None or not state.value or state.status != "complete"
     }
 
 
@@ -159,7 +163,14 @@ def _shown(
         "chosen": text if state is None and text else value,
         "max_chars": field.max_chars,
         "mark": marks.get(field.name, ""),
+        "turns": turns_of(state) if field.kind == "chat" else [],
+        "is_over": state is not None and state.status == "complete",
     }
+
+
+def turns_of(state: Saved | None) -> list[tuple[str, str]]:
+    """The (speaker, text) of a chat so far."""
+    return [(speaker, text) for speaker, text in json.loads(str(state.value))] if state else []
 
 
 def _listed(content: str | list[str]) -> list[str]:

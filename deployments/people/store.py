@@ -33,6 +33,9 @@ CREATE TABLE IF NOT EXISTS answer (
     value TEXT NOT NULL, status TEXT NOT NULL, saved TEXT NOT NULL,
     PRIMARY KEY (annotator, item, field, revision)
 ) STRICT;
+CREATE TABLE IF NOT EXISTS given (
+    annotator TEXT NOT NULL, item TEXT NOT NULL, content TEXT NOT NULL, PRIMARY KEY (annotator, item)
+) STRICT;
 """
 
 
@@ -160,6 +163,18 @@ class Store:
             )
         return revision
 
+    def give(self, annotator: str, item: str, content: dict[str, str]) -> None:
+        """Add to what one person is shown of an item: texts that an interviewer drafted."""
+        with self._transaction() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO given VALUES (?, ?, ?)", (annotator, item, json.dumps(content))
+            )
+
+    def given(self, annotator: str, item: str) -> dict[str, str]:
+        """What ``give`` added; empty if nothing."""
+        row = self._one("SELECT content FROM given WHERE annotator = ? AND item = ?", (annotator, item))
+        return {} if row is None else dict(json.loads(row["content"]))
+
     def saved(self, annotator: str) -> dict[tuple[str, str], Saved]:
         """(item, field) -> the person's last revision."""
         rows = self._all(
@@ -174,7 +189,7 @@ class Store:
     def withdraw(self, annotator: str) -> None:
         """Delete all answers of a person and what could name them; that one withdrew stays."""
         with self._transaction() as connection:
-            for table in ("answer", "opened"):
+            for table in ("answer", "opened", "given"):
                 connection.execute(f"DELETE FROM {table} WHERE annotator = ?", (annotator,))
             connection.execute(
                 "UPDATE person SET withdrawn = ?, prolific = NULL, link = NULL, finished = NULL "

@@ -66,7 +66,7 @@ def exclusions(folder: Folder, answers: Iterable[Answer]) -> dict[str, list[Reas
             why.append("failed an attention check")
         if median(_seconds(own)) < folder.study.min_seconds:
             why.append("too fast")
-        if _is_unfinished(folder, assigned[annotator], said):
+        if any(lacking(folder, each.item, said) for each in assigned[annotator]):
             why.append("unfinished")
         if why:
             reasons[annotator] = why
@@ -109,16 +109,13 @@ def _failed(folder: Folder, assigned: Sequence[Assignment], said: Mapping[tuple[
     return any(key not in said or said[key].value != value for key, value in expected.items())
 
 
-def _is_unfinished(
-    folder: Folder, assigned: Sequence[Assignment], said: Mapping[tuple[str, str], Answer]
-) -> bool:
-    wanted = [
-        (each.item, field.name)
-        for each in assigned
-        for field in folder.study.page(folder.items[each.item].page).fields
-        if field.is_required
-    ]
-    return any(key not in said or said[key].status != "complete" for key in wanted)
+def lacking(folder: Folder, item: str, said: Mapping[tuple[str, str], Answer]) -> list[str]:
+    """Fields of an item that a person had to fill in and did not. said: (item, field) -> last answer."""
+    page = folder.study.page(folder.items[item].page)
+    own = {field.name: answer for field in page.fields if (answer := said.get((item, field.name)))}
+    wanted = page.wanted({name: answer.value for name, answer in own.items()})
+    complete = {name for name, answer in own.items() if answer.value and answer.status == "complete"}
+    return [field.name for field in wanted if field.name not in complete]
 
 
 def _seconds(answers: Sequence[Answer]) -> list[float]:

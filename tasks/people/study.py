@@ -13,8 +13,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 
 from tasks.identity import digest
 
-Kind = Literal["ranking", "likert", "choice", "marks", "text", "edit", "confidence", "comment"]
-"""ranking: all entries in an order. marks: an option for each entry. edit: a given text, changed."""
+Kind = Literal["ranking", "likert", "choice", "marks", "text", "edit", "confidence", "comment", "chat"]
+"""ranking: all entries in an order. marks: an option for each entry. edit: a given text, changed. chat:
+with an interviewer, stored as a JSON list of (speaker, text); no form sends it."""
 Role = Literal["author", "annotator", "reviewer", "lead"]
 
 WITH_ENTRIES = ("ranking", "marks")
@@ -61,6 +62,8 @@ class FormField(_Strict):
         points: a Likert scale runs from 1 to this; ``ends`` says what its ends mean.
         is_ordered: the options rise, so that agreement counts how far apart two are.
         is_shuffled: options and entries are shown to each person in an order of their own.
+        fills: of a chat, the page per person whose texts the interviewer drafts when it ends.
+        needed_for: the name of a choice on the same page, and the options of it that need this field too.
     """
 
     name: Name
@@ -75,6 +78,8 @@ class FormField(_Strict):
     is_required: bool = True
     is_ordered: bool = False
     is_shuffled: bool = False
+    fills: str = ""
+    needed_for: tuple[str, tuple[str, ...]] | None = None
     max_chars: int = Field(4000, ge=1, le=20_000)
 
     @model_validator(mode="after")
@@ -84,6 +89,8 @@ class FormField(_Strict):
             raise ValueError(f"field {self.name}: an option is there twice: {values}")
         if self.kind in WITH_OPTIONS and len(values) < 2:
             raise ValueError(f"field {self.name}: a field of kind {self.kind} needs two options at least")
+        if self.needed_for and self.is_required:
+            raise ValueError(f"field {self.name}: is_required = false, where only some options need it")
         if (self.kind == "marks" and not (self.of or self.rows)) or (self.kind == "edit" and not self.of):
             raise ValueError(f"field {self.name}: say in `of` which part of the item it is about")
         if self.kind == "ranking" and not self.of and len(values) < 2:
@@ -121,6 +128,23 @@ class Page(_Strict):
     per: Literal["item", "person"] = "item"
     shows: tuple[Shown, ...] = ()
     fields: tuple[FormField, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _conditions_are_there(self) -> Self:
+        menus = {field.name: {option.value for option in field.options} for field in self.fields}
+        for field in self.fields:
+            if field.needed_for and not set(field.needed_for[1]) <= menus.get(field.needed_for[0], set()):
+                raise ValueError(f"field {field.name}: {field.needed_for} is no choice of page {self.name}")
+        return self
+
+    def wanted(self, said: Mapping[str, Value]) -> list[FormField]:
+        """The fields that must be filled in, given the values so far."""
+        return [
+            field
+            for field in self.fields
+            if field.is_required
+            or (field.needed_for and said.get(field.needed_for[0]) in field.needed_for[1])
+        ]
 
 
 class Study(_Strict):
@@ -221,6 +245,8 @@ def read_value(field: FormField, item: Item, given: Any) -> Entry:
     """
     if field.kind in WITH_ENTRIES:
         return _read_entries(field, field.entries(item), given)
+    if field.kind == "chat":
+        raise ValueError(f"{field.name}: no form sends a talk")
     if not isinstance(given, str) or len(given) > field.max_chars or "\0" in given:
         raise ValueError(f"{field.name}: expected a text of up to {field.max_chars} characters")
     if field.kind in FREE:

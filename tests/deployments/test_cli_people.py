@@ -13,8 +13,8 @@ import polars as pl
 from typer.testing import CliRunner, Result
 
 from deployments.cli import app
-from deployments.people.draw import _DRAWS, kinds
 from deployments.people.store import Store
+from deployments.people.studies import DRAWS, KINDS
 from tasks.evaluations.cure.specnorm.review import read_reviews, text_hash
 from tasks.people.files import Folder, read_folder
 from tasks.people.simulation import People, simulated_rankings
@@ -233,4 +233,4 @@ def test_a_plan_says_how_many() -> None:
 
 
 def test_every_kind_has_a_draw() -> None:
-    assert sorted(_DRAWS) == kinds()
+    assert DRAWS.keys() == {path.stem for path in KINDS.glob("*.toml")}
