@@ -23,6 +23,7 @@ FIGURES = {
     "paired": "paired",
     "history": "history",
     "culturall": "culturall",
+    "people": "people",
 }
 """The function that measures and prints a figure, and the module that it is in."""
 

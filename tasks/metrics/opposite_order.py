@@ -39,7 +39,8 @@ def opposite_order(
     names = np.zeros(first.size) if groups is None else np.asarray(groups)
     if names.shape != first.shape:
         raise ValueError(f"{names.shape} groups for {first.shape} ratings: one each")
-    pairs = [(i, j) for i, j in combinations(range(first.size), 2) if names[i] == names[j]]
+    members = (np.flatnonzero(names == name).tolist() for name in np.unique(names))
+    pairs = [pair for own in members for pair in combinations(own, 2)]
     if not pairs:
         return None
     orders = [[int(np.sign(side[i] - side[j])) for i, j in pairs] for side in (first, second)]

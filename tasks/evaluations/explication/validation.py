@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -113,8 +114,13 @@ def _of_judges(dimension: str, own: Sequence[Rating]) -> Iterator[ValidationRow]
     models = np.array([r.model for r in graded])
     lost = len(own) - len(graded)
 
-    def order(places: IntArray) -> OppositeOrder | None:
+    @cache
+    def counted(kept: bytes) -> OppositeOrder | None:
+        places = np.frombuffer(kept, dtype=np.intp)
         return opposite_order(people[places], grades[places], raters[places])
+
+    def order(places: IntArray) -> OppositeOrder | None:
+        return counted(places.astype(np.intp).tobytes())
 
     everything = np.arange(len(graded))
     whole = order(everything) if graded else None
