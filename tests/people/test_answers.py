@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.people.answers import counted, exclusions, latest, ratings
+from tasks.people.answers import counted, exclusions, lacking, latest, ratings
 from tasks.people.files import Answer, Folder
 from tests.people.conftest import answered
 
@@ -47,6 +47,17 @@ def test_exclusions_say_why(folder: Folder) -> None:
     assert reasons["p3"] == ["failed an attention check", "too fast", "unfinished"]
     assert "p0" not in reasons
     assert counted(reasons) == {"failed an attention check": 2, "too fast": 2, "unfinished": 1}
+
+
+def test_what_an_answer_lacks_is_a_required_field_without_a_complete_value(folder: Folder) -> None:
+    whole = {(a.item, a.field): a for a in all_of(folder, "p0")}
+    item = next(item for item, field in whole if field == "order")
+    assert lacking(folder, item, whole) == []
+    cut = whole[item, "order"].model_copy(update={"status": "draft"})
+    assert lacking(folder, item, whole | {(item, "order"): cut}) == ["order"]
+    empty = whole[item, "liking"].model_copy(update={"value": ""})
+    assert lacking(folder, item, whole | {(item, "liking"): empty}) == ["liking"]
+    assert lacking(folder, item, {}) == ["fits", "order", "liking"]
 
 
 def test_ratings_leave_out_drafts_checks_and_the_excluded(folder: Folder) -> None:

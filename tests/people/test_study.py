@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from tasks.people.files import ASSIGNMENTS, ITEMS, PRIVATE, STUDY, Folder, StudyError, read_folder
-from tasks.people.study import FormField, Study, in_language, read_value
+from tasks.people.study import FormField, Page, Study, in_language, read_value
 
 WHOLE = {"rice": "1", "salt": "2", "tofu": "3"}
 
@@ -76,6 +76,19 @@ def test_a_field_lacks_nothing_that_its_kind_needs() -> None:
     for wrong in ({"kind": "choice"}, {"kind": "marks", "options": [{"value": "a", "label": "A"}] * 2}):
         with pytest.raises(ValidationError, match="field x"):
             FormField.model_validate({"name": "x", "label": "X", **wrong})
+
+
+def test_a_choice_decides_what_else_is_needed(study: Study) -> None:
+    """A region in Asia needs a note."""
+    (about,) = (page.model_dump() for page in study.pages if page.per == "person")
+    about["fields"][1].update(needed_for=["region", ["asia"]])
+    page = Page.model_validate(about)
+    assert [field.name for field in page.wanted({"region": "asia"})] == ["region", "note"]
+    assert [field.name for field in page.wanted({"region": "africa"})] == ["region"]
+    for wrong in (["region", ["mars"]], ["note", ["asia"]], ["elsewhere", ["asia"]]):
+        about["fields"][1].update(needed_for=wrong)
+        with pytest.raises(ValidationError, match="is no choice of page about_you"):
+            Page.model_validate(about)
 
 
 @pytest.mark.parametrize(
