@@ -257,6 +257,11 @@ def _add_forms(app: FastAPI, site: Site) -> None:
             pages.render("progress.html", site.study, who.language, site.study.name, people=rows)
         )
 
+    @app.get("/favicon.ico")
+    def icon() -> Response:
+        """None; browsers ask for one on every page."""
+        return Response(status_code=204)
+
     @app.get("/static/{name}")
     def static(name: str) -> Response:
         if name not in FILES:

@@ -148,8 +148,7 @@ def _shown(
     if field.kind == "likert":
         labels = {str(n): str(n) for n in range(1, field.points + 1)}
         options = list(labels)
-    source = item.content.get(field.of, "") if field.kind == "edit" else ""
-    text = source if isinstance(source, str) else "\n".join(source)
+    text = field.source(item)
     return {
         "name": field.name,
         "kind": field.kind,
@@ -161,7 +160,7 @@ def _shown(
         "ends": [in_language(end, language) for end in field.ends or ()],
         "given": text,
         "chosen": text if state is None and text else value,
-        "max_chars": field.max_chars,
+        "max_chars": field.most_chars(item),
         "mark": marks.get(field.name, ""),
         "turns": turns_of(state) if field.kind == "chat" else [],
         "is_over": state is not None and state.status == "complete",

@@ -106,6 +106,15 @@ class FormField(_Strict):
         listed = item.content.get(self.of, [])
         return tuple(dict.fromkeys(listed if isinstance(listed, list) else [listed]))
 
+    def source(self, item: Item) -> str:
+        """The text that is edited; "" for other kinds."""
+        text = item.content.get(self.of, "") if self.kind == "edit" else ""
+        return text if isinstance(text, str) else "\n".join(text)
+
+    def most_chars(self, item: Item) -> int:
+        """Of an answer in words; a given text may be kept whatever its length."""
+        return max(self.max_chars, len(self.source(item)))
+
     def shown(self, item: Item) -> tuple[str, ...]:
         """What is shown in an order: the entries, or the values of the options."""
         return self.entries(item) or tuple(option.value for option in self.options)
@@ -247,8 +256,9 @@ def read_value(field: FormField, item: Item, given: Any) -> Entry:
         return _read_entries(field, field.entries(item), given)
     if field.kind == "chat":
         raise ValueError(f"{field.name}: no form sends a talk")
-    if not isinstance(given, str) or len(given) > field.max_chars or "\0" in given:
-        raise ValueError(f"{field.name}: expected a text of up to {field.max_chars} characters")
+    most = field.most_chars(item)
+    if not isinstance(given, str) or len(given.replace("\r\n", "\n")) > most or "\0" in given:
+        raise ValueError(f"{field.name}: expected a text of up to {most} characters")
     if field.kind in FREE:
         text = given.replace("\r\n", "\n")
         return Entry(value=text, missing="" if text.strip() or not field.is_required else "empty")

@@ -60,6 +60,15 @@ def test_what_no_page_of_ours_sends_is_refused(folder: Folder, field: str, given
         read_value(asked, folder.items["i0"], given)
 
 
+def test_a_given_text_may_be_kept_whatever_its_length(folder: Folder) -> None:
+    recipe = next(f for f in folder.study.fields if f.name == "recipe")
+    long = folder.items["i0"].model_copy(update={"content": {"text": "Boil it.\n" * 1000}})
+    kept = read_value(recipe, long, ("Boil it.\n" * 1000).replace("\n", "\r\n"))
+    assert kept.value == long.content["text"]
+    with pytest.raises(ValueError, match="up to 9000 characters"):
+        read_value(recipe, long, "x" * 9001)
+
+
 def test_hashes_change_with_what_people_see(folder: Folder) -> None:
     other = Study.model_validate(folder.study.model_dump() | {"consent": "Otherwise."})
     assert other.hash != folder.study.hash
