@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections import Counter
 from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from deployments.cli_common import As, errors
-from deployments.display import Format, interval, new_file, number, say, show
+from deployments.display import Format, new_file, number, say, show
 from warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -23,12 +22,22 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Ask people: surveys, ratings and reviews.")
 
+
+class Program(StrEnum):
+    """Where a study may be asked instead of here."""
+
+    potato = "potato"
+    labelstudio = "labelstudio"
+
+
 Name = Annotated[str, typer.Argument(help="name of the study")]
 _ORIGIN = "address under which browsers reach it, such as https://study.example.org behind a proxy"
 _CODES = "codes of the people, the same in every study, since who wrote may not review; default: p001, p002 …"
 _ENGINE = "model that asks, where the study is an interview"
 _INVITE = "give this person a new link, which ends the old one; repeat it"
 _OUT = "file; judge-ratings: CSV for judge validate; specnorm-review: CSV for specnorm review; else JSONL"
+_TO = "write projects of this program into the new folder --out instead, to ask people there"
+_FROM = "folder of `export --to`, in which people have answered meanwhile"
 _WIDTH = "widest 95 % interval that will do"
 
 
@@ -138,18 +147,27 @@ def status(
 
 
 @app.command("pull")
-def pull(name: Name) -> None:
+def pull(
+    name: Name,
+    exported: Annotated[Path | None, typer.Option("--from", metavar="DIR", help=_FROM)] = None,
+) -> None:
     """Bring the answers into the warehouse: `human_answer`, `human_rating`, `annotator`, `study_progress`.
 
     Attention checks are graded now; who is excluded is counted with the reason. Pulling again adds what is
     new.
 
-    Example: `culturescope people pull survey`
+    Examples:
+
+    - `culturescope people pull survey`
+
+    - `culturescope people pull dishes --from potato-dishes`
     """
-    from deployments.people import results, studies
+    from deployments.people import programs, results, studies
 
     with errors():
         warehouse, folder = Warehouse.open(), _existing(name)
+        if exported is not None:
+            say(f"{programs.take(folder, exported)} revisions from {exported}", "taken")
         pulled = results.pull(warehouse, folder)
         say(f"{pulled.n_revisions} revisions of {pulled.n_people} people, {pulled.n_new} rows new", "pulled")
         _say_excluded(pulled.excluded, pulled.n_withdrawn)
@@ -158,18 +176,29 @@ def pull(name: Name) -> None:
 
 
 @app.command("export")
-def export(name: Name, out: Annotated[Path, typer.Option(help=_OUT)]) -> None:
-    """Write what counts to a file that other commands read.
+def export(
+    name: Name,
+    out: Annotated[Path, typer.Option(help=_OUT)],
+    to: Annotated[Program | None, typer.Option(help=_TO)] = None,
+) -> None:
+    """Write what counts to a file that other commands read, or a study for another program to ask.
 
     Examples:
 
     - `culturescope people export rated --out ratings.csv`, then `culturescope judge validate ratings.csv`
 
     - `culturescope people export reviews --out queue.csv`, then `culturescope specnorm review queue.csv`
+
+    - `culturescope people export dishes --to potato --out potato-dishes`
     """
+    from deployments.people import programs, results
+
     with errors():
-        new_file(out, _exported(_results(name)).encode())
-        say(str(out), "exported")
+        if to is not None:
+            say(f"{', '.join(programs.export(_existing(name), to, out))} in {out}", "exported")
+        else:
+            new_file(out, results.exported(_results(name), Warehouse.open()).encode())
+            say(str(out), "exported")
 
 
 @app.command("agreement")
@@ -178,7 +207,6 @@ def agreement(name: Name, form: As = Format.table) -> None:
 
     Example: `culturescope people agreement survey`
     """
-    import polars as pl
 
     from deployments.people import results
 
@@ -194,25 +222,8 @@ def agreement(name: Name, form: As = Format.table) -> None:
             numbers = validation(Warehouse.open(), name)
             show(numbers, form, "Simulator and judges beside people, as of the last pull")
         if read.folder.study.kind == "spectral-ranking" and form is Format.table:
-            scores, top, regions = results.of_ranking(read)
-            rows = [
-                {
-                    "domain": row.domain,
-                    "score [95 %]": interval(row.score, low, high, 2),
-                    "SD": number(row.sd, 2),
-                    "category": row.category or row.unscored_reason,
-                    "people": row.n_people,
-                }
-                for row in scores
-                for low, high in [row.interval or (None, None)]
-            ]
-            show(pl.DataFrame(rows), form, "Domains, most common across countries first")
-            profile = [
-                {"region": region, **{domain: number(mean, 2) for domain, (mean, _) in own.items()}}
-                for region, own in regions.items()
-            ]
-            show(pl.DataFrame(profile), form, "Mean ranks by region")
-            show(pl.DataFrame([asdict(top)]), form, "How well one half of the people predicts the other")
+            for title, numbers in results.ranking_tables(read):
+                show(numbers, form, title)
 
 
 @app.command("plan")
@@ -236,9 +247,12 @@ def plan(
     """
     import polars as pl
 
+    from deployments.people.studies import DRAWS
     from tasks.people.simulation import People, plan_rankings, plan_ratings, smallest
 
     with errors():
+        if study not in DRAWS:
+            raise ValueError(f"there is no study {study!r}: {', '.join(sorted(DRAWS))} are")
         people = People(noise, careless, points)
         is_ranking = study.endswith("ranking")
         rows = plan_rankings(things, people) if is_ranking else plan_ratings(people)
@@ -291,24 +305,6 @@ def _results(name: str) -> Results:
     from deployments.people import results
 
     return results.read(_existing(name))
-
-
-def _exported(results: Results) -> str:
-    """A study's answers in the form that its kind is used in."""
-    from deployments.people.results import ratings_csv, review_rows
-    from tasks.evaluations.cure.specnorm.review import COLUMNS
-
-    match results.folder.study.kind:
-        case "judge-ratings":
-            return ratings_csv(results)
-        case "specnorm-review":
-            drafts = {row["draft"]: row for row in Warehouse.open().query("FROM specnorm_draft").to_dicts()}
-            file = io.StringIO()
-            writer = csv.DictWriter(file, COLUMNS)
-            writer.writeheader()
-            writer.writerows(review_rows(results, drafts))
-            return file.getvalue()
-    return "".join(f"{answer.model_dump_json()}\n" for answer in results.answers)
 
 
 def _print_links(store: Store, assignments: Any, address: str, again: list[str]) -> None:

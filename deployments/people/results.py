@@ -13,16 +13,22 @@ from typing import Any
 
 import polars as pl
 
+from deployments.display import interval, number
 from deployments.people.store import FILE, Store
+from tasks.evaluations.cure.specnorm.review import COLUMNS
 from tasks.identity import digest
 from tasks.judging.ratings import COLUMNS as RATING_COLUMNS
+from tasks.metrics.types import Interval
 from tasks.people.agreement import agreement_rows
 from tasks.people.answers import Rating, Reason, counted, exclusions, latest, ratings
 from tasks.people.files import ANSWERS, Answer, Folder, StudyError, read_folder, read_rows, write_rows
-from tasks.people.rankings import Ceiling, DomainScore, ceiling, domain_scores, profiles, rankings
+from tasks.people.rankings import CeilingRow, DomainScore, ceiling, domain_scores, profiles, rankings
 from tasks.people.study import in_language
 from warehouse import Warehouse
 from warehouse.people import save_study
+
+WITHDRAWN = "withdrawn.txt"
+"""In a study's folder: codes of people who withdrew in another way than on its pages."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +70,15 @@ def read(path: Path) -> Results:
             withdrawn = [person["annotator"] for person in store.people() if person["withdrawn"]]
         finally:
             store.close()
-        write_rows(path / ANSWERS, answers)
     else:
         answers = read_rows(path / ANSWERS, Answer)
         unknown = sorted({a.item for a in answers} - folder.items.keys())
         if unknown:
             raise StudyError(f"{path / ANSWERS}: there is no item {unknown[0]} in this study")
+    if (path / WITHDRAWN).exists():
+        withdrawn += (path / WITHDRAWN).read_text(encoding="utf-8").split()
+    answers = [answer for answer in answers if answer.annotator not in withdrawn]
+    write_rows(path / ANSWERS, answers)
     excluded = exclusions(folder, answers)
     return Results(folder, answers, excluded, withdrawn, ratings(folder, answers, excluded))
 
@@ -109,19 +118,69 @@ def agreement(results: Results) -> pl.DataFrame:
 
 def of_ranking(
     results: Results,
-) -> tuple[list[DomainScore], Ceiling, dict[str, dict[str, tuple[float, int]]]]:
+) -> tuple[list[DomainScore], list[CeilingRow], dict[str, dict[str, tuple[float, int]]]]:
     """Scores of every domain, how well one half of the people predicts the other, and regions' profiles."""
     ranks = rankings(results.ratings, "ranking")
-    said: dict[str, list[str]] = {}
+    pluralism: dict[str, dict[str, str]] = {}
     for rating in results.ratings:
         if rating.field == "pluralism":
-            said.setdefault(rating.entry, []).append(rating.value)
-    scores = domain_scores(ranks, said)
-    is_high = {
-        row.domain: row.pluralism > 0.5 for row in scores if row.category and row.pluralism is not None
-    }
+            pluralism.setdefault(rating.annotator, {})[rating.entry] = rating.value
     regions = {r.annotator: r.value for r in results.ratings if r.field == "region"}
-    return scores, ceiling(ranks, is_high), profiles(ranks, regions)
+    return domain_scores(ranks, pluralism), ceiling(ranks, pluralism), profiles(ranks, regions)
+
+
+def ranking_tables(results: Results) -> list[tuple[str, pl.DataFrame]]:
+    """(title, table) of all that follows from people's ranking, as people read it."""
+    scores, top, regions = of_ranking(results)
+    rows = [
+        {
+            "domain": row.domain,
+            "score [95 %]": _with_interval(row.score, row.interval),
+            "SD": number(row.sd, 2),
+            "category": row.category or row.unscored_reason,
+            "people": row.n_people,
+        }
+        for row in scores
+    ]
+    profile = [
+        {"region": region, **{domain: number(mean, 2) for domain, (mean, _) in own.items()}}
+        | {"people": max(n for _, n in own.values())}
+        for region, own in regions.items()
+    ]
+    halves = [
+        {
+            "number": row.metric,
+            "value [95 %]": _with_interval(row.value, row.interval),
+            "unscored": row.unscored_reason or "",
+            "people": row.n_people,
+        }
+        for row in top
+    ]
+    return [
+        ("Domains, most common across countries first", pl.DataFrame(rows)),
+        ("Mean ranks by region", pl.DataFrame(profile)),
+        ("How well one half of the people predicts the other", pl.DataFrame(halves)),
+    ]
+
+
+def _with_interval(value: float | None, ends: Interval) -> str:
+    low, high = ends or (None, None)
+    return interval(value, low, high, 2)
+
+
+def exported(results: Results, warehouse: Warehouse) -> str:
+    """A study's answers in the form that its kind is used in: CSV for other commands, else the answers."""
+    match results.folder.study.kind:
+        case "judge-ratings":
+            return ratings_csv(results)
+        case "specnorm-review":
+            drafts = {row["draft"]: row for row in warehouse.query("FROM specnorm_draft").to_dicts()}
+            file = io.StringIO()
+            writer = csv.DictWriter(file, COLUMNS)
+            writer.writeheader()
+            writer.writerows(review_rows(results, drafts))
+            return file.getvalue()
+    return "".join(f"{answer.model_dump_json()}\n" for answer in results.answers)
 
 
 def ratings_csv(results: Results) -> str:

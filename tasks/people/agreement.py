@@ -9,7 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.metrics.agreement import kendall_w, kendall_w_interval
-from tasks.metrics.intervals import UNBOUNDED, jackknife
+from tasks.metrics.intervals import (
+    SHARE,
+    UNBOUNDED,
+    jackknife,
+    jackknife_groups,
+    jackknife_interval,
+    mean_interval,
+)
 from tasks.metrics.krippendorff_alpha import Level, krippendorff_alpha
 from tasks.metrics.types import FloatArray, Interval
 from tasks.people.answers import Rating
@@ -26,7 +33,7 @@ class AgreementRow:
     Attributes:
         metric: krippendorff_alpha_<level>, or of a ranking kendall_w.
         null_value: what raters who answer at random have: 0, and 1 / m for W of m raters.
-        n_units: items, or entries of items, that two people answered; n_unscored: that only one did.
+        n_units: items, or for alpha entries of items, that two people answered; n_unscored: other ones.
         n_people: who answered.
     """
 
@@ -45,12 +52,12 @@ class AgreementRow:
 
 def agreement_rows(study: Study, ratings: Iterable[Rating]) -> list[AgreementRow]:
     """Krippendorff's alpha of every field with a menu, ordinal where it rises and nominal else; of a ranking
-    alpha of the ranks and Kendall's W of each ranked item.
+    alpha of the ranks and Kendall's W, as the mean over ranked items.
 
-    Per language and, where there are several, over all of them. An interval of alpha leaves out item after
-    item with all its entries, one of W rater after rater. Free texts have no agreement.
+    Per language and, where there are several, over all of them. An interval leaves out item after item with
+    all its entries; where everyone has the same one item, person after person. Free texts have no agreement.
     """
-    fields = {field.name: field for field in study.fields if field.kind not in FREE}
+    fields = {field.name: field for field in study.fields if field.kind not in (*FREE, "chat")}
     groups: dict[tuple[str, str], list[Rating]] = defaultdict(list)
     for rating in ratings:
         if rating.field in fields:
@@ -65,7 +72,7 @@ def agreement_rows(study: Study, ratings: Iterable[Rating]) -> list[AgreementRow
             continue
         rows.append(_alpha_row(fields[name], language, own))
         if fields[name].kind == "ranking":
-            rows += _concordance_rows(name, language, own)
+            rows.append(_concordance_row(name, language, own))
     return rows
 
 
@@ -75,44 +82,48 @@ def level_of(field: FormField) -> Level:
 
 
 def _alpha_row(field: FormField, language: str, ratings: Sequence[Rating]) -> AgreementRow:
-    """Of the units (item, entry); clusters are items, or where there is one item its entries."""
+    """Of the units (item, entry)."""
     level = level_of(field)
     places = {option.value: float(n) for n, option in enumerate(field.options)}
     units = sorted({(r.item, r.entry) for r in ratings})
     table, people = _table(ratings, units, places if field.kind not in ("likert", "ranking") else {})
     pairable = np.flatnonzero(np.count_nonzero(~np.isnan(table), axis=1) >= 2)
-    n_units = int(pairable.size)
-    value, interval, reason = None, None, None
-    if n_units:
+    counts = (int(pairable.size), len(units) - int(pairable.size), len(people))
+    value, interval = None, None
+    reason: str | None = "nobody answered what another one did"
+    if pairable.size == 1:
+        reason = "people answered one thing together: there is nothing to tell apart"
+    elif pairable.size:
         value = krippendorff_alpha(table, level)
         reason = "the answers do not vary" if value is None else None
-        names = [unit[0] for unit in units]
-        clusters = np.array([names[u] if len(set(names)) > 1 else units[u][1] for u in pairable])
-        kept = table[pairable]
-        interval = jackknife(lambda rows: krippendorff_alpha(kept[rows], level), clusters, UNBOUNDED)
-    else:
-        reason = "nobody answered what another one did"
-    counts = (n_units, len(units) - n_units, len(people))
+    if value is not None:
+        items = np.array([units[u][0] for u in pairable])
+        if len(set(items)) > 1:
+            kept = table[pairable]
+            interval = jackknife(lambda rows: krippendorff_alpha(kept[rows], level), items, UNBOUNDED)
+        else:  # everyone has the same things, which were not drawn: people were
+            groups = jackknife_groups(len(people), seed=0)
+            interval = jackknife_interval(value, (krippendorff_alpha(table[:, g], level) for g in groups))
     return _row(field.name, language, f"krippendorff_alpha_{level}", value, reason, interval, 0.0, counts)
 
 
-def _concordance_rows(name: str, language: str, ratings: Sequence[Rating]) -> list[AgreementRow]:
-    """Kendall's W of each ranked item, by those who ranked all of it."""
-    rows = []
+def _concordance_row(name: str, language: str, ratings: Sequence[Rating]) -> AgreementRow:
+    """Kendall's W by those who ranked all of an item: of one item, or the mean of several."""
+    tables = []
     for item in sorted({r.item for r in ratings}):
         own = [r for r in ratings if r.item == item]
         entries = sorted({r.entry for r in own})
-        table, people = _table(own, [(item, entry) for entry in entries], {})
-        whole = table[:, ~np.isnan(table).any(axis=0)].T
-        value = kendall_w(whole) if whole.size else None
-        reason = None
-        if value is None:
-            reason = f"{len(whole)} people ranked {len(entries)} entries: two and three are needed"
-        null = 1 / len(whole) if len(whole) else None
-        counts = (len(entries), 0, len(people))
-        interval = kendall_w_interval(whole) if value is not None else None
-        rows.append(_row(name, language, "kendall_w", value, reason, interval, null, counts))
-    return rows
+        table, _ = _table(own, [(item, entry) for entry in entries], {})
+        tables.append(table[:, ~np.isnan(table).any(axis=0)].T)
+    known = [(table, w) for table in tables if (w := kendall_w(table) if table.size else None) is not None]
+    counts = (len(known), len(tables) - len(known), len({r.annotator for r in ratings}))
+    if not known:
+        reason = "no item that two people ranked, with three entries"
+        return _row(name, language, "kendall_w", None, reason, None, None, counts)
+    values = [w for _, w in known]
+    ends = kendall_w_interval(known[0][0]) if len(tables) == 1 else mean_interval(values, bounds=SHARE)
+    null = float(np.mean([1 / len(table) for table, _ in known]))
+    return _row(name, language, "kendall_w", float(np.mean(values)), None, ends, null, counts)
 
 
 def _table(
