@@ -66,9 +66,11 @@ class Store:
 
     def __init__(self, folder: Path) -> None:
         """Opens it, and creates it where there is none."""
-        self._lock = threading.Lock()
-        self._connection = sqlite3.connect(folder / FILE, check_same_thread=False, isolation_level=None)
-        self._connection.row_factory = sqlite3.Row
+        self._lock, self._reading = threading.Lock(), threading.Lock()
+        self._connection, self._reader = (
+            sqlite3.connect(folder / FILE, check_same_thread=False, isolation_level=None) for _ in range(2)
+        )
+        self._connection.row_factory = self._reader.row_factory = sqlite3.Row
         # FULL: what was committed is on the disk, whatever happens to the machine.
         for pragma in (
             "journal_mode = WAL",
@@ -77,9 +79,11 @@ class Store:
             "busy_timeout = 10000",
         ):
             self._connection.execute(f"PRAGMA {pragma}")
+        self._reader.execute("PRAGMA busy_timeout = 10000")
         self._connection.executescript(_SCHEMA)
 
     def close(self) -> None:
+        self._reader.close()
         self._connection.close()
 
     def invite(self, annotator: str, role: Role, language: str) -> str:
@@ -237,8 +241,9 @@ class Store:
         return rows[0] if rows else None
 
     def _all(self, sql: str, values: Sequence[str]) -> list[sqlite3.Row]:
-        with self._lock:
-            return self._connection.execute(sql, values).fetchall()
+        # A connection of its own: readers need not wait for the disk, as who saves does.
+        with self._reading:
+            return self._reader.execute(sql, values).fetchall()
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:

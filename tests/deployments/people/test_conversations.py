@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from deployments.report import page
 from tasks.evaluations.explication.details import SCHEMA
 from tasks.people.files import read_folder
 from tests.deployments.judged_run import store_run
@@ -122,4 +123,6 @@ def test_ratings_say_how_fit_simulator_and_judges_are(warehouse: Warehouse) -> N
     assert low <= rows["interaction", "opposite"]["value"] <= high
     shown = people("agreement", "talks")
     assert "Simulator and judges beside people" in " ".join(shown.output.split())
+    html = page(warehouse, "explication", "c1")
+    assert "spearman_models" in html
     assert run_checks(warehouse)["n_violations"].sum() == 0
