@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -22,14 +21,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Ask people: surveys, ratings and reviews.")
 
-
-class Program(StrEnum):
-    """Where a study may be asked instead of here."""
-
-    potato = "potato"
-    labelstudio = "labelstudio"
-
-
+Program = Literal["potato", "labelstudio"]
+Table = Literal["agreement", "domains", "regions", "halves", "validation"]
 Name = Annotated[str, typer.Argument(help="name of the study")]
 _ORIGIN = "address under which browsers reach it, such as https://study.example.org behind a proxy"
 _CODES = "codes of the people, the same in every study, since who wrote may not review; default: p001, p002 …"
@@ -38,6 +31,7 @@ _INVITE = "give this person a new link, which ends the old one; repeat it"
 _OUT = "file; judge-ratings: CSV for judge validate; specnorm-review: CSV for specnorm review; else JSONL"
 _TO = "write projects of this program into the new folder --out instead, to ask people there"
 _FROM = "folder of `export --to`, in which people have answered meanwhile"
+_TABLE = "only this one; default: all that the study has, as csv or json: agreement"
 _WIDTH = "widest 95 % interval that will do"
 
 
@@ -202,28 +196,39 @@ def export(
 
 
 @app.command("agreement")
-def agreement(name: Name, form: As = Format.table) -> None:
+def agreement(
+    name: Name,
+    form: As = Format.table,
+    table: Annotated[Table | None, typer.Option(help=_TABLE)] = None,
+) -> None:
     """How far people agree, per field and language; of a ranking also scores and people's own ceiling.
 
-    Example: `culturescope people agreement survey`
-    """
+    Examples:
 
+    - `culturescope people agreement survey`
+
+    - `culturescope people agreement survey --table domains --format csv`
+    """
     from deployments.people import results
 
     with errors():
         read = _results(name)
-        table = results.agreement(read)
-        show(table, form, f"Agreement of people ({name})")
-        if form is Format.table:
-            _say_excluded(Counter(r for why in read.excluded.values() for r in why), len(read.withdrawn))
-        if read.folder.study.kind == "conversation-ratings" and form is Format.table:
+        tables = {"agreement": (f"Agreement of people ({name})", results.agreement(read))}
+        if read.folder.study.kind == "spectral-ranking":
+            tables |= results.ranking_tables(read)
+        if read.folder.study.kind == "conversation-ratings":
             from deployments.people.conversations import validation
 
-            numbers = validation(Warehouse.open(), name)
-            show(numbers, form, "Simulator and judges beside people, as of the last pull")
-        if read.folder.study.kind == "spectral-ranking" and form is Format.table:
-            for title, numbers in results.ranking_tables(read):
-                show(numbers, form, title)
+            title = "Simulator and judges beside people, as of the last pull"
+            tables["validation"] = (title, validation(Warehouse.open(), name))
+        if table is not None and table not in tables:
+            raise ValueError(f"study {name} has no table {table}: it has {', '.join(tables)}")
+        wanted = [table] if table else tables if form is Format.table else ["agreement"]
+        for each in wanted:
+            title, numbers = tables[each]
+            show(numbers, form, title)
+        if form is Format.table:
+            _say_excluded(Counter(r for why in read.excluded.values() for r in why), len(read.withdrawn))
 
 
 @app.command("plan")

@@ -13,12 +13,10 @@ from typing import Any
 
 import polars as pl
 
-from deployments.display import interval, number
 from deployments.people.store import FILE, Store
 from tasks.evaluations.cure.specnorm.review import COLUMNS
 from tasks.identity import digest
 from tasks.judging.ratings import COLUMNS as RATING_COLUMNS
-from tasks.metrics.types import Interval
 from tasks.people.agreement import agreement_rows
 from tasks.people.answers import Rating, Reason, counted, exclusions, latest, ratings
 from tasks.people.files import ANSWERS, Answer, Folder, StudyError, read_folder, read_rows, write_rows
@@ -129,43 +127,33 @@ def of_ranking(
     return domain_scores(ranks, pluralism), ceiling(ranks, pluralism), profiles(ranks, regions)
 
 
-def ranking_tables(results: Results) -> list[tuple[str, pl.DataFrame]]:
-    """(title, table) of all that follows from people's ranking, as people read it."""
-    scores, top, regions = of_ranking(results)
-    rows = [
-        {
-            "domain": row.domain,
-            "score [95 %]": _with_interval(row.score, row.interval),
-            "SD": number(row.sd, 2),
-            "category": row.category or row.unscored_reason,
-            "people": row.n_people,
-        }
-        for row in scores
-    ]
+def ranking_tables(results: Results) -> dict[str, tuple[str, pl.DataFrame]]:
+    """name -> (title, table) of all that follows from people's ranking."""
+    scores, halves, regions = of_ranking(results)
+    domains = [_ends(asdict(row)) for row in scores]
     profile = [
-        {"region": region, **{domain: number(mean, 2) for domain, (mean, _) in own.items()}}
-        | {"people": max(n for _, n in own.values())}
+        {"region": region, "n_people": max(n for _, n in own.values())}
+        | {domain: mean for domain, (mean, _) in own.items()}
         for region, own in regions.items()
     ]
-    halves = [
-        {
-            "number": row.metric,
-            "value [95 %]": _with_interval(row.value, row.interval),
-            "unscored": row.unscored_reason or "",
-            "people": row.n_people,
-        }
-        for row in top
-    ]
-    return [
-        ("Domains, most common across countries first", pl.DataFrame(rows)),
-        ("Mean ranks by region", pl.DataFrame(profile)),
-        ("How well one half of the people predicts the other", pl.DataFrame(halves)),
-    ]
+    titles = {
+        "domains": ("Domains, most common across countries first", domains),
+        "regions": ("Mean ranks by region", profile),
+        "halves": (
+            "How well one half of the people predicts the other",
+            [_ends(asdict(row)) for row in halves],
+        ),
+    }
+    return {name: (title, pl.DataFrame(r, infer_schema_length=None)) for name, (title, r) in titles.items()}
 
 
-def _with_interval(value: float | None, ends: Interval) -> str:
-    low, high = ends or (None, None)
-    return interval(value, low, high, 2)
+def _ends(row: dict[str, Any]) -> dict[str, Any]:
+    """With the interval as two columns in its place."""
+    low, high = row["interval"] or (None, None)
+    pairs = {name: {name: value} for name, value in row.items()} | {
+        "interval": {"ci_low": low, "ci_high": high}
+    }
+    return {name: value for pair in pairs.values() for name, value in pair.items()}
 
 
 def exported(results: Results, warehouse: Warehouse) -> str:

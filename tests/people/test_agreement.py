@@ -225,6 +225,30 @@ def test_the_ceiling_is_the_arithmetic_of_the_models_numbers() -> None:
         assert rows[metric] == pytest.approx(np.mean(values), abs=0.01)
 
 
+def test_intervals_over_people_hold_the_truth(study: Study) -> None:
+    truth, people = np.linspace(-1.5, 1.5, 9), People(noise=1.5, careless=0.1)
+    alpha = krippendorff_alpha(simulated_rankings(truth, 4_000, people, 99).T, "ordinal") or 0
+    names, held, halves = list("abcdefghi"), [], []
+    expected = np.mean([_spearman_of_halves(truth, people, seed) for seed in range(1_000, 1_150)])
+    for seed in range(60):
+        ratings = ranked(simulated_rankings(truth, 12, people, seed), names)
+        (row,) = (r for r in agreement_rows(study, ratings) if r.metric.startswith("krippendorff"))
+        held.append((row.ci_low or 0) <= alpha <= (row.ci_high or 0))
+        spearman = ceiling(rankings(ratings, "order"), {}, n_splits=40)[1]
+        assert spearman.interval is not None
+        halves.append(spearman.interval[0] <= expected <= spearman.interval[1])
+    assert np.mean(held) >= 0.88
+    assert np.mean(halves) >= 0.88
+
+
+def _spearman_of_halves(truth: np.ndarray, people: People, seed: int) -> float:
+    """Of one study of twelve people in two halves."""
+    table = simulated_rankings(truth, 12, people, seed)
+    agreed = rank_agreement(-table[:6].mean(axis=0), table[6:].mean(axis=0))
+    assert agreed is not None
+    return agreed[0]
+
+
 def test_profiles_are_of_groups() -> None:
     ranks = {"a": {"x": 1.0}, "b": {"x": 3.0}, "c": {"x": 2.0}}
     assert profiles(ranks, {"a": "asia", "b": "asia"}) == {"asia": {"x": (2.0, 2)}}

@@ -86,8 +86,18 @@ def test_a_survey_asked_elsewhere_becomes_a_ground_truth(warehouse: Warehouse, t
     assert "@" not in (study / "answers.jsonl").read_text()
     shown = people("agreement", "survey")
     assert shown.exit_code == 0, shown.output
-    for word in ("split_half_reliability", "macro_f1", "Mean ranks by region"):
-        assert word in shown.output
+    assert "Mean ranks by region" in shown.output
+    halves = people("agreement", "survey", "--table", "halves", "--format", "json").output
+    numbers = {row["metric"]: row for row in json.loads(halves)}
+    assert (
+        0.5 < numbers["macro_f1"]["ci_low"] < numbers["macro_f1"]["value"] <= numbers["macro_f1"]["ci_high"]
+    )
+    assert numbers["split_half_reliability"]["n_people"] == N - 2
+    regions = people("agreement", "survey", "--table", "regions", "--format", "csv").output.splitlines()
+    assert regions[0] == "region,n_people," + ",".join(sorted(DOMAINS))
+    assert regions[1].startswith(f"india,{N - 2},")
+    other = people("agreement", "survey", "--table", "validation")
+    assert "has no table validation" in " ".join(other.output.split())
     again = people("export", "survey", "--to", "potato", "--out", out)
     assert "exists already" in " ".join(again.output.split())
 
