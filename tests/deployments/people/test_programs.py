@@ -7,12 +7,26 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from typer.testing import CliRunner, Result
 
 from deployments.cli import app
+from deployments.people.programs import export
+from deployments.people.studies import DRAWS, KINDS
+from tasks.people.assignment import Person, assign
 from tasks.people.elsewhere import forms
-from tasks.people.files import read_folder
+from tasks.people.files import (
+    ASSIGNMENTS,
+    ITEMS,
+    STUDY,
+    StudyError,
+    read_folder,
+    read_study,
+    write_assignments,
+    write_rows,
+)
 from tasks.people.simulation import People, simulated_rankings
+from tasks.people.study import WITH_ENTRIES, Item
 from tests.deployments.test_cli_people import BESIDE_TABLE_1, DOMAINS, MANY
 from warehouse import Warehouse
 
@@ -117,3 +131,34 @@ def test_who_withdraws_elsewhere_is_deleted_and_counted(warehouse: Warehouse, tm
     assert (len(left), "p003" in left) == (N - 1, False)
     assert "p003" not in (study / "answers.jsonl").read_text()
     assert warehouse.query("SELECT n_people, n_withdrawn FROM study_progress").rows() == [(N - 1, 1)]
+
+
+@pytest.mark.parametrize("kind", sorted(DRAWS))
+def test_every_study_but_an_interview_can_be_asked_elsewhere(kind: str, tmp_path: Path) -> None:
+    languages = ("ar", "en", "he", "ko", "ru", "zh")
+    path = tmp_path / kind
+    path.mkdir()
+    head = f'name = "x"\nkind = "{kind}"\nlanguages = {json.dumps(languages)}\nannotators_per_item = 1\n'
+    (path / STUDY).write_text(head + (KINDS / f"{kind}.toml").read_text())
+    study = read_study(path / STUDY)
+    items = []
+    for page in (page for page in study.pages if page.per == "item"):
+        lists = {f.of for f in page.fields if f.kind in WITH_ENTRIES}
+        parts = {f.of for f in page.fields if f.of} | {part.name for part in page.shows}
+        content = {part: ["one", "اثنان", "三"] if part in lists else "said" for part in parts}
+        items += [
+            Item(item=f"{page.name}-{code}", page=page.name, language=code, content=content)
+            for code in languages
+        ]
+    (role,) = {page.role for page in study.pages}
+    write_rows(path / ITEMS, items)
+    write_assignments(path / ASSIGNMENTS, assign(study, items, {}, [Person(c, role, c) for c in languages]))
+    for tool in ("potato", "labelstudio"):
+        out = tmp_path / tool
+        if kind == "persona-interview":
+            with pytest.raises(StudyError, match="use people serve"):
+                export(path, tool, out)
+            continue
+        names = export(path, tool, out)
+        assert [name.rpartition("-")[2] for name in names] == list(languages)
+        assert {len(list((out / name).iterdir())) for name in names} == {3}
