@@ -24,6 +24,7 @@ FIGURES = {
     "history": "history",
     "culturall": "culturall",
     "culturall_release": "culturall",
+    "people": "people",
 }
 """The function that measures and prints a figure, and the module that it is in."""
 

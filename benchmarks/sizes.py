@@ -23,6 +23,7 @@ class Sizes:
         flow_items: items of each list in the flow.
         talk_repetitions: seeds of each conversation.
         gpu_prefixes: countries that the GPU scores the whole list for.
+        people, people_seconds: who save at once in the web app of a study, and for how long.
         tasks, settings: items of CulturALL, and models that have answered them; drafts: of a build of it.
         simulations: samples for the coverage of each interval, a tenth or so for slow ones.
     """
@@ -44,6 +45,8 @@ class Sizes:
     talk_repetitions: int = 10
     gpu_prefixes: int = 16
     simulations: int = 2000
+    people: int = 100
+    people_seconds: float = 300.0
     tasks: int = 2610
     settings: int = 15
     drafts: int = 5000
@@ -52,6 +55,8 @@ class Sizes:
 FULL = Sizes()
 QUICK = Sizes(
     repeats=1,
+    people=5,
+    people_seconds=5.0,
     dishes=300,
     sample=20,
     probe_templates=2,

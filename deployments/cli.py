@@ -15,6 +15,7 @@ from deployments import (
     cli_culturall,
     cli_ingest,
     cli_judge,
+    cli_people,
     cli_prune,
     cli_run,
     cli_specnorm,
@@ -49,6 +50,7 @@ app.add_typer(models_app, name="models")
 app.add_typer(cli_judge.app, name="judge")
 app.add_typer(cli_specnorm.app, name="specnorm")
 app.add_typer(cli_culturall.app, name="culturall")
+app.add_typer(cli_people.app, name="people")
 
 Of = Annotated[
     str | None,

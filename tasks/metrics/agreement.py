@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 from scipy.stats import kendalltau, rankdata
 
 from tasks.metrics._arrays import as_pair, as_table
-from tasks.metrics.types import FloatArray
+from tasks.metrics.intervals import CORRELATION, jackknife_groups, jackknife_interval
+from tasks.metrics.types import FloatArray, IntArray, Interval
 
 # Two distinct values make one comparison, which is no ranking.
 _MIN_DISTINCT = 3
@@ -78,6 +79,51 @@ def er_sr_correlation(
         return _correlate(rankdata(x), rankdata(y), n_dropped=0)
     finite = np.isfinite(x) & np.isfinite(y)
     return _correlate(x[finite], y[finite], n_dropped=int(np.count_nonzero(~finite)))
+
+
+def kendall_w(ranks: ArrayLike) -> float | None:
+    """Kendall's coefficient of concordance W (Kendall and Babington Smith 1939), corrected for ties.
+
+    ranks: m raters x n things, each row the ranks or scores of all things by one rater, finite. Range [0, 1],
+    higher is better; 1: all give the same order. Raters who rank at random have 1 / m on average, so W of few
+    raters looks high: the mean of their pairwise Spearman correlations is (m W - 1) / (m - 1), and 0 then.
+
+    None for fewer than two raters or three things, or where a rater gives all things the same rank. Raises
+    ValueError for a value that is not finite or another shape.
+    """
+    table = np.asarray(ranks, dtype=np.float64)
+    if table.ndim != 2 or not np.isfinite(table).all():
+        raise ValueError(f"expected raters x things, all finite, got shape {table.shape}")
+    m, n = table.shape
+    if m < 2 or n < _MIN_DISTINCT or (np.ptp(table, axis=1) == 0).any():
+        return None
+    ranked = rankdata(table, axis=1)
+    # The sum of t^3 - t over the ties of all raters: each makes the sum of squared ranks less by a twelfth.
+    ties = 2 * m * n * (n + 1) * (2 * n + 1) - 12 * float((ranked**2).sum())
+    totals = ranked.sum(axis=0)
+    spread = float(((totals - totals.mean()) ** 2).sum())
+    return float(12 * spread / (m**2 * (n**3 - n) - m * ties))
+
+
+def kendall_w_interval(ranks: ArrayLike) -> Interval:
+    """Interval of W over raters like these, for as many of them; None for fewer than five.
+
+    Jackknife over raters, in groups where they are many, of the mean pairwise correlation, which does not
+    depend on how many they are, and its ends brought to the scale of W.
+    """
+    table = np.asarray(ranks, dtype=np.float64)
+    table = table[np.lexsort(table.T)] if len(table) else table
+    m = len(table)
+
+    def correlation(kept: IntArray) -> float | None:
+        w = kendall_w(table[kept])
+        return None if w is None else (len(kept) * w - 1) / (len(kept) - 1)
+
+    estimate = correlation(np.arange(m)) if m > 1 else None
+    if estimate is None:
+        return None
+    ends = jackknife_interval(estimate, map(correlation, jackknife_groups(m, seed=0)), CORRELATION)
+    return ends and (max(0.0, (1 + (m - 1) * ends[0]) / m), min(1.0, (1 + (m - 1) * ends[1]) / m))
 
 
 def fleiss_kappa(counts: ArrayLike) -> float | None:

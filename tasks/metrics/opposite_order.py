@@ -26,15 +26,21 @@ class OppositeOrder(NamedTuple):
     n: int
 
 
-def opposite_order(people: ArrayLike, judge: ArrayLike) -> OppositeOrder | None:
+def opposite_order(
+    people: ArrayLike, judge: ArrayLike, groups: ArrayLike | None = None
+) -> OppositeOrder | None:
     """Share of pairs that a judge orders as people do not (“Measuring meta-cultural competency”, 5.2).
 
-    people, judge: m ratings each of the same conversations, in the same order. None for fewer than two
-    conversations. The paper counts ties as aligned: its share is ``opposite * (1 - tied)``. Raises ValueError
-    for a NaN or different lengths.
+    people, judge: m ratings each of the same conversations, in the same order. groups: m labels; only pairs
+    within a group count, such as those that one person rated. None where there is no pair. The paper counts
+    ties as aligned: its share is ``opposite * (1 - tied)``. Raises ValueError for a NaN or different lengths.
     """
     first, second = as_pair(people, judge)
-    pairs = list(combinations(range(first.size), 2))
+    names = np.zeros(first.size) if groups is None else np.asarray(groups)
+    if names.shape != first.shape:
+        raise ValueError(f"{names.shape} groups for {first.shape} ratings: one each")
+    members = (np.flatnonzero(names == name).tolist() for name in np.unique(names))
+    pairs = [pair for own in members for pair in combinations(own, 2)]
     if not pairs:
         return None
     orders = [[int(np.sign(side[i] - side[j])) for i, j in pairs] for side in (first, second)]

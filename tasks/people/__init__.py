@@ -1,1 +1,1 @@
-"""Work that people do: what they are given, and what they give back."""
+"""Studies with people: forms, assignments, answers, exclusions, agreement, planning, review files. Pure."""

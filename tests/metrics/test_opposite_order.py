@@ -32,3 +32,12 @@ def test_nothing_to_compare() -> None:
     assert (equal.opposite, equal.tied) == (None, 1.0)
     with pytest.raises(ValueError, match=r"."):
         opposite_order([1, 2], [1])
+
+
+def test_pairs_are_within_groups() -> None:
+    order = opposite_order([1, 2, 9, 8], [1, 2, 1, 2], ["a", "a", "b", "b"])
+    assert order is not None
+    assert (order.opposite, order.n) == (0.5, 2)
+    assert opposite_order([1, 2], [1, 2], ["a", "b"]) is None
+    with pytest.raises(ValueError, match="one each"):
+        opposite_order([1, 2], [1, 2], ["a"])

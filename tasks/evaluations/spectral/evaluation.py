@@ -22,6 +22,11 @@ TABLES = {
     "country": "SELECT country, name FROM country",
     "question": "SELECT * FROM question JOIN domain USING (domain)",
     "item": "SELECT item_list, item, countries FROM current_item",
+    "human": """
+        SELECT * FROM human_domain WHERE study = split_part($human::VARCHAR, ':', 1)
+            AND ($human::VARCHAR LIKE '%:' || snapshot OR $human::VARCHAR NOT LIKE '%:%')
+        QUALIFY pulled_at = max(pulled_at) OVER ()
+    """,
 }
 
 
@@ -35,7 +40,7 @@ class Answers:
 
 def study(params: SpectralParams, tables: Mapping[str, Rows], engines: Mapping[str, Engine]) -> Study:
     """See ``build_study``."""
-    return build_study(params, tables["country"], tables["question"], tables["item"])
+    return build_study(params, tables["country"], tables["question"], tables["item"], tables["human"])
 
 
 def request(study: Study, question: Question) -> ItemScores:

@@ -18,6 +18,11 @@ class SpectralParams(Params):
     countries: list[str] | None = Field(None, description="ISO alpha-2 codes or names; empty: all 170")
     domains: list[str] | None = Field(None, description="domains of Table 1; empty: all nine")
     variants: list[Literal[1, 2, 3]] = Field([1, 2, 3], description="phrasings of each domain's question")
+    human: str | None = Field(
+        None,
+        description="study of people (culturescope people) whose ranking is the ground truth, as last "
+        "pulled, or STUDY:SNAPSHOT; empty: table 1 of the paper",
+    )
     max_items: int | None = Field(
         None, ge=2, description="items of each list, a fixed random choice; empty: all"
     )

@@ -81,17 +81,23 @@ class Study:
 
 
 def build_study(
-    params: SpectralParams, countries: Sequence[Row], questions: Sequence[Row], items: Sequence[Row]
+    params: SpectralParams,
+    countries: Sequence[Row],
+    questions: Sequence[Row],
+    items: Sequence[Row],
+    human: Sequence[Row] = (),
 ) -> Study:
     """Choose countries, questions and items from the warehouse's reference rows.
 
     Args:
         countries: rows of ``country``. questions: rows of ``question`` joined with ``domain``.
-        items: rows of ``current_item``.
+        items: rows of ``current_item``. human: rows of ``human_domain``, one snapshot of the study that
+            ``params.human`` names; the params of the study then name the snapshot.
 
     Raises:
         UnknownName: a country or domain of the params is not among the rows.
-        ValueError: fewer than two countries, no question, or a list without items: nothing to compare.
+        ValueError: fewer than two countries, no question, or a list without items: nothing to compare; or
+            the people of ``params.human`` say nothing of a domain.
     """
     names = {str(r["country"]): str(r["name"]) for r in sorted(countries, key=lambda r: r["country"])}
     chosen = choose_codes("country", params.countries, names)
@@ -102,8 +108,9 @@ def build_study(
         )
     domains = _choose_domains(params.domains, sorted({str(q["domain"]) for q in questions}))
     fields = Question.__dataclass_fields__
+    expected = _expected(params.human, human, domains) if params.human else {}
     asked = [
-        Question(**{name: q[name] for name in fields})
+        Question(**{name: q[name] for name in fields} | expected.get(q["domain"], {}))
         for q in sorted(questions, key=lambda q: (q["domain"], q["variant"]))
         if q["domain"] in domains and q["variant"] in params.variants
     ]
@@ -113,6 +120,9 @@ def build_study(
         name: _item_list(name, [r for r in items if r["item_list"] == name], params.max_items)
         for name in sorted({q.item_list for q in asked})
     }
+    if params.human:
+        snapshot = f"{human[0]['study']}:{human[0]['snapshot']}"
+        params = params.model_copy(update={"human": snapshot})
     return Study(params, {c: names[c] for c in chosen}, tuple(asked), lists, digest(sorted(names.items())))
 
 
@@ -129,6 +139,20 @@ def _item_list(name: str, rows: Sequence[Row], max_items: int | None) -> ItemLis
     kept = sorted(by_item, key=lambda item: digest(item))[:max_items]
     items = tuple(sorted(kept))
     return ItemList(name, items, tuple(by_item[item] for item in items))
+
+
+def _expected(study: str, rows: Sequence[Row], domains: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Domain -> what the people of a study expect of it."""
+    if not rows:
+        raise ValueError(f"no ranking of a study {study!r} is stored: culturescope people pull brings it in")
+    known = {r["domain"]: r for r in rows if r["human_category"] is not None}
+    absent = [domain for domain in domains if domain not in known]
+    if absent:
+        raise ValueError(
+            f"people of study {study!r} have no category for {', '.join(absent)}: nobody said whether it has "
+            "many answers, or they are tied. Ask more of them, or leave the domain out with `domains`"
+        )
+    return {name: {key: known[name][key] for key in ("human_score", "human_category")} for name in domains}
 
 
 def _choose_domains(wanted: Sequence[str] | None, known: Sequence[str]) -> list[str]:

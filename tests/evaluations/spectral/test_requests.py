@@ -267,3 +267,40 @@ def test_a_request_asks_about_every_country(make_study: MakeStudy) -> None:
         "GM": "Answer about coins. The coins (1) of the Gambia are",
     }
     assert sum(r.size(r.units) for r in requests) == 2 * (3 + 3 + 5 + 5)
+
+
+def human_rows(study: str = "survey", snapshot: str = "ab12", **categories: str) -> Rows:
+    return [
+        {
+            "study": study,
+            "snapshot": snapshot,
+            "domain": name,
+            "human_score": float(n),
+            "human_category": category,
+        }
+        for n, (name, category) in enumerate(categories.items())
+    ]
+
+
+def test_people_of_a_study_are_the_ground_truth(
+    make_study: MakeStudy, country_rows: Rows, question_rows: Rows, item_rows: Rows
+) -> None:
+    def of(said: Rows, **params: Any) -> Study:
+        chosen = SpectralParams(models=["m"], variants=[1], bootstrap=20, **params)
+        return build_study(chosen, country_rows, question_rows, item_rows, said)
+
+    said = human_rows(coins="LH", foods="HL")
+    study = of(said, human="survey", domains=["coins", "foods"])
+    assert [(q.domain, q.human_score, q.human_category) for q in study.questions] == [
+        ("coins", 0.0, "LH"),
+        ("foods", 1.0, "HL"),
+    ]
+    # The run names the snapshot, so that it can be had again after further answers.
+    assert study.params.human == "survey:ab12"
+    table_1 = make_study(domains=["coins", "foods"])
+    assert study.config_hash() != table_1.config_hash()
+    assert request_hash(study) == request_hash(table_1)  # models are not asked again
+    with pytest.raises(ValueError, match="no ranking of a study 'other' is stored"):
+        of([], human="other")
+    with pytest.raises(ValueError, match="have no category for faiths, numbers"):
+        of(said, human="survey")

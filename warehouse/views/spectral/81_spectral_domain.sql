@@ -8,10 +8,11 @@ WITH asked AS (
     GROUP BY ALL
 )
 SELECT asked.config_hash,
-    row_number() OVER (PARTITION BY asked.config_hash ORDER BY d.human_score, d.domain) AS place,
-    d.domain, d.label, asked.n_items, d.human_question, d.human_score, d.human_sd, d.human_category
+    row_number() OVER (PARTITION BY asked.config_hash ORDER BY e.human_score, d.domain) AS place,
+    d.domain, d.label, asked.n_items, d.human_question, e.human_score, e.human_sd, e.human_category
 FROM asked
-JOIN domain AS d USING (domain);
+JOIN domain AS d USING (domain)
+JOIN spectral_expected AS e ON e.config_hash = asked.config_hash AND e.domain = d.domain;
 
 COMMENT ON VIEW spectral_domain IS 'The domains of each configuration, with what people said of them.';
 COMMENT ON COLUMN spectral_domain.config_hash IS 'Models may be compared if this is equal.';

@@ -152,6 +152,29 @@ def written_rows(file: str, rows: Sequence[Row]) -> tuple[list[dict[str, Any]], 
     return drafts, dropped
 
 
+def harder_row(
+    easy: Mapping[str, Any], author: str, technique: Technique, texts: Mapping[str, str]
+) -> dict[str, Any]:
+    """A harder version of a draft that a person wrote, as a draft with its faults.
+
+    Args:
+        easy: row of culturall_draft. texts: the changed ones of scenario, question, answer, variants and
+            explanation; the others are the easy draft's.
+    """
+    kept = ("source", "source_hash", "source_text", "language", "region", "topic")
+    own = {name: easy[name] for name in (*kept, "form", "variants", *Texts._fields)} | dict(texts)
+    item = item_of(own | {"draft": ""})
+    cells = {name: easy[name] for name in kept} | {
+        "draft": digest(["elevation", easy["draft"], author, technique, *item.native, *item.variants]),
+        "origin": "elevation",
+        "parent": easy["draft"],
+        "technique": technique,
+        "author": author,
+        "author_kind": "person",
+    }
+    return _row(cells, item, draft_faults(item))
+
+
 def item_of(row: Mapping[str, Any]) -> Item:
     """The item in a row of culturall_draft that has texts; region and topic are "" where they are not
     known."""

@@ -210,12 +210,8 @@ def create(params: CreateParams, meter: Meter) -> None:
 def easy(params: ElevateParams) -> list[Job]:
     """What is asked of the writing model: each measured draft that is not hard, with the technique whose
     turn it is; a composition takes another draft of the language, if there is one."""
-    warehouse = Warehouse.open()
-    rows = warehouse.query(STATES).sort("draft").to_dicts()
+    live, todo = to_elevate()
     names = language_names()
-    live = [row for row in rows if row["status"] in ("drafted", "review_waits", "accepted", "solved_by_all")]
-    waiting = {row["parent"] for row in rows if row["origin"] == "elevation" and not row["faults"]}
-    todo = [row for row in live if row["is_hard"] is False and row["draft"] not in waiting]
     jobs = []
     for n, row in enumerate(sorted(todo, key=lambda row: digest([params.seed, row["draft"]]))[: params.n]):
         technique = params.techniques[n % len(params.techniques)]
@@ -227,16 +223,29 @@ def easy(params: ElevateParams) -> list[Job]:
             row,
             partner if technique == "composition" else None,
             technique,
-            names.get(row["language"], row["language"]),
+            names.get(row["language"]) or row["language"],
         )
         jobs.append(job)
     return jobs
 
 
+def to_elevate() -> tuple[list[Row], list[Row]]:
+    """Drafts in use, and of these the measured ones that are not hard and have no harder version yet."""
+    rows = Warehouse.open().query(STATES).sort("draft").to_dicts()
+    live = [row for row in rows if row["status"] in ("drafted", "review_waits", "accepted", "solved_by_all")]
+    elevated = {row["parent"] for row in rows if row["origin"] == "elevation" and not row["faults"]}
+    return live, [row for row in live if row["is_hard"] is False and row["draft"] not in elevated]
+
+
+def elevations() -> list[Row]:
+    """Harder versions that wait for people to say whether they take their parents' places."""
+    return Warehouse.open().query(f"{STATES} WHERE status = 'elevation_waits' ORDER BY draft").to_dicts()
+
+
 def elevate(params: ElevateParams, meter: Meter) -> int:
     """Stage 3: have easy drafts made harder, and queue the proposals for people; returns how many wait."""
     _draft(desk("elevate", params, params.model, meter), easy(params))
-    rows = Warehouse.open().query(f"{STATES} WHERE status = 'elevation_waits' ORDER BY draft").to_dicts()
+    rows = elevations()
     if rows:
         review.QUEUE.write(Path(params.queue), [review.queue_row(row, "elevate", []) for row in rows])
     return len(rows)

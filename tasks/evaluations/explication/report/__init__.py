@@ -46,6 +46,7 @@ class Data(Frames):
         leaderboard, personas, transcripts, meta: the views leaderboard_explication, explication_by_persona,
             explication_transcript and meta_explication.
         verdicts, validation: who judged, and how these judges agree with people.
+        people: what people who rated conversations say of simulator and judges.
     """
 
     leaderboard: pl.DataFrame = field(metadata=view("leaderboard_explication"))
@@ -54,6 +55,7 @@ class Data(Frames):
     meta: pl.DataFrame = field(metadata=view("meta_explication"))
     verdicts: pl.DataFrame = field(metadata=view("report_judge", _BOTH))
     validation: pl.DataFrame = field(metadata=view("report_validation", _BOTH))
+    people: pl.DataFrame = field(metadata=view("explication_people"))
 
     @cached_property
     def models(self) -> list[str]:
@@ -159,6 +161,7 @@ def _context(data: Data) -> dict[str, Any]:
         "ends": ends(data),
         "transcripts": data.transcripts.to_dicts(),
         "meta": data.meta.to_dicts(),
+        "people": data.people.to_dicts(),
         "by_persona": data.personas.to_dicts(),
         "flagged": sorted(
             set(data.leaderboard.filter(pl.col("tells_real_from_shuffled").eq(False))["model"])

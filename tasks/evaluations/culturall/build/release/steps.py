@@ -24,6 +24,7 @@ from tasks.generation.budget import Budget, Meter
 from tasks.generation.prompts import Completion, Prompt
 from tasks.generation.replies import json_fields
 from tasks.identity import digest
+from tasks.people.review_file import Decided
 from tasks.plan import Plan, Wanted, lay_out
 from warehouse import Warehouse, culturall_build, now
 
@@ -121,12 +122,17 @@ def check(params: ReleaseParams) -> None:
 
 def queue(params: ReleaseParams) -> int:
     """Write what waits for a review, if anything does; returns how many drafts."""
+    lines = waiting()
+    if lines:
+        review.QUEUE.write(Path(params.queue), lines)
+    return len(lines)
+
+
+def waiting() -> list[dict[str, str]]:
+    """What waits for a review before it is published, as lines of a queue, with the checks' doubts."""
     rows, _ = _labelled("status = 'review_waits'")
     doubts = dict(Warehouse.open().query(DOUBTS).rows())
-    if rows:
-        lines = [review.queue_row(row, "release", doubts.get(row["draft"], [])) for row in rows]
-        review.QUEUE.write(Path(params.queue), lines)
-    return len(rows)
+    return [review.queue_row(row, "release", doubts.get(row["draft"], [])) for row in rows]
 
 
 def publish(params: ReleaseParams) -> tuple[int, str, int] | None:
@@ -166,16 +172,25 @@ def read_review(path: Path) -> tuple[review.Reviewed, int]:
     Raises:
         ReviewError: the file breaks a rule, or is not of this warehouse; nothing is stored then.
     """
-    warehouse = Warehouse.open()
     read = review.QUEUE.read(path)
+    return take(read.decided), read.n_pending
+
+
+def lines() -> dict[tuple[str, str], dict[str, str]]:
+    """(stage, draft) -> its line of a queue as it is now, of all that wait or are decided."""
+    labelled, _ = _labelled("len(faults) = 0")
+    raw = Warehouse.open().query(f"{STATES} WHERE len(faults) = 0 AND d.origin = 'elevation'").to_dicts()
+    release = {("release", row["draft"]): review.queue_row(row, "release", []) for row in labelled}
+    return release | {("elevate", row["draft"]): review.queue_row(row, "elevate", []) for row in raw}
+
+
+def take(decided: Sequence[Decided]) -> review.Reviewed:
+    """Hold decisions against what waits, and store them; raises as ``read_review``."""
+    warehouse = Warehouse.open()
     with FileLock(warehouse.home / "locks" / "culturall.lock"):
-        labelled, _ = _labelled("len(faults) = 0")
-        raw = warehouse.query(f"{STATES} WHERE len(faults) = 0 AND d.origin = 'elevation'").to_dicts()
-        lines = {("release", row["draft"]): review.queue_row(row, "release", []) for row in labelled}
-        lines |= {("elevate", row["draft"]): review.queue_row(row, "elevate", []) for row in raw}
-        reviewed = review.compare(read.decided, lines, now())
+        reviewed = review.compare(decided, lines(), now())
         culturall_build.save_reviews(warehouse, reviewed.decisions, reviewed.revisions)
-    return reviewed, read.n_pending
+    return reviewed
 
 
 def _labelled(where: str) -> tuple[list[Row], dict[str, Row]]:

@@ -1,0 +1,1 @@
+"""Studies with people: the web app that asks, its database, and items drawn from the warehouse."""

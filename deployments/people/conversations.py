@@ -1,0 +1,150 @@
+"""Conversations of explication, two of one persona on a page, rated by people; what that says of the judges.
+
+Every pair is shown in both orders, to different people, so that what comes first gains nothing in the mean.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from deployments.people.draw import Drawn, Wishes
+from deployments.people.results import Results
+from tasks.evaluations.explication.personas import Persona, personas_of
+from tasks.evaluations.explication.validation import Rating, validation_rows
+from tasks.identity import digest
+from tasks.people.assignment import item_code, stratified
+from tasks.people.study import Item, Private
+from warehouse import Warehouse, WarehouseError
+from warehouse.people import save_conversation_validation
+
+_TALKS = """
+SELECT c.run_id, c.model, c.task, c.persona, c.persona_name, c.cuisine, c.condition, c.repetition,
+    c.transcript
+FROM explication_conversation AS c JOIN latest_run AS r USING (run_id)
+WHERE c.ended_by = 'recommendation' AND NOT r.is_null AND r.config_hash = coalesce($config, (
+    SELECT config_hash FROM latest_run WHERE evaluation = 'explication' AND NOT is_null
+    ORDER BY finished_at DESC LIMIT 1
+))
+ORDER BY ALL
+"""
+_GRADES = """
+SELECT run_id, config_hash, model, task, persona, condition, repetition, apr, interaction
+FROM explication_conversation WHERE list_contains($runs, run_id)
+"""
+_KEY = ("run_id", "task", "persona", "condition", "repetition")
+"""What names a conversation."""
+_DIMENSIONS = {"persona": "persona", "fit": "apr", "asked": "interaction"}
+"""Field, after "first_" or "second_" -> dimension."""
+_CHECK = {
+    "person": "To show that you read this, choose 2 everywhere on this page.", "first": "–", "second": "–",
+}  # fmt: skip
+
+Row = dict[str, Any]
+
+
+def draw(warehouse: Warehouse, wishes: Wishes) -> Drawn:
+    """So many pairs of finished conversations, evenly over tasks and personas, each in both orders; a check.
+
+    Raises:
+        WarehouseError: no pair is there. ValueError: too few people to show each its order only.
+    """
+    if wishes.people < 2 * wishes.per_item:
+        raise ValueError(
+            f"every pair is shown in both orders, each to {wishes.per_item} other people: "
+            f"ask for {2 * wishes.per_item} people at least"
+        )
+    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in warehouse.query(_TALKS, {"config": wishes.config}).iter_rows(named=True):
+        groups[row["task"], row["persona"]].append(row)
+    personas = {p.persona: p for p in personas_of(warehouse.query("FROM explication_persona").to_dicts(), "")}
+    things = {}
+    for group, rows in groups.items():
+        for first, second in _pairs(rows, wishes.seed):
+            name = json.dumps([_name(first), _name(second)])
+            things[name] = (" ".join(group), (name, first, second))
+    if not things:
+        raise WarehouseError(
+            "no two conversations of one persona with two models or conditions have ended with a "
+            "recommendation; start with: culturescope run explication"
+        )
+    drawn: Drawn = []
+    for name, *pair in stratified(things, wishes.n_items, wishes.seed):
+        person = _person(personas.get(pair[0]["persona"]), pair[0])
+        for rows in (pair, pair[::-1]):
+            code = item_code("conversations", wishes.name, *map(_name, rows))
+            content = {"person": person, "first": rows[0]["transcript"], "second": rows[1]["transcript"]}
+            item = Item(item=code, page="pair", language=wishes.languages[0], content=content)
+            # The pair is the stratum: nobody gets it twice as long as others are free.
+            models, codes = " | ".join(row["model"] for row in rows), json.dumps([*map(_name, rows)])
+            drawn.append((item, Private(item=code, stratum=name, model=models, code=codes)))
+    code = item_code("check", wishes.name)
+    expected = {f"{which}_{field}": "2" for which in ("first", "second") for field in _DIMENSIONS}
+    item = Item(item=code, page="pair", language=wishes.languages[0], content={**_CHECK})
+    return [*drawn, (item, Private(item=code, expected={**expected}))]
+
+
+def follow(warehouse: Warehouse, results: Results, folder: Path) -> list[str]:
+    """Store how far people and judges agree: table ``conversation_validation``, shown by ``agreement``."""
+    named = {
+        name for hidden in results.folder.private.values() if hidden.code for name in json.loads(hidden.code)
+    }
+    runs = sorted({json.loads(name)[0] for name in named})
+    grades = {_name(row): row for row in warehouse.query(_GRADES, {"runs": runs}).iter_rows(named=True)}
+    lost = len(named - grades.keys())
+    rows = validation_rows(list(_ratings(results, grades)))
+    config = next((row["config_hash"] for row in grades.values()), "")
+    stored = [asdict(row) | {"config_hash": config} for row in rows]
+    save_conversation_validation(warehouse, results.folder.study.name, stored)
+    said = [f"{len(rows)} numbers on simulator and judges: culturescope people agreement NAME shows them"]
+    return said + ([f"conversations that are no longer in the warehouse: {lost}"] if lost else [])
+
+
+def validation(warehouse: Warehouse, study: str) -> pl.DataFrame:
+    """What was stored at the last pull, empty before."""
+    return warehouse.query(
+        "SELECT * EXCLUDE (study, config_hash, pulled_at) FROM conversation_validation WHERE study = $study",
+        {"study": study},
+    )
+
+
+def _ratings(results: Results, grades: Mapping[str, Row]) -> Iterator[Rating]:
+    for rating in results.ratings:
+        which, _, field = rating.field.partition("_")
+        hidden = results.folder.private.get(rating.item)
+        if hidden is None or not hidden.code or field not in _DIMENSIONS:
+            continue
+        name = json.loads(hidden.code)[which == "second"]
+        row, dimension = grades.get(name), _DIMENSIONS[field]
+        if row is not None:
+            yield Rating(
+                rating.annotator, name, row["model"], row["persona"], dimension, float(rating.value),
+                which == "first", row.get(dimension) if dimension != "persona" else None,
+            )  # fmt: skip
+
+
+def _pairs(rows: Sequence[Row], seed: int) -> Iterator[tuple[Row, Row]]:
+    """Conversations of one persona, each in one pair at most, of two models or conditions."""
+    left = sorted(rows, key=lambda row: digest([seed, _name(row)]))
+    while left:
+        first = left.pop(0)
+        who = (first["model"], first["condition"])
+        second = next((row for row in left if (row["model"], row["condition"]) != who), None)
+        if second is not None:
+            left.remove(second)
+            yield first, second
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    return json.dumps([row[name] for name in _KEY])
+
+
+def _person(persona: Persona | None, row: Row) -> str:
+    """What is known of the person; of a user's own persona only what its conversations say."""
+    return persona.described(row["task"]) if persona else f"{row['persona_name']}, {row['cuisine']}"

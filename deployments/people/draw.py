@@ -1,0 +1,131 @@
+"""What is drawn from the warehouse for people, blinded: dishes, judged answers, drafts of norms."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from deployments import judged
+from tasks.judging.audit import annotation_rows, criteria, stratified_sample
+from tasks.people.assignment import item_code, stratified
+from tasks.people.study import Item, Private
+from warehouse import Warehouse, WarehouseError
+
+Drawn = list[tuple[Item, Private]]
+
+# As many predictions as the dish has reference ingredients are judged; one wording, dish and sentence in one
+# language.
+_PREDICTIONS = """
+SELECT p.model, p.dish, any_value(p.dish_name) AS name, p.origin, p.main_language AS language,
+    list(p.candidate ORDER BY p.rank) AS predicted, any_value(d.ingredients) AS reference
+FROM prediction AS p
+JOIN latest_run AS r USING (run_id)
+JOIN (
+    SELECT url, language, any_value(ingredients) AS ingredients FROM fmlama_dish GROUP BY url, language
+) AS d ON d.url = p.dish AND d.language = p.main_language
+WHERE r.evaluation = 'fmlama' AND NOT r.is_null AND p.main_language = p.subject_language
+    AND list_contains($languages, p.main_language) AND p.rank <= len(d.ingredients)
+    AND r.config_hash = coalesce($config, (
+        SELECT config_hash FROM latest_run WHERE evaluation = 'fmlama' AND NOT is_null
+        ORDER BY finished_at DESC LIMIT 1
+    ))
+GROUP BY p.model, p.dish, p.origin, p.main_language, p.condition, p.template
+QUALIFY row_number() OVER (PARTITION BY p.model, p.dish, p.main_language ORDER BY p.condition, p.template) = 1
+"""
+_DRAFTS = "SELECT * FROM specnorm_draft WHERE status = 'queued' ORDER BY draft"
+_CHECK_ENTRIES = {
+    "en": ("To show that you read this, mark everything here as Maybe.", ["first", "second"]),
+    "zh": ("为表明您已阅读，请将此处所有项标为“可能”。", ["一", "二"]),
+    "ar": ("لإظهار أنك قرأت هذا، اختر «ربما» لكل ما هنا.", ["الأول", "الثاني"]),
+    "ko": ("읽었음을 보이기 위해 여기서는 모두 ‘아마도’를 고르세요.", ["첫째", "둘째"]),
+    "ru": ("Чтобы показать, что вы это прочли, отметьте здесь всё как «Возможно».", ["первое", "второе"]),
+    "he": ("כדי להראות שקראתם, סמנו כאן הכול כ״אולי״.", ["ראשון", "שני"]),
+}
+
+
+class Wishes(NamedTuple):
+    """What a new study should be. n_items, people: of each language; codes: of the people, none: p001 ..."""
+
+    name: str
+    kind: str
+    n_items: int
+    people: int
+    per_item: int
+    languages: tuple[str, ...]
+    seed: int
+    config: str | None = None
+    codes: tuple[str, ...] = ()
+
+
+def ranking(warehouse: Warehouse, wishes: Wishes) -> Drawn:
+    """None: its pages are those that everyone has once."""
+    return []
+
+
+def dishes(warehouse: Warehouse, wishes: Wishes) -> Drawn:
+    """Dishes with one model's predictions, evenly over models and origins, and a check, per language."""
+    rows = warehouse.query(_PREDICTIONS, {"languages": list(wishes.languages), "config": wishes.config})
+    if rows.is_empty():
+        raise WarehouseError(
+            f"no model has predictions in {', '.join(wishes.languages)}; start with: culturescope run fmlama"
+        )
+    drawn: Drawn = []
+    for language in wishes.languages:
+        things = {}
+        for row in rows.filter(language=language).iter_rows(named=True):
+            code = item_code("fmlama", wishes.name, row["model"], row["dish"], language)
+            parts = {
+                "dish": row["name"],
+                "reference": sorted(row["reference"]),
+                "predicted": row["predicted"],
+            }
+            item = Item(item=code, page="dish", language=language, content=parts)
+            stratum = f"{row['model']} {row['origin']}"
+            hidden = Private(
+                item=code, stratum=stratum, model=row["model"], condition=language, code=row["dish"]
+            )
+            things[code] = (stratum, (item, hidden))
+        drawn += stratified(things, wishes.n_items, wishes.seed)
+        text, entries = _CHECK_ENTRIES.get(language, _CHECK_ENTRIES["en"])
+        code = item_code("check", wishes.name, language)
+        content: dict[str, str | list[str]] = {"dish": text, "predicted": entries}
+        expected = Private(item=code, expected={"mark": dict.fromkeys(entries, "Maybe")})
+        drawn.append((Item(item=code, page="dish", language=language, content=content), expected))
+    return drawn
+
+
+def judged_answers(warehouse: Warehouse, wishes: Wishes) -> Drawn:
+    """Judged answers as ``judge audit`` draws them: by model and dimension, within these over groups."""
+    chosen = judged.choose(warehouse, None, wishes.config)
+    verdicts, answers = judged.verdicts(warehouse, chosen)
+    scored = [answers[code] for code in verdicts.drop_nulls("value")["code"].unique()]
+    sample = stratified_sample(scored, wishes.n_items, wishes.seed)
+    rubrics = judged.rubrics(chosen.evaluation)
+    told = {a.dimension: criteria(r) if (r := rubrics.get(a.dimension)) else a.dimension for a in sample}
+    drawn: Drawn = []
+    for answer, row in zip(sample, annotation_rows(sample, told), strict=True):
+        code = item_code("judged", wishes.name, answer.code)
+        content: dict[str, str | list[str]] = {part: row[part] for part in ("question", "answer", "criteria")}
+        item = Item(item=code, page="answer", language=wishes.languages[0], content=content)
+        stratum = f"{answer.model} {answer.dimension}"
+        model, dimension = answer.model, answer.dimension
+        hidden = Private(item=code, stratum=stratum, model=model, condition=dimension, code=answer.code)
+        drawn.append((item, hidden))
+    code = item_code("check", wishes.name)
+    check = {"question": "To show that you read this, choose “Mostly”.", "answer": "–", "criteria": "–"}
+    item = Item(item=code, page="answer", language=wishes.languages[0], content={**check})
+    return [*drawn, (item, Private(item=code, expected={"rating": "0.75"}))]
+
+
+def norm_drafts(warehouse: Warehouse, wishes: Wishes) -> Drawn:
+    """Drafts that wait for a review, evenly over countries."""
+    things = {}
+    for row in warehouse.query(_DRAFTS).iter_rows(named=True):
+        code = item_code("specnorm", wishes.name, row["draft"])
+        parts = ("cues", "statement", "persona", "situation", "question", "norm")
+        content = {part: row[part] for part in parts} | {"country": row["country_name"]}
+        item = Item(item=code, page="draft", language=wishes.languages[0], content=content)
+        hidden = Private(item=code, stratum=row["country_name"], model=row["model"], code=row["draft"])
+        things[code] = (row["country_name"], (item, hidden))
+    if not things:
+        raise WarehouseError("no draft waits for a review; start with: culturescope specnorm build")
+    return stratified(things, wishes.n_items, wishes.seed)

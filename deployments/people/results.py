@@ -1,0 +1,291 @@
+"""What follows from a study's answers: rows for the warehouse, agreement, files for judges and reviews."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from deployments.people.store import FILE, Store
+from tasks.evaluations.cure.specnorm.review import COLUMNS
+from tasks.identity import digest
+from tasks.judging.ratings import COLUMNS as RATING_COLUMNS
+from tasks.people.agreement import agreement_rows
+from tasks.people.answers import Rating, Reason, counted, exclusions, latest, ratings
+from tasks.people.files import ANSWERS, Answer, Folder, StudyError, read_folder, read_rows, write_rows
+from tasks.people.rankings import CeilingRow, DomainScore, ceiling, domain_scores, profiles, rankings
+from tasks.people.study import in_language
+from warehouse import Warehouse
+from warehouse.people import save_study
+
+WITHDRAWN = "withdrawn.txt"
+"""In a study's folder: codes of people who withdrew in another way than on its pages."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """A study with its answers, who is excluded and why, who withdrew, and the ratings that count."""
+
+    folder: Folder
+    answers: list[Answer]
+    excluded: Mapping[str, list[Reason]]
+    withdrawn: list[str]
+    ratings: list[Rating]
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """What a pull has done: new rows of answers, revisions, people, and exclusions by reason."""
+
+    n_new: int
+    n_revisions: int
+    n_people: int
+    n_withdrawn: int
+    excluded: Counter[str]
+
+
+def read(path: Path) -> Results:
+    """The answers so far: from the database that ``serve`` writes, else from answers.jsonl.
+
+    Raises:
+        StudyError: there is no such study, or a file is broken.
+    """
+    folder = read_folder(path)
+    withdrawn: list[str] = []
+    if (path / FILE).exists():
+        from deployments.people.site import answers as stored
+
+        store = Store(path)
+        try:
+            answers = stored(folder, store)
+            withdrawn = [person["annotator"] for person in store.people() if person["withdrawn"]]
+        finally:
+            store.close()
+    else:
+        answers = read_rows(path / ANSWERS, Answer)
+        unknown = sorted({a.item for a in answers} - folder.items.keys())
+        if unknown:
+            raise StudyError(f"{path / ANSWERS}: there is no item {unknown[0]} in this study")
+    if (path / WITHDRAWN).exists():
+        withdrawn += (path / WITHDRAWN).read_text(encoding="utf-8").split()
+    answers = [answer for answer in answers if answer.annotator not in withdrawn]
+    write_rows(path / ANSWERS, answers)
+    excluded = exclusions(folder, answers)
+    return Results(folder, answers, excluded, withdrawn, ratings(folder, answers, excluded))
+
+
+def pull(warehouse: Warehouse, path: Path) -> Pulled:
+    """Bring a study and its answers into the warehouse."""
+    results = read(path)
+    folder = results.folder
+    study, name = folder.study, folder.study.name
+    row = {
+        "study": name,
+        "kind": study.kind,
+        "title": in_language(study.title, study.languages[0]),
+        "study_hash": study.hash,
+        "languages": list(study.languages),
+        "annotators_per_item": study.annotators_per_item,
+        "n_assigned": len(folder.assignments),
+        "n_withdrawn": len(results.withdrawn),
+    }
+    excluded = [
+        {"study": name, "annotator": annotator, "reason": reason}
+        for annotator, reasons in results.excluded.items()
+        for reason in reasons
+    ]
+    rows = [row for answer in results.answers for row in _answer_rows(name, answer)]
+    domains = _domain_rows(results) if study.kind == "spectral-ranking" else []
+    n_new = save_study(warehouse, row, _items(folder), rows, excluded, results.withdrawn, domains)
+    n_people = len({answer.annotator for answer in results.answers})
+    return Pulled(n_new, len(results.answers), n_people, len(results.withdrawn), counted(results.excluded))
+
+
+def agreement(results: Results) -> pl.DataFrame:
+    """One row per number, of ``tasks.people.agreement.AgreementRow``."""
+    rows = [asdict(row) for row in agreement_rows(results.folder.study, results.ratings)]
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def of_ranking(
+    results: Results,
+) -> tuple[list[DomainScore], list[CeilingRow], dict[str, dict[str, tuple[float, int]]]]:
+    """Scores of every domain, how well one half of the people predicts the other, and regions' profiles."""
+    ranks = rankings(results.ratings, "ranking")
+    pluralism: dict[str, dict[str, str]] = {}
+    for rating in results.ratings:
+        if rating.field == "pluralism":
+            pluralism.setdefault(rating.annotator, {})[rating.entry] = rating.value
+    regions = {r.annotator: r.value for r in results.ratings if r.field == "region"}
+    return domain_scores(ranks, pluralism), ceiling(ranks, pluralism), profiles(ranks, regions)
+
+
+def ranking_tables(results: Results) -> dict[str, tuple[str, pl.DataFrame]]:
+    """name -> (title, table) of all that follows from people's ranking."""
+    scores, halves, regions = of_ranking(results)
+    domains = [_ends(asdict(row)) for row in scores]
+    profile = [
+        {"region": region, "n_people": max(n for _, n in own.values())}
+        | {domain: mean for domain, (mean, _) in own.items()}
+        for region, own in regions.items()
+    ]
+    titles = {
+        "domains": ("Domains, most common across countries first", domains),
+        "regions": ("Mean ranks by region", profile),
+        "halves": (
+            "How well one half of the people predicts the other",
+            [_ends(asdict(row)) for row in halves],
+        ),
+    }
+    return {name: (title, pl.DataFrame(r, infer_schema_length=None)) for name, (title, r) in titles.items()}
+
+
+def _ends(row: dict[str, Any]) -> dict[str, Any]:
+    """With the interval as two columns in its place."""
+    low, high = row["interval"] or (None, None)
+    pairs = {name: {name: value} for name, value in row.items()} | {
+        "interval": {"ci_low": low, "ci_high": high}
+    }
+    return {name: value for pair in pairs.values() for name, value in pair.items()}
+
+
+def exported(results: Results, warehouse: Warehouse) -> str:
+    """A study's answers in the form that its kind is used in: CSV for other commands, else the answers."""
+    match results.folder.study.kind:
+        case "judge-ratings":
+            return ratings_csv(results)
+        case "specnorm-review":
+            drafts = {row["draft"]: row for row in warehouse.query("FROM specnorm_draft").to_dicts()}
+            file = io.StringIO()
+            writer = csv.DictWriter(file, COLUMNS)
+            writer.writeheader()
+            writer.writerows(review_rows(results, drafts))
+            return file.getvalue()
+    return "".join(f"{answer.model_dump_json()}\n" for answer in results.answers)
+
+
+def ratings_csv(results: Results) -> str:
+    """Ratings of judged answers, as ``culturescope judge validate`` reads them.
+
+    Raises:
+        StudyError: the study is of another kind.
+    """
+    _expect(results.folder, "judge-ratings")
+    file = io.StringIO()
+    writer = csv.DictWriter(file, RATING_COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for rating in results.ratings:
+        if rating.field == "rating":
+            about = results.folder.private[rating.item]
+            cells = (about.code, rating.annotator, about.condition, rating.value)
+            writer.writerow(dict(zip(("item", "annotator", "dimension", "rating"), cells, strict=True)))
+    return file.getvalue()
+
+
+def review_rows(results: Results, drafts: Mapping[str, Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Decisions on drafts, as rows of the file that ``culturescope specnorm review`` reads.
+
+    Where several people reviewed a draft and decided otherwise, it stays pending; where they agree, the
+    texts and the note are those of the first by code.
+
+    Args:
+        drafts: rows of specnorm_draft by draft.
+
+    Raises:
+        StudyError: the study is of another kind, or a draft is gone.
+    """
+    _expect(results.folder, "specnorm-review")
+    said: dict[str, dict[str, dict[str, str]]] = {}
+    for (annotator, item, field), answer in sorted(latest(results.answers).items()):
+        if (
+            annotator not in results.excluded
+            and answer.status == "complete"
+            and isinstance(answer.value, str)
+        ):
+            said.setdefault(item, {}).setdefault(annotator, {})[field] = answer.value
+    rows = []
+    for item, by_person in said.items():
+        draft = drafts.get(results.folder.private[item].code)
+        if draft is None:
+            raise StudyError(f"item {item}: its draft is not in the warehouse")
+        decided = {who: own for who, own in by_person.items() if own.get("decision")}
+        decisions = {own["decision"] for own in decided.values()}
+        who, own = min(decided.items()) if len(decisions) == 1 else ("", dict[str, str]())
+        texts = own if own.get("decision") == "revise" else {}
+        given = ("country_name", "seed", "cues", "statement", "stance", "model", "prompt_hash", "text_hash")
+        cells = {name: str(draft[name]) for name in given}
+        cells["country"] = cells.pop("country_name")
+        for part in ("persona", "situation", "question", "label", "norm"):
+            cells[part] = texts.get(part) or str(draft[part])
+        asked = {"decision": own.get("decision", ""), "reviewer": who, "note": own.get("note", "")}
+        rows.append(cells | asked)
+    return rows
+
+
+def _expect(folder: Folder, kind: str) -> None:
+    if folder.study.kind != kind:
+        raise StudyError(f"study {folder.study.name} is of kind {folder.study.kind}, not {kind}")
+
+
+def _items(folder: Folder) -> list[dict[str, object]]:
+    rows = []
+    for item in folder.items.values():
+        hidden = folder.private.get(item.item)
+        about = {name: getattr(hidden, name, "") or None for name in ("model", "condition", "author", "code")}
+        rows.append(
+            {
+                "study": folder.study.name,
+                "item": item.item,
+                "item_hash": item.hash,
+                "page": item.page,
+                "language": item.language,
+                "stratum": hidden.stratum if hidden else "",
+                "is_check": bool(hidden and hidden.expected),
+                **about,
+            }
+        )
+    return rows
+
+
+def _domain_rows(results: Results) -> list[dict[str, object]]:
+    """What people expect of each domain, under the hash of it."""
+    scores, _, _ = of_ranking(results)
+    snapshot = digest([[row.domain, row.score, row.category] for row in scores], 8)
+    return [
+        {
+            "study": results.folder.study.name,
+            "snapshot": snapshot,
+            "domain": row.domain,
+            "human_score": row.score,
+            "human_sd": row.sd,
+            "n_people": row.n_people,
+            "share_high": row.pluralism,
+            "human_category": row.category,
+        }
+        for row in scores
+    ]
+
+
+def _answer_rows(study: str, answer: Answer) -> list[dict[str, object]]:
+    """One row per entry; of an empty ranking or mark one without entry, so that the revision is known."""
+    values = answer.value if isinstance(answer.value, dict) else {"": answer.value}
+    shown = {name: place for place, name in enumerate(answer.shown, start=1)}
+    fixed = answer.model_dump(include={"study_hash", "item", "item_hash", "annotator", "field"})
+    fixed |= answer.model_dump(include={"revision", "status", "tool", "version"})
+    times = {"started_at": _utc(answer.started), "saved_at": _utc(answer.saved)}
+    return [
+        {"study": study, **fixed, **times, "entry": entry, "value": value, "place": shown.get(entry or value)}
+        for entry, value in (values or {"": ""}).items()
+    ]
+
+
+def _utc(time: datetime) -> datetime:
+    """As tables have it: UTC, without a zone."""
+    return time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time

@@ -1,0 +1,194 @@
+"""A study as it is served: what may be shown, the database, and who may do what.
+
+Pages are a person's own: addressed by their place in the assignment, never by item.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Protocol
+
+from deployments.people import pages
+from deployments.people.access import RateLimit, RefusedError
+from deployments.people.store import Saved, Store, Who
+from tasks.evaluations.explication.interview import INTERVIEWER, PERSON, Turns
+from tasks.people.files import Answer, Assignment, Folder, read_folder
+from tasks.people.study import Entry, Item, Page, read_value
+
+if TYPE_CHECKING:
+    from fastapi import Request
+
+TOOL = "culturescope"
+COOKIE = "session"
+
+MOST_TURNS = 120
+"""Of both sides of an interview."""
+
+Form = dict[str, str]
+
+
+class Interviewer(Protocol):
+    """Who asks in an interview; neither raises."""
+
+    def reply(self, turns: Turns, language: str) -> str:
+        """The next question; "" where there is none now."""
+        ...
+
+    def draft(self, turns: Turns, language: str) -> dict[str, str]:
+        """In the end: field of the next page -> its text."""
+        ...
+
+
+@dataclass(frozen=True)
+class Own:
+    """One assigned page of the person of a session."""
+
+    who: Who
+    assignment: Assignment
+    item: Item
+    page: Page
+
+
+class Site:
+    """A study as it is served: what may be shown, the database, and who may do what."""
+
+    def __init__(self, folder: Path, origin: str, interviewer: Interviewer | None = None) -> None:
+        """Raises StudyError: the folder is broken, or a reviewer is assigned an item of their own;
+        ValueError: it is an interview, and there is no interviewer."""
+        self.folder: Folder = replace(read_folder(folder), private={})
+        self.study = self.folder.study
+        self.filled = {field.fills for field in self.study.fields if field.fills}
+        if interviewer is None and any(field.kind == "chat" for field in self.study.fields):
+            raise ValueError(
+                f"study {self.study.name} is an interview: name the model that asks with --engine"
+            )
+        self.interviewer = interviewer
+        self.store = Store(folder)
+        self.origin = origin
+        self.own: dict[str, dict[int, Assignment]] = {}
+        for each in self.folder.assignments:
+            self.own.setdefault(each.annotator, {})[each.place] = each
+        self.talking: dict[str, Lock] = {}
+        self.requests = RateLimit(per_second=10, burst=60)
+        self.entries = RateLimit(per_second=1, burst=150)
+
+    def who(self, request: Request) -> Who:
+        """The person of the request. Raises RefusedError where there is none or they ask too often."""
+        secret = request.cookies.get(COOKIE, "")
+        who = self.store.who(secret) if secret else None
+        if who is None:
+            raise RefusedError(401, "open the link that you were given, in the browser that you used before")
+        self.requests.take(who.annotator)
+        return who
+
+    def page(self, who: Who, place: int) -> Own:
+        """Raises RefusedError: not assigned to them, not of their role, or they do not take part."""
+        if who.withdrawn or not who.consented:
+            raise RefusedError(403, "consent comes first")
+        assignment = self.own.get(who.annotator, {}).get(place)
+        if assignment is None:
+            raise RefusedError(404, "there is no such page")
+        item = self.folder.items[assignment.item]
+        if item.item in self.filled:
+            content = item.content | self.store.given(who.annotator, item.item)
+            item = item.model_copy(update={"content": content})
+        page = self.study.page(item.page)
+        if not page.role == assignment.role == who.role:
+            raise RefusedError(403, "not a page of your role")
+        return Own(who, assignment, item, page)
+
+    def save(self, own: Own, form: Form, field_name: str | None = None) -> dict[str, str]:
+        """Save one field, or all that the form has; field -> what is missing.
+
+        Raises:
+            RefusedError: no field of the page, or a value that no page of ours sends; nothing of it is saved.
+        """
+        fields = [f for f in own.page.fields if field_name in (None, f.name)]
+        if not fields:
+            raise RefusedError(404, "there is no such field")
+        read = {}
+        for field in fields:
+            value = pages.given(field, own.item, form)
+            if value is not None:
+                try:
+                    read[field.name] = read_value(field, own.item, value)
+                except ValueError as error:
+                    raise RefusedError(422, "this page does not send that") from error
+        for name, entry in read.items():
+            try:
+                self.store.save(own.who.annotator, own.item.item, name, entry)
+            except PermissionError as error:
+                raise RefusedError(403, "consent comes first") from error
+        return {name: entry.missing for name, entry in read.items() if entry.missing}
+
+    def talk(self, own: Own, field_name: str, said: str, is_over: bool) -> None:
+        """One turn of a chat: what the person says, saved first, then what the interviewer says, or its end.
+
+        With nothing said a reply that is missing is asked for again. At the end the interviewer drafts the
+        texts of the page that the chat fills; where it fails, the form there is empty.
+
+        Raises:
+            RefusedError: no chat of the page, it is over, too long, or nothing to reply to.
+        """
+        field = next((f for f in own.page.fields if f.name == field_name and f.kind == "chat"), None)
+        if field is None or self.interviewer is None:
+            raise RefusedError(404, "there is no such field")
+        annotator, language, key = own.who.annotator, own.who.language, (own.item.item, field_name)
+        with self.talking.setdefault(annotator, Lock()):
+            state = self.store.saved(annotator).get(key)
+            turns = pages.turns_of(state)
+            if (state and state.status == "complete") or (len(turns) >= MOST_TURNS and not is_over):
+                raise RefusedError(409, "the interview is over")
+            if len(said) > field.max_chars or "\0" in said or (is_over and not (turns or said)):
+                raise RefusedError(422, "this page does not send that")
+            if said:
+                turns.append((PERSON, said.replace("\r\n", "\n")))
+                self._keep(own, field_name, turns, is_over)
+            if is_over:
+                if field.fills:
+                    self.store.give(annotator, field.fills, self.interviewer.draft(turns, language))
+                self._keep(own, field_name, turns, is_over)
+            elif turns and turns[-1][0] == PERSON:
+                reply = self.interviewer.reply(turns, language)
+                if reply:
+                    self._keep(own, field_name, [*turns, (INTERVIEWER, reply)], is_over)
+
+    def _keep(self, own: Own, field: str, turns: Turns, is_over: bool) -> None:
+        value = json.dumps([list(turn) for turn in turns], ensure_ascii=False)
+        entry = Entry(value=value, missing="" if is_over else "incomplete")
+        try:
+            self.store.save(own.who.annotator, own.item.item, field, entry)
+        except PermissionError as error:
+            raise RefusedError(403, "consent comes first") from error
+
+    def first_open(self, who: Who, saved: dict[tuple[str, str], Saved]) -> int | None:
+        """The place of the first page that lacks something; None if all are complete."""
+        places = sorted(self.own.get(who.annotator, {}))
+        return next((place for place in places if self._lacks(who, place, saved)), None)
+
+    def n_complete(self, who: Who, saved: dict[tuple[str, str], Saved]) -> tuple[int, int]:
+        """(pages complete, pages)"""
+        places = self.own.get(who.annotator, {})
+        return sum(not self._lacks(who, place, saved) for place in places), len(places)
+
+    def _lacks(self, who: Who, place: int, saved: dict[tuple[str, str], Saved]) -> bool:
+        item = self.folder.items[self.own[who.annotator][place].item]
+        page = self.study.page(item.page)
+        is_new = not any((item.item, field.name) in saved for field in page.fields)
+        return bool(pages.missing(page, item, saved)) or is_new
+
+
+def answers(folder: Folder, store: Store) -> list[Answer]:
+    """Every saved revision as the neutral format has it; of people who withdrew there is none."""
+    shown = {(a.annotator, a.item): a.shown for a in folder.assignments}
+    fixed = {"study_hash": folder.study.hash, "tool": TOOL, "version": version("culturescope")}
+    rows = []
+    for row in store.revisions():
+        order = shown.get((row["annotator"], row["item"]), {}).get(row["field"], [])
+        about = {"item_hash": folder.items[row["item"]].hash, "shown": order}
+        rows.append(Answer.model_validate(row | fixed | about))
+    return rows

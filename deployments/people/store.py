@@ -1,0 +1,267 @@
+"""People and their answers in SQLite: one row per saved revision, committed before it is acknowledged.
+
+Tokens are stored as SHA-256 only. No address and no user agent is ever stored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tasks.people.study import Entry, Role, Value
+
+FILE = "answers.sqlite"
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS person (
+    annotator TEXT PRIMARY KEY, role TEXT NOT NULL, language TEXT NOT NULL, link TEXT UNIQUE,
+    session TEXT UNIQUE, csrf TEXT, prolific TEXT UNIQUE, consented TEXT, finished TEXT, withdrawn TEXT
+) STRICT;
+CREATE TABLE IF NOT EXISTS opened (
+    annotator TEXT NOT NULL, item TEXT NOT NULL, at TEXT NOT NULL, PRIMARY KEY (annotator, item)
+) STRICT;
+CREATE TABLE IF NOT EXISTS answer (
+    annotator TEXT NOT NULL, item TEXT NOT NULL, field TEXT NOT NULL, revision INTEGER NOT NULL,
+    value TEXT NOT NULL, status TEXT NOT NULL, saved TEXT NOT NULL,
+    PRIMARY KEY (annotator, item, field, revision)
+) STRICT;
+CREATE TABLE IF NOT EXISTS given (
+    annotator TEXT NOT NULL, item TEXT NOT NULL, content TEXT NOT NULL, PRIMARY KEY (annotator, item)
+) STRICT;
+"""
+
+
+@dataclass(frozen=True)
+class Who:
+    """The person of a session."""
+
+    annotator: str
+    role: Role
+    language: str
+    csrf: str
+    consented: str | None
+    finished: str | None
+    withdrawn: str | None
+
+
+@dataclass(frozen=True)
+class Saved:
+    """The last revision of one field."""
+
+    value: Value
+    status: str
+    revision: int
+
+
+class Store:
+    """The database of one study; safe to share among threads."""
+
+    def __init__(self, folder: Path) -> None:
+        """Opens it, and creates it where there is none."""
+        self._lock, self._reading = threading.Lock(), threading.Lock()
+        self._connection, self._reader = (
+            sqlite3.connect(folder / FILE, check_same_thread=False, isolation_level=None) for _ in range(2)
+        )
+        self._connection.row_factory = self._reader.row_factory = sqlite3.Row
+        # FULL: what was committed is on the disk, whatever happens to the machine.
+        for pragma in (
+            "journal_mode = WAL",
+            "synchronous = FULL",
+            "secure_delete = ON",
+            "busy_timeout = 10000",
+        ):
+            self._connection.execute(f"PRAGMA {pragma}")
+        self._reader.execute("PRAGMA busy_timeout = 10000")
+        self._connection.executescript(_SCHEMA)
+
+    def close(self) -> None:
+        self._reader.close()
+        self._connection.close()
+
+    def invite(self, annotator: str, role: Role, language: str) -> str:
+        """A new one-time token of a person; one that was given before is void, and so is their session."""
+        token = secrets.token_urlsafe(24)
+        with self._transaction() as connection:
+            connection.execute(
+                "INSERT INTO person (annotator, role, language, link) VALUES (?, ?, ?, ?) ON CONFLICT "
+                "(annotator) DO UPDATE SET link = excluded.link, session = NULL, csrf = NULL",
+                (annotator, role, language, _hash(token)),
+            )
+        return token
+
+    def enter(self, token: str) -> str | None:
+        """A session's secret for a token, which is void from then on; None for one that is not valid."""
+        return self._new_session("link = ?", (_hash(token),))
+
+    def enter_prolific(self, participant: str, language: str) -> str | None:
+        """A session for someone from Prolific, who takes a free place; None if there is none.
+
+        None also for a participant who came before: their session is in their browser, and an identifier
+        that stands in an address is no password.
+        """
+        free = (
+            "annotator = (SELECT annotator FROM person WHERE session IS NULL AND prolific IS NULL AND role = "
+            "'annotator' AND withdrawn IS NULL AND language = ? ORDER BY annotator LIMIT 1) "
+            "AND NOT EXISTS (SELECT 1 FROM person WHERE prolific = ?)"
+        )
+        return self._new_session(free, (language, participant), participant)
+
+    def who(self, session: str) -> Who | None:
+        """The person of a session; None if there is none or it ended."""
+        row = self._one(
+            "SELECT annotator, role, language, csrf, consented, finished, withdrawn FROM person "
+            "WHERE session = ?",
+            (_hash(session),),
+        )
+        return None if row is None else Who(**row)
+
+    def mark(self, annotator: str, what: str) -> None:
+        """Note the time of "consented" or "finished", once."""
+        if what not in ("consented", "finished"):
+            raise ValueError(f"{what!r} is nothing to note")
+        with self._transaction() as connection:
+            connection.execute(
+                f"UPDATE person SET {what} = ? WHERE annotator = ? AND {what} IS NULL", (_now(), annotator)
+            )
+
+    def open_page(self, annotator: str, item: str) -> None:
+        """Note when a page was first opened."""
+        with self._transaction() as connection:
+            connection.execute("INSERT OR IGNORE INTO opened VALUES (?, ?, ?)", (annotator, item, _now()))
+
+    def save(self, annotator: str, item: str, field: str, entry: Entry) -> int:
+        """A further revision, on the disk when this returns; its number. The same value again is none.
+
+        Raises:
+            PermissionError: the person has not consented, or withdrew meanwhile.
+        """
+        value = json.dumps(entry.value, ensure_ascii=False)
+        status = "complete" if entry.is_complete else "draft"
+        with self._transaction() as connection:
+            allowed = connection.execute(
+                "SELECT 1 FROM person WHERE annotator = ? AND consented IS NOT NULL AND withdrawn IS NULL",
+                (annotator,),
+            ).fetchone()
+            if allowed is None:
+                raise PermissionError(f"{annotator} takes no part")
+            last = connection.execute(
+                "SELECT revision, value, status FROM answer WHERE annotator = ? AND item = ? AND field = ? "
+                "ORDER BY revision DESC LIMIT 1",
+                (annotator, item, field),
+            ).fetchone()
+            if last is not None and (last["value"], last["status"]) == (value, status):
+                return int(last["revision"])
+            revision = 1 if last is None else int(last["revision"]) + 1
+            connection.execute("INSERT OR IGNORE INTO opened VALUES (?, ?, ?)", (annotator, item, _now()))
+            connection.execute(
+                "INSERT INTO answer VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (annotator, item, field, revision, value, status, _now()),
+            )
+        return revision
+
+    def give(self, annotator: str, item: str, content: dict[str, str]) -> None:
+        """Add to what one person is shown of an item: texts that an interviewer drafted."""
+        with self._transaction() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO given VALUES (?, ?, ?)", (annotator, item, json.dumps(content))
+            )
+
+    def given(self, annotator: str, item: str) -> dict[str, str]:
+        """What ``give`` added; empty if nothing."""
+        row = self._one("SELECT content FROM given WHERE annotator = ? AND item = ?", (annotator, item))
+        return {} if row is None else dict(json.loads(row["content"]))
+
+    def saved(self, annotator: str) -> dict[tuple[str, str], Saved]:
+        """(item, field) -> the person's last revision."""
+        rows = self._all(
+            "SELECT item, field, value, status, max(revision) AS revision FROM answer WHERE annotator = ? "
+            "GROUP BY item, field",
+            (annotator,),
+        )
+        return {
+            (r["item"], r["field"]): Saved(json.loads(r["value"]), r["status"], r["revision"]) for r in rows
+        }
+
+    def withdraw(self, annotator: str) -> None:
+        """Delete all answers of a person and what could name them; that one withdrew stays."""
+        with self._transaction() as connection:
+            for table in ("answer", "opened", "given"):
+                connection.execute(f"DELETE FROM {table} WHERE annotator = ?", (annotator,))
+            connection.execute(
+                "UPDATE person SET withdrawn = ?, prolific = NULL, link = NULL, finished = NULL "
+                "WHERE annotator = ?",
+                (_now(), annotator),
+            )
+        with self._lock:
+            # The log still holds what was deleted.
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def people(self) -> list[dict[str, Any]]:
+        """Everyone, by code: role, language, whether they came, how many fields are complete."""
+        return [
+            dict(row)
+            for row in self._all(
+                "SELECT annotator, role, language, session IS NOT NULL AS entered, consented, finished, "
+                "withdrawn, (SELECT count(*) FROM (SELECT status, max(revision) FROM answer AS a WHERE "
+                "a.annotator = p.annotator GROUP BY item, field) WHERE status = 'complete') AS n_complete "
+                "FROM person AS p ORDER BY annotator",
+                (),
+            )
+        ]
+
+    def revisions(self) -> Iterator[dict[str, Any]]:
+        """Every revision of everyone, with when its page was first opened."""
+        for row in self._all(
+            "SELECT a.*, o.at AS started FROM answer AS a JOIN opened AS o USING (annotator, item) "
+            "ORDER BY annotator, item, field, revision",
+            (),
+        ):
+            yield {**row, "value": json.loads(row["value"])}
+
+    def _new_session(self, where: str, values: Sequence[str], prolific: str | None = None) -> str | None:
+        session = secrets.token_urlsafe(32)
+        with self._transaction() as connection:
+            changed = connection.execute(
+                "UPDATE person SET session = ?, csrf = ?, link = NULL, prolific = coalesce(?, prolific) "
+                f"WHERE {where}",
+                (_hash(session), secrets.token_urlsafe(24), prolific, *values),
+            ).rowcount
+        return session if changed else None
+
+    def _one(self, sql: str, values: Sequence[str]) -> sqlite3.Row | None:
+        rows = self._all(sql, values)
+        return rows[0] if rows else None
+
+    def _all(self, sql: str, values: Sequence[str]) -> list[sqlite3.Row]:
+        # A connection of its own: readers need not wait for the disk, as who saves does.
+        with self._reading:
+            return self._reader.execute(sql, values).fetchall()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """One transaction, committed when the block ends; other processes wait for it."""
+        with self._lock:
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
+
+
+def _hash(secret: str) -> str:
+    # Tokens are 192 random bits and more: no salt and no slow hash is needed.
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,106 @@
+"""The kinds of studies: how a new one is drawn and written, and what follows when its answers are pulled."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from deployments.people import conversations, culturall, draw, interview
+from deployments.people.draw import Drawn, Wishes
+from deployments.people.results import Results
+from tasks.people.assignment import Person, assign
+from tasks.people.files import (
+    ASSIGNMENTS,
+    ITEMS,
+    PRIVATE,
+    STUDY,
+    StudyError,
+    read_study,
+    write_assignments,
+    write_rows,
+)
+from tasks.people.study import Private, Role
+from warehouse import Warehouse
+
+KINDS = Path(__file__).parent / "kinds"
+
+DRAWS: dict[str, Callable[[Warehouse, Wishes], Drawn]] = {
+    "spectral-ranking": draw.ranking,
+    "fmlama-mes": draw.dishes,
+    "judge-ratings": draw.judged_answers,
+    "specnorm-review": draw.norm_drafts,
+    "conversation-ratings": conversations.draw,
+    "culturall-create": culturall.draw_topics,
+    "culturall-review": culturall.draw_waiting,
+    "culturall-elevate": culturall.draw_easy,
+    "persona-interview": interview.draw,
+}
+FOLLOWS: dict[str, Callable[[Warehouse, Results, Path], list[str]]] = {
+    "conversation-ratings": conversations.follow,
+    "culturall-create": culturall.follow_written,
+    "culturall-review": culturall.follow_reviewed,
+    "culturall-elevate": culturall.follow_elevated,
+    "persona-interview": interview.follow,
+}
+"""What a pull does with the answers of some kinds, beside storing them; returns what it did, in lines."""
+
+_CHECKS: dict[str, Sequence[Private]] = {
+    "spectral-ranking": [Private(item="check", expected={"rank_one": "common", "instructed": "2"})],
+}
+"""What the checks on pages per person expect."""
+
+
+def new_study(warehouse: Warehouse, wishes: Wishes, folder: Path) -> int:
+    """Write the folder of a new study; returns how many items it has.
+
+    Raises:
+        StudyError: no such kind, or the folder exists. WarehouseError: nothing to draw from. ValueError: too
+            few people, or not as many codes as people.
+    """
+    if wishes.kind not in DRAWS:
+        raise StudyError(f"there is no study {wishes.kind!r}: {', '.join(sorted(DRAWS))} are")
+    if folder.exists():
+        raise StudyError(f"{folder} exists already: give the study another name")
+    head = {
+        "name": wishes.name,
+        "kind": wishes.kind,
+        "languages": list(wishes.languages),
+        "annotators_per_item": wishes.per_item,
+        "seed": wishes.seed,
+    }
+    # Of these values JSON and TOML are written the same.
+    lines = [f"{key} = {json.dumps(value)}" for key, value in head.items()]
+    text = "\n".join([*lines, (KINDS / f"{wishes.kind}.toml").read_text(encoding="utf-8")])
+    drawn = DRAWS[wishes.kind](warehouse, wishes)
+    items, private = [item for item, _ in drawn], [hidden for _, hidden in drawn]
+    folder.mkdir(parents=True)
+    (folder / STUDY).write_text(text, encoding="utf-8")
+    try:
+        study = read_study(folder / STUDY)
+        (role,) = {page.role for page in study.pages}
+        rows = assign(study, items, {each.item: each for each in private}, _people(wishes, role))
+        write_rows(folder / ITEMS, items)
+        write_rows(folder / PRIVATE, [*private, *_CHECKS.get(wishes.kind, ())])
+        write_assignments(folder / ASSIGNMENTS, rows)
+    except ValueError:
+        for file in folder.iterdir():
+            file.unlink()
+        folder.rmdir()
+        raise
+    return len(items)
+
+
+def follow(warehouse: Warehouse, results: Results, folder: Path) -> list[str]:
+    """What follows from a pull of this kind of study, done; one line for each thing."""
+    action = FOLLOWS.get(results.folder.study.kind)
+    return action(warehouse, results, folder) if action else []
+
+
+def _people(wishes: Wishes, role: Role) -> list[Person]:
+    """By codes that say nothing, p001, p002 …, or by those that are given: who wrote may not review."""
+    places = [language for language in wishes.languages for _ in range(wishes.people)]
+    codes = wishes.codes or tuple(f"p{n:03}" for n in range(1, len(places) + 1))
+    if len(set(codes)) != len(places):
+        raise ValueError(f"{len(set(codes))} codes for {len(places)} people: give each one, and each its own")
+    return [Person(code, role, language) for code, language in zip(codes, places, strict=True)]

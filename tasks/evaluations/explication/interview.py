@@ -1,0 +1,152 @@
+"""An interview that makes a persona, after boxes 1, 2 of "Measuring meta-cultural competency" (2025). Pure.
+
+An interviewer talks with a person and then writes a draft of a persona; the person corrects it as plain text,
+a field for each of its parts; that text, with what only programs read of the draft, is the persona.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from tasks.engines.protocols import Message
+from tasks.evaluations.explication.personas import FactKind, Persona
+from tasks.generation.replies import json_fields
+
+Turns = Sequence[tuple[str, str]]
+"""(speaker, text): speaker is INTERVIEWER or PERSON; the person begins."""
+INTERVIEWER, PERSON = "interviewer", "person"
+
+_PROMPTS = tomllib.loads(Path(__file__).with_name("prompts").joinpath("interview.toml").read_text("utf-8"))
+
+_PLAIN = ("name", "country", "cuisine", "summary")
+_SECTIONS: Mapping[str, type[BaseModel]] = {
+    name: info.annotation
+    for name, info in Persona.model_fields.items()
+    if isinstance(info.annotation, type) and issubclass(info.annotation, BaseModel)
+}
+"""Parts with parts of their own."""
+_LISTS = ("typical_breakfast", "preparation_style", "emotional_associations", "notable_quotes")
+FIELDS = tuple(name for name in Persona.model_fields if name in (*_PLAIN, *_LISTS, *_SECTIONS, "facts"))
+"""Parts that the person corrects."""
+
+
+def messages(turns: Turns, language: str) -> list[Message]:
+    """What the interviewer is sent; language: its name in English."""
+    return [{"role": "system", "content": _PROMPTS["talk"].format(language=language)}, *_said(turns)]
+
+
+def draft_messages(turns: Turns, language: str) -> list[Message]:
+    """What the interviewer is sent in the end, to answer by ``SCHEMA``."""
+    talk = json.dumps([{"speaker": speaker, "text": text} for speaker, text in turns], ensure_ascii=False)
+    return [
+        {"role": "system", "content": _PROMPTS["draft"].format(language=language)},
+        {"role": "user", "content": f"The interview: {talk}"},
+    ]
+
+
+SCHEMA: Mapping[str, Any] = Persona.model_json_schema()
+
+
+def read_draft(text: str) -> dict[str, Any]:
+    """The draft as written, whether or not it is a whole persona; {} where there is none."""
+    return json_fields(text) or {}
+
+
+def texts_of(draft: Mapping[str, Any]) -> dict[str, str]:
+    """Field -> its text for the form: lines "part: text", lists as lines, within a part with "; "."""
+    texts = {name: _plain(draft.get(name)) for name in _PLAIN}
+    texts |= {name: "\n".join(map(_plain, _listed(draft.get(name)))) for name in _LISTS}
+    for name, section in _SECTIONS.items():
+        own = _mapping(draft.get(name))
+        texts[name] = "\n".join(f"{_words(part)}: {_plain(own.get(part))}" for part in section.model_fields)
+    facts = [_mapping(fact) for fact in _listed(draft.get("facts"))]
+    texts["facts"] = "\n".join(f"{_plain(fact.get('kind'))}: {_plain(fact.get('text'))}" for fact in facts)
+    return {name: texts[name] for name in FIELDS}
+
+
+def persona_of(
+    code: str, texts: Mapping[str, str], draft: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[str]]:
+    """The corrected persona as a JSON object, and what it still lacks to be a ``Persona``.
+
+    A fact whose words were not changed keeps what the draft has for programs; another one lacks its phrases,
+    which a person who knows the evaluation writes.
+
+    Args:
+        code: of the person; no name. texts: of ``FIELDS``. draft: what the interviewer wrote.
+    """
+    profile: dict[str, Any] = {"persona": code.lower().replace("_", "-")}
+    faults: list[str] = []
+    profile |= {name: texts.get(name, "").strip() for name in _PLAIN}
+    profile |= {name: _lines(texts.get(name, "")) for name in _LISTS}
+    for name, section in _SECTIONS.items():
+        profile[name], unknown = _section(section, texts.get(name, ""))
+        faults += [f"{name}: no part is called {label!r}" for label in unknown]
+    drafted = {_plain(_mapping(f).get("text")): _mapping(f) for f in _listed(draft.get("facts"))}
+    profile["facts"] = [_fact(n, line, drafted) for n, line in enumerate(_lines(texts.get("facts", "")), 1)]
+    profile["cuisine_countries"] = _listed(draft.get("cuisine_countries")) or [profile["country"]]
+    profile["dishes"] = _listed(draft.get("dishes"))
+    try:
+        Persona.model_validate(profile)
+    except ValidationError as error:
+        faults += [f"{'.'.join(map(str, e['loc'])) or 'persona'}: {e['msg']}" for e in error.errors()]
+    return profile, faults
+
+
+def _said(turns: Turns) -> list[Message]:
+    roles = {INTERVIEWER: "assistant", PERSON: "user"}
+    return [{"role": roles[speaker], "content": text} for speaker, text in turns]
+
+
+def _section(section: type[BaseModel], text: str) -> tuple[dict[str, Any], list[str]]:
+    """Lines "part: text" as the section's fields but for empty ones, and labels that it does not have."""
+    own: dict[str, Any] = {}
+    unknown = []
+    for line in _lines(text):
+        label, _, value = (part.strip() for part in line.partition(":"))
+        name = label.casefold().replace(" ", "_")
+        info = section.model_fields.get(name)
+        if info is None:
+            unknown.append(label)
+        elif value:
+            is_list = get_origin(info.annotation) is tuple
+            own[name] = [part.strip() for part in value.split(";") if part.strip()] if is_list else value
+    return own, unknown
+
+
+def _fact(n: int, line: str, drafted: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """A line "kind: words". Without a kind that there is it is all words, of the kind taste."""
+    kind, _, text = (part.strip() for part in line.partition(":"))
+    if kind not in get_args(FactKind):
+        kind, text = "taste", line
+    known = dict(drafted.get(text, {"fact": f"fact_{n}", "told_by": []}))
+    return known | {"kind": kind, "text": text}
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _listed(value: object) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _plain(value: object) -> str:
+    """A value on one line."""
+    if isinstance(value, list | tuple):
+        return "; ".join(map(_plain, value))
+    return "" if value is None else " ".join(str(value).split())
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")

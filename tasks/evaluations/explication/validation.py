@@ -1,0 +1,185 @@
+"""Are simulator and judges fit to stand in for people? Pure. After "Measuring meta-cultural competency", 5.2.
+
+People rate conversations from 1 to 5 without knowing who recommended; judges have graded the same ones.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from tasks.judging.validation import spearman
+from tasks.metrics.intervals import CORRELATION, SHARE, jackknife, mean_interval
+from tasks.metrics.krippendorff_alpha import krippendorff_alpha, krippendorff_alpha_interval
+from tasks.metrics.opposite_order import OppositeOrder, opposite_order
+from tasks.metrics.types import FloatArray, IntArray, Interval
+
+SCALE = (1.0, 5.0)
+JUDGED = ("apr", "interaction")
+"""Dimensions that judges grade too; people also rate the simulated user ("persona")."""
+MIN_MODELS = 3
+
+NO_PAIR = "nobody rated two conversations that judges graded"
+NO_ORDER = "in every pair one side sees no difference"
+FEW_MODELS = f"fewer than {MIN_MODELS} models, or they do not differ"
+ONE_RATER = "no conversation was rated by two people, or all ratings are equal"
+ONE_PLACE = "no conversation was seen in both places"
+
+
+class Rating(NamedTuple):
+    """What one person said of one conversation on one dimension. is_first: on the page it came first."""
+
+    rater: str
+    conversation: str
+    model: str
+    persona: str
+    dimension: str
+    value: float
+    is_first: bool
+    grade: float | None
+    """The judges'; None for persona, and where they gave none."""
+
+
+@dataclass(frozen=True)
+class ValidationRow:
+    """One number. null_value: what judges that know nothing would get; n: see ``validation_rows``."""
+
+    dimension: str
+    metric: str
+    value: float | None
+    unscored_reason: str | None
+    ci_low: float | None
+    ci_high: float | None
+    null_value: float | None
+    n: int
+    n_unscored: int
+
+
+def validation_rows(ratings: Sequence[Rating]) -> list[ValidationRow]:
+    """Every number of every dimension that was rated; does not depend on the order of the ratings.
+
+    ``mean``: of the ratings, 1 to 5 (n ratings). ``order_effect``: of conversations seen in both places, mean
+    as the first less mean as the second, -4 to 4; 0 without an effect (n conversations).
+    ``krippendorff_alpha_ordinal``: people among themselves (n conversations with two ratings). Of ``JUDGED``:
+    ``opposite``, ``tied``, ``misaligned`` and ``cohen_kappa`` of the pairs that one person rated
+    (``metrics.opposite_order``; n pairs), and ``spearman_models`` of the models' mean ratings and grades (n
+    models). Intervals leave out persona after persona.
+    """
+    rows: list[ValidationRow] = []
+    for dimension in ("persona", *JUDGED):
+        own = sorted(r for r in ratings if r.dimension == dimension)
+        if not own:
+            continue
+        rows += _of_people(dimension, own)
+        if dimension in JUDGED:
+            rows += _of_judges(dimension, own)
+    return rows
+
+
+def _of_people(dimension: str, own: Sequence[Rating]) -> Iterator[ValidationRow]:
+    values, personas = np.array([r.value for r in own]), np.array([r.persona for r in own])
+    mean = float(np.mean(values))
+    yield _row(dimension, "mean", mean, len(own), interval=mean_interval(values, personas, SCALE))
+    placed: dict[str, dict[bool, list[float]]] = defaultdict(lambda: {True: [], False: []})
+    for rating in own:
+        placed[rating.conversation][rating.is_first].append(rating.value)
+    both = {name: by for name, by in placed.items() if by[True] and by[False]}
+    effects = [float(np.mean(by[True]) - np.mean(by[False])) for by in both.values()]
+    of_persona = {r.conversation: r.persona for r in own}
+    ends = mean_interval(effects, [of_persona[name] for name in both], (-4.0, 4.0)) if effects else None
+    effect = float(np.mean(effects)) if effects else None
+    yield _row(dimension, "order_effect", effect, len(effects), ONE_PLACE, ends)
+    raters, talks = sorted({r.rater for r in own}), sorted(placed)
+    table = np.full((len(talks), len(raters)), np.nan)
+    for rating in own:
+        table[talks.index(rating.conversation), raters.index(rating.rater)] = rating.value
+    n_shared = int((np.count_nonzero(~np.isnan(table), axis=1) > 1).sum())
+    alpha = krippendorff_alpha(table, "ordinal")
+    ends = krippendorff_alpha_interval(table, "ordinal") if alpha is not None else None
+    yield _row(dimension, "krippendorff_alpha_ordinal", alpha, n_shared, ONE_RATER, ends)
+
+
+def _of_judges(dimension: str, own: Sequence[Rating]) -> Iterator[ValidationRow]:
+    graded = [r for r in own if r.grade is not None]
+    people, grades = (
+        np.array([r.value for r in graded]),
+        np.array([r.grade for r in graded], dtype=np.float64),
+    )
+    raters, personas = np.array([r.rater for r in graded]), np.array([r.persona for r in graded])
+    models = np.array([r.model for r in graded])
+    lost = len(own) - len(graded)
+
+    @cache
+    def counted(kept: bytes) -> OppositeOrder | None:
+        places = np.frombuffer(kept, dtype=np.intp)
+        return opposite_order(people[places], grades[places], raters[places])
+
+    def order(places: IntArray) -> OppositeOrder | None:
+        return counted(places.astype(np.intp).tobytes())
+
+    everything = np.arange(len(graded))
+    whole = order(everything) if graded else None
+    for metric, read, bounds, null in _PAIRS:
+        value = read(whole) if whole else None
+        of = _of(order, read)
+        ends = jackknife(of, personas, bounds) if value is not None else None
+        null_value = None if whole is None or null is None else null(whole)
+        n = whole.n if whole else 0
+        yield _row(dimension, metric, value, n, NO_ORDER if whole else NO_PAIR, ends, null_value, lost)
+
+    def ranks(places: IntArray) -> float | None:
+        return _model_ranks(people[places], grades[places], models[places])
+
+    rho = ranks(everything) if graded else None
+    ends = jackknife(ranks, personas, CORRELATION) if rho is not None else None
+    n_models = len(set(models.tolist()))
+    yield _row(dimension, "spearman_models", rho, n_models, FEW_MODELS, ends, 0.0, lost)
+
+
+_Pairs = tuple[
+    str,
+    Callable[[OppositeOrder], float | None],
+    tuple[float, float],
+    Callable[[OppositeOrder], float] | None,
+]
+_PAIRS: tuple[_Pairs, ...] = (
+    ("opposite", lambda o: o.opposite, SHARE, lambda o: 0.5),
+    ("tied", lambda o: o.tied, SHARE, None),
+    ("misaligned", lambda o: 0.0 if o.opposite is None else o.opposite * (1 - o.tied), SHARE,
+     lambda o: 0.5 * (1 - o.tied)),
+    ("cohen_kappa", lambda o: o.kappa, CORRELATION, lambda o: 0.0),
+)  # fmt: skip
+"""Metric of pairs, how it is read, what it can be, and what chance gives."""
+
+
+def _of(
+    order: Callable[[IntArray], OppositeOrder | None], read: Callable[[OppositeOrder], float | None]
+) -> Callable[[IntArray], float | None]:
+    def statistic(places: IntArray) -> float | None:
+        counted = order(places)
+        return None if counted is None else read(counted)
+
+    return statistic
+
+
+def _model_ranks(people: FloatArray, grades: FloatArray, models: np.ndarray) -> float | None:
+    """Spearman's rho of the models' means; None for fewer than three models or where they do not differ."""
+    names = np.unique(models)
+    if names.size < MIN_MODELS:
+        return None
+    means = [[float(np.mean(side[models == name])) for name in names] for side in (people, grades)]
+    return spearman(np.array(means[0]), np.array(means[1]))
+
+
+def _row(
+    dimension: str, metric: str, value: float | None, n: int, reason: str = "",
+    interval: Interval = None, null_value: float | None = None, n_unscored: int = 0,
+) -> ValidationRow:  # fmt: skip
+    low, high = interval or (None, None)
+    why = reason if value is None else None
+    return ValidationRow(dimension, metric, value, why, low, high, null_value, n, n_unscored)

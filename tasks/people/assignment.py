@@ -1,0 +1,122 @@
+"""Who sees what, and in which order: stratified, balanced, blinded. Pure.
+
+Nothing depends on the order of items or people: ties are broken by a hash of the study's seed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from tasks.identity import digest
+from tasks.people.files import Assignment
+from tasks.people.study import Item, Private, Role, Study
+
+_Thing = TypeVar("_Thing")
+
+
+@dataclass(frozen=True)
+class Person:
+    """A person by code, with a role and the language in which they answer."""
+
+    annotator: str
+    role: Role = "annotator"
+    language: str = "en"
+
+
+def item_code(*parts: str) -> str:
+    """A name for an item that tells nothing of where it is from: "i" and 12 hex digits."""
+    return f"i{digest(parts, 12)}"
+
+
+def stratified(things: Mapping[str, tuple[str, _Thing]], n: int | None, seed: int) -> list[_Thing]:
+    """n things, as evenly over their strata as can be; all for None or where there are no more.
+
+    things: name -> (stratum, thing). Strata give one after another, each in the order of a hash, so that a
+    larger n gives the same things and some more.
+    """
+    queues: dict[str, list[str]] = defaultdict(list)
+    for name in sorted(things, key=lambda name: digest([seed, name])):
+        queues[things[name][0]].append(name)
+    placed = [
+        (place, digest([seed, s]), name) for s, names in queues.items() for place, name in enumerate(names)
+    ]
+    return [things[name][1] for _, _, name in sorted(placed)[:n]]
+
+
+def assign(
+    study: Study, items: Sequence[Item], private: Mapping[str, Private], people: Sequence[Person]
+) -> list[Assignment]:
+    """Every item to ``annotators_per_item`` people of its page's role and language; checks to everyone.
+
+    Each item goes to those who have fewest of its stratum, then fewest at all; nobody gets an item that they
+    wrote. Everyone's items come in an order of their own, checks nowhere first where there is another place,
+    pages per person last in the study's order.
+
+    Raises:
+        ValueError: an item has too few people who may see it; says how many are needed.
+    """
+    of_stratum: Counter[Hashable] = Counter()
+    load: Counter[str] = Counter()
+    given: dict[str, list[Item]] = defaultdict(list)
+    hidden = {item.item: private.get(item.item, Private(item=item.item)) for item in items}
+    ordinary = {i.item: (hidden[i.item].stratum, i) for i in items if not hidden[i.item].expected}
+    for item in stratified(ordinary, None, study.seed):
+        about = hidden[item.item]
+        able = [
+            who.annotator
+            for who in people
+            if _may_see(study, item, who)
+            and who.annotator != about.author
+            and load[who.annotator] < (study.items_per_person or len(ordinary))
+        ]
+        if len(able) < study.annotators_per_item:
+            raise ValueError(
+                f"item {item.item} ({item.language}) needs {study.annotators_per_item} people and only "
+                f"{len(able)} may see it: ask more people, fewer items, or raise items_per_person"
+            )
+        able.sort(key=lambda a: (of_stratum[a, about.stratum], load[a], digest([study.seed, item.item, a])))
+        for annotator in able[: study.annotators_per_item]:
+            given[annotator].append(item)
+            of_stratum[annotator, about.stratum] += 1
+            load[annotator] += 1
+    checks = [item for item in items if hidden[item.item].expected]
+    once = [Item(item=page.name, page=page.name) for page in study.pages if page.per == "person"]
+    rows = []
+    for who in sorted(people, key=lambda who: who.annotator):
+        own = [check for check in checks if _may_see(study, check, who)]
+        last = [item for item in once if study.page(item.page).role == who.role]
+        order = [*_mixed(study.seed, who.annotator, given[who.annotator], own), *last]
+        rows += [_assignment(study, who, place, item) for place, item in enumerate(order, start=1)]
+    return rows
+
+
+def _may_see(study: Study, item: Item, who: Person) -> bool:
+    return study.page(item.page).role == who.role and item.language == who.language
+
+
+def _mixed(seed: int, annotator: str, items: Sequence[Item], checks: Sequence[Item]) -> list[Item]:
+    """In a person's own order, beginning with an item that is no check."""
+    order = sorted(items, key=lambda i: digest([seed, annotator, i.item]))
+    rest = sorted([*order[1:], *checks], key=lambda i: digest([seed, annotator, "mixed", i.item]))
+    return [*order[:1], *rest]
+
+
+def _assignment(study: Study, who: Person, place: int, item: Item) -> Assignment:
+    fields = [field for field in study.page(item.page).fields if field.shown(item)]
+    shown = {
+        field.name: sorted(field.shown(item), key=lambda s: digest([study.seed, who.annotator, item.item, s]))
+        if field.is_shuffled
+        else list(field.shown(item))
+        for field in fields
+    }
+    return Assignment(
+        annotator=who.annotator,
+        role=who.role,
+        language=who.language,
+        place=place,
+        item=item.item,
+        shown=shown,
+    )

@@ -1,0 +1,217 @@
+"""Studies as projects of Potato (Pei et al. 2022), and its output as answers. Nothing of Potato is imported.
+
+Potato puts every field of an item into the page and lets nobody hide one, so its items hold only what is
+shown, under the person's code and a place. It does not shuffle a list that is of the item, so entries come in
+the person's order, and each person has items of their own. Entries are numbered, which keeps those in other
+scripts than Latin apart: of them Potato's names of buttons keep no letter.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tasks.people.elsewhere import Form, Given, Task, answers, forms, read_json, write_manifest
+from tasks.people.files import Answer, Folder, StudyError
+from tasks.people.study import WITH_ENTRIES, FormField, Page, Study, in_language
+
+TOOL, VERSION = "potato", "2.12.1"
+"""The version that the projects were tried with."""
+CONFIG, ITEMS, CONSENT, OUTPUT = "config.yaml", "items.jsonl", "consent.json", "output"
+_TRANSLATED = ("en", "zh", "ar", "ko", "ru")
+"""Those of our languages in which Potato has its own texts."""
+_ORDERED = re.compile(r"(\d+)\. ")
+
+
+def write_potato(folder: Folder, out: Path, agree: Mapping[str, str]) -> list[str]:
+    """Write a project for each form below an empty folder; returns their names.
+
+    agree: language -> what a person says who takes part. Raises StudyError: see `forms`.
+    """
+    written = forms(folder)
+    files = [(form, _files(folder.study, form, in_language(agree, form.language))) for form in written]
+    for form, texts in files:
+        (out / form.name).mkdir()
+        for name, text in texts.items():
+            (out / form.name / name).write_text(text + "\n", encoding="utf-8")
+    write_manifest(folder, out, TOOL)
+    return [form.name for form in written]
+
+
+def read_potato(folder: Folder, out: Path) -> list[Answer]:
+    """What people gave so far, each as revision 1: last values, when the page was opened and the value last
+    changed, and the order of options. Addresses, browsers and keystrokes that Potato stores are not read.
+
+    Times without a zone are of this machine's: Potato is to have run here, or both in UTC.
+
+    Raises:
+        StudyError: an output that cannot be read, or a value that the form does not offer.
+    """
+    given: list[Given] = []
+    for form in forms(folder):
+        tasks = {task.name: task for task in form.tasks}
+        for path in sorted((out / form.name / OUTPUT).glob("*/user_state.json")):
+            state, changes = read_json(path), _changes(path.with_name("annotation_history.jsonl"))
+            try:
+                given += _of_person(form, tasks, state, changes)
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                raise StudyError(f"{path}: not as Potato {VERSION} writes it: {error!r}") from error
+    return answers(given, folder, TOOL, VERSION)
+
+
+def _files(study: Study, form: Form, agree: str) -> dict[str, str]:
+    """Name -> text; JSON is YAML."""
+    consent = {
+        "name": "consent",
+        "annotation_type": "radio",
+        "description": in_language(study.consent, form.language),
+        "labels": [agree],
+        "label_requirement": {"required": True},
+    }
+    lines = [json.dumps(_item(form, task), ensure_ascii=False) for task in form.tasks]
+    return {
+        CONFIG: json.dumps(_config(study, form), indent=2, ensure_ascii=False),
+        ITEMS: "\n".join(lines),
+        CONSENT: json.dumps([consent], ensure_ascii=False),
+    }
+
+
+def _config(study: Study, form: Form) -> dict[str, Any]:
+    groups = [
+        {"name": annotator, "annotators": [annotator], "instances": names}
+        for annotator, names in _by_person(form).items()
+    ]
+    shown = {part.name: in_language(part.label, form.language) for page in form.pages for part in page.shows}
+    display = [{"key": f"shown_{name}", "type": "text", "label": label} for name, label in shown.items()]
+    first = {"key": "text", "type": "text", "label": in_language(study.title, form.language)}
+    config: dict[str, Any] = {
+        "annotation_task_name": in_language(study.title, form.language),
+        "task_dir": ".",
+        "output_annotation_dir": OUTPUT,
+        "data_files": [ITEMS],
+        "item_properties": {"id_key": "id", "text_key": "text"},
+        # Nobody else may register; whoever comes first under a code chooses its password.
+        "user_config": {"allow_all_users": False, "users": [group["name"] for group in groups]},
+        "require_password": True,
+        "authentication": {"method": "in_memory", "user_config_path": "users.jsonl"},
+        "assignment_strategy": "batch",
+        "max_annotations_per_item": 1,
+        "batch_assignment": {"groups": groups},
+        "phases": {"order": ["consent", "annotation"], "consent": {"type": "consent", "file": CONSENT}},
+        "annotation_instructions": in_language(study.guidelines, form.language),
+        "instance_display": {"fields": [first, *display]},
+        "annotation_schemes": [s for page in form.pages for s in _schemes(form, page)],
+        "ui_language": form.language if form.language in _TRANSLATED else "en",
+        # What a person types and where they click is nobody's business.
+        "interaction_tracking": {"enabled": False},
+    }
+    return config | ({"completion_code": study.completion_code} if study.completion_code else {})
+
+
+def _by_person(form: Form) -> dict[str, list[str]]:
+    names: dict[str, list[str]] = {}
+    for task in form.tasks:
+        names.setdefault(task.annotator, []).append(task.name)
+    return names
+
+
+def _schemes(form: Form, page: Page) -> Iterator[dict[str, Any]]:
+    """The questions of a page; of several pages with a heading each."""
+    if len(form.pages) > 1:
+        title, text = (in_language(each, form.language) for each in (page.title, page.text))
+        heading = {"description": title, "labels": [text] if text else []}
+        yield {"annotation_type": "pure_display", "name": f"page_{page.name}", **heading}
+    for field in page.fields:
+        label, note = in_language(field.label, form.language), in_language(field.help, form.language)
+        scheme: dict[str, Any] = {"name": field.name, "description": f"{label} – {note}" if note else label}
+        scheme["label_requirement"] = {"required": field.is_required}
+        yield scheme | _kind(form, page, field)
+
+
+def _kind(form: Form, page: Page, field: FormField) -> dict[str, Any]:
+    labels = list(form.menu(page, field).values())
+    match field.kind:
+        case "ranking" | "marks":
+            return {"annotation_type": "multirate", "options_from_data": f"of_{field.name}", "labels": labels}
+        case "likert":
+            ends = [in_language(end, form.language) for end in field.ends or ()] or ["", ""]
+            return {
+                "annotation_type": "likert",
+                "size": field.points,
+                "min_label": ends[0],
+                "max_label": ends[1],
+            }
+        case "choice" | "confidence":
+            return {"annotation_type": "radio", "labels": labels, "randomize_order": field.is_shuffled}
+        case "edit":
+            return {"annotation_type": "text_edit", "source_field": f"of_{field.name}"}
+    return {"annotation_type": "text", "textarea": {"on": True, "rows": 4, "cols": 60}}
+
+
+def _item(form: Form, task: Task) -> dict[str, Any]:
+    item: dict[str, Any] = {"id": task.name, "text": form.intro()}
+    for page, field in form.fields:
+        if field.kind in WITH_ENTRIES:
+            slots = task.slots(page, field, form.language)
+            item[f"of_{field.name}"] = [f"{n}. {text}" for n, (_, text) in enumerate(slots, start=1)]
+        elif field.kind == "edit":
+            item[f"of_{field.name}"] = task.text(page, field.of)
+    shown = {part.name: task.text(page, part.name) for page in form.pages for part in page.shows}
+    return item | {f"shown_{name}": text for name, text in shown.items()}
+
+
+def _changes(path: Path) -> dict[tuple[str, str], list[datetime]]:
+    """(task, field) -> when its value was set or changed."""
+    times: dict[tuple[str, str], list[datetime]] = {}
+    if path.exists():
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+            try:
+                row = json.loads(line)
+                if row["old_value"] != row["new_value"]:
+                    time = datetime.fromisoformat(row["timestamp"]).astimezone(UTC)
+                    times.setdefault((row["instance_id"], row["schema_name"]), []).append(time)
+            except (ValueError, KeyError, TypeError) as error:
+                raise StudyError(f"{path}, line {number}: not as Potato {VERSION} writes it") from error
+    return times
+
+
+def _of_person(
+    form: Form, tasks: Mapping[str, Task], state: Any, changes: Mapping[tuple[str, str], list[datetime]]
+) -> Iterator[Given]:
+    for name, labels in state["instance_id_to_label_to_value"].items():
+        task = tasks.get(name)
+        # Potato does not refuse what somebody sends for another one's task once their own are done.
+        if task is None or task.annotator != state["user_id"]:
+            continue
+        said: dict[str, dict[str, Any]] = {}
+        for label, value in labels:
+            said.setdefault(label["schema"], {})[label["name"]] = value
+        own = [time for (item, _), times in changes.items() if item == name for time in times]
+        opened = state["instance_id_to_behavioral_data"].get(name, {}).get("session_start")
+        started = datetime.fromtimestamp(opened, UTC) if opened else min(own)
+        orders = state["instance_id_to_presentation_order"].get(name, {})
+        for page, field in form.fields:
+            if given := said.get(field.name):
+                saved = max(changes.get((name, field.name), own))
+                value, shown = _value(form, task, page, field, given), None
+                if field.kind in ("choice", "confidence"):
+                    values = {text: option for option, text in form.menu(page, field).items()}
+                    shown = [values[text] for text in orders.get(field.name, []) if text in values]
+                yield Given(task, page, field, value, started, saved, shown)
+
+
+def _value(form: Form, task: Task, page: Page, field: FormField, given: Mapping[str, Any]) -> Any:
+    """From Potato's labels to a value of ours. Raises ValueError, KeyError for what it does not offer."""
+    values = {text: value for value, text in form.menu(page, field).items()}
+    if field.kind in WITH_ENTRIES:
+        slots = task.slots(page, field, form.language)
+        numbers = {name: re.match(_ORDERED, name) for name in given}
+        return {slots[int(n[1]) - 1][0]: values[given[name]] for name, n in numbers.items() if n}
+    (value,) = list(given.values())[-1:]
+    if field.kind == "edit":
+        return json.loads(value)["edited_text"]
+    return values[value] if values else value

@@ -1,0 +1,285 @@
+"""A study with people as values: its pages and fields, its items, and what an answer may be. Pure.
+
+A study is a folder of five files (``files.py``). ``study.toml`` and ``items.jsonl`` hold what may be shown;
+``private.jsonl`` what must not be: which model wrote an item, its author, the expected answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self, TypeAlias
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+
+from tasks.identity import digest
+
+Kind = Literal["ranking", "likert", "choice", "marks", "text", "edit", "confidence", "comment", "chat"]
+"""ranking: all entries in an order. marks: an option for each entry. edit: a given text, changed. chat:
+with an interviewer, stored as a JSON list of (speaker, text); no form sends it."""
+Role = Literal["author", "annotator", "reviewer", "lead"]
+
+WITH_ENTRIES = ("ranking", "marks")
+WITH_OPTIONS = ("choice", "marks", "confidence")
+FREE = ("text", "edit", "comment")
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
+Code = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+
+
+def _by_language(given: Any) -> Any:
+    return {"en": given} if isinstance(given, str) else given
+
+
+Texts = Annotated[dict[str, str], BeforeValidator(_by_language)]
+"""Language -> text; one text alone is English."""
+Value: TypeAlias = str | dict[str, str]
+"""An answer as stored: a text, a number's digits or an option; of a ranking entry -> rank from 1, of marks
+entry -> option."""
+
+
+def in_language(texts: Mapping[str, str], language: str) -> str:
+    """The text in a language; where there is none, the first that there is; "" for none at all."""
+    return texts.get(language) or next(iter(texts.values()), "")
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Option(_Strict):
+    """One of several: ``value`` is stored, ``label`` shown."""
+
+    value: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    label: Texts
+
+
+class FormField(_Strict):
+    """One thing that a person is asked.
+
+    Attributes:
+        of: what of the item's content it is about: the list whose entries are ranked or marked, or the text
+            that is edited. Without it a ranking ranks the options, and marks are of ``rows``.
+        points: a Likert scale runs from 1 to this; ``ends`` says what its ends mean.
+        is_ordered: the options rise, so that agreement counts how far apart two are.
+        is_shuffled: options and entries are shown to each person in an order of their own.
+        fills: of a chat, the page per person whose texts the interviewer drafts when it ends.
+        needed_for: the name of a choice on the same page, and the options of it that need this field too.
+    """
+
+    name: Name
+    kind: Kind
+    label: Texts
+    help: Texts = {}
+    options: tuple[Option, ...] = ()
+    rows: tuple[Option, ...] = ()
+    of: str = ""
+    points: int = Field(5, ge=2, le=11)
+    ends: tuple[Texts, Texts] | None = None
+    is_required: bool = True
+    is_ordered: bool = False
+    is_shuffled: bool = False
+    fills: str = ""
+    needed_for: tuple[str, tuple[str, ...]] | None = None
+    max_chars: int = Field(4000, ge=1, le=20_000)
+
+    @model_validator(mode="after")
+    def _has_what_its_kind_needs(self) -> Self:
+        values = [option.value for option in self.options]
+        if len(set(values)) < len(values):
+            raise ValueError(f"field {self.name}: an option is there twice: {values}")
+        if self.kind in WITH_OPTIONS and len(values) < 2:
+            raise ValueError(f"field {self.name}: a field of kind {self.kind} needs two options at least")
+        if self.needed_for and self.is_required:
+            raise ValueError(f"field {self.name}: is_required = false, where only some options need it")
+        if (self.kind == "marks" and not (self.of or self.rows)) or (self.kind == "edit" and not self.of):
+            raise ValueError(f"field {self.name}: say in `of` which part of the item it is about")
+        if self.kind == "ranking" and not self.of and len(values) < 2:
+            raise ValueError(f"field {self.name}: a ranking needs options, or a list of the item in `of`")
+        return self
+
+    def entries(self, item: Item) -> tuple[str, ...]:
+        """What is ranked or marked, in the item's own order; () for other kinds."""
+        if self.kind not in WITH_ENTRIES:
+            return ()
+        if not self.of:
+            return tuple(option.value for option in self.rows or self.options)
+        listed = item.content.get(self.of, [])
+        return tuple(dict.fromkeys(listed if isinstance(listed, list) else [listed]))
+
+    def source(self, item: Item) -> str:
+        """The text that is edited; "" for other kinds."""
+        text = item.content.get(self.of, "") if self.kind == "edit" else ""
+        return text if isinstance(text, str) else "\n".join(text)
+
+    def most_chars(self, item: Item) -> int:
+        """Of an answer in words; a given text may be kept whatever its length."""
+        return max(self.max_chars, len(self.source(item)))
+
+    def shown(self, item: Item) -> tuple[str, ...]:
+        """What is shown in an order: the entries, or the values of the options."""
+        return self.entries(item) or tuple(option.value for option in self.options)
+
+
+class Shown(_Strict):
+    """A part of an item's content with its heading."""
+
+    name: str
+    label: Texts
+
+
+class Page(_Strict):
+    """A form. ``per`` item: once for each item assigned; person: once for each person, after the items."""
+
+    name: Name
+    title: Texts
+    text: Texts = {}
+    role: Role = "annotator"
+    per: Literal["item", "person"] = "item"
+    shows: tuple[Shown, ...] = ()
+    fields: tuple[FormField, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _conditions_are_there(self) -> Self:
+        menus = {field.name: {option.value for option in field.options} for field in self.fields}
+        for field in self.fields:
+            if field.needed_for and not set(field.needed_for[1]) <= menus.get(field.needed_for[0], set()):
+                raise ValueError(f"field {field.name}: {field.needed_for} is no choice of page {self.name}")
+        return self
+
+    def wanted(self, said: Mapping[str, Value]) -> list[FormField]:
+        """The fields that must be filled in, given the values so far."""
+        return [
+            field
+            for field in self.fields
+            if field.is_required
+            or (field.needed_for and said.get(field.needed_for[0]) in field.needed_for[1])
+        ]
+
+
+class Study(_Strict):
+    """All of a study but its items.
+
+    Attributes:
+        kind: which study of ours it is, such as "spectral-ranking"; says what follows from its answers.
+        annotators_per_item: how many people see an item; items_per_person: at most, without the checks.
+        completion_code: shown at the end, as Prolific wants it.
+        min_seconds: a person whose median page took less is excluded.
+    """
+
+    name: Name
+    kind: Name
+    title: Texts
+    consent: Texts
+    guidelines: Texts = {}
+    languages: tuple[str, ...] = Field(("en",), min_length=1)
+    annotators_per_item: int = Field(3, ge=1)
+    items_per_person: int | None = Field(None, ge=1)
+    seed: int = 0
+    completion_code: Code | None = None
+    min_seconds: float = Field(0.0, ge=0)
+    pages: tuple[Page, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _names_are_unique(self) -> Self:
+        for what, names in (("page", [p.name for p in self.pages]), ("field", [f.name for f in self.fields])):
+            if len(set(names)) < len(names):
+                raise ValueError(f"study {self.name}: a {what} is there twice: {sorted(names)}")
+        return self
+
+    @property
+    def fields(self) -> tuple[FormField, ...]:
+        """Of all pages."""
+        return tuple(field for page in self.pages for field in page.fields)
+
+    def page(self, name: str) -> Page:
+        """The page of that name. Raises KeyError."""
+        return {page.name: page for page in self.pages}[name]
+
+    @property
+    def hash(self) -> str:
+        """Identifies all that people are told and asked, beside the items."""
+        return digest(self.model_dump(mode="json"))
+
+
+class Item(_Strict):
+    """What may be shown of one thing that people are asked about: part -> text or list of texts."""
+
+    item: Code
+    page: Name
+    language: str = "en"
+    content: dict[str, str | list[str]] = {}
+
+    @property
+    def hash(self) -> str:
+        """Identifies the words that people see."""
+        return digest([self.page, self.language, self.content])
+
+
+class Private(_Strict):
+    """What must not be shown of an item. ``code`` names it outside, such as ``audit.Answer.code``.
+
+    An item with ``expected`` answers (field -> value) is an attention check: everyone gets it. That of a page
+    per person is named as the page is.
+    """
+
+    item: Code
+    stratum: str = ""
+    model: str = ""
+    condition: str = ""
+    author: str = ""
+    code: str = ""
+    expected: dict[str, Value] = {}
+
+
+class Entry(BaseModel):
+    """A checked value; a draft lacks something, which is said in ``missing``: rank, mark, text or choice."""
+
+    value: Value
+    missing: Literal["", "empty", "incomplete", "repeated"] = ""
+
+    @property
+    def is_complete(self) -> bool:
+        return not self.missing
+
+
+def read_value(field: FormField, item: Item, given: Any) -> Entry:
+    """What a person gave for a field, held to what it may be.
+
+    Args:
+        given: a text, or of a ranking and of marks a mapping of entries; "" stands for not chosen yet.
+
+    Raises:
+        ValueError: not of the field's kind, off its menu, of another item's entries or too long: no page of
+            ours sends that.
+    """
+    if field.kind in WITH_ENTRIES:
+        return _read_entries(field, field.entries(item), given)
+    if field.kind == "chat":
+        raise ValueError(f"{field.name}: no form sends a talk")
+    most = field.most_chars(item)
+    if not isinstance(given, str) or len(given.replace("\r\n", "\n")) > most or "\0" in given:
+        raise ValueError(f"{field.name}: expected a text of up to {most} characters")
+    if field.kind in FREE:
+        text = given.replace("\r\n", "\n")
+        return Entry(value=text, missing="" if text.strip() or not field.is_required else "empty")
+    menu = [option.value for option in field.options]
+    if field.kind == "likert":
+        menu = [str(point) for point in range(1, field.points + 1)]
+    if given and given not in menu:
+        raise ValueError(f"{field.name}: {given[:50]!r} is none of {menu}")
+    return Entry(value=given, missing="" if given or not field.is_required else "empty")
+
+
+def _read_entries(field: FormField, entries: tuple[str, ...], given: Any) -> Entry:
+    if not isinstance(given, Mapping) or not given.keys() <= set(entries):
+        raise ValueError(f"{field.name}: expected a mapping of entries of this item")
+    is_ranking = field.kind == "ranking"
+    menu = [str(r + 1) for r in range(len(entries))] if is_ranking else [o.value for o in field.options]
+    chosen = {entry: str(given[entry]) for entry in entries if given.get(entry)}
+    strange = [value for value in chosen.values() if value not in menu]
+    if strange:
+        raise ValueError(f"{field.name}: {strange[0][:50]!r} is none of {menu}")
+    if is_ranking and len(set(chosen.values())) < len(chosen):
+        return Entry(value=chosen, missing="repeated")
+    is_whole = len(chosen) == len(entries) or not (field.is_required or chosen)
+    return Entry(value=chosen, missing="" if is_whole else "incomplete" if chosen else "empty")

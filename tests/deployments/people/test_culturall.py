@@ -1,0 +1,154 @@
+"""Items that people write, make harder and review, from a topic to a published version."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tasks.evaluations.culturall.build import steps
+from tasks.evaluations.culturall.build.params import ReleaseParams
+from tasks.evaluations.culturall.build.release import steps as release
+from tasks.people.files import Folder, read_folder
+from tasks.people.study import Entry
+from tests.deployments.test_cli_people import people, say, started
+from warehouse import Warehouse, culturall_build, run_checks
+
+CASE = {
+    "scenario": "On 5 November in Leeds neighbours stack wood and old chairs on a green and ask Mina along.",
+    "question": "What will be lit there in the evening?",
+    "answer": "a bonfire",
+    "explanation": "Guy Fawkes Night is celebrated with bonfires.",
+    "form": "free",
+    "region": "GB",
+}
+HARDER = CASE["scenario"].replace("5 November", "the day after 4 November")
+
+
+def new(name: str, kind: str, *arguments: object, n_people: int = 2) -> Any:
+    own = ("--study", kind, "--people", n_people, "--per-item", 1, "--languages", "en", *arguments)
+    return people("new", name, *own)
+
+
+def pulled(name: str) -> str:
+    result = people("pull", name)
+    assert result.exit_code == 0, result.output
+    return " ".join(result.output.split())
+
+
+def written(warehouse: Warehouse) -> str:
+    """One item by p001, and one by p002 that the checks refuse; returns the good draft."""
+    assert new("cases", "culturall-create", "--items", 4).exit_code == 0
+    folder, database = started(warehouse.home, "cases")
+    own = [a for a in folder.assignments if a.place == 1]
+    for each in folder.assignments:
+        say(database, each.annotator, each.item, decision="none")
+    say(database, own[0].annotator, own[0].item, **CASE, decision="written")
+    broken = CASE | {"form": "choice", "answer": "A", "scenario": CASE["scenario"] + " It rains."}
+    say(database, own[1].annotator, own[1].item, **broken, decision="written")
+    database.close()
+    said = pulled("cases")
+    assert "1 drafts, 1 of them new" in said
+    assert "left out, nothing came to mind: 2" in said
+    assert "no_options" in said
+    row = warehouse.query("SELECT draft, author, author_kind, origin, language, topic FROM culturall_draft")
+    draft, *rest = row.row(0)
+    topic = folder.items[own[0].item].content["topic"]
+    assert rest == ["p001", "person", "person", "en", topic]
+    assert "1 drafts, 0 of them new" in pulled("cases")
+    return str(draft)
+
+
+def solved(warehouse: Warehouse, draft: str, n_right: int) -> None:
+    same = {"judges": "", "text": "x", "request_hash": "r", "response_item": "i", "run_id": "run"}
+    rows = [
+        {**same, "draft": draft, "engine_hash": f"e{n}", "model": f"m{n}", "matched": n < n_right,
+         "is_right": n < n_right}
+        for n in range(3)
+    ]  # fmt: skip
+    culturall_build.add(warehouse, "culturall_measure", steps.timed(rows, "measured_at"))
+
+
+def decide(warehouse: Warehouse, name: str, decision: str, **texts: str) -> Folder:
+    """Everyone's items, as they stand but for these texts."""
+    folder, database = started(warehouse.home, name)
+    for each in folder.assignments:
+        content = folder.items[each.item].content
+        fields = {f.name: content[f.of] for f in folder.study.fields if f.kind == "edit"}
+        say(database, each.annotator, each.item, **fields | texts, decision=decision, note="because")
+    database.close()
+    return folder
+
+
+def status(warehouse: Warehouse) -> dict[str, str]:
+    return dict(warehouse.query("SELECT draft, status FROM culturall_draft_state").rows())
+
+
+def test_from_a_topic_to_a_published_version(warehouse: Warehouse) -> None:
+    easy = written(warehouse)
+    assert "no easy draft is there" in " ".join(new("harder", "culturall-elevate").output.split())
+    solved(warehouse, easy, 2)
+    assert new("harder", "culturall-elevate").exit_code == 0
+    folder, database = started(warehouse.home, "harder")
+    (each,) = folder.assignments
+    content = folder.items[each.item].content
+    same = {name: content[name] for name in ("scenario", "question", "answer", "variants", "explanation")}
+    say(database, each.annotator, each.item, **same, decision="harder", technique="more_context")
+    assert "left out, no text was changed: 1" in pulled("harder")
+    database.save(each.annotator, each.item, "scenario", Entry(value=HARDER))
+    database.close()
+    assert "1 drafts, 1 of them new" in pulled("harder")
+    (child,) = (draft for draft, where in status(warehouse).items() if where == "elevation_waits")
+
+    # Whoever made it harder is not given it, and cannot be: the other one decides.
+    assert new("first", "culturall-review").exit_code == 0
+    folder = decide(warehouse, "first", "accept")
+    assert [a.annotator for a in folder.assignments] == [{"p001": "p002", "p002": "p001"}[each.annotator]]
+    assert "accept: 1" in pulled("first")
+    assert status(warehouse) == {easy: "replaced", child: "drafted"}
+    assert "decided already: 1" in pulled("first")
+
+    solved(warehouse, child, 1)
+    params = ReleaseParams.model_validate({"embedder": ""})
+    release.check(params)
+    assert status(warehouse)[child] == "review_waits"
+    assert new("last", "culturall-review").exit_code == 0
+    decide(warehouse, "last", "revise", explanation="On Guy Fawkes Night one lights bonfires.")
+    assert "revise: 1" in pulled("last")
+    version = release.publish(params)
+    assert version is not None
+    row = warehouse.query("FROM culturall_release_item").row(0, named=True)
+    assert (row["scenario"], row["decision"], row["author"]) == (HARDER, "revise", each.annotator)
+    assert row["explanation"].startswith("On Guy Fawkes Night")
+    assert row["reviewer"] != row["author"]
+    assert run_checks(warehouse)["n_violations"].sum() == 0
+
+
+def test_the_author_alone_cannot_review(warehouse: Warehouse) -> None:
+    """Codes stand for people, in every study."""
+    written(warehouse)
+    release.check(ReleaseParams.model_validate({"embedder": ""}))
+    alone = new("alone", "culturall-review", "--codes", "p001", n_people=1)
+    assert alone.exit_code == 1
+    assert "needs 1 people and only 0 may see it" in " ".join(alone.output.split())
+    assert not (warehouse.home / "people" / "alone").exists()
+    assert new("other", "culturall-review", "--codes", "q1", n_people=1).exit_code == 0
+    folder = read_folder(warehouse.home / "people" / "other")
+    assert [a.annotator for a in folder.assignments] == ["q1"]
+    assert {hidden.author for hidden in folder.private.values()} == {"p001"}
+    assert "2 codes for 1 people" in " ".join(
+        new("two", "culturall-review", "--codes", "a,b", n_people=1).output.split()
+    )
+
+
+def test_a_review_is_held_to_its_decision(warehouse: Warehouse) -> None:
+    written(warehouse)
+    release.check(ReleaseParams.model_validate({"embedder": ""}))
+    assert new("reviews", "culturall-review").exit_code == 0
+    for decision, texts, said in (
+        ("accept", {"answer": "fire"}, "left out, accepted with other texts: 1"),
+        ("revise", {}, "left out, revised without a change: 1"),
+        ("revise", {"answer": "one two " * 8}, "left out, the revised texts have a fault: 1"),
+        ("revise", {"scenario": ""}, "revise: 0"),  # a text is missing: the page is not complete
+        ("reject", {"answer": "fire"}, "reject: 1"),
+    ):
+        decide(warehouse, "reviews", decision, **texts)
+        assert said in pulled("reviews")

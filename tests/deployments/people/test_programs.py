@@ -1,0 +1,164 @@
+"""A survey asked in another program, from the export to the ground truth of a run, with simulated people."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from deployments.cli import app
+from deployments.people.programs import export
+from deployments.people.studies import DRAWS, KINDS
+from tasks.people.assignment import Person, assign
+from tasks.people.elsewhere import forms
+from tasks.people.files import (
+    ASSIGNMENTS,
+    ITEMS,
+    STUDY,
+    StudyError,
+    read_folder,
+    read_study,
+    write_assignments,
+    write_rows,
+)
+from tasks.people.simulation import People, simulated_rankings
+from tasks.people.study import WITH_ENTRIES, Item
+from tests.deployments.test_cli_people import BESIDE_TABLE_1, DOMAINS, MANY
+from warehouse import Warehouse
+
+N = 12
+
+
+def people(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["people", *map(str, arguments)])
+
+
+def answered(study: Path, project: Path, n_failing: int) -> list[dict[str, Any]]:
+    """What Label Studio exports of simulated people, of whom the first ones fail a check."""
+    (form,) = forms(read_folder(study))
+    by_name = {task.name: task for task in form.tasks}
+    ranks = simulated_rankings(np.linspace(-2, 2, 9), N, People(0.5, 0), seed=0)
+    rows = json.loads((project / "tasks.json").read_text())
+    for number, row in enumerate(rows):
+        task = by_name[row["data"]["task"]]
+        said: dict[str, Any] = {
+            "ranking": {d: str(int(r)) for d, r in zip(DOMAINS, ranks[number], strict=True)},
+            "pluralism": {d: "high" if d in MANY else "low" for d in DOMAINS},
+            "rank_one": "common",
+            "instructed": "3" if number < n_failing else "2",
+            "most_different": "currency",
+            "confidence": "very",
+            "region": "india",
+        }
+        result = []
+        for page, field in form.fields:
+            value = said.get(field.name)
+            if isinstance(value, dict):
+                slots = enumerate(task.slots(page, field, form.language))
+                result += [(f"{field.name}.{n}", value[entry]) for n, (entry, _) in slots]
+            elif value:
+                result.append((field.name, value))
+        row["annotations"] = [
+            {
+                "completed_by": {"email": "ana@example.org"},
+                "was_cancelled": False,
+                "updated_at": "2026-11-22T12:00:00.000000Z",
+                "lead_time": 300,
+                "result": [{"from_name": name, "value": {"choices": [v]}} for name, v in result],
+            }
+        ]
+    return rows
+
+
+def test_a_survey_asked_elsewhere_becomes_a_ground_truth(warehouse: Warehouse, tmp_path: Path) -> None:
+    assert people("new", "survey", "--study", "spectral-ranking", "--people", N).exit_code == 0
+    out, study = tmp_path / "projects", warehouse.home / "people" / "survey"
+    result = people("export", "survey", "--to", "labelstudio", "--out", out)
+    assert result.exit_code == 0, result.output
+    project = out / "annotator-once-en"
+    missing = people("pull", "survey", "--from", out)
+    assert missing.exit_code == 1
+    assert "export as JSON from Label Studio" in " ".join(missing.output.split())
+    (project / "export.json").write_text(json.dumps(answered(study, project, n_failing=2)))
+    pulled = people("pull", "survey", "--from", out)
+    assert pulled.exit_code == 0, pulled.output
+    assert "failed an attention check: 2" in pulled.output
+    rows = warehouse.query(BESIDE_TABLE_1).rows()
+    assert len(rows) == 9
+    assert all(ours == papers and n == N - 2 for _, ours, papers, n in rows)
+    stored = warehouse.query("FROM human_answer")
+    assert set(stored["tool"]) == {"labelstudio"}
+    # Everyone has an order of their own, and it is stored.
+    orders = (
+        stored.filter(field="ranking").sort("annotator", "place").group_by("annotator", maintain_order=True)
+    )
+    assert len({tuple(own["entry"]) for _, own in orders}) == N
+    assert "@" not in (study / "answers.jsonl").read_text()
+    shown = people("agreement", "survey")
+    assert shown.exit_code == 0, shown.output
+    assert "Mean ranks by region" in shown.output
+    halves = people("agreement", "survey", "--table", "halves", "--format", "json").output
+    numbers = {row["metric"]: row for row in json.loads(halves)}
+    assert (
+        0.5 < numbers["macro_f1"]["ci_low"] < numbers["macro_f1"]["value"] <= numbers["macro_f1"]["ci_high"]
+    )
+    assert numbers["split_half_reliability"]["n_people"] == N - 2
+    regions = people("agreement", "survey", "--table", "regions", "--format", "csv").output.splitlines()
+    assert regions[0] == "region,n_people," + ",".join(sorted(DOMAINS))
+    assert regions[1].startswith(f"india,{N - 2},")
+    other = people("agreement", "survey", "--table", "validation")
+    assert "has no table validation" in " ".join(other.output.split())
+    again = people("export", "survey", "--to", "potato", "--out", out)
+    assert "exists already" in " ".join(again.output.split())
+
+
+def test_who_withdraws_elsewhere_is_deleted_and_counted(warehouse: Warehouse, tmp_path: Path) -> None:
+    assert people("new", "survey", "--study", "spectral-ranking", "--people", N).exit_code == 0
+    out, study = tmp_path / "projects", warehouse.home / "people" / "survey"
+    people("export", "survey", "--to", "labelstudio", "--out", out)
+    project = out / "annotator-once-en"
+    (project / "export.json").write_text(json.dumps(answered(study, project, n_failing=0)))
+    assert people("pull", "survey", "--from", out).exit_code == 0
+    (study / "withdrawn.txt").write_text("p003\n")
+    result = people("pull", "survey", "--from", out)
+    assert result.exit_code == 0, result.output
+    assert "1, whose answers are deleted" in " ".join(result.output.split())
+    left = warehouse.query("SELECT DISTINCT annotator FROM human_answer")["annotator"]
+    assert (len(left), "p003" in left) == (N - 1, False)
+    assert "p003" not in (study / "answers.jsonl").read_text()
+    assert warehouse.query("SELECT n_people, n_withdrawn FROM study_progress").rows() == [(N - 1, 1)]
+
+
+@pytest.mark.parametrize("kind", sorted(DRAWS))
+def test_every_study_but_an_interview_can_be_asked_elsewhere(kind: str, tmp_path: Path) -> None:
+    languages = ("ar", "en", "he", "ko", "ru", "zh")
+    path = tmp_path / kind
+    path.mkdir()
+    head = f'name = "x"\nkind = "{kind}"\nlanguages = {json.dumps(languages)}\nannotators_per_item = 1\n'
+    (path / STUDY).write_text(head + (KINDS / f"{kind}.toml").read_text())
+    study = read_study(path / STUDY)
+    items = []
+    for page in (page for page in study.pages if page.per == "item"):
+        lists = {f.of for f in page.fields if f.kind in WITH_ENTRIES}
+        parts = {f.of for f in page.fields if f.of} | {part.name for part in page.shows}
+        content = {part: ["one", "اثنان", "三"] if part in lists else "said" for part in parts}
+        items += [
+            Item(item=f"{page.name}-{code}", page=page.name, language=code, content=content)
+            for code in languages
+        ]
+    (role,) = {page.role for page in study.pages}
+    write_rows(path / ITEMS, items)
+    write_assignments(path / ASSIGNMENTS, assign(study, items, {}, [Person(c, role, c) for c in languages]))
+    for tool in ("potato", "labelstudio"):
+        out = tmp_path / tool
+        if kind == "persona-interview":
+            with pytest.raises(StudyError, match="use people serve"):
+                export(path, tool, out)
+            continue
+        names = export(path, tool, out)
+        assert [name.rpartition("-")[2] for name in names] == list(languages)
+        assert {len(list((out / name).iterdir())) for name in names} == {3}

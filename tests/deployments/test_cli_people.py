@@ -1,0 +1,236 @@
+"""`culturescope people`: a study drawn, answered by simulated people, pulled, and what follows from it."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from typer.testing import CliRunner, Result
+
+from deployments.cli import app
+from deployments.people.store import Store
+from deployments.people.studies import DRAWS, KINDS
+from tasks.evaluations.cure.specnorm.review import read_reviews, text_hash
+from tasks.people.files import Folder, read_folder
+from tasks.people.simulation import People, simulated_rankings
+from tasks.people.study import Entry
+from tests.deployments.judged_run import METRICS, named, one_judge, store, store_run
+from tests.warehouse.test_specnorm import TEXTS, draft
+from warehouse import Warehouse, register_parts, write_part
+from warehouse.specnorm import save_drafts
+
+# Table 1 of the paper, most common first.
+DOMAINS = [
+    "convenient_foods", "house_numbers", "common_foods", "healthy_foods", "religions", "holidays",
+    "languages", "national_dish", "currency",
+]  # fmt: skip
+MANY = {"convenient_foods", "common_foods", "healthy_foods", "national_dish", "currency"}
+
+BESIDE_TABLE_1 = """
+SELECT d.domain, h.human_category, d.human_category, n_people
+FROM human_domain AS h JOIN domain AS d USING (domain)
+"""
+
+
+def people(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["people", *map(str, arguments)])
+
+
+def started(home: Path, name: str) -> tuple[Folder, Store]:
+    """The study's folder and database, everyone with consent."""
+    folder = read_folder(home / "people" / name)
+    database = Store(home / "people" / name)
+    for each in {a.annotator: a for a in folder.assignments}.values():
+        database.invite(each.annotator, each.role, each.language)
+        database.mark(each.annotator, "consented")
+    return folder, database
+
+
+def say(database: Store, annotator: str, item: str, **fields: Any) -> None:
+    for field, value in fields.items():
+        database.save(annotator, item, field, Entry(value=value))
+
+
+def rank(home: Path, n_people: int) -> None:
+    """Simulated people who rank as the paper's do; the last one fails a check."""
+    assert people("new", "survey", "--study", "spectral-ranking", "--people", n_people).exit_code == 0
+    path = home / "people" / "survey" / "study.toml"
+    path.write_text(path.read_text().replace("min_seconds = 5", "min_seconds = 0"))
+    folder, database = started(home, "survey")
+    table = simulated_rankings(np.linspace(-2, 2, 9), n_people, People(0.5, 0), seed=0)
+    codes = sorted({a.annotator for a in folder.assignments})
+    for number, (code, ranks) in enumerate(zip(codes, table, strict=True), start=1):
+        say(database, code, "rank", ranking={d: str(int(r)) for d, r in zip(DOMAINS, ranks, strict=True)})
+        say(database, code, "check", rank_one="common", instructed="2" if number < n_people else "3")
+        about = {"most_different": "currency", "confidence": "very", "region": ("india", "japan")[number % 2]}
+        say(database, code, "about_you", **about)
+        say(database, code, "pluralism", pluralism={d: "high" if d in MANY else "low" for d in DOMAINS})
+    database.close()
+
+
+def test_a_survey_becomes_a_ground_truth(warehouse: Warehouse) -> None:
+    rank(warehouse.home, 12)
+    result = people("pull", "survey")
+    assert result.exit_code == 0, result.output
+    assert "failed an attention check: 1" in result.output
+    progress = warehouse.query("SELECT n_assigned, n_answered, n_people, n_excluded FROM study_progress")
+    assert progress.rows() == [(48, 48, 12, 1)]
+    rows = warehouse.query(BESIDE_TABLE_1).rows()
+    assert len(rows) == 9
+    assert all(ours == papers and n == 11 for _, ours, papers, n in rows)
+    assert "0 rows new" in people("pull", "survey").output
+    assert warehouse.query("SELECT count(DISTINCT snapshot) FROM human_domain").item() == 1
+    assert warehouse.query("SELECT count(*) FROM human_answer").item() == 12 * (9 + 2 + 3 + 9)
+    shown = people("agreement", "survey")
+    assert shown.exit_code == 0, shown.output
+    assert "How well one half of the people predicts the other" in " ".join(shown.output.split())
+    table = people("agreement", "survey", "--format", "csv").output
+    rows_by_metric = {
+        row["metric"]: row for row in csv.DictReader(table.splitlines()) if row["field"] == "ranking"
+    }
+    assert float(rows_by_metric["kendall_w"]["value"]) > 0.8
+    assert rows_by_metric["kendall_w"]["n_people"] == "11"
+
+
+def test_a_run_is_held_against_the_people_of_a_study(warehouse: Warehouse) -> None:
+    rank(warehouse.home, 8)
+    assert people("pull", "survey").exit_code == 0
+    options = ("--countries", "FR,IT,JP", "--max-items", "6", "--variants", "1", "--bootstrap", "20")
+    for human in (("--human", "survey"), ()):
+        run = ["run", "spectral", "--no-server", "-m", "fake-a", *options, *human]
+        result = CliRunner().invoke(app, run)
+        assert result.exit_code == 0, result.output
+    expected = warehouse.query(
+        "SELECT human IS NOT NULL, count(*), min(human_score), max(human_score) FROM spectral_expected "
+        "GROUP BY 1 ORDER BY 1"
+    ).rows()
+    assert expected[0] == (False, 9, 2.9, 8.2)
+    assert expected[1] not in ((True, 9, 2.9, 8.2), (True, 9, None, None))
+    (snapshot,) = warehouse.query("SELECT DISTINCT snapshot FROM human_domain")["snapshot"]
+    named = warehouse.query("SELECT DISTINCT human FROM spectral_expected WHERE human IS NOT NULL")
+    assert named["human"].to_list() == [f"survey:{snapshot}"]
+    # The first run's answers are the second one's too.
+    assert warehouse.query("SELECT count(DISTINCT request_hash) FROM run_request").item() == 9
+    unknown = CliRunner().invoke(app, ["run", "spectral", "--no-server", "-m", "fake-a", "--human", "none"])
+    assert unknown.exit_code == 1
+    assert "culturescope people pull brings it in" in " ".join(unknown.output.split())
+
+
+def test_status_counts_and_no_study_is_said(warehouse: Warehouse) -> None:
+    rank(warehouse.home, 2)
+    row = people("status", "survey", "--format", "csv").output.splitlines()
+    assert row == [
+        "study,invited,entered,consented,finished,withdrawn,fields complete",
+        "survey,2,0,2,0,0,14",
+    ]
+    for arguments, said in (
+        (("pull", "other"), "there is no study other; start with"),
+        (("pull", "../survey"), "is no name of a study"),
+        (("new", "survey", "--study", "spectral-ranking"), "exists already"),
+        (("new", "x", "--study", "stars"), "there is no study 'stars'"),
+        (("new", "x", "--study", "fmlama-mes"), "start with: culturescope run fmlama"),
+        (("new", "x", "--study", "specnorm-review"), "start with: culturescope specnorm build"),
+        (("export", "survey", "--out", "survey/none/x"), "survey/none/x"),
+    ):
+        result = people(*arguments)
+        assert result.exit_code == 1
+        assert said in " ".join(result.output.split())
+    assert not (warehouse.home / "people" / "x").exists()
+
+
+def test_ratings_of_people_validate_a_judge(warehouse: Warehouse) -> None:
+    store(warehouse, {b: one_judge(named(b, 6), [("YES", 0.9), ("NO", 0.2)] * 3) for b in METRICS})
+    arguments = ("--study", "judge-ratings", "--items", 24, "--people", 2, "--per-item", 2)
+    assert people("new", "rated", *arguments).exit_code == 0
+    path = warehouse.home / "people" / "rated"
+    (path / "study.toml").write_text((path / "study.toml").read_text().replace("min_seconds = 5", ""))
+    folder, database = started(warehouse.home, "rated")
+    shown = (path / "items.jsonl").read_text()
+    assert not [hidden for hidden in folder.private.values() if hidden.code and hidden.code in shown]
+    for each in folder.assignments:
+        hidden = folder.private[each.item]
+        say(database, each.annotator, each.item, rating=hidden.expected.get("rating", "1"))
+    first = folder.assignments[0]
+    say(database, first.annotator, next(a.item for a in folder.assignments if a.place == 2), rating="0.5")
+    database.close()
+    out = warehouse.home / "ratings.csv"
+    assert people("export", "rated", "--out", out).exit_code == 0
+    rows = list(csv.DictReader(out.open()))
+    assert {row["annotator"] for row in rows} <= {"p001", "p002"}
+    assert {row["dimension"] for row in rows} == set(METRICS.values())
+    validated = CliRunner().invoke(app, ["judge", "validate", str(out), "--evaluation", "cure"])
+    assert validated.exit_code == 0, validated.output
+    assert "rated items that no judge was asked about" not in validated.output
+    assert not warehouse.query("FROM judge_validation WHERE n > 0").is_empty()
+
+
+def test_dishes_are_drawn_with_top_predictions_and_without_their_model(warehouse: Warehouse) -> None:
+    dishes = warehouse.query(
+        "SELECT url, name, origin, ingredients FROM fmlama_dish ORDER BY url LIMIT 8"
+    ).rows()
+    for model in ("model-one", "model-two"):
+        store_run(warehouse, "fmlama", model, f"run of {model}", "c1", [])
+        rows = [
+            {"condition": "en:en:no", "template": "t", "dish": url, "dish_name": name, "origin": origin,
+             "rank": n + 1, "candidate": f"c{n}", "outcome": "foreign", "run_id": f"run of {model}",
+             "model": model, "request_hash": model}
+            for url, name, origin, ingredients in dishes for n in range(len(ingredients) + 2)
+        ]  # fmt: skip
+        with warehouse.write() as connection:
+            frame = pl.DataFrame(rows)
+            register_parts(connection, [write_part(warehouse.home, "prediction", model, frame)])
+    arguments = ("--study", "fmlama-mes", "--items", 10, "--people", 3, "--languages", "en")
+    assert people("new", "dishes", *arguments).exit_code == 0
+    path = warehouse.home / "people" / "dishes"
+    folder = read_folder(path)
+    drawn = [hidden for hidden in folder.private.values() if not hidden.expected]
+    # Even over models and origins together, so nearly so over models.
+    assert min(Counter(hidden.model for hidden in drawn).values()) >= 4
+    reference = {url: ingredients for url, _, _, ingredients in dishes}
+    for hidden in drawn:
+        content = folder.items[hidden.item].content
+        assert content["reference"] == sorted(reference[hidden.code])
+        assert content["predicted"] == [f"c{n}" for n in range(len(reference[hidden.code]))]
+    assert not re.search("model-|culturescope:dish", (path / "items.jsonl").read_text())
+    assert set(Counter(a.annotator for a in folder.assignments).values()) == {11}
+
+
+def test_reviews_become_a_queue(warehouse: Warehouse) -> None:
+    save_drafts(warehouse, [draft(f"d{n}", text_hash=text_hash(TEXTS)) for n in range(3)])
+    arguments = ("--study", "specnorm-review", "--items", 3, "--people", 1, "--per-item", 1)
+    assert people("new", "reviews", *arguments).exit_code == 0
+    folder, database = started(warehouse.home, "reviews")
+    items = sorted(folder.items)
+    same = {
+        part: str(folder.items[items[0]].content[part])
+        for part in ("persona", "situation", "question", "norm")
+    }
+    say(database, "p001", items[0], **same, label="no", decision="accept")
+    say(
+        database, "p001", items[1], **{**same, "norm": "One asks."}, label="no", decision="revise", note="why"
+    )
+    say(database, "p001", items[2], **same, label="no", decision="reject", note="untrue")
+    database.close()
+    out = warehouse.home / "queue.csv"
+    result = people("export", "reviews", "--out", out)
+    assert result.exit_code == 0, result.output
+    decided = {review.decision: review for review in read_reviews(out).decided}
+    assert decided.keys() == {"accept", "revise", "reject"}
+    assert decided["revise"].draft.written.norm == "One asks."
+    assert {review.reviewer for review in decided.values()} == {"p001"}
+
+
+def test_a_plan_says_how_many() -> None:
+    result = people("plan", "--study", "spectral-ranking", "--width", "1.5")
+    assert result.exit_code == 0, result.output
+    assert "people: mean_rank with an interval of 1." in " ".join(result.output.split())
+    assert people("plan", "--study", "spectral-ranking", "--width", "0.001").exit_code == 1
+
+
+def test_every_kind_has_a_draw() -> None:
+    assert DRAWS.keys() == {path.stem for path in KINDS.glob("*.toml")}

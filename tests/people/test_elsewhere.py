@@ -1,0 +1,223 @@
+"""Projects of other programs: what they hold, that nothing private is in them, what is read of their output.
+
+The outputs under ``fixtures/`` are what Potato 2.12.1 and Label Studio 1.23.2 wrote when one person of the
+study in ``conftest.py`` answered (``test_real_programs.py``), with addresses as they stored them.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import fromstring
+
+import pytest
+
+from deployments.people.programs import export, take
+from deployments.people.store import Store
+from tasks.people.answers import exclusions
+from tasks.people.elsewhere import exported_for, forms, with_known
+from tasks.people.files import ANSWERS, ITEMS, Answer, Folder, StudyError, read_folder, read_rows
+from tasks.people.labelstudio import read_labelstudio, write_labelstudio
+from tasks.people.potato import read_potato
+from tasks.people.study import Study
+from tests.people.conftest import SECRETS, answered
+
+FIXTURES = Path(__file__).parent / "fixtures"
+TOOLS = ("potato", "labelstudio")
+READERS: dict[str, Callable[[Folder, Path], list[Answer]]] = {
+    "potato": read_potato,
+    "labelstudio": read_labelstudio,
+}
+
+
+def exported(path: Path, tool: str) -> Path:
+    """The study as projects, with the outputs of the fixtures."""
+    out = path / f"{tool}-projects"
+    export(path, tool, out)
+    shutil.copytree(FIXTURES / tool, out, dirs_exist_ok=True)
+    return out
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_nothing_private_is_in_any_file(folder_path: Path, tmp_path: Path, tool: str) -> None:
+    out = tmp_path / "projects"
+    assert export(folder_path, tool, out) == ["annotator-once-en", "rate-en"]
+    texts = [path.read_text() for path in out.rglob("*") if path.is_file()]
+    assert len(texts) == 7
+    hidden = [*SECRETS, "stratum", "expected"]
+    assert not [(word, text[:80]) for text in texts for word in hidden if word in text]
+    with pytest.raises(StudyError, match="exists already"):
+        export(folder_path, tool, out)
+
+
+def test_each_person_sees_their_items_in_their_order(
+    folder: Folder, folder_path: Path, tmp_path: Path
+) -> None:
+    export(folder_path, "potato", tmp_path / "potato")
+    config = json.loads((tmp_path / "potato" / "rate-en" / "config.yaml").read_text())
+    lines = (tmp_path / "potato" / "rate-en" / "items.jsonl").read_text().splitlines()
+    items = {row["id"]: row for row in map(json.loads, lines)}
+    by_place = {f"{a.annotator}.{a.place}": a for a in folder.assignments if a.item != "about_you"}
+    assert items.keys() == by_place.keys()
+    for group in config["batch_assignment"]["groups"]:
+        assert group["instances"] == [n for n, a in by_place.items() if [a.annotator] == group["annotators"]]
+    for name, row in items.items():
+        assert row.keys() == {"id", "text", "of_fits", "of_order", "of_recipe", "shown_dish"}
+        order = by_place[name].shown["fits"]
+        assert row["of_fits"] == [f"{n}. {entry}" for n, entry in enumerate(order, start=1)]
+    assert len({tuple(row["of_fits"]) for row in items.values()}) > 1
+    kinds = [scheme["annotation_type"] for scheme in config["annotation_schemes"]]
+    assert kinds == ["multirate", "multirate", "likert", "text_edit"]
+
+
+def test_the_labelling_interface_is_well_formed_whatever_the_texts(folder: Folder, tmp_path: Path) -> None:
+    tricky = folder.study.model_dump(mode="json")
+    tricky["pages"][0]["fields"][0]["label"] = {"en": '"Fits" & <b>belongs</b>'}
+    study = Study.model_validate(tricky)
+    write_labelstudio(replace(folder, study=study), tmp_path)
+    view = fromstring((tmp_path / "rate-en" / "config.xml").read_text())
+    headers = [header.get("value") for header in view.iter("Header")]
+    assert '"Fits" & <b>belongs</b>' in headers
+    names = {tag.get("name") for tag in view.iter() if tag.tag in ("Text",)}
+    assert {tag.get("toName") for tag in view.iter() if tag.get("toName")} <= names
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_answers_times_and_orders_are_read_and_addresses_are_not(
+    folder: Folder, folder_path: Path, tool: str
+) -> None:
+    out = exported(folder_path, tool)
+    answers = READERS[tool](folder, out)
+    assert {a.annotator for a in answers} == {"p0"}
+    said = {(a.item, a.field): a.value for a in answers}
+    assigned = [a for a in folder.assignments if a.annotator == "p0"]
+    for each in assigned:
+        if each.item == "about_you":
+            assert said[each.item, "region"] == "asia"
+            assert said[each.item, "note"] == 'Good.\n"Really", <b>good</b> \u200fجيد'
+        else:
+            assert said[each.item, "fits"] == dict.fromkeys(["rice", "salt", "tofu"], "yes")
+            ranks = {entry: str(n) for n, entry in enumerate(each.shown["order"], start=1)}
+            assert said[each.item, "order"] == ranks
+            assert said[each.item, "liking"] == "4"
+            assert said[each.item, "recipe"] == "Boil it. Then serve it."
+    for answer in answers:
+        assert datetime(2026, 11, 22, tzinfo=UTC) < answer.started <= answer.saved
+        if isinstance(answer.value, dict):
+            assert answer.shown == next(a for a in assigned if a.item == answer.item).shown[answer.field]
+    # What the programs stored of whoever answered is in the fixture, and in no answer.
+    stored = "".join(path.read_text() for path in (FIXTURES / tool).rglob("*.json*"))
+    assert any(word in stored for word in ("127.0.0.1", "completed_by"))
+    read = "".join(answer.model_dump_json() for answer in answers)
+    assert not [word for word in ("127.0.0.1", "httpx", "session", "completed_by") if word in read]
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_an_answer_that_changed_is_a_further_revision(folder_path: Path, tool: str) -> None:
+    out = exported(folder_path, tool)
+    n = take(folder_path, out)
+    assert (n > 10, take(folder_path, out)) == (True, 0)
+    for path in out.rglob("*.json"):
+        path.write_text(path.read_text().replace('"4"', '"2"'))
+    n_items = sum(a.annotator == "p0" and a.item != "about_you" for a in read_folder(folder_path).assignments)
+    assert take(folder_path, out) == n_items
+    answers = read_rows(folder_path / ANSWERS, Answer)
+    assert [a.value for a in answers if a.field == "liking"] == ["4", "2"] * n_items
+    assert [a.revision for a in answers if a.field == "liking"] == [1, 2] * n_items
+
+
+def test_revisions_that_are_known_stay(folder: Folder) -> None:
+    first, again = (answered(folder, "p0", "i0", "liking", value) for value in ("1", "3"))
+    (one, two) = with_known([first], [again, answered(folder, "p0", "i0", "liking", "3")][:1])
+    assert (one, two.value, two.revision) == (first, "3", 2)
+    assert with_known([one, two], [again]) == [one, two]
+
+
+def test_what_somebody_sent_for_another_is_not_taken(folder: Folder, folder_path: Path) -> None:
+    out = exported(folder_path, "potato")
+    (path,) = (out / "rate-en").rglob("user_state.json")
+    state = json.loads(path.read_text())
+    state["instance_id_to_label_to_value"]["p1.1"] = [[{"schema": "liking", "name": "4"}, "4"]]
+    path.write_text(json.dumps(state))
+    assert {a.annotator for a in read_potato(folder, out)} == {"p0"}
+
+
+def test_a_text_that_is_left_as_given_is_an_answer(folder: Folder, folder_path: Path) -> None:
+    out = exported(folder_path, "labelstudio")
+    path = out / "rate-en" / "export.json"
+    rows = json.loads(path.read_text())
+    for row in rows:
+        result = row["annotations"][0]["result"]
+        row["annotations"][0]["result"] = [r for r in result if r["from_name"] not in ("recipe", "liking")]
+    path.write_text(json.dumps(rows))
+    answers = read_labelstudio(folder, out)
+    assert {a.value for a in answers if a.field == "recipe"} == {"Boil it."}
+    # A choice that was not made is none.
+    assert "liking" not in {a.field for a in answers}
+    assert "unfinished" in exclusions(folder, answers)["p0"]
+
+
+def test_two_answers_to_a_task_and_skipped_tasks(folder: Folder, folder_path: Path) -> None:
+    out = exported(folder_path, "labelstudio")
+    path = out / "rate-en" / "export.json"
+    rows: list[dict[str, Any]] = json.loads(path.read_text())
+    n = len(read_labelstudio(folder, out))
+    rows[0]["annotations"][0]["was_cancelled"] = True
+    path.write_text(json.dumps(rows))
+    assert len(read_labelstudio(folder, out)) == n - 4
+    rows[0]["annotations"] = [dict(a, was_cancelled=False) for a in rows[0]["annotations"] * 2]
+    path.write_text(json.dumps(rows))
+    with pytest.raises(StudyError, match="has two answers: delete one"):
+        read_labelstudio(folder, out)
+
+
+@pytest.mark.parametrize("broken", ["", "[]", '{"user_id": "p0"}', '[{"data": {"task": "p9.1"}}]'])
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_broken_output_is_named(folder: Folder, folder_path: Path, tool: str, broken: str) -> None:
+    out = exported(folder_path, tool)
+    name = {"potato": "user_state.json", "labelstudio": "export.json"}[tool]
+    (path,) = (out / "rate-en").rglob(name)
+    path.write_text(broken)
+    if (tool, broken) == ("labelstudio", "[]"):  # nobody answered
+        assert {a.item for a in read_labelstudio(folder, out)} == {"about_you"}
+        return
+    with pytest.raises(StudyError, match=name):
+        READERS[tool](folder, out)
+
+
+def test_values_off_the_menu_are_refused(folder: Folder, folder_path: Path) -> None:
+    out = exported(folder_path, "labelstudio")
+    path = out / "rate-en" / "export.json"
+    path.write_text(path.read_text().replace('"yes"', '"perhaps"'))
+    with pytest.raises(StudyError, match="perhaps"):
+        read_labelstudio(folder, out)
+
+
+def test_an_export_is_of_one_study_as_it_was(folder: Folder, folder_path: Path) -> None:
+    out = exported(folder_path, "potato")
+    assert exported_for(folder, out) == "potato"
+    rows = (folder_path / ITEMS).read_text()
+    (folder_path / ITEMS).write_text(rows.replace("dish i0", "dish i9"))
+    with pytest.raises(StudyError, match="changed since"):
+        take(folder_path, out)
+    (folder_path / ITEMS).write_text(rows)
+    Store(folder_path).close()
+    with pytest.raises(StudyError, match="is served here"):
+        take(folder_path, out)
+
+
+def test_what_no_other_program_can_ask(folder: Folder) -> None:
+    talk = folder.study.model_dump(mode="json")
+    talk["pages"][1]["fields"][0] = {"name": "talk", "kind": "chat", "label": "Talk"}
+    with pytest.raises(StudyError, match="talk is a talk"):
+        forms(replace(folder, study=Study.model_validate(talk)))
+    same = folder.study.model_dump(mode="json")
+    same["pages"][1]["fields"][0]["options"][1]["label"] = {"en": "Africa"}
+    (form, _) = forms(replace(folder, study=Study.model_validate(same)))
+    with pytest.raises(StudyError, match="read the same"):
+        form.menu(*form.fields[0])

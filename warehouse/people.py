@@ -1,0 +1,83 @@
+"""Studies with people: what they are asked, their answers, and whose do not count."""
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from warehouse.connection import Warehouse
+from warehouse.storage import WarehouseError, columns_of, execute_with, now
+
+Rows = Sequence[Mapping[str, object]]
+
+_CHANGED = """
+SELECT i.annotator, i.item, i.field, i.revision FROM incoming AS i
+JOIN human_answer AS a USING (study, annotator, item, field, revision, entry)
+WHERE a.value <> i.value ORDER BY ALL LIMIT 1
+"""
+_PUT_DOMAINS = """
+INSERT OR REPLACE INTO human_domain BY NAME SELECT *, $now AS pulled_at FROM incoming
+"""
+_ADD = """
+INSERT INTO human_answer BY NAME
+SELECT * FROM incoming ANTI JOIN human_answer USING (study, annotator, item, field, revision, entry)
+"""
+
+
+def save_conversation_validation(warehouse: Warehouse, study: str, rows: Rows) -> None:
+    """Make these all that a study says of judges of conversations; columns without study and pulled_at."""
+    with warehouse.write() as connection:
+        connection.execute("DELETE FROM conversation_validation WHERE study = $study", {"study": study})
+        schema = columns_of(connection, "conversation_validation")
+        frame = pl.DataFrame([{**row, "study": study, "pulled_at": now()} for row in rows], schema=schema)
+        execute_with(connection, frame, "INSERT INTO conversation_validation BY NAME SELECT * FROM incoming")
+
+
+def save_study(
+    warehouse: Warehouse,
+    study: Mapping[str, object],
+    items: Rows,
+    answers: Rows,
+    exclusions: Rows,
+    withdrawn: Sequence[str],
+    domains: Rows = (),
+) -> int:
+    """Add what was pulled of one study, in one transaction; returns how many rows of answers are new.
+
+    study, items, answers, exclusions: columns of study (without pulled_at, which is now), study_item,
+    human_answer and human_exclusion. Answers are only added: what is there already stays. withdrawn: people
+    whose answers are deleted. domains: columns of human_domain without pulled_at; other snapshots stay. Items
+    and exclusions are replaced.
+
+    Raises WarehouseError, and changes nothing, for a revision that is stored with another value: it is
+    another study's answer, or a file that was edited.
+    """
+    name = study["study"]
+    with warehouse.write() as connection:
+        schema = columns_of(connection, "human_answer")
+        incoming = pl.DataFrame(answers, schema=schema).filter(~pl.col("annotator").is_in(list(withdrawn)))
+        changed = execute_with(connection, incoming, _CHANGED)
+        if changed.height:
+            raise WarehouseError(
+                f"study {name}: the answer {dict(changed.row(0, named=True))} is stored with another value. "
+                f"A study's name stands for one study: give the new one another name."
+            )
+        for person in withdrawn:
+            connection.execute(
+                "DELETE FROM human_answer WHERE study = $study AND annotator = $person",
+                {"study": name, "person": person},
+            )
+        n_before = connection.execute("SELECT count(*) FROM human_answer").fetchall()[0][0]
+        execute_with(connection, incoming, _ADD)
+        n_after = connection.execute("SELECT count(*) FROM human_answer").fetchall()[0][0]
+        for table, rows in (
+            ("study", [{**study, "pulled_at": now()}]),
+            ("study_item", items),
+            ("human_exclusion", exclusions),
+        ):
+            connection.execute(f"DELETE FROM {table} WHERE study = $study", {"study": name})
+            frame = pl.DataFrame(rows, schema=columns_of(connection, table))
+            execute_with(connection, frame, f"INSERT INTO {table} BY NAME SELECT * FROM incoming")
+        if domains:
+            schema = columns_of(connection, "human_domain", without=["pulled_at"])
+            execute_with(connection, pl.DataFrame(domains, schema=schema), _PUT_DOMAINS, {"now": now()})
+    return int(n_after - n_before)

@@ -1,0 +1,24 @@
+CREATE OR REPLACE VIEW study_progress AS
+SELECT s.study, s.kind, s.title, s.n_assigned, coalesce(p.n_pages, 0) AS n_answered,
+    coalesce(p.n_people, 0) AS n_people, coalesce(x.n_excluded, 0) AS n_excluded, s.n_withdrawn,
+    coalesce(p.n_revisions, 0) AS n_revisions, s.pulled_at
+FROM study AS s
+LEFT JOIN (
+    SELECT study, sum(n_items) AS n_pages, count(*) AS n_people, sum(n_revisions) AS n_revisions
+    FROM annotator GROUP BY study
+) AS p USING (study)
+LEFT JOIN (
+    SELECT study, count(DISTINCT annotator) AS n_excluded FROM human_exclusion GROUP BY study
+) AS x USING (study);
+
+COMMENT ON VIEW study_progress IS 'How far each study has come, as of its last pull.';
+COMMENT ON COLUMN study_progress.study IS 'Study: study.study.';
+COMMENT ON COLUMN study_progress.kind IS 'What it asks.';
+COMMENT ON COLUMN study_progress.title IS 'Title.';
+COMMENT ON COLUMN study_progress.n_assigned IS 'Pages that were assigned to people.';
+COMMENT ON COLUMN study_progress.n_answered IS 'Pages with an answer.';
+COMMENT ON COLUMN study_progress.n_people IS 'People with an answer.';
+COMMENT ON COLUMN study_progress.n_excluded IS 'Those of them whose answers do not count.';
+COMMENT ON COLUMN study_progress.n_withdrawn IS 'People who withdrew.';
+COMMENT ON COLUMN study_progress.n_revisions IS 'Saved revisions.';
+COMMENT ON COLUMN study_progress.pulled_at IS 'When answers were last pulled (UTC).';

@@ -1,0 +1,21 @@
+-- A run that names a study of people is held against that study's snapshot, any other against table 1.
+CREATE OR REPLACE VIEW spectral_expected AS
+WITH configuration AS (
+    SELECT config_hash, any_value(json_extract_string(params, '$.human')) AS human
+    FROM run WHERE evaluation = 'spectral' GROUP BY config_hash
+)
+SELECT c.config_hash, d.domain, c.human,
+    if(c.human IS NULL, d.human_score, h.human_score) AS human_score,
+    if(c.human IS NULL, d.human_sd, h.human_sd) AS human_sd,
+    if(c.human IS NULL, d.human_category, h.human_category) AS human_category
+FROM configuration AS c
+CROSS JOIN domain AS d
+LEFT JOIN human_domain AS h ON h.study || ':' || h.snapshot = c.human AND h.domain = d.domain;
+
+COMMENT ON VIEW spectral_expected IS 'What people expect of each domain, by the ground truth of each configuration.';
+COMMENT ON COLUMN spectral_expected.config_hash IS 'Configuration: run.config_hash.';
+COMMENT ON COLUMN spectral_expected.domain IS 'Domain: domain.domain.';
+COMMENT ON COLUMN spectral_expected.human IS 'Study and snapshot whose people ranked, joined by a colon (human_domain); NULL: table 1 of the paper.';
+COMMENT ON COLUMN spectral_expected.human_score IS 'Mean rank; low means common across countries.';
+COMMENT ON COLUMN spectral_expected.human_sd IS 'Standard deviation of the ranks.';
+COMMENT ON COLUMN spectral_expected.human_category IS 'Category that people expect.';
