@@ -135,15 +135,25 @@ def empty_part(home: Path, kind: PartKind) -> Path:
 
 
 def create_empty_parts(home: Path) -> None:
-    """Write the parts without rows that are missing, or have other columns; old names count as well."""
+    """Write the parts without rows that are missing, damaged or have other columns; old names count too."""
     for kind in KINDS.values():
         target = empty_part(home, kind)
         old = {name: kind.declared[new].type for name, new in kind.renamed.items()}
         schema = pl.Schema(kind.columns | old)
-        if target.exists() and pl.read_parquet(target, glob=False).schema == schema:
+        if _has_schema(target, schema):
             continue
         with written_whole(target, needed=0) as temporary:
             pl.DataFrame(schema=schema).write_parquet(temporary)
+
+
+def _has_schema(part: Path, schema: pl.Schema) -> bool:
+    """Whether a file is a part with these columns; on some damage Polars panics, which is no Exception."""
+    try:
+        return pl.read_parquet(part, glob=False).schema == schema
+    except (KeyboardInterrupt, SystemExit, MemoryError):
+        raise
+    except BaseException:
+        return False
 
 
 def _comments(view: str, comment: str, columns: Mapping[str, str]) -> str:

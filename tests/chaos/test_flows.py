@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.heavy]
 
 Complete = Callable[[str, Path], None]
 
-KILLS, SIGNALS, FULL_DISKS = (max(1, round(n * SCALE / len(FLOWS))) for n in (102, 54, 24))
+KILLS, SIGNALS, FULL_DISKS = (max(1, round(n * SCALE / len(FLOWS))) for n in (108, 54, 27))
 """Of each flow."""
 
 

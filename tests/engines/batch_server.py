@@ -113,7 +113,7 @@ class BatchServer:
             form = BytesParser(policy=default).parsebytes(f"Content-Type: {kind}\n\n".encode() + body)
             parts = {part.get_param("name", header="content-disposition"): part for part in form.iter_parts()}
             assert parts["purpose"].get_content() == "batch"
-            return {"id": self._file(parts["file"].get_payload(decode=True))} | self.changes
+            return {"id": self._file(bytes(parts["file"].get_payload(decode=True)))} | self.changes
         if (method, path) == ("POST", "/batches"):
             return self._begin(json.loads(body))
         if (method, path) == ("GET", "/batches"):

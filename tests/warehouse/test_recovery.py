@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import warehouse.connection as connection_module
 import warehouse.parts as parts_module
 import warehouse.recovery as recovery_module
 from warehouse import (
@@ -27,6 +28,7 @@ from warehouse import (
     verify_parts,
     write_part,
 )
+from warehouse.part_kinds import KINDS, empty_part
 
 LogprobRows = Callable[..., pl.DataFrame]
 MakeRun = Callable[..., Run]
@@ -90,6 +92,16 @@ def test_check_finds_a_flipped_bit(warehouse: Warehouse, logprobs: LogprobRows) 
     assert verify_parts(warehouse).select("part", "n_units").rows() == [(path.stem, 1)]
     assert (warehouse.home / "quarantine" / KIND / path.name).exists()
     assert warehouse.query("SELECT part FROM part_unit")["part"].to_list() == [good.stem]
+
+
+def test_a_damaged_part_without_rows_is_written_again(warehouse: Warehouse) -> None:
+    """Every view reads one, so that without it nothing could be opened."""
+    path = empty_part(warehouse.home, KINDS[KIND])
+    content = path.read_bytes()
+    path.write_bytes(b"PAR1" + bytes(len(content)))
+    connection_module._current.clear()  # as in a new process
+    assert Warehouse.open(warehouse.home).query(f"SELECT count(*) FROM {KIND}").item() == 0
+    assert path.read_bytes() == content
 
 
 class Panic(BaseException):
