@@ -244,10 +244,10 @@ def _translation(item: Item, labels: Labels) -> Iterable[Fault]:
 def _lost_numbers(native: str, english: str) -> str:
     """The first number that the English text has under none of the values that it may have; "" if none.
 
-    Small ones are left out: in English they are words, or a month's name.
+    Small ones are left out: in English they are words, or a month's name. So are dates such as 1.3.2024.
     """
     known = frozenset[float]().union(*numbers(english))
-    large = (values for values in numbers(native) if min(values) > _WRITTEN_AS_WORD)
+    large = (values for values in numbers(native) if min(values, default=0) > _WRITTEN_AS_WORD)
     lost = next((values for values in large if values.isdisjoint(known)), None)
     return f"{min(lost):g}" if lost else ""
 
