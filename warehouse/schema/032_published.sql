@@ -12,7 +12,7 @@ CREATE TABLE published_result (
     page INTEGER,
     note VARCHAR
 );
-COMMENT ON TABLE published_result IS 'Every cell with a number of every table of the five papers, as printed. Entered twice by people who did not see each other''s rows, and compared: all cells agreed.';
+COMMENT ON TABLE published_result IS 'Every cell with a number of every table of the five papers, as printed. Entered twice, independently, and compared: all cells agreed. Not checked by people.';
 COMMENT ON COLUMN published_result.paper IS 'Paper, by the evaluation that comes from it: spectral, fmlama, cure, worldwise, culturall.';
 COMMENT ON COLUMN published_result.table_name IS 'Table, as the paper names it; of WorldWise its section and heading.';
 COMMENT ON COLUMN published_result.model IS 'Model, as printed; NULL where the number is of no model or of all together.';
