@@ -8,18 +8,20 @@ Seeds are fixed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from benchmarks import populations as of
 from benchmarks.populations import Generator
 from benchmarks.process import Result, measure, show
 from benchmarks.sizes import Sizes
 from tasks.metrics import classification, intervals
-from tasks.metrics.agreement import pearson
+from tasks.metrics.agreement import pearson, spearman_interval
 from tasks.metrics.group_tests import group_test, pair_tests
 from tasks.metrics.intervals import CORRELATION, POSITIVE, SHARE
 from tasks.metrics.types import FloatArray, Interval
@@ -187,6 +189,10 @@ def _means() -> Iterator[Case]:
     )  # fmt: skip
 
 
+def _normal_pairs(rng: Generator, n: int, r: float) -> FloatArray:
+    return rng.multivariate_normal([0, 0], [[1, r], [r, 1]], n)
+
+
 def _others() -> Iterator[Case]:
     yield Case(
         "F1 macro of labels", "three labels, 70 % right", dict.fromkeys((5, 8, 12, 30, 100), 2), of.labels,
@@ -202,9 +208,16 @@ def _others() -> Iterator[Case]:
             number, "15 origins, dishes in all", sizes, of.origins,
             partial(of.spread_interval, number=statistic, bounds=bounds), _is(truth),
         )  # fmt: skip
+    for rho in (0.0, 0.6, 0.9):
+        yield Case(
+            "evaluation_agreement", f"normal, r = {rho}", dict.fromkeys((5, 8, 12, 30), 1),
+            partial(_normal_pairs, r=rho),
+            lambda xy: spearman_interval(float(spearmanr(*xy.T).statistic), len(xy)),
+            _is(6 / math.pi * math.asin(rho / 2)),
+        )  # fmt: skip
     yield Case(
         "metric_correlation", "normal, r = 0.5", dict.fromkeys((5, 8, 12, 30), 2),
-        lambda rng, n: rng.multivariate_normal([0, 0], [[1, 0.5], [0.5, 1]], n),
+        partial(_normal_pairs, r=0.5),
         lambda xy: intervals.jackknife(lambda kept: pearson(*xy[kept].T), np.arange(len(xy)), CORRELATION),
         _is(0.5),
     )  # fmt: skip

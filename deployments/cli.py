@@ -17,6 +17,7 @@ from deployments import (
     cli_judge,
     cli_people,
     cli_prune,
+    cli_ranking,
     cli_run,
     cli_specnorm,
     options,
@@ -46,6 +47,7 @@ app.command("compare")(cli_compare.compare)
 app.command("drift")(cli_compare.drift)
 app.command("ingest")(cli_ingest.ingest)
 app.command("prune")(cli_prune.prune)
+app.command("ranking")(cli_ranking.ranking)
 app.add_typer(models_app, name="models")
 app.add_typer(cli_judge.app, name="judge")
 app.add_typer(cli_specnorm.app, name="specnorm")

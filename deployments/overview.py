@@ -11,6 +11,8 @@ import polars as pl
 from deployments.evaluations import doors
 from deployments.report import reported, usual_file, write_report
 from flows import comparison
+from tasks.metrics.agreement import spearman_test
+from tasks.metrics.comparison import holm
 from tasks.report.overview import Section, render
 from warehouse import Warehouse, WarehouseError
 from warehouse.storage import written_whole
@@ -20,6 +22,10 @@ SELECT evaluation, configuration, profile FROM report_configuration
 WHERE n_models > 0 QUALIFY row_number() OVER (PARTITION BY evaluation ORDER BY place) = 1 ORDER BY evaluation
 """
 _HISTORY = "SELECT * FROM leaderboard_history WHERE evaluation = ? AND config_hash = ?"
+_AGREEMENT = """
+FROM evaluation_agreement
+ORDER BY other_evaluation = 'external', evaluation, other_evaluation, metric, other_metric
+"""
 _METRICS = "SELECT * FROM report_metric WHERE evaluation = ? ORDER BY place"
 
 
@@ -52,7 +58,32 @@ def overview(warehouse: Warehouse, links: Mapping[str, str] | None = None) -> st
         for history in (warehouse.query(_HISTORY, [name, config]),)
         if not history.is_empty()
     ]
-    return render(sections)
+    return render(sections, _agreements(warehouse, {s.evaluation: s.labels[0][0] for s in sections}))
+
+
+def _agreements(warehouse: Warehouse, first: Mapping[str, str]) -> pl.DataFrame:
+    """Agreement of the evaluations' first headlines with each other and with external rankings.
+
+    Args:
+        first: evaluation -> its headline.
+
+    Returns:
+        The rows of ``evaluation_agreement``, with p_value and p_holm, adjusted for how many there are.
+    """
+    rows = [
+        row
+        for row in warehouse.query(_AGREEMENT).iter_rows(named=True)
+        if first.get(row["evaluation"]) == row["metric"]
+        and (
+            row["other_evaluation"] == "external" or first.get(row["other_evaluation"]) == row["other_metric"]
+        )
+    ]
+    tests = [spearman_test(row["ranks"], row["other_ranks"]) for row in rows]
+    p_values = [test and test[1] for test in tests]
+    adjusted = iter(holm([p for p in p_values if p is not None]))
+    p_holm = [None if p is None else float(next(adjusted)) for p in p_values]
+    p_columns = [pl.Series("p_value", p_values, pl.Float64), pl.Series("p_holm", p_holm, pl.Float64)]
+    return pl.DataFrame(rows, infer_schema_length=None).with_columns(p_columns)
 
 
 def _differences(warehouse: Warehouse, evaluation: str, config_hash: str) -> pl.DataFrame:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-OURS = ("deployments", "flows", "tasks", "warehouse", "scrapers")
+OURS = ("culturescope", "deployments", "flows", "tasks", "warehouse", "scrapers")
 FILES = sorted(p for top in OURS for p in (ROOT / top).rglob("*.py") if "reference/build" not in p.as_posix())
 PURE = ("tasks.metrics", "tasks.engines", "tasks.identity", "tasks.progress")
 """What any module of tasks may import."""
@@ -34,7 +34,7 @@ def allowed(path: Path) -> tuple[str, ...]:
     """Packages of ours that a file may import from."""
     top, *rest = path.relative_to(ROOT).parts
     match top:
-        case "deployments":
+        case "culturescope" | "deployments":
             return OURS
         case "flows":
             return ("flows", "tasks", "warehouse", "scrapers")

@@ -111,6 +111,7 @@ class Warehouse:
                     # One thread: writes are small, and starting DuckDB's pool costs more than it saves.
                     connection = duckdb.connect(str(temporary), config={**_WRITER_CONFIG})
                     try:
+                        connection.execute("SET enable_progress_bar = false")
                         folded = self._fold(connection)
                         connection.begin()
                         yield connection

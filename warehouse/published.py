@@ -29,11 +29,12 @@ T = TypeVar("T")
 _OUTSIDE_WRITER_PATIENCE_S = 30.0
 _FIRST_RETRY_S, _LONGEST_RETRY_S = 0.02, 1.0
 
-# Neither statement takes parameters.
+# None of these takes parameters. The bar of a slow query would go to standard output, among the data.
 _ATTACH = """
 ATTACH '{path}' AS culturescope (READ_ONLY);
 SET allowed_directories = ['{parts}', '{parts_as_glob}'];
 SET enable_external_access = false;
+SET enable_progress_bar = false;
 SET lock_configuration = true;
 """
 _CONFIG = {

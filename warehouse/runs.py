@@ -1,4 +1,4 @@
-"""Runs, their numbers and those of judges: what is stored before, during and after a run, and asked for."""
+"""Runs, their numbers, those of judges and users' rankings: what is stored of them, and asked for."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -33,6 +33,8 @@ WHERE (judge, judge_hash, rubric, dimension) IN (SELECT (judge, judge_hash, rubr
 _SAVE_VALIDATION = """
 INSERT INTO judge_validation BY NAME SELECT *, $created_at AS created_at FROM incoming
 """
+_CLEAR_RANKING = "DELETE FROM user_rank WHERE benchmark IN (SELECT benchmark FROM incoming)"
+_SAVE_RANKING = "INSERT INTO user_rank BY NAME SELECT *, $added_at AS added_at FROM incoming"
 _FREEZE = """
 INSERT INTO cohort
 SELECT $config_hash, $cohort, unnest($runs::VARCHAR[]), $frozen_at
@@ -122,6 +124,16 @@ def save_validation(warehouse: Warehouse, rows: pl.DataFrame) -> None:
         frame = as_numbers(rows, schema, "judge validation")
         execute_with(connection, frame, _CLEAR_VALIDATION)
         execute_with(connection, frame, _SAVE_VALIDATION, {"created_at": now()})
+
+
+def save_ranking(warehouse: Warehouse, rows: pl.DataFrame) -> None:
+    """Make `rows` all that users brought of their benchmarks, in one transaction.
+
+    rows: the columns of user_rank without added_at, which is now.
+    """
+    with warehouse.write() as connection:
+        execute_with(connection, rows, _CLEAR_RANKING)
+        execute_with(connection, rows, _SAVE_RANKING, {"added_at": now()})
 
 
 def missing_units(connection: duckdb.DuckDBPyConnection, kind: str, units: pl.DataFrame) -> pl.DataFrame:

@@ -33,8 +33,12 @@ class WarehouseError(RuntimeError):
 
 
 def home() -> Path:
-    """The warehouse's folder, made if missing: $CULTURESCOPE_HOME, else `.culturescope` in the checkout."""
-    folder = Path(os.environ.get("CULTURESCOPE_HOME") or _CHECKOUT / ".culturescope").expanduser().resolve()
+    """The warehouse's folder, made if missing: $CULTURESCOPE_HOME, else `.culturescope` in the checkout.
+
+    Where the packages are installed there is no checkout: it is in the working directory then.
+    """
+    usual = (_CHECKOUT if (_CHECKOUT / "pyproject.toml").exists() else Path.cwd()) / ".culturescope"
+    folder = Path(os.environ.get("CULTURESCOPE_HOME") or usual).expanduser().resolve()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -1,19 +1,24 @@
 """Agreement of a model's numbers with people's ranking and with each other, and of raters."""
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import kendalltau, rankdata
+from scipy.stats import kendalltau, rankdata, t
 
 from tasks.metrics._arrays import as_pair, as_table
-from tasks.metrics.intervals import CORRELATION, jackknife_groups, jackknife_interval
+from tasks.metrics.intervals import CORRELATION, MIN_CLUSTERS, jackknife_groups, jackknife_interval
 from tasks.metrics.types import FloatArray, IntArray, Interval
 
 # Two distinct values make one comparison, which is no ranking.
 _MIN_DISTINCT = 3
+
+# Up to so many points a test goes through all orders: 8! are 40,320.
+_ALL_ORDERS = 8
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,44 @@ def rank_agreement(model_values: ArrayLike, human_scores: ArrayLike) -> tuple[fl
     rho = pearson(model_rank, human_rank)
     assert rho is not None  # three distinct ranks vary
     return rho, float(kendalltau(model_rank, human_rank, variant="b").statistic)
+
+
+def spearman_test(x: ArrayLike, y: ArrayLike) -> tuple[float, float] | None:
+    """Spearman's rho of n points and its two-sided p-value: do two numbers order the same things alike?
+
+    x, y: n values each, in the same order; ties have their average rank. rho in [-1, 1]; 1: the same order;
+    0: unrelated. p is the share of all n! orders of y with so large a |rho|, exact with ties too, up to 8
+    points; above from the t distribution. Four points have p = 1 / 12 at least. None for fewer than 3 points
+    or where a side does not vary. Raises ValueError for a NaN or different lengths.
+    """
+    left, right = (rankdata(side) for side in as_pair(x, y))
+    rho = pearson(left, right) if left.size >= _MIN_DISTINCT else None
+    if rho is None:
+        return None
+    n = left.size
+    if n > _ALL_ORDERS:
+        distance = abs(rho) * math.sqrt((n - 2) / max(1 - rho**2, 1e-12))
+        return rho, 2 * float(t.sf(distance, n - 2))
+    orders = right[np.array(list(permutations(range(n))))]
+    # Sums of products of ranks and half ranks are exact.
+    products = np.abs(orders @ left - n * left.mean() * right.mean())
+    return rho, float(np.mean(products >= abs(left @ right - n * left.mean() * right.mean()) - 1e-9))
+
+
+def spearman_interval(rho: float, n: int) -> Interval:
+    """95 % interval of Spearman's rho of n independent points, as the view evaluation_agreement has it.
+
+    rho in [-1, 1]. Bonett and Wright's variance (2000) on Fisher's scale, with the t of n - 2 degrees of
+    freedom; a full agreement counts as the next one that there can be, and its end is itself. Wide below ten
+    points, where it may hold 0 though `spearman_test` tells rho from 0. None below `MIN_CLUSTERS` points.
+    """
+    if n < MIN_CLUSTERS:
+        return None
+    most = 1 - 12 / (n**3 - n)
+    inner = max(-most, min(most, rho))
+    half = float(t.ppf(0.975, n - 2)) * math.sqrt((1 + inner**2 / 2) / (n - 3))
+    low, high = math.tanh(math.atanh(inner) - half), math.tanh(math.atanh(inner) + half)
+    return (-1.0 if rho == -1 else low), (1.0 if rho == 1 else high)
 
 
 def er_sr_correlation(

@@ -130,8 +130,11 @@ def beyond_null(row: Row, direction: str) -> Badge | None:
     return ("warn", "worse than its null") if worse else ("warn", "not told from its null")
 
 
-def render(sections: Sequence[Section]) -> str:
-    """One HTML document that needs nothing from the network; the same sections give the same bytes."""
+def render(sections: Sequence[Section], agreements: pl.DataFrame | None = None) -> str:
+    """One HTML document that needs nothing from the network; the same sections give the same bytes.
+
+    agreements: rows of ``evaluation_agreement`` with ``p_holm``, in order; None: there are none.
+    """
     shown = [_shown(section) for section in sections]
     models = sorted({model for section in sections for model in section.models})
     context = {
@@ -139,6 +142,8 @@ def render(sections: Sequence[Section]) -> str:
         "models": models,
         "first": _first(sections, models),
         "verdicts": _counts(shown),
+        "agreements": _agreements(agreements, shown),
+        "unseparated": [each["section"] for each in shown if _separates(each) is False],
     }
     return environment({}).get_template("overview.html").render(context)
 
@@ -195,6 +200,32 @@ def _first(sections: Sequence[Section], models: Sequence[str]) -> list[tuple[Sec
         rows = {row["model"]: row for row in section.rows(metric, label) if row["model"] in models}
         chosen.append((section, label, rows))
     return chosen
+
+
+def _separates(shown: Mapping[str, Any]) -> bool | None:
+    """Whether any two models differ on the first number of a section; None where none could be compared."""
+    pairs: Sequence[Pair] = shown["numbers"][0]["pairs"]
+    return any(pair.verdict == "better" for pair in pairs) if pairs else None
+
+
+def _agreements(rows: pl.DataFrame | None, shown: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Lines of two numbers, with what may be said of their order of models."""
+    separates = {each["section"].evaluation: _separates(each) for each in shown}
+    lines = []
+    for row in [] if rows is None else rows.iter_rows(named=True):
+        noise = [
+            name for name in (row["evaluation"], row["other_evaluation"]) if separates.get(name) is False
+        ]
+        if row["rho"] is None:
+            badge: Badge = ("plain", row["unscored_reason"])
+        elif row["least_rho"] is None:
+            badge = ("plain", "too few models for any agreement to show")
+        elif row["p_holm"] >= 0.05:
+            badge = ("warn", "not told from none")
+        else:
+            badge = ("good", "alike") if row["rho"] > 0 else ("warn", "in reverse")
+        lines.append({"row": row, "badge": badge, "noise": noise})
+    return lines
 
 
 def _counts(shown: Sequence[Mapping[str, Any]]) -> dict[str, int]:

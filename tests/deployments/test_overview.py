@@ -14,7 +14,7 @@ from deployments.cli import app
 from deployments.overview import overview
 from tasks import steps
 from tests.evaluations.spectral.report import example_run as spectral
-from tests.report.stored import row
+from tests.report.stored import row, store_headline
 from warehouse import Run, Warehouse, WarehouseError, finish_run, save_metrics, save_run
 
 runner = CliRunner()
@@ -58,6 +58,20 @@ def test_it_shows_the_newest_configuration_and_links_to_the_pages(
     wrong = runner.invoke(app, ["report", "spectral", "--all"])
     assert wrong.exit_code == 1
     assert "leave the evaluation and --config out" in wrong.stderr
+
+
+def test_it_shows_how_evaluations_agree_over_their_models(warehouse: Warehouse) -> None:
+    f1, accuracy = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [0.2, 0.1, 0.3, 0.5, 0.4, 0.6]
+    store_headline(warehouse, "spectral", [*f1], "macro_f1", 0.05)
+    store_headline(warehouse, "culturall", [*accuracy], "accuracy", 0.05)
+    page = BeautifulSoup(overview(warehouse), "lxml")
+    heading = page.select_one("#agreement")
+    assert heading is not None
+    (line,) = heading.find_next("tbody").select("tr")  # type: ignore[union-attr]
+    cells = [cell.get_text(" ", strip=True) for cell in line.select("td")]
+    assert cells[:2] == ["spectral Category macro-F1", "6"]
+    assert cells[2].startswith("0.89")
+    assert cells[3:] == ["0.033", "0.89", "alike"]  # 24 of 720 orders
 
 
 def test_nothing_to_show_says_what_to_run(warehouse: Warehouse) -> None:

@@ -14,6 +14,8 @@ from tasks.metrics.agreement import (
     er_sr_correlation,
     fleiss_kappa,
     rank_agreement,
+    spearman_interval,
+    spearman_test,
 )
 
 # Seed paper, table 1: low = common across countries. House numbers first, currency last.
@@ -195,3 +197,44 @@ def test_cohens_kappa_refuses() -> None:
         cohen_kappa(["yes"], ["perhaps"], ["no", "yes"])
     with pytest.raises(ValueError, match="named twice"):
         cohen_kappa(["yes"], ["yes"], ["yes", "yes"])
+
+
+# --- models on two evaluations
+# -------------------------------------------------------------------------------------
+
+
+def test_spearman_of_few_points_is_tested_over_all_orders() -> None:
+    five = [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert spearman_test(five, five) == pytest.approx((1, 2 / 120))  # the same and the reverse order
+    assert spearman_test(five, five[::-1]) == pytest.approx((-1, 2 / 120))
+    assert spearman_test(five[:4], five[:4]) == pytest.approx((1, 2 / 24))
+    assert spearman_test([1, 1, 1, 1, 2], [1, 1, 1, 1, 2]) == pytest.approx((1, 1 / 5))  # ties: 1 of 5 places
+    assert spearman_test(five[:2], five[:2]) is None
+    assert spearman_test(five, [1.0] * 5) is None
+
+
+def test_the_interval_of_rho_by_hand() -> None:
+    # 12 points, rho 0.5: atanh 0.549306, t of 10 degrees 2.228139, root of (1 + 0.125) / 9 = 0.353553.
+    half = 2.228139 * 0.353553
+    by_hand = math.tanh(0.549306 - half), math.tanh(0.549306 + half)
+    assert spearman_interval(0.5, 12) == pytest.approx(by_hand, abs=1e-5)
+    low, high = spearman_interval(1.0, 5) or (0.0, 0.0)
+    assert low < 0, "five models in one order may be of evaluations that have nothing in common"
+    assert high == 1
+    assert spearman_interval(-1.0, 5) == pytest.approx((-1, -low))
+    assert spearman_interval(0.5, 4) is None
+
+
+def test_spearman_agrees_with_scipy() -> None:
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(2, 25))
+    by_t = scipy.stats.spearmanr(x, y)
+    assert spearman_test(x, y) == pytest.approx((by_t.statistic, by_t.pvalue))
+    x, y = np.round(x[:5], 0), y[:5]  # with a tie
+    over_all_orders = scipy.stats.permutation_test(
+        [x], lambda a: abs(scipy.stats.spearmanr(a, y).statistic), permutation_type="pairings",
+        alternative="greater",
+    )  # fmt: skip
+    result = spearman_test(x, y)
+    assert result is not None
+    assert (abs(result[0]), result[1]) == pytest.approx((over_all_orders.statistic, over_all_orders.pvalue))

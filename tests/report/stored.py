@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -48,13 +49,14 @@ def store_run(
     rows: list[Row],
     params: Row,
     config: str = CONFIG,
-    engine_hash: str = "e",
+    engine: tuple[str, str] = ("e", "fake"),
 ) -> str:
-    """A finished run of these rows; returns its run_id."""
+    """A finished run of these rows; returns its run_id. engine: its hash, and the id of its model."""
     run = Run(
         run_id=f"{config} {model}", evaluation=evaluation, model=model, is_null=model.startswith("null:"),
-        profile="demo", config_hash=config, engine_hash=engine_hash, params=params, engine={"kind": "fake"},
-        item_lists={}, boundary_rule="a rule", code_version="0.1.0",
+        profile="demo", config_hash=config, engine_hash=engine[0], params=params,
+        engine={"kind": "fake", "model": engine[1]}, item_lists={}, boundary_rule="a rule",
+        code_version="0.1.0",
     )  # fmt: skip
     types = dict.fromkeys(("value", "ci_low", "ci_high", "null_value"), pl.Float64)
     overrides = types | {"unscored_reason": pl.String}
@@ -64,6 +66,17 @@ def store_run(
         save_metrics(connection, run.run_id, frame.with_columns(model=pl.lit(model)))
         finish_run(connection, run.run_id)
     return run.run_id
+
+
+def store_headline(
+    warehouse: Warehouse, evaluation: str, values: Sequence[float | None], metric: str, half: float
+) -> None:
+    """A finished run of each model, m0 and so on, with one headline and an interval of this half width."""
+    for number, value in enumerate(values):
+        ends = {} if value is None else around(value, half)
+        rows = [row(metric, ("overall", "all"), value, null_value=0.15, **ends)]
+        engine = f"e{number}", f"Lab/Model-{number}"
+        store_run(warehouse, evaluation, f"m{number}", rows, {}, f"c {evaluation}", engine)
 
 
 def store_part(warehouse: Warehouse, kind: str, name: str, frame: pl.DataFrame) -> None:

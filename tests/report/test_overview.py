@@ -142,6 +142,37 @@ def test_one_occasion_and_one_model_have_neither_figure_nor_comparison() -> None
     assert history_figure(section(A).history, [("f1", "F1")], "x") is None
 
 
+def agreement(other: str, n: int, rho: float | None, p_holm: float | None, **more: Any) -> dict[str, Any]:
+    """A row of evaluation_agreement."""
+    ends = {"ci_low": None, "ci_high": None, "unscored_reason": None, "least_rho": None}
+    names = {"evaluation": "e", "label": "F1", "other_evaluation": other, "other_label": "Other"}
+    return names | ends | {"n_models": n, "rho": rho, "p_holm": p_holm} | more
+
+
+def test_it_says_whether_evaluations_agree_and_where_one_does_not_separate_models() -> None:
+    rows = [
+        agreement("f", 8, 0.9, 0.004, least_rho=0.74, ci_low=0.5, ci_high=1.0),
+        agreement("g", 8, -0.95, 0.001, least_rho=0.74),
+        agreement("h", 6, 0.5, 0.6, least_rho=0.89),
+        agreement("external", 4, 1.0, 0.2),
+        agreement("i", 2, None, None, unscored_reason="fewer than three models have both"),
+    ]
+    noise = section(row("a", 0.8), row("b", 0.7), evaluation="f", differences=pl.DataFrame(DIFFERENCES[2:]))
+    page = BeautifulSoup(render([section(A, B, NEAR_B), noise], pl.DataFrame(rows)), "lxml")
+    check_page(page)
+    table = page.select("table")[1]
+    said = [text_of(line.select("td")[-1]) for line in table.select("tbody tr")]
+    assert said == [
+        "alike f does not separate its models",
+        "in reverse",
+        "not told from none",
+        "too few models for any agreement to show",
+        "fewer than three models have both",
+    ]
+    assert text_of(table.select("tbody tr")[0].select("td")[2]) == "0.90 0.50 to 1.00"
+    assert "On f no two models are shown to differ" in text_of(page)
+
+
 def test_names_are_not_run() -> None:
     rows = [row(HOSTILE, 0.5, 0.4, 0.6, week=week) | {"occasion": f"{HOSTILE}{week}"} for week in (1, 2)]
     page = BeautifulSoup(render([section(*rows, row("b", 0.1, 0.0, 0.2))]), "lxml")

@@ -126,3 +126,10 @@ def test_two_queries_are_not_one_result(warehouse: Warehouse) -> None:
     with pytest.raises(WarehouseError, match="one query at a time: these are 2"):
         warehouse.query("SELECT 1; SELECT 2")
     assert warehouse.query("SELECT 1 AS one;").item() == 1
+
+
+def test_no_progress_bar_goes_among_the_data(warehouse: Warehouse) -> None:
+    setting = "SELECT current_setting('enable_progress_bar')"
+    assert warehouse.query(setting).item() is False
+    with warehouse.write() as connection:
+        assert connection.execute(setting).fetchall() == [(False,)]

@@ -1,0 +1,143 @@
+"""Culturescope from Python: frames are polars, and no server is started.
+
+    import culturescope as cs
+
+    cs.connect("results")  # default: $CULTURESCOPE_HOME
+    cs.run("spectral", models=["smollm2-135m"], profile="smoke")
+    cs.leaderboard("spectral")
+    cs.compare("smollm2-135m", "gemma3-270m")
+    cs.sql("SELECT * FROM model_scores")
+
+Its packages have plain names: tasks, flows and so on. They are loaded from beside this one, whatever else of
+these names there is on the path, and from then on `import tasks` is Culturescope's in this process.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from warehouse import Warehouse
+
+__all__ = ["compare", "connect", "leaderboard", "run", "sql"]
+
+_ROOT = Path(__file__).resolve().parent.parent
+
+
+def _load_ours() -> None:
+    """Put our packages where `import` looks first; raises ImportError if a namesake is there already."""
+    for name in ("warehouse", "scrapers", "tasks", "flows", "deployments"):
+        file = _ROOT / name / "__init__.py"
+        if name in sys.modules:
+            loaded = getattr(sys.modules[name], "__file__", None)
+            if loaded is None or Path(loaded).resolve() != file:
+                raise ImportError(
+                    f"culturescope has a package {name!r}, and another one is imported already, from "
+                    f"{loaded or 'a folder'}: import culturescope before it, in a new process"
+                )
+            continue
+        spec = spec_from_file_location(name, file, submodule_search_locations=[str(file.parent)])
+        if spec is None or spec.loader is None or not file.exists():
+            raise ImportError(f"culturescope is not whole: {file} is missing; install it again")
+        module = module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+
+
+_load_ours()
+
+
+def connect(home: str | Path | None = None) -> Warehouse:
+    """The warehouse of a home folder, which everything here uses from then on; it is made if it is missing.
+
+    Args:
+        home: default $CULTURESCOPE_HOME, else ``.culturescope`` in the checkout, or in the working directory
+            of an installed package.
+    """
+    from warehouse import Warehouse
+
+    if home is not None:
+        os.environ["CULTURESCOPE_HOME"] = str(Path(home).expanduser().resolve())
+    return Warehouse.open()
+
+
+def sql(query: str, parameters: Sequence[Any] | Mapping[str, Any] | None = None) -> pl.DataFrame:
+    """The rows of a query, also while runs write. Raises WarehouseError for what DuckDB refuses."""
+    return connect().query(query, parameters)
+
+
+def run(
+    evaluation: str, models: Sequence[str] | None = None, profile: str = "demo", **options: Any
+) -> pl.DataFrame:
+    """Run an evaluation in this process; only what is missing is done. Returns its leaderboard.
+
+    Args:
+        models: names of the catalogue, Hugging Face ids or folders; default: those of the evaluation.
+        options: as on the command line, with underscores: ``max_items=60``.
+
+    Raises:
+        ValueError: there is no such evaluation, profile or option.
+        EngineError: models or judges failed; what the others answered is stored.
+    """
+    from deployments.evaluations import doors, params
+    from deployments.evaluations import evaluation as of
+    from deployments.evaluations import profile as values
+    from deployments.options import validated
+    from deployments.server import configure
+
+    if evaluation not in doors():
+        raise ValueError(f"there is no evaluation {evaluation!r}; there are: {', '.join(doors())}")
+    configure(connect().home)  # before Prefect is imported
+    from flows.evaluation import evaluate
+
+    asked = {"models": list(models or doors()[evaluation].models)} | values(evaluation, profile) | options
+    return leaderboard(evaluation, evaluate(of(evaluation), validated(params(evaluation), asked)))
+
+
+def leaderboard(
+    evaluation: str | None = None,
+    config: str | None = None,
+    occasion: str | None = None,
+    published: bool = False,
+) -> pl.DataFrame:
+    """The leaderboard of one configuration, by place; defaults: of the newest run, newest of each model.
+
+    Args:
+        published: measured numbers and those of the papers instead, long and not ranked.
+
+    Raises:
+        WarehouseError: nothing has finished that fits; says what there is.
+    """
+    from deployments import report
+
+    warehouse = connect()
+    name, chosen, _ = report.configuration(warehouse, evaluation, config)
+    if published:
+        return report.beside_published(warehouse, name, chosen)
+    return report.leaderboard(warehouse, name, chosen, occasion)
+
+
+def compare(first: str, second: str | None = None, **which: str) -> pl.DataFrame:
+    """Paired differences of every headline of two models, or of one on two occasions.
+
+    Args:
+        which: evaluation, occasion, against, config, against_config, as of ``culturescope compare``.
+
+    Raises:
+        WarehouseError: there are no two finished runs to compare; says what there is.
+    """
+    from deployments.server import configure
+
+    warehouse = connect()
+    configure(warehouse.home)
+    from flows import comparison
+
+    pairs = comparison.chosen_pairs(comparison.finished(warehouse), comparison.Wanted(first, second, **which))
+    return comparison.differences(warehouse, pairs)

@@ -1,0 +1,100 @@
+"""``culturescope ranking``: rankings of other benchmarks, held against the evaluations here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import polars as pl
+import typer
+
+from deployments.cli_common import As, Wide, errors
+from deployments.display import Format, interval, number, say, show
+from warehouse import Warehouse, save_ranking
+
+_AGREEMENT = """
+SELECT * EXCLUDE (other_evaluation, other_label, other_n_apart, ranks, other_ranks)
+    RENAME (other_metric AS benchmark)
+FROM evaluation_agreement WHERE other_evaluation = 'external' ORDER BY benchmark, evaluation, metric
+"""
+_RANKS = "SELECT * FROM external_ranking ORDER BY benchmark, place, model, our_model"
+_CAPTION = (
+    "rho: Spearman's over the models that both have. tells: the least |rho| that so many models tell from "
+    "none, for one row alone. apart: pairs of models whose intervals on the headline do not overlap."
+)
+
+
+def ranking(
+    file: Annotated[
+        Path | None, typer.Argument(help="CSV: model, place (1 is best) or score (more is better), benchmark")
+    ] = None,
+    form: As = Format.table,
+    wide: Wide = False,
+) -> None:
+    """Hold rankings of other benchmarks against the evaluations here; a file adds one of your own.
+
+    Models are named as on leaderboards or by their Hugging Face id; without a column benchmark the file's
+    name is the benchmark's. What a benchmark had before is replaced.
+
+    Examples:
+
+    - `culturescope ranking`
+
+    - `culturescope ranking blend.csv -f csv`
+    """
+    with errors():
+        warehouse = Warehouse.open()
+        if file is not None:
+            rows = read_ranking(file)
+            save_ranking(warehouse, rows)
+            for (benchmark,), of_benchmark in rows.group_by("benchmark", maintain_order=True):
+                say(f"{benchmark}: {of_benchmark.height} models", "stored")
+        agreement = warehouse.query(_AGREEMENT)
+        if form is not Format.table:
+            return show(agreement, form)
+        ranks = warehouse.query(_RANKS)
+        show(ranks.select("benchmark", "place", "model", "our_model", "source"), form, is_wide=wide)
+        if agreement.is_empty():
+            return say("no ranking names a model that was run here", style="")
+        lines = [
+            {
+                "benchmark": row["benchmark"], "evaluation": row["evaluation"], "headline": row["label"],
+                "models": row["n_models"], "rho": interval(row["rho"], row["ci_low"], row["ci_high"]),
+                "tells": number(row["least_rho"]), "apart": row["n_apart"],
+            }
+            for row in agreement.to_dicts()
+        ]  # fmt: skip
+        show(pl.DataFrame(lines), form, "Agreement", _CAPTION, is_wide=wide)
+
+
+def read_ranking(file: Path) -> pl.DataFrame:
+    """The rows of a user's file as ``save_ranking`` takes them; equal scores share a place.
+
+    Raises:
+        BenchmarkError: not readable, other columns, or a row without a place or score; says which.
+    """
+    from tasks.published import BenchmarkError, PublishedRow, Text, read_rows, validate
+
+    class Ranked(PublishedRow):
+        """A line of the file."""
+
+        model: Text
+        benchmark: Text = file.stem
+        place: int | None = None
+        score: float | None = None
+
+    rows = read_rows(file)
+    ranked, dropped = validate(str(file), rows, Ranked)
+    bad = sum(row.place is None and row.score is None for row in ranked) + dropped.total()
+    if bad:
+        raise BenchmarkError(
+            f"{file}: {bad} of {len(rows)} rows lack a model, or a place or score: fill them in"
+        )
+    frame = pl.DataFrame([row.model_dump() for row in ranked])
+    if frame.select("benchmark", "model").is_duplicated().any():
+        raise BenchmarkError(f"{file}: a model stands twice in a benchmark: leave one of its rows")
+    by_score = pl.col("score").rank("min", descending=True).over("benchmark")
+    place = pl.coalesce("place", by_score).cast(pl.Int32)
+    if frame.select(place.min()).item() < 1:
+        raise BenchmarkError(f"{file}: a place is below 1, the best: count from 1, or name the column score")
+    return frame.select("benchmark", "model", place.alias("place"), source=pl.lit(file.name))

@@ -1,0 +1,93 @@
+"""Models by headlines, how evaluations and external rankings agree, and what few models cannot tell."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import scipy.stats
+
+from tasks.metrics.agreement import spearman_interval
+from tests.report.stored import store_headline
+from warehouse import Warehouse, save_ranking
+
+SPECTRAL = [0.1, 0.2, 0.2, 0.5, 0.7, 0.6, 0.8, 0.9, 0.95, 1.0, 0.3]
+CV = [0.9, 0.8, 0.5, 0.6, 0.4, 0.3, 0.2, 0.25, 0.1, 0.05, 0.7]  # lower is better
+
+
+def agreement(warehouse: Warehouse, other: str) -> dict[str, Any]:
+    rows = warehouse.query("FROM evaluation_agreement WHERE ? IN (other_evaluation, other_metric)", [other])
+    return rows.row(0, named=True)
+
+
+def test_headlines_of_the_newest_configuration_and_their_rank_agreement(warehouse: Warehouse) -> None:
+    store_headline(warehouse, "spectral", [*SPECTRAL], "macro_f1", 0.05)
+    store_headline(warehouse, "fmlama", [*CV[:-1], None], "map_cv", 0.5)
+    scores = warehouse.query("FROM model_scores ORDER BY evaluation, engine_hash").to_dicts()
+    assert len(scores) == 22
+    first = next(r for r in scores if (r["evaluation"], r["model"]) == ("spectral", "m3"))
+    assert (first["value"], first["null_value"], first["is_beyond_null"]) == (0.5, 0.15, True)
+    assert {r["model"] for r in scores if r["is_beyond_null"]} >= {"m3", "m9"}
+    assert not next(r for r in scores if (r["evaluation"], r["model"]) == ("spectral", "m0"))[
+        "is_beyond_null"
+    ]
+
+    pair = agreement(warehouse, "spectral")
+    expected = scipy.stats.spearmanr(SPECTRAL[:10], np.negative(CV[:10])).statistic
+    assert (pair["evaluation"], pair["metric"], pair["n_models"]) == ("fmlama", "map_cv", 10)
+    assert pair["rho"] == pytest.approx(expected)
+    assert (pair["ci_low"], pair["ci_high"]) == pytest.approx(spearman_interval(expected, 10), abs=1e-3)
+    assert not pair["is_untied"]
+    apart = sum(a - b > 0.1 + 1e-12 for a in SPECTRAL for b in SPECTRAL)
+    assert (pair["n_apart"], pair["other_n_apart"]) == (0, apart), "map_cv does not separate the models"
+
+
+def test_few_models_have_no_interval_and_too_few_no_agreement(warehouse: Warehouse) -> None:
+    store_headline(warehouse, "spectral", [0.1, 0.2, 0.3, 0.4], "macro_f1", 0.05)
+    store_headline(warehouse, "worldwise", [4.0, 5.0], "alignment", 0.5)
+    store_headline(warehouse, "culturall", [0.5, 0.5, 0.5], "accuracy", 0.5)
+    none = agreement(warehouse, "worldwise")
+    reasons = warehouse.query("FROM evaluation_agreement ORDER BY evaluation, other_evaluation")
+    assert reasons["unscored_reason"].to_list() == [
+        "one of them does not vary",
+        "fewer than three models have both",
+        "fewer than three models have both",
+    ]
+    assert none["rho"] is none["least_rho"] is none["ci_low"] is None
+
+
+@pytest.mark.parametrize("n", [5, 6, 7, 8])
+def test_the_least_agreement_is_that_of_all_orders(warehouse: Warehouse, n: int) -> None:
+    orders = np.array(list(permutations(range(n))))
+    rho = np.round(1 - 6 * ((orders - np.arange(n)) ** 2).sum(axis=1) / (n * (n * n - 1)), 9)
+    least = min(r for r in np.unique(np.abs(rho)) if np.mean(np.abs(rho) >= r) <= 0.05)
+    store_headline(warehouse, "spectral", [x / 10 for x in range(n)], "macro_f1", 0.05)
+    store_headline(warehouse, "culturall", [x / 10 for x in range(n)], "accuracy", 0.05)
+    pair = agreement(warehouse, "spectral")
+    assert (pair["least_rho"], pair["rho"], pair["is_untied"]) == (pytest.approx(least), 1.0, True)
+    assert (pair["ci_low"], pair["ci_high"]) == pytest.approx(spearman_interval(1.0, n), abs=0.01)
+
+
+def test_rankings_of_others_are_joined_by_name_or_id(warehouse: Warehouse) -> None:
+    store_headline(warehouse, "spectral", [0.1, 0.2, 0.3, 0.4, 0.5], "macro_f1", 0.06)
+    quoted = warehouse.query(
+        "SELECT benchmark, count(*) FROM external_ranking GROUP BY ALL ORDER BY 1"
+    ).rows()
+    assert quoted == [("BLEnD", 2), ("CAMeL-2", 2), ("CULEMO", 3), ("CultureBench", 4), ("IndoCulture", 4)]
+    names = ["M0", "lab/model-1", "m2", "m3", "m4", "another"]
+    rows = pl.DataFrame(
+        {"benchmark": "mine", "model": names, "place": [5, 4, 3, 2, 1, 6], "source": "mine.csv"}
+    )
+    save_ranking(warehouse, rows)
+    pair = agreement(warehouse, "mine")
+    assert (pair["evaluation"], pair["n_models"], pair["rho"]) == ("spectral", 5, 1.0)
+    assert (pair["n_apart"], pair["other_n_apart"]) == (6, None)
+    save_ranking(warehouse, rows.with_columns(place=7 - pl.col("place")))
+    assert agreement(warehouse, "mine")["rho"] == -1.0
+    missing = warehouse.query(
+        "SELECT model FROM external_ranking WHERE benchmark = 'mine' AND our_model IS NULL"
+    )
+    assert missing["model"].to_list() == ["another"]

@@ -1,0 +1,68 @@
+CREATE OR REPLACE VIEW model_scores AS
+WITH chosen AS (
+    SELECT evaluation, configuration AS config_hash
+    FROM report_configuration
+    WHERE n_models > 0
+    QUALIFY row_number() OVER (PARTITION BY evaluation ORDER BY place) = 1
+), newest AS (
+    SELECT r.evaluation, r.config_hash, r.model, run.engine_hash, run.engine->>'model' AS model_id, run_id, r.finished_at
+    FROM latest_run AS r
+    JOIN chosen USING (evaluation, config_hash)
+    JOIN run USING (run_id)
+    WHERE NOT r.is_null
+    QUALIFY row_number() OVER (PARTITION BY r.evaluation, run.engine_hash ORDER BY r.finished_at DESC, run_id) = 1
+)
+SELECT n.evaluation, n.config_hash, m.metric, m.label, m.direction, n.model, n.engine_hash, n.model_id, v.value,
+    v.ci_low, v.ci_high, v.null_value, v.unscored_reason, v.n_scored, v.n_unscored,
+    CASE m.direction WHEN 'higher' THEN v.ci_low > v.null_value WHEN 'lower' THEN v.ci_high < v.null_value END
+        AS is_beyond_null,
+    n.run_id, n.finished_at
+FROM newest AS n
+JOIN metric AS m ON m.evaluation = n.evaluation AND m.is_headline
+JOIN metric_value AS v ON v.run_id = n.run_id AND v.metric = m.metric AND v.slice_kind = 'overall';
+
+COMMENT ON VIEW model_scores IS 'Every model on every headline of every evaluation, each in its newest configuration with models. Read it down a metric, not across: metrics have scales of their own.';
+COMMENT ON COLUMN model_scores.evaluation IS 'Evaluation.';
+COMMENT ON COLUMN model_scores.config_hash IS 'Configuration: run.config_hash; one for each evaluation.';
+COMMENT ON COLUMN model_scores.metric IS 'Headline: metric.metric where metric.is_headline.';
+COMMENT ON COLUMN model_scores.label IS 'Its name to show.';
+COMMENT ON COLUMN model_scores.direction IS 'Which way is better: higher or lower.';
+COMMENT ON COLUMN model_scores.model IS 'Model; null models are in null_value.';
+COMMENT ON COLUMN model_scores.engine_hash IS 'What evaluations are joined on: what determines the model''s answers.';
+COMMENT ON COLUMN model_scores.model_id IS 'Hugging Face id or path of the model.';
+COMMENT ON COLUMN model_scores.value IS 'The number; NULL if unscored.';
+COMMENT ON COLUMN model_scores.ci_low IS 'Lower end of the 95 % interval; NULL if there is none.';
+COMMENT ON COLUMN model_scores.ci_high IS 'Upper end of the 95 % interval; NULL if there is none.';
+COMMENT ON COLUMN model_scores.null_value IS 'What a model that knows nothing scores; NULL if there is none.';
+COMMENT ON COLUMN model_scores.unscored_reason IS 'Why there is no number; NULL if there is one.';
+COMMENT ON COLUMN model_scores.n_scored IS 'Points that the value rests on.';
+COMMENT ON COLUMN model_scores.n_unscored IS 'Points that could not be scored.';
+COMMENT ON COLUMN model_scores.is_beyond_null IS 'Whether the interval lies beyond the null on the better side; NULL without an interval or a null.';
+COMMENT ON COLUMN model_scores.run_id IS 'Run: run.run_id.';
+COMMENT ON COLUMN model_scores.finished_at IS 'When the run ended (UTC).';
+
+CREATE OR REPLACE VIEW external_ranking AS
+WITH ranking AS (
+    SELECT benchmark, model, place, concat_ws('|', model, known_as) AS names, source, topics, note, false AS is_users
+    FROM external_rank
+    WHERE benchmark NOT IN (SELECT benchmark FROM user_rank)
+    UNION ALL
+    SELECT benchmark, model, place, model, source, NULL, NULL, true FROM user_rank
+), known AS (
+    SELECT DISTINCT model, engine_hash, unnest([lower(model), lower(split_part(model, '#', 1)), lower(model_id)]) AS name
+    FROM model_scores
+)
+SELECT DISTINCT r.benchmark, r.place, r.model, k.model AS our_model, k.engine_hash, r.source, r.topics, r.note, r.is_users
+FROM ranking AS r
+LEFT JOIN known AS k ON list_contains(string_split(lower(r.names), '|'), k.name);
+
+COMMENT ON VIEW external_ranking IS 'Rankings of benchmarks that are not ours, with the models of ours that they name: the five that Measuring Meta-Cultural Competency quotes in table 5, and those that users brought (culturescope ranking).';
+COMMENT ON COLUMN external_ranking.benchmark IS 'Benchmark; a user''s takes the place of a quoted one of the same name.';
+COMMENT ON COLUMN external_ranking.place IS 'Place, from 1: the best.';
+COMMENT ON COLUMN external_ranking.model IS 'Model, as the benchmark names it.';
+COMMENT ON COLUMN external_ranking.our_model IS 'The same model as leaderboards show it; NULL if it was not run here.';
+COMMENT ON COLUMN external_ranking.engine_hash IS 'Its engine; NULL likewise.';
+COMMENT ON COLUMN external_ranking.source IS 'Whose benchmark it is, or the file.';
+COMMENT ON COLUMN external_ranking.topics IS 'What it asks about.';
+COMMENT ON COLUMN external_ranking.note IS 'What else is known.';
+COMMENT ON COLUMN external_ranking.is_users IS 'Whether a user brought it.';

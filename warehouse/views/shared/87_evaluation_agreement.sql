@@ -1,0 +1,78 @@
+-- Ranks are taken anew for every pair, over the models that have both; 1 is worst, ties share their mean rank.
+CREATE OR REPLACE VIEW evaluation_agreement AS
+WITH scored AS (
+    SELECT evaluation, metric, label, engine_hash, if(direction = 'lower', -value, value) AS goodness, ci_low, ci_high
+    FROM model_scores
+    WHERE value IS NOT NULL
+    UNION ALL
+    SELECT 'external', benchmark, benchmark, engine_hash, -place, NULL, NULL
+    FROM external_ranking
+    WHERE engine_hash IS NOT NULL
+), apart AS (
+    SELECT a.evaluation, a.metric, count_if(a.ci_low > b.ci_high)::BIGINT AS n_apart
+    FROM model_scores AS a
+    JOIN model_scores AS b USING (evaluation, metric)
+    GROUP BY ALL
+), pair AS (
+    SELECT a.evaluation, a.metric, a.label, b.evaluation AS other_evaluation, b.metric AS other_metric,
+        b.label AS other_label, a.engine_hash, a.goodness AS x, b.goodness AS y
+    FROM scored AS a
+    JOIN scored AS b ON a.engine_hash = b.engine_hash
+        AND a.evaluation <> b.evaluation AND a.evaluation <> 'external'
+        AND (a.evaluation < b.evaluation OR b.evaluation = 'external')
+), ranked AS (
+    SELECT *,
+        rank() OVER (of_pair ORDER BY x) + (count(*) OVER (PARTITION BY evaluation, metric, other_evaluation, other_metric, x) - 1) / 2 AS x_rank,
+        rank() OVER (of_pair ORDER BY y) + (count(*) OVER (PARTITION BY evaluation, metric, other_evaluation, other_metric, y) - 1) / 2 AS y_rank
+    FROM pair
+    WINDOW of_pair AS (PARTITION BY evaluation, metric, other_evaluation, other_metric)
+), agreed AS (
+    SELECT evaluation, metric, label, other_evaluation, other_metric, other_label, count(*) AS n_models,
+        list(x_rank ORDER BY engine_hash) AS ranks, list(y_rank ORDER BY engine_hash) AS other_ranks,
+        count(*) = count(DISTINCT x) AND count(*) = count(DISTINCT y) AS is_untied,
+        CASE WHEN count(*) > 2 AND count(DISTINCT x) > 1 AND count(DISTINCT y) > 1
+            -- A full agreement is 1, and not what floating point leaves of it.
+            THEN round(corr(x_rank, y_rank), 12) END AS rho
+    FROM ranked
+    GROUP BY ALL
+), inner_agreed AS (
+    -- A full agreement counts as the next one that there can be.
+    SELECT *, greatest(least(rho, 1 - 12 / (n_models ** 3 - n_models)), 12 / (n_models ** 3 - n_models) - 1) AS inner_rho,
+        n_models - 2 AS df
+    FROM agreed
+), spread AS (
+    -- Bonett and Wright (2000) with the t of n - 2 degrees of freedom, here as a series (Fisher and Cornish 1960).
+    SELECT *, if(n_models < 5, NULL, (1.959964 + 2.3723 / df + 2.8225 / df ** 2 + 2.5559 / df ** 3)
+        * sqrt((1 + inner_rho ** 2 / 2) / (n_models - 3))) AS half
+    FROM inner_agreed
+)
+SELECT spread.evaluation, spread.metric, label, other_evaluation, other_metric, other_label, n_models, rho,
+    CASE WHEN n_models >= 5 THEN if(rho = -1, -1, tanh(atanh(inner_rho) - half)) END AS ci_low,
+    CASE WHEN n_models >= 5 THEN if(rho = 1, 1, tanh(atanh(inner_rho) + half)) END AS ci_high,
+    CASE WHEN n_models < 3 THEN 'fewer than three models have both' WHEN rho IS NULL THEN 'one of them does not vary' END
+        AS unscored_reason,
+    CASE n_models WHEN 5 THEN 1.0 WHEN 6 THEN 31 / 35 WHEN 7 THEN 11 / 14 WHEN 8 THEN 31 / 42 WHEN 9 THEN 0.7
+        ELSE if(n_models < 5, NULL, 1.959964 / sqrt(n_models - 1)) END AS least_rho,
+    ranks, other_ranks, is_untied, coalesce(own.n_apart, 0) AS n_apart, other.n_apart AS other_n_apart
+FROM spread
+LEFT JOIN apart AS own ON (own.evaluation, own.metric) = (spread.evaluation, spread.metric)
+LEFT JOIN apart AS other ON (other.evaluation, other.metric) = (spread.other_evaluation, spread.other_metric);
+
+COMMENT ON VIEW evaluation_agreement IS 'Do evaluations put models in one order? Spearman''s rho of every two headlines of different evaluations, and of headlines with external rankings, over the models that have both (model_scores). Above 0: better on one is better on the other, whichever way the numbers go.';
+COMMENT ON COLUMN evaluation_agreement.evaluation IS 'Evaluation.';
+COMMENT ON COLUMN evaluation_agreement.metric IS 'Its headline.';
+COMMENT ON COLUMN evaluation_agreement.label IS 'Name of that to show.';
+COMMENT ON COLUMN evaluation_agreement.other_evaluation IS 'The other evaluation, later in the alphabet; "external": a ranking of external_ranking.';
+COMMENT ON COLUMN evaluation_agreement.other_metric IS 'Its headline, or the benchmark.';
+COMMENT ON COLUMN evaluation_agreement.other_label IS 'Name of that to show.';
+COMMENT ON COLUMN evaluation_agreement.n_models IS 'Models that have both: read it first.';
+COMMENT ON COLUMN evaluation_agreement.rho IS 'Spearman''s rho, -1 to 1: 1 is the same order; NULL if there is none. The noise of the scores lowers it.';
+COMMENT ON COLUMN evaluation_agreement.ci_low IS 'Lower end of the 95 % interval over models (docs/intervals.md); NULL below five models. It takes models as a sample, which those that one happens to run are not.';
+COMMENT ON COLUMN evaluation_agreement.ci_high IS 'Upper end of the 95 % interval; NULL likewise.';
+COMMENT ON COLUMN evaluation_agreement.unscored_reason IS 'Why there is no rho; NULL if there is one.';
+COMMENT ON COLUMN evaluation_agreement.least_rho IS 'The least |rho| that so many models without ties can tell from none, two-sided at 5 % and for one pair alone: exact below ten models, above 0.005 too high at most. NULL below five: no agreement of so few can be told from none.';
+COMMENT ON COLUMN evaluation_agreement.ranks IS 'Ranks of the models on the headline, from 1, the worst; ties share their mean.';
+COMMENT ON COLUMN evaluation_agreement.other_ranks IS 'Ranks of the same models, in the same order, on the other.';
+COMMENT ON COLUMN evaluation_agreement.is_untied IS 'Whether all models differ on both; with ties least_rho is not exact.';
+COMMENT ON COLUMN evaluation_agreement.n_apart IS 'Pairs of models whose intervals on the first headline do not overlap. 0: it does not separate models, so that its order is noise as far as can be told.';
+COMMENT ON COLUMN evaluation_agreement.other_n_apart IS 'The same of the other headline; NULL for an external ranking, which has no intervals.';
