@@ -1,6 +1,6 @@
-"""A Ray cluster of a head and two nodes, on which a run loses a replica and then a node; prints what happened.
+"""A Ray cluster of a head and two nodes; a run on it loses a replica and then a node. Prints what happened.
 
-To be run in a network namespace of its own: Ray listens on all interfaces. Arguments: home, evaluation command.
+To be run in a network namespace of its own: Ray listens on all interfaces. Arguments: home, what to run.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ def main() -> None:
     wait(14, home, run)
     seen |= {process.pid for process in replicas()}
     node = replicas()[-1].parent()
-    assert node is not None and "raylet" in node.name(), node
+    assert node is not None
+    assert "raylet" in node.name(), node
     before = {process.pid for process in replicas()}
     node.kill()
     gone = time.monotonic()
