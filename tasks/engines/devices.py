@@ -34,9 +34,6 @@ SECONDS = 0.1
 CLEARLY_FASTER = 1.2
 """How many times as fast bfloat16 has to be: below that float32, so that noise does not decide."""
 
-CACHED_TOKENS = 512
-"""Token positions a thread of a pass on a CPU. With fewer, weights are fetched too often."""
-
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h
 
 _timing = Lock()
@@ -178,17 +175,6 @@ def keep_freed_memory() -> None:
         libc = ctypes.CDLL(None)
         libc.mallopt(M_MMAP_THRESHOLD, 2**30)
         libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
-
-
-def pass_tokens(device: torch.device, most: int) -> int:
-    """Token positions of one forward pass, of ``most`` that there is memory for.
-
-    On a CPU those whose states stay in the cache: at 4,096 positions the norms of a small model took three
-    times as long a position as at 512, and its masked softmax twice, in bfloat16 with AMX.
-    """
-    import torch
-
-    return min(most, CACHED_TOKENS * torch.get_num_threads()) if device.type == "cpu" else most
 
 
 def batches(lengths: Sequence[int] | NDArray[np.int64], budget: int) -> Iterator[NDArray[np.int64]]:

@@ -5,9 +5,9 @@ For every prefix the model runs ``[prefix | internal trie nodes]`` once (see ``t
 run. What all prefixes of a call begin with (chat header, instruction) is run once for all of them.
 Log-softmax is always in float32 on float32 logits: bfloat16 logits are quantised at about 0.1 nat.
 
-Memory is bounded by ``spec.batch_tokens`` token positions: large tries are cut into chunks of subtrees, small
-ones share a pass among many prefixes. On a CPU a pass is smaller than that, so that what lies between two
-products stays in the cache. Of the logits only a slice of the vocabulary exists at a time.
+Memory is bounded by ``spec.batch_tokens`` token positions a pass: large tries are cut into chunks of
+subtrees, small ones share a pass among many prefixes. Of the logits only a slice of the vocabulary exists
+at a time.
 """
 
 from __future__ import annotations
@@ -63,9 +63,8 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
         logprob = np.empty((len(prefixes), len(continuations)), dtype=np.float32)
         probability = np.empty_like(logprob)
         # As many prefixes share a pass as fit with the whole trie.
-        positions = devices.pass_tokens(self.device, self.spec.batch_tokens)
-        width = min(trie.n_internal + tree_attention.BLOCK, positions)
-        for rows in devices.batches([len(prefix) + width for prefix in encoded], positions):
+        width = min(trie.n_internal + tree_attention.BLOCK, self.spec.batch_tokens)
+        for rows in devices.batches([len(prefix) + width for prefix in encoded], self.spec.batch_tokens):
             edges = self._score_edges([encoded[i] for i in rows], trie, beginning)
             logprob[rows] = trie.sum_over_items(edges)
             probability[rows] = trie.sum_over_items(np.exp(edges)) / trie.item_lengths
@@ -83,14 +82,11 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
         return self._tries[key]
 
     @torch.inference_mode()
-    def _run_beginning(self, prefixes: list[list[int]], n_passes: int = 1) -> tree_attention.Beginning:
-        """Keys and values of what all prefixes begin with, but for the last token, whose logits are read.
-
-        Those of a single prefix are worth a pass of their own if several passes follow.
-        """
+    def _run_beginning(self, prefixes: list[list[int]]) -> tree_attention.Beginning:
+        """Keys and values of what all prefixes begin with, but for the last token, whose logits are read."""
         columns = zip(*(prefix[:-1] for prefix in prefixes), strict=False)
         shared = [tokens[0] for tokens in takewhile(lambda tokens: len(set(tokens)) == 1, columns)]
-        if len(prefixes) * n_passes == 1 or not shared:
+        if len(prefixes) == 1 or not shared:
             return {}
         kept: tree_attention.Beginning = {}
         layout = tree_attention.TreeLayout(len(shared), kept=kept)
@@ -102,30 +98,21 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
         self, prefixes: list[list[int]], trie: TokenTrie, beginning: tree_attention.Beginning
     ) -> NDArray[np.float32]:
         """[b, n_edges] log-probability of every single trie step after each prefix."""
-        b, edges = len(prefixes), np.zeros((len(prefixes), len(trie.edge_token)), dtype=np.float32)
+        edges = np.zeros((len(prefixes), len(trie.edge_token)), dtype=np.float32)
         by_parent = np.argsort(trie.edge_parent, kind="stable")
         first_edge = np.searchsorted(trie.edge_parent[by_parent], np.arange(-1, trie.n_internal + 1))
-        positions = devices.pass_tokens(self.device, self.spec.batch_tokens)
-        chunks = list(trie.chunks(positions)) or [(np.empty(0, dtype=np.int64), 0)]
-        if b == 1 and len(chunks) > 1:
-            beginning = self._run_beginning(prefixes, len(chunks))
-        states, first, stop = list[torch.Tensor](), -1, -1  # parents whose states wait for the head
+        chunks = list(trie.chunks(self.spec.batch_tokens)) or [(np.empty(0, dtype=np.int64), 0)]
         for number, (nodes, n_context) in enumerate(chunks):
-            # The root and the context were read before.
-            states.append(
-                self._run(prefixes, trie, nodes, beginning)[:, 0 if number == 0 else 1 + n_context :]
-            )
-            stop += states[-1].shape[1]
-            # The head takes several passes at once: its weights are fetched for all of them.
-            if number + 1 < len(chunks) and b * (stop - first + positions) <= self.spec.batch_tokens:
-                continue
-            hidden = torch.cat(states, dim=1)
-            todo = by_parent[first_edge[first + 1] : first_edge[stop + 1]]
-            rows = (np.arange(b)[:, None] * hidden.shape[1] + trie.edge_parent[todo] - first).ravel()
-            tokens = np.tile(trie.edge_token[todo], b)
-            values = self._head.logprobs(hidden.reshape(-1, hidden.shape[-1]), rows, tokens)
-            edges[:, todo] = values.reshape(b, -1)
-            states, first = [], stop
+            hidden = self._run(prefixes, trie, nodes, beginning)
+            skip = 0 if number == 0 else 1 + n_context  # the root and the context were read before
+            parents = np.concatenate([[-1], nodes])[skip:]
+            todo = by_parent[first_edge[parents[0] + 1] : first_edge[parents[-1] + 2]]
+            row = np.searchsorted(parents, trie.edge_parent[todo])
+            width = len(parents)
+            rows = (np.arange(len(prefixes))[:, None] * width + row).ravel()
+            tokens = np.tile(trie.edge_token[todo], len(prefixes))
+            values = self._head.logprobs(hidden[:, skip:].reshape(-1, hidden.shape[-1]), rows, tokens)
+            edges[:, todo] = values.reshape(len(prefixes), -1)
         return edges
 
     def _run(

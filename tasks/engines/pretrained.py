@@ -20,12 +20,9 @@ from tasks.engines import devices
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import PICKLE_ADVICE, EngineSpec, is_allowed, resolved
 
-VOCABULARY_SLICE = {"cpu": 1024, "cuda": 32768}
+VOCABULARY_SLICE = {"cpu": 4096, "cuda": 32768}
 CACHED_LOGITS = 2**21
-"""Logits whose log-sum-exp is taken at once, which is made of a copy of them."""
-ROWS = 1024
-"""States whose logits of a slice are taken at once on a CPU: so few that these stay in the cache, so many
-that the slice's weights are not converted too often."""
+"""Logits whose log-sum-exp is taken at once on a CPU: they stay in the cache."""
 TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 1.0, torch.float16: 0.25}
 """Nats by which a model's own numbers may differ from those read here. Half precisions reorder their
 rounding; a wrong mask, position or scale is off by several nats."""
@@ -151,26 +148,21 @@ class OutputHead:
             rows, tokens: [n] which state a token is read from, and the token; in any order.
         """
         device = hidden.device
-        width = VOCABULARY_SLICE["cuda" if hidden.is_cuda else "cpu"]
-        height = len(hidden) if hidden.is_cuda else ROWS
-        n_tiles = -(-len(hidden) // height)
-        tile = tokens // width * n_tiles + rows // height
-        by_tile = np.argsort(tile, kind="stable")
-        first = np.searchsorted(tile[by_tile], np.arange(-(-self.vocabulary // width) * n_tiles + 1))
-        row = torch.from_numpy(rows[by_tile]).to(device)
-        token = torch.from_numpy(tokens[by_tile]).to(device)
+        by_token = np.argsort(tokens, kind="stable")
+        ordered = tokens[by_token]
+        row = torch.from_numpy(rows[by_token]).to(device)
+        token = torch.from_numpy(ordered).to(device)
         logit = torch.empty(len(rows), dtype=torch.float32, device=device)
         log_sum = torch.full((len(hidden),), -torch.inf, device=device)
+        width = VOCABULARY_SLICE["cuda" if hidden.is_cuda else "cpu"]
         states = hidden if self._multiplies_into_float32 else hidden.float()
-        for number in range(len(first) - 1):
-            start, top = number // n_tiles * width, number % n_tiles * height
-            logits = self._logits(states[top : top + height], start, start + width)
-            part = log_sum[top : top + height]
-            torch.logaddexp(part, _log_sum_exp(logits), out=part)
-            mine = slice(first[number], first[number + 1])
-            logit[mine] = logits[row[mine] - top, token[mine] - start]
+        for start in range(0, self.vocabulary, width):
+            logits = self._logits(states, start, start + width)
+            log_sum = torch.logaddexp(log_sum, _log_sum_exp(logits))
+            low, high = np.searchsorted(ordered, [start, start + width])
+            logit[low:high] = logits[row[low:high], token[low:high] - start]
         out = np.empty(len(rows), dtype=np.float32)
-        out[by_tile] = (logit - log_sum[row]).cpu().numpy()
+        out[by_token] = (logit - log_sum[row]).cpu().numpy()
         return out
 
     def _logits(self, states: torch.Tensor, start: int, stop: int) -> torch.Tensor:

@@ -1,8 +1,8 @@
 """How near the packed trie comes to what a device can do: its operations against those of plain products.
 
-The yardstick is the device's own, measured: products of the model's weight matrices, in its dtype, with as
-many rows as a pass has, and nothing else. What a pass does beside them (attention, norms, log-softmax,
-tokenising, building the trie, context that is run again) counts as time, not as work.
+The yardstick is the device's own, measured: products of the model's weight matrices in its dtype, and
+nothing else. What a pass does beside them (attention, norms, log-softmax, tokenising, building the trie,
+context that is run again) counts as time, not as work.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tasks.engines import prompting
 from tasks.engines.packed_trie import PackedTrieScorer
 
 ROWS = {"cpu": 1024, "cuda": 4096}
-"""Of the plain products: as many as a pass has on a CPU at a few threads, and enough to fill a GPU."""
+"""Of the plain products: enough that fetching the weights costs little, and to fill a GPU."""
 
 
 def operations(scorer: PackedTrieScorer, prefix: str, continuations: Sequence[str]) -> float:
