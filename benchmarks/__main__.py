@@ -18,6 +18,7 @@ FIGURES = {
     "orchestration": "orchestration",
     "conversations": "conversations",
     "ingest_dishes": "ingest_dishes",
+    "replicas": "replicas",
     "gpu": "gpu",
     "coverage": "coverage",
     "paired": "paired",

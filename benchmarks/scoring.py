@@ -21,13 +21,15 @@ import torch
 from benchmarks import inputs
 from benchmarks.process import Result, WorkerError, measure, peak, show
 from benchmarks.sizes import Sizes
-from tasks.engines import load, prompting
+from tasks.engines import load, prompting, speed
 from tasks.engines.protocols import Cloze
 from tasks.engines.specs import EngineSpec
 from warehouse import home
 
 BAR = 20.0
 """How many times as fast as lm-evaluation-harness probing is to be."""
+SHARE = 0.6
+"""How much of the speed of plain products scoring is to reach."""
 WARM_UP = 8
 """Candidates that are scored before the clock runs."""
 
@@ -40,6 +42,15 @@ def scoring(sizes: Sizes) -> None:
     whole: dict[str, Any] = {"limit": sizes.dishes}
     speed, exact = {"style": "chat", "repeats": sizes.repeats}, {"style": "base"}
     part = whole | {"sample": sizes.sample}
+    for dtype in ("bfloat16", "float32"):
+        ours = measure(limits, dtype=dtype, limit=sizes.dishes, repeats=sizes.repeats)
+        reached = ours["flops"] / ours["reachable"]
+        show(
+            f"packed_trie {ours['flops'] / 1e9:,.0f} GFLOP/s {peak(ours)}, plain products of its matrices "
+            f"{ours['reachable'] / 1e9:,.0f} GFLOP/s — {dtype}, {ours['n_items']:,} dishes",
+            f"share of what the device reaches: {reached:.0%}; bar {SHARE:.0%}: "
+            f"{'met' if reached >= SHARE else 'missed'}",
+        )
     _compare(whole | speed, part | speed, whole | exact, part | exact, (1, 16), "dishes")
 
 
@@ -85,6 +96,23 @@ def _compare(
             show(f"scores in float32, {name}: {peer['n_items']:,} items differ by {apart:.1e} nats at most")
         except WorkerError as error:
             show(f"{name}: not measured: {error}")
+
+
+def limits(dtype: str, limit: int | None, repeats: int) -> Result:
+    """Operations a second of scoring, and those that plain products reach; by turns, the fastest of each."""
+    items, spent, reached = inputs.dishes(limit), [], []
+    with _loaded("packed_trie", dtype, 0) as (_, tokenizer):
+        frame = prompting.frame(tokenizer, inputs.questions(), "chat")
+        texts = [frame.lead + item for item in items]
+        scorer = load.load(_spec("packed_trie", inputs.model_folder(), dtype), home() / "models")
+        for repeat in range(repeats):
+            random.Random(repeat).shuffle(texts)  # so that no trie is kept
+            reached.append(speed.reachable(scorer))
+            start = time.perf_counter()
+            scorer.score(frame.prefixes, texts)
+            spent.append(time.perf_counter() - start)
+        work = speed.operations(scorer, frame.prefixes[0], texts)
+    return {"flops": work / min(spent), "reachable": max(reached), "n_items": len(items)}
 
 
 def _furthest(ours: Result, theirs: Result) -> float:
@@ -152,12 +180,15 @@ def _loaded(engine: str, dtype: Any, batch_size: int) -> Iterator[tuple[Score, A
     if engine == "lm_eval":
         yield _harness(folder, dtype, batch_size)
         return
-    spec = EngineSpec.model_validate({"name": inputs.MODEL, "kind": engine, "model": folder, "dtype": dtype})
-    own = load.load(spec, home() / "models")
+    own = load.load(_spec(engine, folder, dtype), home() / "models")
     try:
         yield lambda cloze, names: own.score_candidates(cloze, names).logprob.tolist(), own.tokenizer
     finally:
         load.unload()
+
+
+def _spec(engine: str, folder: str, dtype: str) -> EngineSpec:
+    return EngineSpec.model_validate({"name": inputs.MODEL, "kind": engine, "model": folder, "dtype": dtype})
 
 
 def _harness(folder: str, dtype: str, batch_size: int) -> tuple[Score, Any]:

@@ -13,6 +13,7 @@ import typer
 from deployments import (
     cli_compare,
     cli_culturall,
+    cli_doctor,
     cli_ingest,
     cli_judge,
     cli_people,
@@ -45,6 +46,7 @@ models_app = typer.Typer(no_args_is_help=True, help="List the known models, prep
 app.add_typer(cli_run.app, name="run")
 app.command("compare")(cli_compare.compare)
 app.command("drift")(cli_compare.drift)
+app.command("doctor")(cli_doctor.doctor)
 app.command("ingest")(cli_ingest.ingest)
 app.command("prune")(cli_prune.prune)
 app.command("ranking")(cli_ranking.ranking)

@@ -69,6 +69,21 @@ def visible_gpus() -> list[str]:
     return os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(n)))).split(",")[:n]
 
 
+def gpus() -> list[str]:
+    """Name, memory and compute capability of every GPU that torch can use."""
+    import torch
+
+    found = [torch.cuda.get_device_properties(index) for index in range(torch.cuda.device_count())]
+    return [f"{gpu.name}, {gpu.total_memory / 2**30:.0f} GiB, {gpu.major}.{gpu.minor}" for gpu in found]
+
+
+def processor() -> str:
+    """The line of the kernel's that names the processor."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.is_file() else []
+    return next((line for line in lines if line.startswith("model name")), platform.processor())
+
+
 def cores() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -117,11 +132,8 @@ def _cpu() -> str:
     """What a product's speed depends on: processor, libraries, and what these are held to."""
     import torch
 
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.is_file() else []
-    model = next((line for line in lines if line.startswith("model name")), platform.processor())
     held = os.environ.get("ONEDNN_MAX_CPU_ISA", "")
-    return "\n".join([model, torch.__version__, torch.backends.cpu.get_cpu_capability(), held])
+    return "\n".join([processor(), torch.__version__, torch.backends.cpu.get_cpu_capability(), held])
 
 
 def _timed() -> FastDtype:

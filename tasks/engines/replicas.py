@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from queue import Empty, Queue
 from threading import Thread
@@ -68,28 +69,43 @@ def load_engine(spec: EngineSpec, cache: Path, ability: load.Ability, jobs: Path
     spec = resolved(spec)
     if ":" in spec.device:
         raise EngineError(f'model {spec.name!r}: device {spec.device!r} is one GPU: for replicas set "cuda"')
-    gpus = connected(address).get("GPU", 0) if address else len(_gpus(spec))
-    each = (spec.gpus or spec.tensor_parallel) if gpus and spec.device != "cpu" and spec.kind != "fake" else 0
+    key = f"{cache.resolve()} {spec.model_dump_json()} {n} {address}"
+    return load.kept(key, partial(_claim, spec, cache, n, address), partial(_build, spec, cache, n, address))
+
+
+def _claim(spec: EngineSpec, cache: Path, n: int, address: str | None) -> memory.Claim:
+    """What n copies take of the device that they share: the memory of this machine, or the cluster's GPUs."""
+    each, gpus = _gpus_of_each(spec, n, address)
+    if address:
+        return memory.Claim("ray", int(n * each * memory.GIB), int(gpus * memory.GIB))
+    own = memory.of_engine(spec, embedded.resolve(spec, cache) if spec.kind != "fake" else "")
+    return memory.Claim(own.device, own.bytes * (max(1, int(1 / each)) if each else n))
+
+
+def _build(spec: EngineSpec, cache: Path, n: int, address: str | None) -> Replicas:
+    """The proxy of n copies, to be loaded at their first calls."""
+    each, _ = _gpus_of_each(spec, n, address)
+    if address:
+        return Replicas(spec, [Actor(spec, cache, each) for _ in range(n)])
+    gpus = _visible_gpus(spec)
+    return Replicas(spec, [Process(spec, cache, surroundings(gpus, each, n, i)) for i in range(n)])
+
+
+def _gpus_of_each(spec: EngineSpec, n: int, address: str | None) -> tuple[float, float]:
+    """GPUs of each copy, and of all that there are; looked at when copies are made, as nodes come and go.
+
+    Raises:
+        EngineError: there are too few.
+    """
+    gpus = connected(address).get("GPU", 0.0) if address else float(len(_visible_gpus(spec)))
+    takes_some = gpus and spec.device != "cpu" and spec.kind != "fake"
+    each = (spec.gpus or spec.tensor_parallel) if takes_some else 0.0
     if n * each > gpus:
         raise EngineError(
             f"model {spec.name!r}: {n} replicas of {each:g} GPUs each do not fit on {gpus:g}: lower "
             "--replicas, or set gpus = 0.5 in its spec to let two share one"
         )
-
-    def claim() -> memory.Claim:
-        if address:
-            return memory.Claim("ray", int(n * each * memory.GIB), int(gpus * memory.GIB))
-        own = memory.of_engine(spec, embedded.resolve(spec, cache) if spec.kind != "fake" else "")
-        shared_by = n if not each else max(1, int(1 / each))
-        return memory.Claim(own.device, own.bytes * shared_by)
-
-    def start(index: int) -> Copy:
-        if address:
-            return Actor(spec, cache, each)
-        return Process(spec, cache, surroundings(_gpus(spec), each, n, index))
-
-    key = f"{cache.resolve()} {spec.model_dump_json()} {n} {address}"
-    return load.kept(key, claim, lambda: Replicas(spec, [start(index) for index in range(n)]))
+    return each, gpus
 
 
 def surroundings(gpus: Sequence[str], each: float, n: int, index: int) -> dict[str, str]:
@@ -100,7 +116,7 @@ def surroundings(gpus: Sequence[str], each: float, n: int, index: int) -> dict[s
     return own | ({"CUDA_VISIBLE_DEVICES": ",".join(gpus[first : first + max(1, int(each))])} if each else {})
 
 
-def _gpus(spec: EngineSpec) -> list[str]:
+def _visible_gpus(spec: EngineSpec) -> list[str]:
     """The GPUs of this machine that an engine may use."""
     return [] if spec.kind == "fake" or spec.device == "cpu" else devices.visible_gpus()
 

@@ -12,6 +12,7 @@ values, kept of every layer, stand in front of those of every prefix.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -149,7 +150,13 @@ def block_attention(
         )
     # Heads that share their keys are rows of one product.
     scores = query.reshape(n, kv_heads, -1, d) @ key.transpose(2, 3)
-    weights = torch.softmax(scores.view(n, heads, q, k).float() * (scaling or d**-0.5) + mask, dim=-1)
+    scale = scaling or d**-0.5
+    scores = scores.view(n, heads, q, k)
+    if (
+        math.frexp(scale)[0] != 0.5
+    ):  # a power of two, as of most models, rounds nothing in half precision either
+        scores = scores.float()
+    weights = torch.softmax(torch.add(mask, scores, alpha=scale), dim=-1)
     return (weights.to(value.dtype).view(n, kv_heads, -1, k) @ value).view(n, heads, q, d)
 
 

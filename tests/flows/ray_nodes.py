@@ -1,6 +1,6 @@
-"""A Ray cluster of a head and two nodes, on which a run loses a replica, then a node; prints what happens.
+"""A Ray cluster of a head and two nodes; a run on it loses a replica and then a node. Prints what happened.
 
-Runs in a network namespace of its own: Ray listens on all interfaces. Arguments: home, evaluation command.
+To be run in a network namespace of its own: Ray listens on all interfaces. Arguments: home, what to run.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def main() -> None:
     seen |= {process.pid for process in replicas()}
     node = replicas()[-1].parent()
     assert node is not None
-    assert "raylet" in node.name()
+    assert "raylet" in node.name(), node
     before = {process.pid for process in replicas()}
     node.kill()
     gone = time.monotonic()

@@ -28,7 +28,7 @@ SMALL = (
 )
 N_PARTS = 9 * 5
 STORED = "SELECT question, country, item, logprob, n_tokens FROM item_logprob ORDER BY ALL"
-NUMBERS = "SELECT metric, slice, unit, value, ci_low, ci_high FROM metric_value ORDER BY ALL"
+NUMBERS = "SELECT model, metric, slice_kind, slice, value, ci_low, ci_high FROM metric_value ORDER BY ALL"
 PARTS = "SELECT count(DISTINCT part) AS parts, count(*) AS units FROM part_unit WHERE kind = 'item_logprob'"
 
 

@@ -1,0 +1,53 @@
+"""``culturescope doctor``: what people send with a bug report."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import socket
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from deployments import cli_doctor
+from deployments.cli import app
+
+runner = CliRunner()
+
+
+def rows(*arguments: str) -> dict[str, str]:
+    result = runner.invoke(app, ["doctor", *arguments, "--format", "json"])
+    assert result.exit_code == 0, result.output
+    return {row["what"]: row["here"] for row in json.loads(result.stdout)}
+
+
+def test_it_says_what_is_there_and_what_will_be_used(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    monkeypatch.setenv("CULTURESCOPE_ENGINE_MEMORY", "3")
+    said = rows("--no-measure")
+    assert said["for engines"] == "3.0 GiB"
+    assert said["device"].split(", ")[0] in ("cpu", "cuda:0")
+    assert "culturescope " in said["versions"]
+    assert "torch " in said["versions"]
+    assert "rate" not in said
+    for private in (socket.gethostname(), str(home), getpass.getuser() + "@"):
+        assert private not in json.dumps(said)
+
+
+def test_a_wrong_setting_is_said_and_the_rest_too(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    monkeypatch.setenv("CULTURESCOPE_ENGINE_MEMORY", "lots")
+    assert "give the GiB" in rows("--no-measure")["for engines"]
+
+
+@pytest.mark.slow
+def test_the_rate_is_measured(
+    home: Path, models_cache: Path, smollm2_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    (home / "models").symlink_to(models_cache)
+    monkeypatch.setattr(cli_doctor, "SECONDS", 1.0)
+    said = rows()
+    assert " items/s: " in said["rate"]
+    assert "of plain products" in said["speed"]

@@ -1,0 +1,61 @@
+"""A run on a Ray cluster of two nodes that loses a replica and a node: the numbers of one process."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import REPOSITORY, command, environment
+from tests.flows.test_replicas import N_PARTS, NUMBERS, PARTS, SMALL, STORED
+from warehouse import Warehouse
+
+pytestmark = pytest.mark.heavy
+
+NODES = Path(__file__).with_name("ray_nodes.py")
+
+
+def namespace() -> str | None:
+    """Why no network namespace can be had; None: it can."""
+    if shutil.which("unshare") is None or shutil.which("ip") is None:
+        return "there is no unshare or ip"
+    done = subprocess.run(["unshare", "-rn", "true"], capture_output=True, text=True)
+    return done.stderr.strip() or None
+
+
+@pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed: pip install '.[ray]'")
+@pytest.mark.skipif(namespace() is not None, reason=f"no network namespace: {namespace()}")
+def test_a_replica_and_a_node_are_lost_and_no_number_changes(
+    home: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    run = ["run", "spectral", "-m", "slow", *SMALL, "--no-server", "--verbose"]
+    inside = f"ip link set lo up && exec {sys.executable} {NODES} {home} {' '.join(run)}"
+    secret = {"RAY_AUTH_TOKEN": "0123456789abcdef" * 4, "RAY_AUTH_MODE": "token"}
+    kept = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
+    kept["PYTHONPATH"] = os.pathsep.join(filter(None, [str(REPOSITORY), kept.get("PYTHONPATH", "")]))
+    done = subprocess.run(
+        ["unshare", "-rn", "--pid", "--fork", "--mount-proc", "sh", "-c", inside],
+        env=environment(home, None) | kept | secret, capture_output=True, text=True, timeout=580,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    seen = json.loads(done.stdout.splitlines()[-1])
+    print({name: value for name, value in seen.items() if name != "output"})
+    assert seen["code"] == 0, seen["output"]
+    assert seen["resumed"] < 90
+    assert "what it worked on is asked again" in seen["output"]
+    warehouse = Warehouse.open(home)
+    assert warehouse.query(PARTS).row(0) == (N_PARTS, N_PARTS)
+
+    alone = tmp_path_factory.mktemp("alone")
+    (alone / "engines").mkdir()
+    (alone / "engines" / "slow.toml").write_text('kind = "fake"\nmodel = "slow"\n')
+    one = ("run", "spectral", "-m", "slow", *SMALL, "--no-server")
+    subprocess.run(command(*one), env=environment(alone, None), check=True, capture_output=True)
+    for sql in (STORED, NUMBERS):
+        assert warehouse.query(sql).equals(Warehouse.open(alone).query(sql))
