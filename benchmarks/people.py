@@ -129,7 +129,7 @@ def _is_within(values: Sequence[object], stored: Sequence[object]) -> bool:
 
 async def _person(address: str, code: str, link: str, until: float, crowd: Crowd, pause: float) -> None:
     dice = random.Random(code)
-    async with httpx.AsyncClient(base_url=address, timeout=30, follow_redirects=True) as client:
+    async with httpx.AsyncClient(base_url=address, timeout=60, follow_redirects=True) as client:
         await asyncio.sleep(dice.random() * pause)
         page = (await client.post(link)).text
         secret = re.findall(r'name="csrf" value="([^"]+)"', page)[0]

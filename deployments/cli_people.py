@@ -104,9 +104,15 @@ def serve(
         site = site_app.state.site
         _print_links(site.store, site.folder.assignments, address, invite or [])
         say(f"{site.study.name} at {address}; progress: with the link of the lead", "serving")
-        # No access log: it would hold addresses and links.
+        # No access log: it would hold addresses and links. Connections outlast the time between two saves: a
+        # save must not meet one that is being closed.
         config = uvicorn.Config(
-            site_app, port=port, access_log=False, log_level="warning", server_header=False
+            site_app,
+            port=port,
+            access_log=False,
+            log_level="warning",
+            server_header=False,
+            timeout_keep_alive=75,
         )
         uvicorn.Server(config).run()
         site.store.close()

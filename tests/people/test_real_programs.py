@@ -140,7 +140,7 @@ def test_potato_asks_and_its_answers_come_back(
         assert form.name in names
         port = free_port()
         command = [program, "start", potato.CONFIG, "-p", port, "--host", "127.0.0.1"]
-        with served(command, port, out / form.name, TZ="UTC") as address:
+        with served(command, port, out / form.name) as address:
             for annotator in sorted({task.annotator for task in form.tasks})[:2]:
                 _answer_potato(address, form, annotator, expected)
             with httpx.Client(base_url=address, follow_redirects=True) as stranger:

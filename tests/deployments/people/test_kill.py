@@ -15,11 +15,11 @@ from deployments.server import free_port
 
 pytestmark = pytest.mark.heavy
 
-KILLS = 20
+KILLS, PEOPLE = 20, 20
 
 
 def test_no_acknowledged_save_is_lost(tmp_path: Path) -> None:
-    command(tmp_path, "new", STUDY, "--study", "spectral-ranking", "--people", "20")
+    command(tmp_path, "new", STUDY, "--study", "spectral-ranking", "--people", str(PEOPLE))
     port, crowd, dice, done = free_port(), Crowd(), Random(0), threading.Event()
 
     async def visits(address: str, links: dict[str, str]) -> None:
@@ -35,7 +35,7 @@ def test_no_acknowledged_save_is_lost(tmp_path: Path) -> None:
             if not kill:
                 people = threading.Thread(target=lambda a=address, of=links: asyncio.run(visits(a, of)))
                 people.start()
-                while len(crowd.seconds) < 20:
+                while len({annotator for annotator, _, _ in crowd.acknowledged}) < PEOPLE:
                     assert people.is_alive()
                     time.sleep(0.05)
             n_before.append(len(crowd.seconds))
