@@ -27,7 +27,7 @@ def operations(scorer: PackedTrieScorer, prefix: str, continuations: Sequence[st
     state that is read.
     """
     trie = scorer._trie(prefix, continuations)
-    head = scorer.model.get_output_embeddings().weight.numel()
+    head = int(scorer.model.get_output_embeddings().weight.numel())
     body = sum(weight.numel() for weight in _weights(scorer.model)) - head
     positions = len(prompting.prefix_tokens(scorer.tokenizer, prefix)) + trie.n_internal
     return 2.0 * (positions * body + (1 + trie.n_internal) * head)
