@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -94,9 +95,7 @@ def build_warehouse(home: str, items: int) -> Result:
 def query(home: str, repeats: int) -> Result:
     """Seconds of each statement, connection included; the first run of each is not counted."""
     warehouse = Warehouse.open(Path(home))
-    return {
-        name: median_seconds(lambda s=sql: warehouse.query(s), repeats) for name, sql in STATEMENTS.items()
-    }
+    return {name: median_seconds(partial(warehouse.query, sql), repeats) for name, sql in STATEMENTS.items()}
 
 
 def polars_scan(home: str, repeats: int) -> Result:
