@@ -132,8 +132,8 @@ def _gains(rng: Generator, n: int) -> Difference:
     """Tasks with their scenario are right a little more often than without."""
     regions = np.repeat(np.arange(n), rng.integers(5, 101, n))
     chance = rng.beta(4, 2, n)[regions] * np.array([[[1.0]], [[0.9]]])
-    first, second = np.subtract(*(rng.random((2, 2, regions.size)) < chance).astype(np.float64))
-    return comparison.mean_difference(first, second, regions)
+    right, without = (rng.random((2, 2, regions.size)) < chance).astype(np.float64)
+    return comparison.mean_difference(right[0] - without[0], right[1] - without[1], regions)
 
 
 def _graded(rng: Generator, n: int, lower: float) -> FloatArray:

@@ -193,8 +193,8 @@ def _rows(pair: Pair, values: Mapping[str, Any], points: Mapping[str, Any]) -> I
         other = second.get(metric, ("", "", None))[2]
         outcome: tuple[int, Difference | None, str | None] = (0, None, UNSCORED)
         if value is not None and other is not None:
-            of_first, of_second = (points[run.run_id].get(metric) for run in pair)
-            outcome = _difference((value, other), of_first, of_second, unit == "correlation")
+            one, two = (points[run.run_id].get(metric) for run in pair)
+            outcome = _difference((value, other), one, two, unit == "correlation")
         n, difference, reason = outcome
         low, high = (difference and difference.interval) or (None, None)
         yield {

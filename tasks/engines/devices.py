@@ -73,8 +73,8 @@ def gpus() -> list[str]:
     """Name, memory and compute capability of every GPU that torch can use."""
     import torch
 
-    found = [torch.cuda.get_device_properties(index) for index in range(torch.cuda.device_count())]
-    return [f"{gpu.name}, {gpu.total_memory / 2**30:.0f} GiB, {gpu.major}.{gpu.minor}" for gpu in found]
+    known = [torch.cuda.get_device_properties(index) for index in range(torch.cuda.device_count())]
+    return [f"{gpu.name}, {gpu.total_memory / 2**30:.0f} GiB, {gpu.major}.{gpu.minor}" for gpu in known]
 
 
 def processor() -> str:

@@ -152,9 +152,8 @@ def block_attention(
     scores = query.reshape(n, kv_heads, -1, d) @ key.transpose(2, 3)
     scale = scaling or d**-0.5
     scores = scores.view(n, heads, q, k)
-    if (
-        math.frexp(scale)[0] != 0.5
-    ):  # a power of two, as of most models, rounds nothing in half precision either
+    # By a power of two, as in most models, nothing is rounded in half precision either.
+    if math.frexp(scale)[0] != 0.5:
         scores = scores.float()
     weights = torch.softmax(torch.add(mask, scores, alpha=scale), dim=-1)
     return (weights.to(value.dtype).view(n, kv_heads, -1, k) @ value).view(n, heads, q, d)

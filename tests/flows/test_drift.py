@@ -18,13 +18,13 @@ import pytest
 
 from deployments import server
 from flows.comparison import Wanted, chosen_pairs, differences, finished
-from flows.drift import LEVEL, DriftParams, changed_answers, look
+from flows.drift import LEVEL, VLLM, DriftParams, changed_answers, look
 from tasks.metrics import comparison
 from tests.conftest import environment
 from tests.flows.stored_runs import Stored, store
 from tests.golden import served
 from tests.golden.harness import SERVED, new_home, run
-from warehouse import Warehouse
+from warehouse import Warehouse, register_parts, save_run_requests, write_part
 
 RNG = np.random.default_rng(0)
 BEFORE = RNG.beta(2, 2, 80)
@@ -50,6 +50,33 @@ def test_what_moved_is_told_from_what_did_not(warehouse: Warehouse) -> None:
     with warehouse.write() as connection:
         connection.execute("UPDATE run SET finished_at = finished_at - INTERVAL 9 DAY")
     assert look(warehouse, DriftParams(days=8))[0].is_empty()
+
+
+def test_local_answers_that_differ_say_why_and_what_it_comes_to(warehouse: Warehouse) -> None:
+    """Of two countries one has another log-probability, by 0.25; one of two headlines moves by -0.01."""
+    for occasion, first, halves in (("w1", -1.0, 0.62), ("w2", -1.25, 0.61)):
+        run = Stored(
+            "m", occasion, "spectral", kind="vllm", scores={"reference_mass": BEFORE},
+            halves={"macro_f1": (4, np.full(3, halves))},
+        )  # fmt: skip
+        store(warehouse, [run])
+        request = {"request_hash": f"q-{occasion}", "run_id": run.run_id, "model": "m"}
+        rows = [
+            request | {"domain": "currency", "question": "currency-1", "item": "euro", "n_tokens": 1}
+            | {"country": country, "logprob": logprob}
+            for country, logprob in (("FR", first), ("IT", -3.0))
+        ]  # fmt: skip
+        part = write_part(warehouse.home, "item_logprob", f"p-{occasion}", pl.DataFrame(rows))
+        asked = {"request_hash": [f"q-{occasion}"], "topic": ["currency"], "label": ["currency-1"]}
+        with warehouse.write() as connection:
+            register_parts(connection, [part])
+            save_run_requests(connection, run.run_id, pl.DataFrame(asked))
+    (note,) = look(warehouse, DriftParams())[1]
+    assert note.startswith(
+        "m, spectral, w1 and w2: 1 of 2 answers are not bit-equal, log-probabilities by at "
+    )
+    assert f"at most 0.25: {VLLM}. " in note
+    assert note.endswith("Alone this moves Category macro-F1 by -0.01.")
 
 
 def test_unchanged_models_raise_in_less_than_five_of_a_hundred_looks() -> None:

@@ -172,11 +172,11 @@ def test_level_and_coverage(n: int) -> None:
         logs = [np.log([side[kept].mean() for kept in groups]) for side in (first, second)]
         differences = (
             mean_difference(first, second),
-            mean_difference(*hits, clusters),
+            mean_difference(hits[0], hits[1], clusters),
             left_out_difference(float(np.log(first.mean()) - np.log(second.mean())), *logs),
         )
         rejected += [d.p_value is not None and d.p_value < 0.05 for d in differences]
         for d in differences:
-            assert d.interval is None or (d.interval[0] <= 0 <= d.interval[1]) == (d.p_value >= 0.05)
+            assert d.interval is None or (d.interval[0] <= 0 <= d.interval[1]) == ((d.p_value or 0) >= 0.05)
     assert (rejected / 600 > 0.015).all()
     assert (rejected / 600 < 0.08).all()
