@@ -159,7 +159,7 @@ def test_hostile_texts_are_kept_and_shown_as_text(site: Site, text: str) -> None
     )
     page = who.get("/item/1")
     assert "x-forged" not in sent.headers
-    for tag in ("<script>alert", "<img", "' onfocus", "49"):
+    for tag in ("<script>alert", "<img", "' onfocus", ">49<"):  # random tokens hold 49 at times
         assert tag not in page.text
     kept = [value for _, field, value in stored(site) if field == "recipe"]
     assert kept == [text.replace("\r\n", "\n")]
