@@ -49,9 +49,9 @@ demo: setup  ## two embedded models through the spectral evaluation, leaderboard
 	$(BIN)/culturescope leaderboard spectral
 	$(BIN)/culturescope report
 
-# Two processes, a file in one of them: tests wait for servers and processes more than they compute. One thread
-# each, or the two would get in each other's way on two cores.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+# Three processes, a file in one of them: tests wait for servers and processes much of the time. One thread
+# each, or they would get in each other's way on two cores.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile
 
 test: setup  ## all tests but the heaviest, real models and servers included
 	$(PYTEST) -m 'not heavy'

@@ -217,6 +217,7 @@ def test_threads_load_one_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert built == ["m"]
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("two_gib")
 def test_threads_never_load_more_than_fits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     alive: Counter[str] = Counter()

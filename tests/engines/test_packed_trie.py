@@ -140,8 +140,8 @@ def test_what_prefixes_share_is_run_once(windowed: Path, monkeypatch: pytest.Mon
     assert run == [(1, n_shared), (2, max(own) - n_shared + 1)]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("model", ["smollm2_folder", pytest.param("gemma3_folder", marks=pytest.mark.heavy)])
+@pytest.mark.heavy
+@pytest.mark.parametrize("model", ["smollm2_folder", "gemma3_folder"])
 def test_real_models_equal_brute_force_whatever_the_batch_and_order(
     model: str, request: pytest.FixtureRequest
 ) -> None:

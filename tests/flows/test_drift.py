@@ -79,6 +79,7 @@ def test_local_answers_that_differ_say_why_and_what_it_comes_to(warehouse: Wareh
     assert note.endswith("Alone this moves Category macro-F1 by -0.01.")
 
 
+@pytest.mark.heavy
 def test_unchanged_models_raise_in_less_than_five_of_a_hundred_looks() -> None:
     """Ten models, three headlines each: a look raises if any of the thirty is adjusted below the level."""
     rng, looks, raised = np.random.default_rng(1), 300, 0

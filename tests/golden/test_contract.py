@@ -193,7 +193,11 @@ def damage(home: Path, evaluation: str, model: str) -> list[Path]:
     return victims
 
 
-@pytest.mark.parametrize("evaluation", EVALUATIONS)
+@pytest.mark.parametrize(
+    # One that scores and one that is judged; tests/chaos kills all of them.
+    "evaluation",
+    [e if e in ("spectral", "cure") else pytest.param(e, marks=pytest.mark.heavy) for e in EVALUATIONS],
+)
 def test_a_killed_run_goes_on_where_it_stopped(fresh: Homes, undisturbed: Homes, evaluation: str) -> None:
     home = fresh(evaluation)
     command, log = [sys.executable, "-m", "tests.golden.harness", evaluation], home / "killed.log"

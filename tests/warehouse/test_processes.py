@@ -93,6 +93,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.heavy
 def test_readers_and_writers_at_once(warehouse: Warehouse, start_python: StartPython) -> None:
     notebook = start_python(NOTEBOOK, warehouse.home)
     assert notebook.stdout is not None
