@@ -49,9 +49,9 @@ demo: setup  ## two embedded models through the spectral evaluation, leaderboard
 	$(BIN)/culturescope leaderboard spectral
 	$(BIN)/culturescope report
 
-# Three processes, a file in one of them: tests wait for servers and processes much of the time. One thread
+# Two processes, a file in one of them: three take as long on two cores. One thread
 # each, or they would get in each other's way on two cores.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 test: setup  ## all tests but the heaviest, real models and servers included
 	$(PYTEST) -m 'not heavy'
