@@ -86,14 +86,14 @@ def run(
         ValueError: there is no such evaluation, profile or option.
         EngineError: models or judges failed; what the others answered is stored.
     """
-    from deployments.evaluations import doors, params
+    from deployments.evaluations import doors, params, unknown
     from deployments.evaluations import evaluation as of
     from deployments.evaluations import profile as values
     from deployments.options import validated
     from deployments.server import configure
 
     if evaluation not in doors():
-        raise ValueError(f"there is no evaluation {evaluation!r}; there are: {', '.join(doors())}")
+        raise ValueError(unknown(evaluation))
     configure(connect().home)  # before Prefect is imported
     from flows.evaluation import evaluate
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 
@@ -43,6 +43,7 @@ def overview(warehouse: Warehouse, links: Mapping[str, str] | None = None) -> st
         raise WarehouseError("no finished run to show; start some with: culturescope run all --profile smoke")
     served = {name: f"/reports/{name}/{config}" for name, config, _ in newest if name in reported()}
     links = served if links is None else links
+    runs = comparison.finished(warehouse)
     sections = [
         Section(
             evaluation=name,
@@ -50,7 +51,7 @@ def overview(warehouse: Warehouse, links: Mapping[str, str] | None = None) -> st
             config_hash=config,
             profile=profile,
             history=history,
-            differences=_differences(warehouse, name, config),
+            differences=_differences(warehouse, runs, name, config),
             metrics=warehouse.query(_METRICS, [name]),
             link=links.get(name),
         )
@@ -86,10 +87,12 @@ def _agreements(warehouse: Warehouse, first: Mapping[str, str]) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None).with_columns(p_columns)
 
 
-def _differences(warehouse: Warehouse, evaluation: str, config_hash: str) -> pl.DataFrame:
-    """Of every two models' newest runs under a configuration."""
+def _differences(
+    warehouse: Warehouse, runs: Sequence[comparison.Past], evaluation: str, config_hash: str
+) -> pl.DataFrame:
+    """Of every two models' newest runs under a configuration; runs: all finished ones, newest first."""
     newest: dict[str, comparison.Past] = {}
-    for run in comparison.finished(warehouse):  # newest first
+    for run in runs:
         if (run.evaluation, run.config_hash) == (evaluation, config_hash):
             newest.setdefault(run.engine_hash, run)
     return comparison.differences(warehouse, list(combinations(newest.values(), 2)))

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import REPOSITORY, command, environment
-from tests.flows.test_replicas import N_PARTS, NUMBERS, PARTS, SMALL, STORED
-from warehouse import Warehouse
+from tests.conftest import REPOSITORY, environment
+from tests.flows.test_replicas import SMALL, assert_as_of_one_replica
 
 pytestmark = pytest.mark.heavy
 
@@ -49,13 +48,4 @@ def test_a_replica_and_a_node_are_lost_and_no_number_changes(
     assert seen["code"] == 0, seen["output"]
     assert seen["resumed"] < 90
     assert "what it worked on is asked again" in seen["output"]
-    warehouse = Warehouse.open(home)
-    assert warehouse.query(PARTS).row(0) == (N_PARTS, N_PARTS)
-
-    alone = tmp_path_factory.mktemp("alone")
-    (alone / "engines").mkdir()
-    (alone / "engines" / "slow.toml").write_text('kind = "fake"\nmodel = "slow"\n')
-    one = ("run", "spectral", "-m", "slow", *SMALL, "--no-server")
-    subprocess.run(command(*one), env=environment(alone, None), check=True, capture_output=True)
-    for sql in (STORED, NUMBERS):
-        assert warehouse.query(sql).equals(Warehouse.open(alone).query(sql))
+    assert_as_of_one_replica(home, tmp_path_factory.mktemp("alone"))

@@ -59,22 +59,26 @@ def killed_once(home: Path, api: str | None, *more: str) -> tuple[str, int]:
     return output, len(seen)
 
 
-def test_two_replicas_and_a_kill_change_no_number(
-    home: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    output, n_loads = killed_once(home, None, "--no-server")
-    assert "died (exit code -9); what it worked on is asked again" in output
-    assert n_loads == 3
+def assert_as_of_one_replica(home: Path, alone: Path) -> None:
+    """Every part is there once, and log-probabilities and numbers are those of a run of one replica."""
     warehouse = Warehouse.open(home)
     assert warehouse.query(PARTS).row(0) == (N_PARTS, N_PARTS)
 
-    alone = tmp_path_factory.mktemp("alone")
     (alone / "engines").mkdir()
     (alone / "engines" / "slow.toml").write_text('kind = "fake"\nmodel = "slow"\n')
     one = ("run", "spectral", "-m", "slow", *SMALL, "--no-server")
     subprocess.run(command(*one), env=environment(alone, None), check=True, capture_output=True)
     for sql in (STORED, NUMBERS):
         assert warehouse.query(sql).equals(Warehouse.open(alone).query(sql))
+
+
+def test_two_replicas_and_a_kill_change_no_number(
+    home: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    output, n_loads = killed_once(home, None, "--no-server")
+    assert "died (exit code -9); what it worked on is asked again" in output
+    assert n_loads == 3
+    assert_as_of_one_replica(home, tmp_path_factory.mktemp("alone"))
 
 
 @pytest.mark.slow
