@@ -17,7 +17,7 @@ LOCK := requirements/$(ENGINE).lock
 TOOLS := .tools
 STAMP := $(VENV)/.installed-$(ENGINE)
 
-.PHONY: help setup demo test test-all test-fast lint bench lock sbom audit clean
+.PHONY: help setup demo test test-all test-fast lint bench lock sbom audit docs clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | expand -t 12
@@ -70,6 +70,9 @@ lint: setup  ## ruff and mypy --strict
 bench: setup  ## speed and memory against named peers, as ratios
 	$(BIN)/python -m pip install --quiet -e '.[bench]'
 	$(BIN)/python -m benchmarks
+
+docs: setup  ## the documentation as a site: build/docs/site
+	$(BIN)/python docs/build.py
 
 $(TOOLS)/.installed: Makefile
 	test -x $(TOOLS)/bin/python || $(PYTHON) -m venv $(TOOLS)

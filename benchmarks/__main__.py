@@ -26,6 +26,7 @@ FIGURES = {
     "culturall": "culturall",
     "culturall_release": "culturall",
     "people": "people",
+    "shared_store": "shared_store",
 }
 """The function that measures and prints a figure, and the module that it is in."""
 

@@ -1,13 +1,15 @@
-"""Figure: items scored a second by an 8B model on a GPU, and the time of the whole profile ``full``.
+"""Figure: items scored a second by 8B and 70B models on a GPU, and the time of the whole profile ``full``.
 
-Weights are random: speed does not depend on them. What was measured, and on what, is written to ``REPORT``, a
-file to send: it names no user, host or folder.
+Weights are random: speed does not depend on them. A shape that does not fit is measured with few of its
+layers and with twice as many, and told for all of them: a layer takes what the second half took. What was
+measured, and on what, is written to ``REPORT``, a file to send: it names no user, host or folder.
 """
 
 from __future__ import annotations
 
 import json
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -18,7 +20,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig
 
 from benchmarks import inputs
 from benchmarks.orchestration import full_plan
-from benchmarks.process import Result, measure, peak, show
+from benchmarks.process import Result, WorkerError, measure, peak, show
 from benchmarks.scoring import SHARE
 from benchmarks.sizes import Sizes
 from deployments.cli_doctor import facts
@@ -28,33 +30,157 @@ from warehouse import home
 
 BATCH_TOKENS = 32768
 REPORT = Path("culturescope-gpu.json")
+BAR_MINUTES = 15.0
+"""Within which an 8B model is to score the whole profile on one H200."""
+FEW = 4
+"""Layers of a shape that does not fit; and twice as many."""
+SLACK = 1.25
+"""On top of the weights: activations."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What of an architecture determines its speed."""
+
+    hidden: int
+    layers: int
+    heads: int
+    kv_heads: int
+    inner: int
+    vocabulary: int = 128_256
+
+    def config(self, layers: int) -> LlamaConfig:
+        """With so many of its layers."""
+        return LlamaConfig(
+            hidden_size=self.hidden,
+            num_hidden_layers=layers,
+            num_attention_heads=self.heads,
+            num_key_value_heads=self.kv_heads,
+            intermediate_size=self.inner,
+            vocab_size=self.vocabulary,
+        )
+
+    def weights(self, layers: int) -> int:
+        """Numbers in its matrices: look-up table and head, and each layer's attention and inner products."""
+        attention = 2 * self.hidden * (self.hidden + self.hidden * self.kv_heads // self.heads)
+        return 2 * self.vocabulary * self.hidden + layers * (attention + 3 * self.hidden * self.inner)
+
+
+SHAPES = {
+    "llama-8b": Shape(hidden=4096, layers=32, heads=32, kv_heads=8, inner=14336),
+    "llama-70b": Shape(hidden=8192, layers=80, heads=64, kv_heads=8, inner=28672),
+}
 
 
 def gpu(sizes: Sizes) -> None:
-    """One line that says why where there is no GPU; the file is written all the same."""
-    ours = measure(llama_8b, prefixes=sizes.gpu_prefixes, limit=sizes.dishes, repeats=sizes.repeats)
-    REPORT.write_text(json.dumps({"machine": facts(home()), "llama_8b": ours}, indent=2) + "\n")
+    """Two lines a shape; one line that says why where there is no GPU. The file is written all the same."""
+    report: dict[str, Any] = {"machine": facts(home()), "n_full": full_plan(), "shapes": {}}
+    for name in SHAPES:
+        try:
+            ours = measure(
+                on_gpu, name=name, prefixes=sizes.gpu_prefixes, limit=sizes.dishes, repeats=sizes.repeats
+            )
+        except WorkerError as error:
+            ours = {"skipped": str(error)}
+        report["shapes"][name] = ours | projected(ours, report["n_full"])
+        _show(name, report["shapes"][name])
+    REPORT.write_text(json.dumps(report, indent=2) + "\n")
     show(f"to send: {REPORT.resolve()}")
+
+
+def _show(name: str, ours: Result) -> None:
     if "skipped" in ours:
-        show(f"skipped: {ours['skipped']}")
+        show(f"{name}: skipped: {ours['skipped']}")
         return
-    hours = ours["n_full"] / ours["rate"] / 3600
+    depth = (
+        ""
+        if ours["measured_layers"] == [ours["layers"]]
+        else (f", told from {' and '.join(map(str, ours['measured_layers']))} of {ours['layers']} layers")
+    )
+    bar = f"; bar {BAR_MINUTES:.0f} min on one H200" if name == "llama-8b" else ""
     show(
-        f"packed_trie, Llama 8B shape, {ours['rate']:,.0f} items/s {peak(ours)}, GPU memory "
-        f"{ours['gpu_peak_bytes'] / 2**30:.1f} GiB — random weights, bfloat16, {ours['n_items']:,} dishes, "
-        f"{sizes.gpu_prefixes} countries, {ours['device']}",
-        f"share of what plain products reach there ({ours['reachable'] / 1e12:,.0f} TFLOP/s): "
-        f"{ours['flops'] / ours['reachable']:.0%}; bar {SHARE:.0%}",
-        f"the whole profile full ({ours['n_full']:,} log-probabilities) at that speed: {hours:.2f} h",
+        f"packed_trie, {name} shape, {ours['rate']:,.0f} items/s {peak(ours)}, weights "
+        f"{ours['weight_bytes'] / 2**30:.0f} GiB — random, {ours['dtype']}, {ours['n_items']:,} dishes, "
+        f"{ours['n_prefixes']} countries, {ours['device']}{depth}",
+        f"share of what plain products reach there ({ours['reachable'] / 1e12:,.1f} TFLOP/s): "
+        f"{ours['share']:.0%}; bar {SHARE:.0%}. The whole profile full: {ours['full_minutes']:,.0f} min{bar}",
     )
 
 
-def llama_8b(prefixes: int, limit: int | None, repeats: int) -> Result:
-    """The dish list after a question on ``prefixes`` countries; {"skipped": why} without a GPU."""
+def on_gpu(name: str, prefixes: int, limit: int | None, repeats: int) -> Result:
+    """A shape on the GPU, in bfloat16; {"skipped": why} without one."""
     if not torch.cuda.is_available():
         return {"skipped": "torch sees no CUDA device"}
-    scorer = _scorer()
+    free, shape = torch.cuda.mem_get_info()[0], SHAPES[name]
+    fits = SLACK * 2 * shape.weights(shape.layers) < free
+    depths = [shape.layers] if fits else [FEW, 2 * FEW]
+    found = measured(shape, depths, "cuda", torch.bfloat16, prefixes, limit, repeats)
+    return found | {
+        "device": torch.cuda.get_device_name(),
+        "gpu_peak_bytes": torch.cuda.max_memory_allocated(),
+    }
+
+
+def measured(
+    shape: Shape,
+    depths: list[int],
+    device: str,
+    dtype: torch.dtype,
+    prefixes: int,
+    limit: int | None,
+    repeats: int,
+) -> Result:
+    """The dish list after a question on ``prefixes`` countries, with so many layers each time.
+
+    Returns seconds, operations and what plain products reach, by depth; the rest is of the shape.
+    """
     items = inputs.dishes(limit)
+    by_depth = [_at_depth(shape, layers, device, dtype, prefixes, items, repeats) for layers in depths]
+    return {
+        "layers": shape.layers,
+        "measured_layers": depths,
+        "seconds": [each["seconds"] for each in by_depth],
+        "operations": [each["operations"] for each in by_depth],
+        "reachable": max(each["reachable"] for each in by_depth),
+        "n_items": len(items),
+        "n_prefixes": prefixes,
+        "dtype": str(dtype).removeprefix("torch."),
+        "weight_bytes": shape.weights(shape.layers) * dtype.itemsize,
+    }
+
+
+def projected(ours: Result, n_full: int) -> Result:
+    """What the whole shape does: items a second, share of the plain products, minutes of the profile."""
+    if "skipped" in ours:
+        return {}
+    seconds = at_depth(ours["measured_layers"], ours["seconds"], ours["layers"])
+    operations = at_depth(ours["measured_layers"], ours["operations"], ours["layers"])
+    rate = ours["n_prefixes"] * ours["n_items"] / seconds
+    return {
+        "rate": rate,
+        "share": operations / seconds / ours["reachable"],
+        "full_minutes": n_full / rate / 60,
+    }
+
+
+def at_depth(depths: list[int], values: list[float], layers: int) -> float:
+    """A value for so many layers, from one measured there or two that lie on a line."""
+    if depths == [layers]:
+        return values[0]
+    (few, more), (low, high) = depths, values
+    return low + (high - low) / (more - few) * (layers - few)
+
+
+def _at_depth(
+    shape: Shape,
+    layers: int,
+    device: str,
+    dtype: torch.dtype,
+    prefixes: int,
+    items: list[str],
+    repeats: int,
+) -> Result:
+    scorer = _scorer(shape.config(layers), device, dtype)
     frame = scorer.frame(inputs.questions(prefixes))
     texts = [frame.lead + item for item in items]
     seconds = []
@@ -62,40 +188,24 @@ def llama_8b(prefixes: int, limit: int | None, repeats: int) -> Result:
         start = time.perf_counter()
         scorer.score(frame.prefixes, texts)
         seconds.append(time.perf_counter() - start)
-    work = sum(speed.operations(scorer, prefix, texts) for prefix in frame.prefixes)
     return {
-        "rate": prefixes * len(items) / median(seconds[1:]),
-        "flops": work / median(seconds[1:]),
+        "seconds": median(seconds[1:]),
+        "operations": sum(speed.operations(scorer, prefix, texts) for prefix in frame.prefixes),
         "reachable": speed.reachable(scorer),
-        "n_items": len(items),
-        "n_full": full_plan(),
-        "device": torch.cuda.get_device_name(),
-        "gpu_peak_bytes": torch.cuda.max_memory_allocated(),
     }
 
 
-def _scorer() -> packed_trie.PackedTrieScorer:
+def _scorer(config: LlamaConfig, device: str, dtype: torch.dtype) -> packed_trie.PackedTrieScorer:
     """A scorer around a model built on the device, with the tokenizer of an embedded one.
 
     The scorer loads from a folder, and 16 GB of random weights are not worth a file: its loader is replaced.
     """
     folder = inputs.model_folder()
-    spec = EngineSpec(name="llama-8b", model=folder, device="cuda", batch_tokens=BATCH_TOKENS)
+    spec = EngineSpec(name="random", model=folder, device=device, batch_tokens=BATCH_TOKENS)
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    with patch.object(pretrained, "load", lambda *_, **__: (tokenizer, _random_llama())):
-        return packed_trie.PackedTrieScorer(spec, folder)
-
-
-def _random_llama() -> Any:
-    config = LlamaConfig(
-        hidden_size=4096,
-        num_hidden_layers=32,
-        num_attention_heads=32,
-        num_key_value_heads=8,
-        intermediate_size=14336,
-        vocab_size=128256,
-    )
-    with torch.device("cuda"):
-        return AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]
-            config, dtype=torch.bfloat16, attn_implementation=tree_attention.NAME
+    with torch.device(device):
+        model = AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]
+            config, dtype=dtype, attn_implementation=tree_attention.NAME
         )
+    with patch.object(pretrained, "load", lambda *_, **__: (tokenizer, model)):
+        return packed_trie.PackedTrieScorer(spec, folder)

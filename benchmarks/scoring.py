@@ -8,6 +8,7 @@ line end of the chat header. ``probing`` asks for every candidate in some FmLAMA
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -43,14 +44,18 @@ def scoring(sizes: Sizes) -> None:
     speed, exact = {"style": "chat", "repeats": sizes.repeats}, {"style": "base"}
     part = whole | {"sample": sizes.sample}
     for dtype in ("bfloat16", "float32"):
-        ours = measure(limits, dtype=dtype, limit=sizes.dishes, repeats=sizes.repeats)
-        reached = ours["flops"] / ours["reachable"]
-        show(
-            f"packed_trie {ours['flops'] / 1e9:,.0f} GFLOP/s {peak(ours)}, plain products of its matrices "
-            f"{ours['reachable'] / 1e9:,.0f} GFLOP/s — {dtype}, {ours['n_items']:,} dishes",
-            f"share of what the device reaches: {reached:.0%}; bar {SHARE:.0%}: "
-            f"{'met' if reached >= SHARE else 'missed'}",
-        )
+        for threads in (None,) if torch.cuda.is_available() else (None, 1):
+            repeats = sizes.repeats if threads is None else 1
+            ours = measure(limits, dtype=dtype, limit=sizes.dishes, repeats=repeats, threads=threads)
+            reached = ours["flops"] / ours["reachable"]
+            what = "the device" if threads is None else "one thread, in processor seconds,"
+            show(
+                f"packed_trie {ours['flops'] / 1e9:,.0f} GFLOP/s {peak(ours)}, plain products of its "
+                f"matrices {ours['reachable'] / 1e9:,.0f} GFLOP/s — {dtype}, {ours['n_items']:,} dishes, "
+                f"load {ours['load']:.1f} on {os.cpu_count()} cores",
+                f"share of what {what} reaches: {reached:.0%}; bar {SHARE:.0%}: "
+                f"{'met' if reached >= SHARE else 'missed'}",
+            )
     _compare(whole | speed, part | speed, whole | exact, part | exact, (1, 16), "dishes")
 
 
@@ -98,8 +103,17 @@ def _compare(
             show(f"{name}: not measured: {error}")
 
 
-def limits(dtype: str, limit: int | None, repeats: int) -> Result:
-    """Operations a second of scoring, and those that plain products reach; by turns, the fastest of each."""
+def limits(dtype: str, limit: int | None, repeats: int, threads: int | None = None) -> Result:
+    """Operations a second of scoring, and those that plain products reach; by turns, the fastest of each.
+
+    Args:
+        threads: None: all, by the clock on the wall: what others take of the processor hits scoring, which
+            takes minutes, more than products. 1: in seconds of the processor, the same on a busy one.
+    """
+    clock = time.perf_counter
+    if threads is not None:
+        torch.set_num_threads(threads)
+        clock = time.process_time
     items, spent, reached = inputs.dishes(limit), [], []
     with _loaded("packed_trie", dtype, 0) as (_, tokenizer):
         frame = prompting.frame(tokenizer, inputs.questions(), "chat")
@@ -107,12 +121,13 @@ def limits(dtype: str, limit: int | None, repeats: int) -> Result:
         scorer = load.load(_spec("packed_trie", inputs.model_folder(), dtype), home() / "models")
         for repeat in range(repeats):
             random.Random(repeat).shuffle(texts)  # so that no trie is kept
-            reached.append(speed.reachable(scorer))
-            start = time.perf_counter()
+            reached.append(speed.reachable(scorer, clock))
+            start = clock()
             scorer.score(frame.prefixes, texts)
-            spent.append(time.perf_counter() - start)
+            spent.append(clock() - start)
         work = speed.operations(scorer, frame.prefixes[0], texts)
-    return {"flops": work / min(spent), "reachable": max(reached), "n_items": len(items)}
+    rates = {"flops": work / min(spent), "reachable": max(reached)}
+    return rates | {"n_items": len(items), "load": os.getloadavg()[0]}
 
 
 def _furthest(ours: Result, theirs: Result) -> float:

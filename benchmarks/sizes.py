@@ -25,6 +25,7 @@ class Sizes:
         gpu_prefixes: countries that the GPU scores the whole list for.
         people, people_seconds: who save at once in the web app of a study, and for how long.
         tasks, settings: items of CulturALL, and models that have answered them; drafts: of a build of it.
+        shared_parts: parts in a shared store.
         simulations: samples for the coverage of each interval, a tenth or so for slow ones.
     """
 
@@ -50,11 +51,13 @@ class Sizes:
     tasks: int = 2610
     settings: int = 15
     drafts: int = 5000
+    shared_parts: int = 13_500
 
 
 FULL = Sizes()
 QUICK = Sizes(
     repeats=1,
+    shared_parts=80,
     people=5,
     people_seconds=5.0,
     dishes=300,

@@ -46,14 +46,20 @@ def alert(block: str) -> Automation:
         )
     identity = loaded._block_document_id
     assert identity is not None  # it was loaded
-    wanted = Automation(
-        name=NAME,
-        description="Tells of headlines that moved between a model's last two occasions.",
-        trigger=EventTrigger(expect={EVENT}, threshold=1),
-        actions=[SendNotification(block_document_id=identity, subject=SUBJECT, body=BODY)],
+    return save(
+        Automation(
+            name=NAME,
+            description="Tells of headlines that moved between a model's last two occasions.",
+            trigger=EventTrigger(expect={EVENT}, threshold=1),
+            actions=[SendNotification(block_document_id=identity, subject=SUBJECT, body=BODY)],
+        )
     )
+
+
+def save(wanted: Automation) -> Automation:
+    """Make an automation on the server that this process is pointed at, or change the one of its name."""
     try:
-        old = cast(Automation, Automation.read(name=NAME))
+        old = cast(Automation, Automation.read(name=wanted.name))
     except ValueError:
         return cast(Automation, wanted.create())
     wanted.id = old.id

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from deployments import options
-from deployments.evaluations import DEFAULT_PROFILE, doors, params, profile, profiles
+from deployments.evaluations import DEFAULT_PROFILE, doors, params, profile, profiles, shipped_profiles
 from tasks.evaluations.contract import Params
 
 CUSTOM = "custom"
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Profile = str
 else:
     Evaluation = Literal[tuple(doors())]
-    Profile = Literal[tuple(dict.fromkeys(label for name in doors() for label in profiles(name)))]
+    Profile = Literal[tuple(dict.fromkeys(label for name in doors() for label in shipped_profiles(name)))]
 
 _PROFILE = "fills the fields that are left at their defaults; custom: none. A field that is changed wins"
 _KNOBS = Params.model_fields

@@ -11,22 +11,26 @@ from typing import Annotated
 import typer
 
 from deployments import (
+    cli_browse,
     cli_compare,
+    cli_copy,
     cli_culturall,
     cli_doctor,
     cli_ingest,
     cli_judge,
+    cli_pack,
     cli_people,
     cli_prune,
+    cli_publish,
     cli_ranking,
+    cli_reproduce,
     cli_run,
+    cli_serve,
     cli_specnorm,
-    options,
 )
-from deployments.cli_common import As, Config, Models, Wide, errors
+from deployments.cli_common import As, Config, Wide, errors
 from deployments.display import Format, err, say, show, working, write
-from deployments.evaluations import DEFAULT_PROFILE, doors
-from deployments.server import configure
+from deployments.evaluations import doors
 from warehouse import Warehouse
 
 app = typer.Typer(
@@ -34,27 +38,32 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     help="How well do language models know the world's cultures? All state lives under `CULTURESCOPE_HOME`.",
 )
-CRON = "when to re-evaluate (UTC); replaces what is scheduled, which is first Mondays at 3 (0 3 * * 1)"
 OVERVIEW_TOO = "write an overview of every evaluation and model, and the page of each evaluation beside it"
 PUBLISHED = "measured numbers and those of the papers side by side, not ranked"
 NOT_RANKED = (
     "In the order of names, not of values: the papers had other models, items and prompts. equal, near: is "
     "the number defined as ours? All cells: csv, or the table published_result."
 )
-BUDGET = "that a scheduled run may use of a model and its judges (default: no limit)"
 models_app = typer.Typer(no_args_is_help=True, help="List the known models, prepare the embedded ones.")
 app.add_typer(cli_run.app, name="run")
+app.command("browse")(cli_browse.browse)
 app.command("compare")(cli_compare.compare)
 app.command("drift")(cli_compare.drift)
+app.command("copy")(cli_copy.copy)
 app.command("doctor")(cli_doctor.doctor)
 app.command("ingest")(cli_ingest.ingest)
 app.command("prune")(cli_prune.prune)
+app.command("publish")(cli_publish.publish)
 app.command("ranking")(cli_ranking.ranking)
+app.command("serve")(cli_serve.serve)
+app.add_typer(cli_reproduce.app, name="reproduce")
+app.add_typer(cli_browse.app, name="export")
 app.add_typer(models_app, name="models")
 app.add_typer(cli_judge.app, name="judge")
 app.add_typer(cli_specnorm.app, name="specnorm")
 app.add_typer(cli_culturall.app, name="culturall")
 app.add_typer(cli_people.app, name="people")
+app.add_typer(cli_pack.app, name="pack")
 
 Of = Annotated[
     str | None,
@@ -251,40 +260,6 @@ def report(
             path = write_report(warehouse, out or warehouse.home / usual_file(chosen), key, chosen)
         err.print("[green]report[/]", end=" ")
         typer.echo(path)
-
-
-@app.command()
-def serve(
-    model: Models = None,
-    judge: Annotated[list[str] | None, typer.Option(metavar="NAME", help="who judges; repeat it")] = None,
-    evaluations: Annotated[
-        str | None, typer.Option(metavar="NAME,…", help="what to re-evaluate (default: all)")
-    ] = None,
-    profile: Annotated[str, typer.Option(help="profile of the re-evaluation")] = DEFAULT_PROFILE,
-    cron: Annotated[str | None, typer.Option(help=CRON, show_default=False)] = None,
-    max_total_tokens: Annotated[int | None, typer.Option(min=1, help=f"tokens {BUDGET}")] = None,
-    max_usd: Annotated[float | None, typer.Option(min=0, help=f"dollars {BUDGET}")] = None,
-    port: Annotated[int, typer.Option(help="of the Prefect UI and API")] = 4200,
-) -> None:
-    """Start Prefect on 127.0.0.1 with every evaluation, and all on a schedule; Ctrl-C stops it.
-
-    The UI asks for the login that is printed. Schedules can be paused and changed there, and stay so. One run
-    is at work at a time, those started by hand first. What was missed while nothing served it is dropped;
-    what was at work goes on when it serves again.
-
-    Example: `culturescope serve --model gemma3-270m --cron "0 6 * * *"`
-    """
-    with errors("run again to serve"):
-        home = Warehouse.open().home
-        configure(home)  # before Prefect is imported
-        from deployments.serve import Wishes, serve_until_interrupted
-
-        models, judges, scheduled = (
-            options.split(names) if names else None
-            for names in (model, judge, [evaluations] if evaluations else None)
-        )
-        wishes = Wishes(models, judges, scheduled, profile, cron, max_total_tokens, max_usd)
-        serve_until_interrupted(home, wishes, port)
 
 
 if __name__ == "__main__":

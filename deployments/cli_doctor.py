@@ -43,7 +43,7 @@ def doctor(
             with working(f"measuring for {SECONDS:.0f} seconds"):
                 rows |= measured(warehouse)
         frame = pl.DataFrame({"what": list(rows), "here": list(map(str, rows.values()))})
-        show(frame, form, "This machine", is_wide=True)
+        show(frame, form, "This machine")
 
 
 def facts(home: Path) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def ingest(
         if sets.height:
             show(sets, Format.table, "Dish sets")
         report_checks(warehouse)
-        err.print(f"warehouse: {warehouse.path}", soft_wrap=True)
+        err.print(f"warehouse: {warehouse.store.place}", soft_wrap=True)
 
 
 def refresh(

@@ -16,7 +16,16 @@ from deployments import options
 from deployments.bars import bars
 from deployments.cli_common import MODEL, NO_SERVER, WITHOUT_SERVER, errors
 from deployments.display import notes, say, working
-from deployments.evaluations import DEFAULT_PROFILE, doors, evaluation, flow, params, profile, profiles
+from deployments.evaluations import (
+    DEFAULT_PROFILE,
+    doors,
+    evaluation,
+    flow,
+    params,
+    profile,
+    profiles,
+    shipped_profiles,
+)
 from deployments.server import configure, connect
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import allow
@@ -111,7 +120,7 @@ def command(name: str) -> Callable[..., None]:
 
         knobs = options.parameters(AllParams, {}, leave_out=("models", *own))
     else:
-        knobs = options.parameters(params(name), profiles(name), leave_out=("models", *own))
+        knobs = options.parameters(params(name), shipped_profiles(name), leave_out=("models", *own))
 
     def start_it(**given: Any) -> None:
         asked = Asked(**{key: given.pop(key) for key in own})
@@ -206,7 +215,7 @@ def _planned(name: str, knobs: Params, asked: Asked) -> tuple[Session, plan.Esti
     estimate = plan.Estimate.of(
         session.plan, {name: session.candidates[name] for name in session.alive()}, session.engines
     )
-    title = f"{name}, profile {knobs.profile}, config {comparable(session.study)}"
+    title = f"{name}, profile {knobs.label}, config {comparable(session.study)}"
     if session.occasion:
         title += f", occasion {session.occasion}"
     if size := planned.size(session.study):

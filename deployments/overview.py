@@ -29,11 +29,14 @@ ORDER BY other_evaluation = 'external', evaluation, other_evaluation, metric, ot
 _METRICS = "SELECT * FROM report_metric WHERE evaluation = ? ORDER BY place"
 
 
-def overview(warehouse: Warehouse, links: Mapping[str, str] | None = None) -> str:
+def overview(
+    warehouse: Warehouse, links: Mapping[str, str] | None = None, beside: Mapping[str, str] | None = None
+) -> str:
     """The page on the newest configuration of every evaluation.
 
     Args:
         links: evaluation -> where its page is; None: as ``guard`` serves them.
+        beside: label -> where that page is, of pages beside those of the evaluations.
 
     Raises:
         WarehouseError: no run has finished; says what to start.
@@ -59,7 +62,7 @@ def overview(warehouse: Warehouse, links: Mapping[str, str] | None = None) -> st
         for history in (warehouse.query(_HISTORY, [name, config]),)
         if not history.is_empty()
     ]
-    return render(sections, _agreements(warehouse, {s.evaluation: s.labels[0][0] for s in sections}))
+    return render(sections, _agreements(warehouse, {s.evaluation: s.labels[0][0] for s in sections}), beside)
 
 
 def _agreements(warehouse: Warehouse, first: Mapping[str, str]) -> pl.DataFrame:
@@ -98,16 +101,25 @@ def _differences(
     return comparison.differences(warehouse, list(combinations(newest.values(), 2)))
 
 
+def pages(warehouse: Warehouse) -> dict[str, tuple[str, str]]:
+    """Evaluation -> configuration and usual file of its page, of all that have one and a finished run."""
+    newest = {name: config for name, config, _ in warehouse.query(_NEWEST).rows()}
+    return {name: (config, usual_file(name)) for name, config in newest.items() if name in reported()}
+
+
 def write_all(warehouse: Warehouse, path: Path) -> list[Path]:
     """Write the page of every evaluation with a finished run beside `path`, and the overview there.
 
     Raises as ``overview`` and ``report.write_report``.
     """
-    newest = {name: config for name, config, _ in warehouse.query(_NEWEST).rows() if name in reported()}
-    links = {name: usual_file(name) for name in newest}
+    newest = pages(warehouse)
+    links = {name: file for name, (_, file) in newest.items()}
     text = overview(warehouse, links)
     with written_whole(path, len(text)) as temporary:
         temporary.write_text(text, encoding="utf-8")
     every = {"overview": path.name, **links}
-    pages = [write_report(warehouse, path.parent / links[name], newest[name], name, every) for name in newest]
-    return [path, *pages]
+    written = [
+        write_report(warehouse, path.parent / file, config, name, every)
+        for name, (config, file) in newest.items()
+    ]
+    return [path, *written]

@@ -135,7 +135,7 @@ def probed(estimate: Estimate, speed: Callable[[Line], float | None]) -> Estimat
     speeds = dict(estimate.speeds)
     for line in estimate.plan.lines:
         spec, is_scored = line.engine.spec, UNITS.get(line.kind) == UNITS["item_logprob"]
-        if estimate.rate(line) or not (line.work and is_scored and spec and spec.kind != "openai"):
+        if estimate.rate(line) or not (line.work and is_scored and spec and not spec.is_served):
             continue
         with working(f"trying out {line.engine.name}"):
             rate = speed(line)
@@ -187,7 +187,7 @@ def _later_cost(engine: Engine | None, tokens: int) -> Cost:
 
 
 def _is_free(spec: EngineSpec) -> bool:
-    return spec.kind != "openai" and spec.usd_per_million_input_tokens is None
+    return not spec.is_served and spec.usd_per_million_input_tokens is None
 
 
 def _price(most: Cost) -> str:

@@ -79,12 +79,8 @@ def leaderboard(
         WarehouseError: no run of the configuration is of the occasion; says which there are.
     """
     sql = _BOARD.format(board=f"leaderboard_{evaluation}")
-    if occasion is None:
-        return warehouse.query(sql, [config])
-    with warehouse.read() as connection:
-        connection.execute("SET VARIABLE occasion = ?", [occasion])
-        board = connection.execute(sql, [config]).pl()
-    if board.is_empty():
+    board = warehouse.query(sql, [config], None if occasion is None else {"occasion": occasion})
+    if board.is_empty() and occasion is not None:
         there = warehouse.query(_OCCASIONS, [config])["occasion"]
         names = ", ".join(name or '""' for name in there)
         raise WarehouseError(f"no finished run is of the occasion {occasion!r}; there are: {names}")

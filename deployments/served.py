@@ -6,12 +6,17 @@
 from __future__ import annotations
 
 import os
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
 from prefect import Flow, flow
 from prefect.artifacts import create_markdown_artifact
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import FlowRunFilter
+from prefect.client.schemas.objects import State
 from prefect.context import FlowRunContext
+from prefect.states import Cancelled
 
 from deployments import evaluations
 from deployments.choices import AllParams, completed, form, one_of_all
@@ -44,10 +49,32 @@ def served(name: str) -> Flow[..., str]:
 
 
 @flow(name="evaluate_all", flow_run_name="evaluate_all {params.profile}", validate_parameters=True)
-def evaluate_all(params: AllParams) -> list[str]:
+def evaluate_all(params: AllParams) -> list[str] | State:
     """Run several evaluations of several models on one occasion, each a run of its own."""
     steps.sign_in()
+    if is_superseded():
+        return Cancelled(message="missed: a later scheduled run is due")
     return run_all(params)
+
+
+def is_superseded() -> bool:
+    """Whether the flow run under way was scheduled, begins late, and a later one of its schedule is due too.
+
+    In a work pool, where nobody sorts out what is due before it starts.
+    """
+    context = FlowRunContext.get()
+    run = context.flow_run if context else None
+    if run is None or not run.auto_scheduled or run.run_count > 1 or run.expected_start_time is None:
+        return False
+    later = {
+        "deployment_id": {"any_": [run.deployment_id]},
+        "state": {"type": {"any_": ["SCHEDULED"]}},
+        "expected_start_time": {"after_": run.expected_start_time + timedelta(seconds=1)},
+        "next_scheduled_start_time": {"before_": datetime.now(UTC)},
+    }
+    with get_client(sync_client=True) as client:
+        runs = client.read_flow_runs(flow_run_filter=FlowRunFilter.model_validate(later))
+    return any(each.auto_scheduled for each in runs)
 
 
 def run_all(params: AllParams) -> list[str]:

@@ -33,6 +33,12 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 QUIET_S, LONGEST_S = 120.0, 600.0
 """How long a server may take to answer: without a sign of life, and in all."""
 SPEAK_AFTER_S = 10.0
+KEPT = {
+    "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",
+    "PREFECT_SERVER_EVENTS_RETENTION_PERIOD": "P3D",
+    "PREFECT_SERVER_SERVICES_DB_VACUUM_RETENTION_PERIOD": str(365 * 24 * 3600),
+}
+"""What a server keeps: events, most of what it stores, for days; runs with tasks, logs, artifacts a year."""
 PR_SET_PDEATHSIG = 1
 
 _ERROR = re.compile(r"^(\[?Errno|ERROR|[\w.]*(Error|Exception|Exit|Interrupt)\b)")
@@ -103,7 +109,7 @@ def started(home: Path, port: int, announce: bool = False) -> Iterator[str]:
     With ``announce`` other commands of this home find its address. Raises ServerError if the port is taken,
     or the server ends or does not answer in time.
     """
-    if not _is_free(port):
+    if not is_free(port):
         raise ServerError(
             f"port {port} on {HOST} is taken; stop what runs there or choose another with --port"
         )
@@ -111,6 +117,7 @@ def started(home: Path, port: int, announce: bool = False) -> Iterator[str]:
     log.parent.mkdir(parents=True, exist_ok=True)
     url = f"http://{HOST}:{port}/api"
     env = {
+        **KEPT,
         **os.environ,
         "CULTURESCOPE_HOME": str(home),
         "PREFECT_API_URL": url,
@@ -128,7 +135,7 @@ def started(home: Path, port: int, announce: bool = False) -> Iterator[str]:
             [sys.executable, "-m", "uvicorn", "--factory", "deployments.guard:create_app",
              "--app-dir", str(CHECKOUT), "--host", HOST, "--port", str(port), "--log-level", "warning",
              "--timeout-keep-alive", "30"],
-            stdout=out, stderr=subprocess.STDOUT, env=env, preexec_fn=_end_with_parent,
+            stdout=out, stderr=subprocess.STDOUT, env=env, preexec_fn=end_with_parent,
         )  # fmt: skip
     address = _address_file(home)
     try:
@@ -249,7 +256,7 @@ def _address_file(home: Path) -> Path:
     return home / "prefect" / "serve.json"
 
 
-def _is_free(port: int) -> bool:
+def is_free(port: int) -> bool:
     with socket.socket() as s:
         s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -259,7 +266,7 @@ def _is_free(port: int) -> bool:
     return True
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """Linux: have the kernel stop the server when the process that started it dies, kill -9 included.
 
     Its own process group keeps Ctrl-C for the parent, which stops it in order.

@@ -29,11 +29,20 @@ SELECT v.run_id, v.metric, m.label, m.unit, v.value FROM metric_value AS v JOIN 
 JOIN metric AS m ON m.evaluation = r.evaluation AND m.metric = v.metric AND m.is_headline
 WHERE v.slice_kind = 'overall' AND list_contains($runs, v.run_id) ORDER BY r.evaluation, m.rowid
 """
+_ALONE = """
+SELECT c.config_hash, any_value(r.engine_hash) FROM cohort AS c JOIN run AS r USING (run_id)
+GROUP BY c.config_hash HAVING count(DISTINCT r.engine_hash) = 1
+"""
+"""Configurations whose cohort is one model alone, and its engine."""
 _COLUMNS = ["metric", "design", "unit", "cluster", "value", "n_clusters"]
 
 UNSCORED = "a run has no value of it"
 NO_POINTS = "a run stored nothing to compare it by: it has too few units, or is of older code (run it again)"
 NOTHING_COMMON = "the runs have no item in common"
+ONE_COHORT = (
+    "its classes are by medians of one of the two alone, which suit the two differently: run both with "
+    "--cohort NAME, which asks nothing anew"
+)
 OTHER_RESAMPLES = "the runs have other units, so that their resamples are not the same"
 
 SCHEMA = pl.Schema(
@@ -160,7 +169,8 @@ def differences(warehouse: Warehouse, pairs: Sequence[Pair]) -> pl.DataFrame:
         values.setdefault(run, {})[metric] = tuple(of_metric)
     answers = read_requests(warehouse, KIND, {name: list(values.get(name, ())) for name in names}, _COLUMNS)
     points = {run: {str(m): of for (m,), of in rows.group_by("metric")} for run, rows in answers.items()}
-    rows = [row for pair in pairs for row in _rows(pair, values, points)]
+    alone = dict(warehouse.query(_ALONE).rows())
+    rows = [row for pair in pairs for row in _rows(pair, values, points, alone)]
     tested = [row for row in rows if row["p_value"] is not None]
     adjusted = comparison.holm([row["p_value"] for row in tested])
     for row, p_value in zip(tested, adjusted, strict=True):
@@ -187,14 +197,19 @@ def _on(runs: Sequence[Past], name: str, occasion: str | None, config: str | Non
     return kept
 
 
-def _rows(pair: Pair, values: Mapping[str, Any], points: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _rows(
+    pair: Pair, values: Mapping[str, Any], points: Mapping[str, Any], alone: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    """alone: configuration -> the engine that its cohort is."""
     first, second = (values.get(run.run_id, {}) for run in pair)
+    engines, configs = ({getattr(run, name) for run in pair} for name in ("engine_hash", "config_hash"))
+    is_alone = len(engines) == 2 and len(configs) == 1 and alone.get(pair[0].config_hash) in engines
     for metric, (label, unit, value) in first.items():
         other = second.get(metric, ("", "", None))[2]
         outcome: tuple[int, Difference | None, str | None] = (0, None, UNSCORED)
         if value is not None and other is not None:
             one, two = (points[run.run_id].get(metric) for run in pair)
-            outcome = _difference((value, other), one, two, unit == "correlation")
+            outcome = _difference((value, other), one, two, unit == "correlation", is_alone)
         n, difference, reason = outcome
         low, high = (difference and difference.interval) or (None, None)
         yield {
@@ -219,10 +234,12 @@ def _difference(
     first: pl.DataFrame | None,
     second: pl.DataFrame | None,
     is_correlation: bool,
+    is_alone: bool,
 ) -> tuple[int, Difference | None, str | None]:
     """Common items or clusters, the difference, and why there is none or it has no interval.
 
-    values: the two headlines.
+    values: the two headlines. is_alone: the cohort is one of the two models alone. Classes by its medians
+    suit it in another way than the other, so that equally good models differ (docs/intervals.md).
     """
     value = values[0] - values[1]
     if first is None or second is None:
@@ -238,6 +255,8 @@ def _difference(
         n = int(first["n_clusters"][0])
         if not both.height == first.height == second.height:
             return n, Difference(value, None, None, None), OTHER_RESAMPLES
+        if is_alone and design == "half" and not is_correlation:
+            return n, Difference(value, None, None, None), ONE_COHORT
         if design == "left_out":
             result = comparison.left_out_difference(value, left, right)
         else:

@@ -17,13 +17,14 @@ from prefect.events import emit_event
 from pydantic import BaseModel, ConfigDict, Field
 
 from flows.comparison import Pair, Past, differences, finished, last_two_occasions
+from tasks.engines.providers import SERVERS
 from tasks.steps import logger, sign_in
 from warehouse import KINDS, Warehouse, now, read_answers
 
 EVENT = "culturescope.drift"
 LEVEL = 0.05
-REMOTE = "openai"
-"""The kind of engine whose answers may change though nothing here did."""
+REMOTE = tuple(SERVERS)
+"""Kinds of engines whose answers may change though nothing here did."""
 
 VLLM = "vLLM batches prompts as they come, and another order of sums rounds otherwise, in bfloat16 by tenths"
 """Seen: SmolLM2 in bfloat16 on a processor, 2 of 24 lists from one start to the next, by at most 0.32."""
@@ -74,7 +75,7 @@ def look(warehouse: Warehouse, params: DriftParams) -> tuple[pl.DataFrame, list[
         and (since is None or pair[0].finished_at >= since)
     ]
     table = differences(warehouse, pairs).with_columns(moved=(pl.col("p_holm") < LEVEL).fill_null(False))
-    local = [pair for pair in pairs if pair[0].kind != REMOTE]
+    local = [pair for pair in pairs if pair[0].kind not in REMOTE]
     return table, [_said(warehouse, pair, table) for pair in local]
 
 

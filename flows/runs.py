@@ -12,6 +12,7 @@ import polars as pl
 from tasks.evaluations.contract import Detail, Evaluation, Study, Tables, comparable
 from tasks.identity import digest
 from tasks.metric_rows import OVERALL, Metric
+from tasks.packs.shape import Content
 from tasks.plan import Wanted
 from tasks.requests import Engine
 from warehouse import Run as RunRow
@@ -21,6 +22,7 @@ from warehouse import (
     freeze_cohort,
     register_parts,
     save_metrics,
+    save_pack,
     save_run,
     save_run_requests,
     write_part,
@@ -57,6 +59,7 @@ class Session(Protocol):
     study: Study
     occasion: str
     candidates: dict[str, Engine]
+    packs: tuple[Content, ...]
     wanted: list[Wanted]
 
 
@@ -108,6 +111,8 @@ def start(session: Session, runs: Mapping[str, str]) -> None:
         runs: model -> run_id.
     """
     with Warehouse.open().write() as connection:
+        for pack in session.packs:
+            save_pack(connection, pack.hash, pack.pack, pack.evaluation, pack.about, pack.rows)
         for model, run in runs.items():
             rule = boundary_rule(session.wanted, model)
             save_run(connection, _row(session, run, model, session.candidates[model], rule))
@@ -168,7 +173,7 @@ def _write(study: Study, run: str, model: str, detail: Detail) -> pl.DataFrame:
     part = digest([run, *([detail.key] if detail.key else []), comparable(study)], 32)
     ids = {"request_hash": part if detail.key else run, "run_id": run, "model": model}
     frame = detail.frame.with_columns(**{name: pl.lit(value) for name, value in ids.items()})
-    return write_part(Warehouse.open().home, detail.kind, part, frame)
+    return write_part(Warehouse.open().store, detail.kind, part, frame)
 
 
 def _row(session: Session, run: str, model: str, engine: Engine | None, rule: str) -> RunRow:
@@ -178,7 +183,7 @@ def _row(session: Session, run: str, model: str, engine: Engine | None, rule: st
         evaluation=session.evaluation.name,
         model=model,
         is_null=engine is None,
-        profile=study.params.profile,
+        profile=study.params.label,
         config_hash=comparable(study),
         engine_hash=engine.hash if engine else "null",
         params=study.params.model_dump(exclude={"models", "occasion"}),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,6 +13,7 @@ from typing import Any
 from prefect.context import FlowRunContext
 
 from flows import runs
+from flows.packs import tables_of, with_packs
 from tasks import steps
 from tasks.engines import load
 from tasks.engines.protocols import EngineError
@@ -22,14 +22,14 @@ from tasks.evaluations.contract import (
     Evaluation,
     GenerationParams,
     Params,
-    Rows,
     Study,
     comparable,
 )
 from tasks.generation.budget import Budget, Meter
+from tasks.packs.shape import Content
 from tasks.plan import Plan, Wanted, lay_out
 from tasks.requests import Engine, Request
-from warehouse import CorruptPart, Warehouse
+from warehouse import CorruptPart
 
 SHARED = ""
 """Stands for the study's own requests where a model's name would stand."""
@@ -46,6 +46,7 @@ class Session:
     occasion: str
     candidates: dict[str, Engine]
     engines: dict[str, Engine]
+    packs: tuple[Content, ...] = ()
     plan: Plan = field(default_factory=lambda: Plan(()))
     wanted: list[Wanted] = field(default_factory=list)
     lost: dict[str, Exception] = field(default_factory=dict)
@@ -158,21 +159,24 @@ def prepare(evaluation: Evaluation[Any, Any, Any], params: Params) -> Session:
         CorruptPart: no model's stored answers can be read; they are set aside.
         ValueError: see the evaluation's ``study``.
     """
-    engines = {name: steps.engine_of(name, role) for name, role in evaluation.engines(params).items()}
-    tables = {name: _rows(sql, params) for name, sql in evaluation.tables.items()}
-    study = evaluation.study(params, tables, engines)
+    study, engines, packs = build(evaluation, params)
     steps.take_over_orphans()
-    session = Session(evaluation, study, occasion(params.occasion), _candidates(params, study), engines)
+    session = Session(
+        evaluation, study, occasion(params.occasion), _candidates(params, study), engines, packs
+    )
     plan_round(session)
     if len(session.lost) == len(session.candidates):
         session.raise_failures()
     return session
 
 
-def _rows(sql: str, params: Params) -> Rows:
-    """The rows of a SELECT, with every $name bound to the knob of that name."""
-    knobs = {name: getattr(params, name) for name in re.findall(r"\$([a-z_]+)", sql)}
-    return Warehouse.open().query(sql, knobs).to_dicts()
+def build(
+    evaluation: Evaluation[Any, Any, Any], params: Params
+) -> tuple[Study, dict[str, Engine], tuple[Content, ...]]:
+    """The study, the engines beside the candidates by name, and the packs; raises as ``prepare``."""
+    engines = {name: steps.engine_of(name, role) for name, role in evaluation.engines(params).items()}
+    params, tables, packs = with_packs(evaluation, params, tables_of(evaluation, params))
+    return evaluation.study(params, tables, engines), engines, packs
 
 
 def plan_round(session: Session) -> None:

@@ -91,6 +91,21 @@ def validate(source: str, rows: Sequence[Row], model: type[P]) -> tuple[list[P],
     return kept, dropped
 
 
+def read_all(paths: Sequence[Path], model: type[P]) -> tuple[list[P], list[str]]:
+    """The rows of all files that fit the schema, and a line for every reason why others do not.
+
+    Raises:
+        BenchmarkError: as ``read_rows`` and ``validate``.
+    """
+    kept: list[P] = []
+    notes = []
+    for path in paths:
+        rows, dropped = validate(str(path), read_rows(path), model)
+        kept += rows
+        notes += [f"{path.name}: {n} rows left out: {reason}" for reason, n in dropped.items()]
+    return kept, notes
+
+
 def column(name: str) -> str:
     """A column as the schemas spell it: "Rule-of-Thumb" and "rule of thumb" are ``rule_of_thumb``."""
     return _NOT_A_LETTER.sub("_", name.strip().casefold()).strip("_")

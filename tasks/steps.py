@@ -18,12 +18,13 @@ from socket import gethostname
 from typing import Any, TypeVar
 
 import polars as pl
-from filelock import FileLock
 from prefect import get_run_logger, task
 from prefect.artifacts import create_table_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import FlowRunFilter, TaskRunFilter
 from prefect.context import FlowRunContext
+from prefect.states import Crashed
 from threadpoolctl import threadpool_limits
 
 from tasks import progress
@@ -54,6 +55,8 @@ Run = tuple[str, str]
 
 RETRIES = 3
 """How often a part is asked again whose replica has died: it may be what the replica dies of."""
+
+AT_WORK = TaskRunFilter.model_validate({"state": {"type": {"any_": ["PENDING", "RUNNING"]}, "name": None}})
 
 CHANGES = """
 SELECT model, label, value, before, value - before AS difference, occasion, before_occasion
@@ -128,11 +131,22 @@ def with_each(function: Callable[[T], None], work: Sequence[T], engine: Engine) 
 
 
 def sign_in() -> None:
-    """Say which process works on the flow run under way: once that is gone, the run has crashed."""
+    """Say which process works on the flow run under way: once that is gone, the run has crashed.
+
+    In a run that goes on, what an earlier process left at work has crashed with it: a flow that runs again
+    makes only that anew which has ended.
+    """
     context = FlowRunContext.get()
-    if context and context.flow_run:
-        with get_client(sync_client=True) as client:
-            client.update_flow_run(context.flow_run.id, infrastructure_pid=f"{gethostname()}:{os.getpid()}")
+    if not context or not context.flow_run:
+        return
+    run = context.flow_run
+    with get_client(sync_client=True) as client:
+        client.update_flow_run(run.id, infrastructure_pid=f"{gethostname()}:{os.getpid()}")
+        if run.run_count > 1:
+            of_run = FlowRunFilter.model_validate({"id": {"any_": [run.id]}})
+            for task_run in client.read_task_runs(flow_run_filter=of_run, task_run_filter=AT_WORK):
+                gone: Any = Crashed(message="its flow run's process is gone")
+                client.set_task_run_state(task_run.id, gone, force=True)
 
 
 def logger() -> Any:
@@ -209,7 +223,7 @@ def answer(work: Work, run: Run, meter: Meter, label: str, total: int) -> None:
 def store_part(kind: str, part: str, frame: pl.DataFrame) -> None:
     """Write a part, then register it: killed in between, the next run takes it over."""
     warehouse = Warehouse.open()
-    warehouse.register(write_part(warehouse.home, kind, part, frame))
+    warehouse.register(write_part(warehouse.store, kind, part, frame))
 
 
 def load_engine(engine: Engine, ability: Ability, request_hash: str = "") -> Any:
@@ -239,8 +253,7 @@ def set_corrupt_aside(error: CorruptPart) -> CorruptPart:
 def locked_cohort(config_hash: str) -> Iterator[None]:
     """Hold a lock, because numbers that compare models must not be made by two flows that leave each other
     out, and keep numpy to one thread."""
-    lock = Warehouse.open().home / "locks" / f"metrics-{config_hash}.lock"
-    with FileLock(lock), threadpool_limits(1):
+    with Warehouse.open().locked(f"metrics-{config_hash}"), threadpool_limits(1):
         yield
 
 
@@ -259,7 +272,8 @@ def show_leaderboard(evaluation: str, config_hash: str) -> None:
         links = f"[Leaderboard]({page}#leaderboard) · "
         links += f"[Difference to the occasion before]({since}) · " if changes.height else ""
         links += f"[Report]({page}) (the login is that of this page) · "
-    text = f"configuration {config_hash}. {links}`culturescope report {evaluation} --config {config_hash}`"
+    of = f"{evaluation} --config {config_hash}"
+    text = f"configuration {config_hash}. {links}`culturescope report {of}`, `culturescope browse {of}`"
     _show_table(f"leaderboard-{evaluation}", table, f"{board}, {text}")
     if changes.height:
         how = "Each number has its interval on the leaderboard, the difference has none here"

@@ -17,6 +17,13 @@ import pytest
 
 from deployments import server
 from tasks.engines import embedded
+from tests.shared_store import (  # noqa: F401 - fixtures, of every test
+    postgres_server_url,
+    postgres_url,
+    s3_endpoint,
+    s3_parts,
+    shared_environment,
+)
 from warehouse import Warehouse
 
 REPOSITORY = Path(__file__).parent.parent

@@ -1,13 +1,17 @@
-"""The base install, without vLLM: its pins keep out what the Prefect server does not start with."""
+"""The base install, without vLLM: its pins keep out what the Prefect server does not start with. And the
+wheel: what is in it, and that it runs from anywhere."""
 
 from __future__ import annotations
 
 import ast
+import os
 import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tomllib
+import zipfile
 from importlib.metadata import version
 from pathlib import Path
 
@@ -28,6 +32,97 @@ home = pathlib.Path(sys.argv[1])
 with server.started(home, server.free_port()) as url:
     print("started", url)
 """
+
+BUILT = """
+from setuptools import Distribution
+distribution = Distribution({"script_name": "setup.py"})
+distribution.parse_config_files()
+distribution.include_package_data = False
+command = distribution.get_command_obj("build_py")
+command.ensure_finalized()
+command.build_lib = ""
+print(*command.get_outputs(include_bytecode=False), sep="\\n")
+"""
+PACKAGES = ("culturescope", "deployments", "flows", "scrapers", "tasks", "warehouse")
+NAMESAKES = "raise SystemExit('a namesake in the working directory was imported')\n"
+
+
+def versioned() -> list[str]:
+    """The files of our packages that version control holds."""
+    asked = ["git", "ls-files", "-z", *PACKAGES]
+    listed = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("this is no checkout: nothing says which files belong to it")
+    return sorted(name for name in listed.stdout.split("\0") if name and (ROOT / name).exists())
+
+
+def test_everything_that_is_versioned_is_in_the_wheel() -> None:
+    arguments = [sys.executable, "-W", "ignore", "-c", BUILT]
+    built = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, check=True)
+    missing = set(versioned()) - set(built.stdout.split("\n"))
+    assert not missing, "add their endings to package-data in pyproject.toml"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """``python -m build`` of the versioned files alone: a source distribution, and the wheel out of that."""
+    folder = tmp_path_factory.mktemp("wheel")
+    for name in [*versioned(), "pyproject.toml", "README.md", "LICENSE", "NOTICE"]:
+        (folder / "copy" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / "copy" / name)
+    arguments = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), "copy"]
+    done = subprocess.run(arguments, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.mark.slow
+@pytest.mark.heavy
+def test_the_wheel_holds_our_packages_and_nothing_else(wheel: Path) -> None:
+    names = [name for name in zipfile.ZipFile(wheel).namelist() if not name.endswith("/")]
+    assert sorted(n for n in names if ".dist-info/" not in n) == versioned()
+
+
+@pytest.mark.slow
+@pytest.mark.heavy
+def test_the_wheel_runs_beside_namesakes(wheel: Path, smollm2_folder: Path, tmp_path: Path) -> None:
+    """In an environment that has our wheel, and the libraries of this one without this checkout, from a
+    folder with a tasks.py and a flows/ of its own: by the command, and from Python."""
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
+    bin_folder = tmp_path / "venv" / "bin"
+    install = [str(bin_folder / "python"), "-m", "pip", "install", "--quiet", "--no-deps", str(wheel)]
+    subprocess.run(install, check=True)
+    (site,) = (tmp_path / "venv").glob("lib/python*/site-packages")
+    (site / "libraries.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    work = tmp_path / "work"
+    (work / "flows").mkdir(parents=True)
+    for name in ("tasks.py", "flows/__init__.py", "warehouse.py", "deployments.py"):
+        (work / name).write_text(NAMESAKES)
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "models").symlink_to(smollm2_folder.parent)
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "CULTURESCOPE_", "PYTHON"))}
+    environment = kept | {"CULTURESCOPE_HOME": str(tmp_path / "home")}
+
+    def run(*arguments: str) -> str:
+        program = str(bin_folder / arguments[0])
+        done = subprocess.run(
+            [program, *arguments[1:]], cwd=work, env=environment, capture_output=True, text=True, timeout=900
+        )
+        assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+        return done.stdout
+
+    where = "import culturescope as cs, tasks, flows; print(cs.__file__, tasks.__file__, flows.__file__)"
+    assert run("python", "-c", where).count(str(site)) == 3
+    small = ("--domains", "currency", "--max-items", "5", "--bootstrap", "20")
+    run("culturescope", "run", "spectral", "--profile", "smoke", "-m", "smollm2-135m", "--no-server", *small)
+    assert "smollm2-135m" in run("culturescope", "leaderboard", "spectral")
+    from_python = (
+        "import culturescope as cs; print(cs.leaderboard()['model'].to_list(), cs.sql('FROM run').height)"
+    )
+    assert "smollm2-135m" in run("python", "-c", from_python)
+    run("culturescope", "pack", "new", "mine", "--for", "spectral")
+    run("culturescope", "pack", "check", "mine")
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ Nothing outside this package imports duckdb.
 
 from warehouse.connection import Warehouse
 from warehouse.ingest import Ingest, replace_dish_set, replace_item_list, save_ingest
-from warehouse.part_kinds import KINDS
-from warehouse.parts import CorruptPart, part_path, read_part, register_parts, write_part
+from warehouse.packs import read_pack, save_pack
+from warehouse.part_kinds import KINDS, part_path
+from warehouse.parts import CorruptPart, read_part, register_parts, write_part
 from warehouse.recovery import compact_parts, register_orphans, run_checks, verify_parts
 from warehouse.reference import Item, list_hash
 from warehouse.runs import (
@@ -45,6 +46,7 @@ __all__ = [
     "now",
     "part_path",
     "read_answers",
+    "read_pack",
     "read_part",
     "read_requests",
     "register_orphans",
@@ -54,6 +56,7 @@ __all__ = [
     "run_checks",
     "save_ingest",
     "save_metrics",
+    "save_pack",
     "save_ranking",
     "save_run",
     "save_run_requests",

@@ -18,11 +18,11 @@ _SCHEMA, _VIEWS = _FOLDER / "schema", _FOLDER / "views"
 _PARTS = "{parts}"  # in a view's text: the folder of parts
 
 
-def is_up_to_date(connection: duckdb.DuckDBPyConnection, home: Path) -> bool:
+def is_up_to_date(connection: duckdb.DuckDBPyConnection, root: str) -> bool:
     """Whether `bring_up_to_date` would change nothing. Raises WarehouseError as `apply_migrations`."""
     if _pending(connection, _SCHEMA):
         return False
-    return (_views_state(home) | reference_state()).items() <= _state(connection).items()
+    return (_views_state(root) | reference_state()).items() <= _state(connection).items()
 
 
 def source_signs() -> object:
@@ -30,15 +30,18 @@ def source_signs() -> object:
     return folder_signs([_SCHEMA, _VIEWS, reference_folder()])
 
 
-def bring_up_to_date(connection: duckdb.DuckDBPyConnection, home: Path) -> None:
-    """Apply what is missing, inside the caller's transaction. Raises WarehouseError naming the wrong file."""
+def bring_up_to_date(connection: duckdb.DuckDBPyConnection, root: str) -> None:
+    """Apply what is missing, inside the caller's transaction. root: under which parts/ is.
+
+    Raises WarehouseError naming the wrong file.
+    """
     apply_migrations(connection)
-    stored, views = _state(connection), _views_state(home)
+    stored, views = _state(connection), _views_state(root)
     current = load_reference(connection, stored) | views
     if views["views"] != stored.get("views"):
-        _create_views(connection, home / "parts", _views())
+        _create_views(connection, f"{root}/parts", _views())
     elif views["home"] != stored.get("home"):  # the others do not say where parts are
-        _create_views(connection, home / "parts", [view for view in _views() if _PARTS in view[1]])
+        _create_views(connection, f"{root}/parts", [view for view in _views() if _PARTS in view[1]])
     for name, value in current.items():
         connection.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", [name, value])
 
@@ -94,8 +97,8 @@ def _state(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     return dict(connection.execute("SELECT name, value FROM state").fetchall())
 
 
-def _create_views(connection: duckdb.DuckDBPyConnection, parts: Path, views: list[tuple[str, str]]) -> None:
-    """(Re-)create `views`, which read parts at this absolute path."""
+def _create_views(connection: duckdb.DuckDBPyConnection, parts: str, views: list[tuple[str, str]]) -> None:
+    """(Re-)create `views`, which read parts at this absolute path or address."""
     for source, sql in views:
         try:
             # A view's text takes no parameters.
@@ -104,9 +107,9 @@ def _create_views(connection: duckdb.DuckDBPyConnection, parts: Path, views: lis
             raise WarehouseError(f"view {source} cannot be created: {error}. Correct the file.") from error
 
 
-def _views_state(home: Path) -> dict[str, str]:
+def _views_state(root: str) -> dict[str, str]:
     everything = "\0".join(sql for _, sql in _views())
-    return {"home": str(home), "views": hashlib.sha256(everything.encode()).hexdigest()}
+    return {"home": root, "views": hashlib.sha256(everything.encode()).hexdigest()}
 
 
 def _views() -> list[tuple[str, str]]:

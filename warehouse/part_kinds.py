@@ -19,6 +19,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -41,6 +42,8 @@ _TYPES: Mapping[str, pl.DataType] = {
     "DOUBLE": pl.Float64(),
 }
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
+_PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_HASHED = re.compile(r"-([0-9a-f]{32})$")
 _SECTIONS = {"comment", "unit", "key", "provenance", "columns", "computed"}
 
 _VIEW = (_FOLDER / "view.sql").read_text(encoding="utf-8")
@@ -127,6 +130,27 @@ def unit_rows_view(kinds: Iterable[PartKind]) -> str:
     """The SQL that makes the view `unit_rows`, which counts what the views of `kinds` show."""
     counts = (_COUNT.format(kind=kind.name, unit=kind.unit) for kind in kinds)
     return _COUNTS.replace("{counts}", "\nUNION ALL\n".join(counts))
+
+
+def part_path(home: Path, kind: str, name: str) -> Path:
+    """Where the part is in a folder, or would be. Raises WarehouseError for a kind that is not declared."""
+    return home / "parts" / part_kind(kind).name / f"{name}.parquet"
+
+
+def is_part_name(name: str) -> bool:
+    """Whether a part may have this name: no other gets near the path of a file."""
+    return _PART.fullmatch(name) is not None
+
+
+def has_hash(name: str) -> bool:
+    """Whether a part's name has the hash of its content; older code wrote parts without."""
+    return _HASHED.search(name) is not None
+
+
+def is_as_written(name: str, content: bytes) -> bool:
+    """Whether a part with this content is the one that was given this name, hash and all."""
+    expected = _HASHED.search(name)
+    return expected is not None and sha256(content).hexdigest()[:32] == expected[1]
 
 
 def empty_part(home: Path, kind: PartKind) -> Path:

@@ -1,7 +1,6 @@
 """Parquet parts: written whole under the hash of their content, registered as answers, checked when read."""
 
 import errno
-import re
 from collections.abc import Collection, Sequence
 from hashlib import sha256
 from io import BytesIO
@@ -10,11 +9,10 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
-from warehouse.part_kinds import PartKind, part_kind
-from warehouse.storage import WarehouseError, execute_with, now, written_whole
+from warehouse.part_kinds import PartKind, has_hash, is_as_written, is_part_name, part_kind
+from warehouse.storage import WarehouseError, execute_with, now
+from warehouse.store import Store, store_at
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_HASHED = re.compile(r"-([0-9a-f]{32})$")
 _ROW_GROUP = 32_768  # rows; small enough that one request is read out of a part of many
 
 _REGISTER = """
@@ -30,17 +28,17 @@ class CorruptPart(WarehouseError):  # noqa: N818 - "raise CorruptPart" says it a
     """A part cannot be read, or is not what was written. It has been moved to quarantine/."""
 
 
-def write_part(home: Path, kind: str, name: str, frame: pl.DataFrame) -> pl.DataFrame:
+def write_part(where: Path | Store, kind: str, name: str, frame: pl.DataFrame) -> pl.DataFrame:
     """Write `frame` as a part of `kind`, whole or not at all; returns what it answers, for `register_parts`.
 
-    frame: the kind's columns (warehouse/kinds) without `part`, in any order, at least one row. It is brought
-    to the declared order and types, and NULL where a nullable column is not there. name: letters, digits,
-    dots, hyphens and underscores; a hash of what was asked and of the units. A hyphen and 32 hex digits of
-    the file's SHA-256 are added to it, so that no part overwrites another and each can be checked. Register
-    it afterwards: until then no view shows it. Raises WarehouseError for a frame that is not of the kind, or
-    a full disk.
+    where: a store, or a home folder, as for `Warehouse.open`. frame: the kind's columns (warehouse/kinds)
+    without `part`, in any order, at least one row. It is brought to the declared order and types, and NULL
+    where a nullable column is not there. name: letters, digits, dots, hyphens and underscores; a hash of what
+    was asked and of the units. A hyphen and 32 hex digits of the file's SHA-256 are added to it, so that no
+    part overwrites another and each can be checked. Register it afterwards: until then no view shows it.
+    Raises WarehouseError for a frame that is not of the kind, or a full disk.
     """
-    if not _NAME.fullmatch(name):
+    if not is_part_name(name):
         raise WarehouseError(
             f"{name!r} is no name for a part: use letters, digits, dots, hyphens and underscores."
         )
@@ -51,23 +49,30 @@ def write_part(home: Path, kind: str, name: str, frame: pl.DataFrame) -> pl.Data
     # Polars writes dictionary encoding wherever values repeat.
     complete.write_parquet(content, compression="zstd", row_group_size=_ROW_GROUP)
     part = f"{name}-{sha256(content.getbuffer()).hexdigest()[:32]}"
-    with written_whole(part_path(home, kind, part), content.tell()) as temporary:
-        temporary.write_bytes(content.getbuffer())
+    store_at(where).put_part(kind, part, content.getbuffer())
     return units_of(kind, part, complete)
 
 
 def read_part(
-    home: Path, kind: str, name: str, columns: Sequence[str] | None = None, where: pl.Expr | None = None
+    where: Path | Store,
+    kind: str,
+    name: str,
+    columns: Sequence[str] | None = None,
+    rows_where: pl.Expr | None = None,
+    *,
+    anew: bool = False,
 ) -> pl.DataFrame:
     """Rows of a part, which is first checked against the hash in its name; one of older code, by its content.
 
-    columns, where: which columns and rows; default: all. Raises CorruptPart, after moving the file to
-    quarantine/, if it cannot be read or is not as it was written; WarehouseError if there is no such part.
+    where: a store, or a home folder. columns, rows_where: which columns and rows; default: all. anew: as it
+    is kept, not as this machine remembers it. Raises CorruptPart, after moving the file to quarantine/, if it
+    cannot be read or is not as it was written; WarehouseError if there is no such part.
     """
-    path, declared = part_path(home, kind, name), part_kind(kind)
+    store, declared = store_at(where), part_kind(kind)
+    path = f"{store.root}/parts/{kind}/{name}.parquet"
     try:
-        rows = _checked(path, declared).with_columns(part=pl.lit(name))
-        rows = rows if where is None else rows.filter(where)
+        rows = _checked(store.part(kind, name, anew=anew), name, declared).with_columns(part=pl.lit(name))
+        rows = rows if rows_where is None else rows.filter(rows_where)
         return rows.select(list(columns or declared.columns)).collect()
     except (KeyboardInterrupt, SystemExit, MemoryError):
         raise
@@ -79,18 +84,10 @@ def read_part(
     except BaseException as error:  # on some damage Polars panics, with what is no Exception
         if isinstance(error, OSError) and error.errno not in (None, errno.EIO):
             raise  # too many open files and the like: nothing is wrong with the part
-        moved = home / "quarantine" / kind / path.name
-        moved.parent.mkdir(parents=True, exist_ok=True)
-        path.replace(moved)
         raise CorruptPart(
-            f"part {path} is corrupt: {error}. It was moved to {moved}. Run "
+            f"part {path} is corrupt: {error}. It was moved to {store.set_part_aside(kind, name)}. Run "
             f"`culturescope check` to unregister it; the next run then does its work again."
         ) from error
-
-
-def has_hash(name: str) -> bool:
-    """Whether a part's name has the hash of its content; older code wrote parts without."""
-    return _HASHED.search(name) is not None
 
 
 def units_of(kind: str, part: str, frame: pl.DataFrame) -> pl.DataFrame:
@@ -118,19 +115,12 @@ def register_parts(
     execute_with(connection, units, _NOT_SUPERSEDED)
 
 
-def part_path(home: Path, kind: str, name: str) -> Path:
-    """Where the part is, or would be. Raises WarehouseError for a kind that is not declared."""
-    return home / "parts" / part_kind(kind).name / f"{name}.parquet"
-
-
-def _checked(path: Path, declared: PartKind) -> pl.LazyFrame:
+def _checked(content: bytes, name: str, declared: PartKind) -> pl.LazyFrame:
     """The rows of a sound part under the present names. Raises one of many errors if it is not sound."""
-    content = path.read_bytes()
-    expected = _HASHED.search(path.stem)
-    if expected is None:
+    if not has_hash(name):
         frame = pl.read_parquet(BytesIO(content), hive_partitioning=False)
-        return _conform(frame, declared, declared.added, f"part {declared.name}/{path.stem}").lazy()
-    if sha256(content).hexdigest()[:32] != expected[1]:
+        return _conform(frame, declared, declared.added, f"part {declared.name}/{name}").lazy()
+    if not is_as_written(name, content):
         raise WarehouseError("its content is not what was written")
     return _completed(pl.scan_parquet(BytesIO(content), hive_partitioning=False), declared, declared.nullable)
 

@@ -18,7 +18,6 @@ import polars as pl
 
 from warehouse.connection import Warehouse
 from warehouse.part_kinds import KINDS
-from warehouse.parts import part_path
 from warehouse.recovery import SUPERSEDED_STAY, delete_superseded
 from warehouse.storage import execute_with, now
 
@@ -84,13 +83,14 @@ def prunable(warehouse: Warehouse, older_than: timedelta | None = None) -> pl.Da
     with warehouse.read() as connection:
         fate = _fate(connection, older_than)
         superseded = connection.execute(_SUPERSEDED, {"since": now() - SUPERSEDED_STAY}).pl()
+    sizes = {kind: warehouse.store.part_sizes(kind) for kind in {*fate["kind"], *superseded["kind"]}}
     rows: list[tuple[bool, str, str, int]] = []
     for kind, part, evaluation, occasion, kept in fate.rows():
         of = f"{evaluation}, occasion {occasion}" if occasion else evaluation or kind
-        rows.append((kept is None, of, kept or "old, and not the newest", _size(warehouse.home, kind, part)))
+        rows.append((kept is None, of, kept or "old, and not the newest", sizes[kind].get(part, 0)))
     for kind, part, is_new in superseded.rows():
         why = "less than a day: may still be read" if is_new else "others hold what they answered"
-        rows.append((not is_new, "superseded parts", why, _size(warehouse.home, kind, part)))
+        rows.append((not is_new, "superseded parts", why, sizes[kind].get(part, 0)))
     rows += [
         (True, "quarantine", "damaged, and answered anew", file.stat().st_size)
         for file in _quarantined(warehouse)
@@ -129,11 +129,3 @@ def _fate(connection: duckdb.DuckDBPyConnection, older_than: timedelta | None) -
 
 def _quarantined(warehouse: Warehouse) -> Iterable[Path]:
     return sorted(file for file in (warehouse.home / "quarantine").glob("*/*") if file.is_file())
-
-
-def _size(home: Path, kind: str, part: str) -> int:
-    """Bytes of a part; 0 if it is not there."""
-    try:
-        return part_path(home, kind, part).stat().st_size
-    except FileNotFoundError:
-        return 0

@@ -7,34 +7,28 @@ What is read is SQL that somebody else may have written. Once the file is attach
 file but the parts, load no extension, see no variable of Python, and cannot be told otherwise.
 """
 
-import fcntl
 import os
 import tempfile
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, TypeVar
 from uuid import uuid4
 
 import duckdb
 
+from warehouse.needed import none_yet
+from warehouse.outside import HeldOutside, lock_shared, patiently, unlock
 from warehouse.part_kinds import KINDS, empty_part
-from warehouse.registrations import COLUMNS, Position, Registrations, folded
-from warehouse.storage import FileSign, WarehouseError, execute_with, glob_escaped, sign_of
+from warehouse.registrations import COLUMNS, Position, folded
+from warehouse.storage import FileSign, WarehouseError, execute_with, glob_escaped, sign_of, without_bar
+from warehouse.store import Store
 
-T = TypeVar("T")
-
-_OUTSIDE_WRITER_PATIENCE_S = 30.0
-_FIRST_RETRY_S, _LONGEST_RETRY_S = 0.02, 1.0
-
-# None of these takes parameters. The bar of a slow query would go to standard output, among the data.
+# None of these takes parameters.
 _ATTACH = """
 ATTACH '{path}' AS culturescope (READ_ONLY);
 SET allowed_directories = ['{parts}', '{parts_as_glob}'];
 SET enable_external_access = false;
-SET enable_progress_bar = false;
 SET lock_configuration = true;
 """
 _CONFIG = {
@@ -62,15 +56,11 @@ _N_WAITING = "SELECT count(*) FROM memory.main.waiting"
 _SHOW_WAITING = "SET VARIABLE waiting = 'SELECT * FROM memory.main.waiting WHERE rowid < {}'"
 
 
-class _HeldOutside(Exception):  # noqa: N818 - it is no error yet: who reads waits for a while
-    """An outside program has the file open for writing."""
-
-
 class _Version:
     """The published file as it was at one time. It stays readable when another takes its name."""
 
-    def __init__(self, path: Path) -> None:
-        self.path, self.signs, self.readers = path, _signs(path), 0
+    def __init__(self, path: Path, store: Store) -> None:
+        self.path, self.store, self.signs, self.readers = path, store, _signs(path), 0
         # An in-memory database of its own, because connect(path) returns a cached instance, and so an old
         # version, while anybody in this process still reads one. Spills go to the system's temporary folder:
         # the default for in-memory databases is the working directory.
@@ -83,8 +73,9 @@ class _Version:
         self._position: Position | None = None
         self._n_waiting = 0
         try:
-            parts = path.parent / "parts"
+            parts = store.folder / "parts"
             places = {"path": path, "parts": parts, "parts_as_glob": glob_escaped(parts)}
+            without_bar(self.instance)
             self.instance.execute(_ATTACH.format(**{n: str(p).replace("'", "''") for n, p in places.items()}))
         except BaseException:
             self.close()
@@ -106,8 +97,10 @@ class _Version:
                     self._position = folded(connection)
                 except duckdb.CatalogException:  # a file that another program began and we never filled
                     return 0
-            tail = Registrations(self.path.parent).after(self._position)
+            tail = self.store.log.after(self._position)
             if not tail.is_whole and not self.is_current(self.path):
+                return None
+            if tail.published not in (None, self.path.name):
                 return None
             if not tail.rows.is_empty():
                 execute_with(connection, tail.rows, _LAY_OVER)
@@ -118,9 +111,12 @@ class _Version:
     def parts(self, connection: duckdb.DuckDBPyConnection) -> object:
         """A SQL map, kind -> the files that its view reads: those registered and there, the empty one first.
 
-        Neither a part that is not registered yet, nor one that went to quarantine, can break a view.
+        Neither a part that is not registered yet, nor one that went to quarantine, can break a view. Where
+        parts have to be fetched, none is listed yet (`warehouse.needed`).
         """
-        empty = [empty_part(self.path.parent, kind) for kind in KINDS.values()]
+        if not self.store.has_all_parts:
+            return none_yet(self.store.folder)
+        empty = [empty_part(self.store.folder, kind) for kind in KINDS.values()]
         signs = self._n_waiting, [sign_of(file.parent) for file in empty]
         if self._listed[0] != signs:
             try:
@@ -154,13 +150,13 @@ class _Standing:
             before=self._before_fork, after_in_parent=self._mutex.release, after_in_child=self._in_child
         )
 
-    def enter(self, path: Path) -> _Version:
+    def enter(self, path: Path, store: Store) -> _Version:
         """The version at `path`, locked, with one reader more."""
         with self._mutex:
             version = self._version
             if version is None or not version.is_current(path):
                 self._leave_to_its_readers()
-                version = self._version = _attached(path)
+                version = self._version = _attached(path, store)
             elif not version.readers:
                 lock_shared(version.file)
             version.readers += 1
@@ -173,8 +169,7 @@ class _Standing:
             if version.readers:
                 return
             if version is self._version:
-                # POSIX locks belong to the process and the file: this gives up DuckDB's own as well.
-                fcntl.lockf(version.file, fcntl.LOCK_UN)
+                unlock(version.file)
             else:
                 version.close()
 
@@ -199,14 +194,20 @@ _standing = _Standing()
 
 
 @contextmanager
-def reader(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A read-only connection to what is published at `path` now, which it keeps until the block ends.
+def reader(store: Store) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A read-only connection to what is published now, which it keeps until the block ends.
 
-    Raises WarehouseError for a file that DuckDB cannot attach, or as `patiently`.
+    Raises WarehouseError where nothing is published, for a file that DuckDB cannot attach, or as `patiently`.
     """
     done = False
     while not done:
-        version = patiently(path, lambda: _standing.enter(path))
+        path = store.published()
+        if path is None:
+            raise WarehouseError(
+                f"there is no warehouse at {store.place}: `culturescope ingest` makes one, and so does any "
+                f"run."
+            )
+        version = patiently(path, lambda p=path: _standing.enter(p, store))  # type: ignore[misc]
         try:
             connection = version.instance.cursor()
             try:
@@ -225,35 +226,22 @@ def reader(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
             _standing.leave(version)
 
 
-def patiently(path: Path, attempt: Callable[[], T]) -> T:
-    """What `attempt` returns once no outside program has the file at `path` open for writing.
+@contextmanager
+def signals_as_raised() -> Iterator[None]:
+    """What a signal's handler raised within a query, as Ctrl-C or Prefect's end of a flow run, comes out.
 
-    Raises WarehouseError when one has had it for 30 s.
+    DuckDB makes a RuntimeError of it, which nobody would take for a wish to end.
     """
-    deadline, pause = time.monotonic() + _OUTSIDE_WRITER_PATIENCE_S, _FIRST_RETRY_S
-    while True:
-        try:
-            return attempt()
-        except _HeldOutside as error:
-            if time.monotonic() >= deadline:
-                raise WarehouseError(
-                    f"another program has had {path} open for writing for "
-                    f"{_OUTSIDE_WRITER_PATIENCE_S:.0f} s. Close it there, and open it read-only instead: "
-                    f"`duckdb -readonly {path}`."
-                ) from error
-        time.sleep(pause)
-        pause = min(2 * pause, _LONGEST_RETRY_S)
-
-
-def lock_shared(file: BinaryIO) -> None:
-    """Take the POSIX lock of a reader, which DuckDB's own write lock excludes; for use in `patiently`."""
     try:
-        fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError) as error:
-        raise _HeldOutside from error
+        yield
+    except RuntimeError as error:
+        raised = error.__cause__
+        if raised is None or isinstance(raised, Exception):
+            raise
+        raise raised from None
 
 
-def damaged(path: Path, error: duckdb.Error) -> WarehouseError:
+def damaged(path: object, error: duckdb.Error) -> WarehouseError:
     """The error for a file that DuckDB cannot open, or in which it finds a block of another checksum."""
     return WarehouseError(
         f"{path} cannot be opened: {str(error).splitlines()[0]} If it is damaged, move it away: "
@@ -267,13 +255,13 @@ def is_damage(error: duckdb.Error) -> bool:
     return "Corrupt database file" in str(error)
 
 
-def _attached(path: Path) -> _Version:
+def _attached(path: Path, store: Store) -> _Version:
     while True:
         try:
-            version = _Version(path)
+            version = _Version(path, store)
         except duckdb.Error as error:
             if "Could not set lock" in str(error):
-                raise _HeldOutside from error
+                raise HeldOutside from error
             raise damaged(path, error) from error
         if version.is_current(path):
             return version

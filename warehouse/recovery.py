@@ -1,6 +1,6 @@
 """Is the warehouse sound: checks, parts that a kill or a bad disk left behind, and many parts made few."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -8,9 +8,10 @@ from typing import NamedTuple
 import polars as pl
 
 from warehouse.connection import Warehouse
-from warehouse.part_kinds import EMPTY_PART, KINDS
-from warehouse.parts import CorruptPart, has_hash, part_path, read_part, register_parts, units_of, write_part
-from warehouse.storage import WarehouseError, execute_with, now, remove_abandoned, sign_of
+from warehouse.part_kinds import KINDS, has_hash
+from warehouse.parts import CorruptPart, read_part, register_parts, units_of, write_part
+from warehouse.storage import WarehouseError, execute_with, now
+from warehouse.store import Store
 
 _CHECKS = Path(__file__).resolve().parent / "checks"
 
@@ -61,15 +62,16 @@ def register_orphans(warehouse: Warehouse, kind: str) -> Orphans:
     noted as superseded. Temporary files of dead writers are deleted. Writes to the warehouse only if there is
     something to note.
     """
-    folder = part_path(warehouse.home, kind, EMPTY_PART).parent
-    remove_abandoned(folder)
-    known = {EMPTY_PART, *warehouse.query(_KNOWN, {"kind": kind})["part"]}
+    store = warehouse.store
+    store.remove_abandoned(kind)
+    there = store.part_sizes(kind).keys()  # before those known: what is written meanwhile is no orphan
+    known = set(warehouse.query(_KNOWN, {"kind": kind})["part"])
     orphans: dict[str, pl.DataFrame] = {}
     quarantined: list[str] = []
     columns = ["request_hash", "run_id", KINDS[kind].unit]
-    for name in sorted({file.stem for file in folder.glob("*.parquet")} - known):
+    for name in sorted(there - known):
         try:
-            orphans[name] = units_of(kind, name, read_part(warehouse.home, kind, name, columns))
+            orphans[name] = units_of(kind, name, read_part(store, kind, name, columns))
         except CorruptPart:
             quarantined.append(name)
     if not orphans:
@@ -92,9 +94,12 @@ def verify_parts(warehouse: Warehouse) -> pl.DataFrame:
     be done again) and problem, one row for each bad part.
     """
     bad: list[tuple[str, str, int, str]] = []
+    there: dict[object, Mapping[str, int]] = {}
     units = warehouse.query(_UNITS)
     for (kind, part), expected in units.group_by("kind", "part", maintain_order=True):
-        problem = _problem(warehouse.home, str(kind), str(part), expected)
+        if kind in KINDS and kind not in there:
+            there[kind] = warehouse.store.part_sizes(kind)
+        problem = _problem(warehouse.store, str(kind), str(part), there.get(kind, {}), expected)
         if problem:
             bad.append((str(kind), str(part), expected.height, problem))
     schema = {"kind": pl.String, "part": pl.String, "n_units": pl.Int64, "problem": pl.String}
@@ -113,13 +118,15 @@ def compact_parts(warehouse: Warehouse, *, all_unhashed: bool = False) -> list[s
     all_unhashed: write every part anew that has no hash in its name yet, however large and few.
     """
     corrupt: list[str] = []
+    there: dict[object, Mapping[str, int]] = {}
     finished = warehouse.query(_FINISHED).filter(pl.col("kind").is_in(list(KINDS)))
     for (kind, run_id), parts in finished.group_by("kind", "run_id", maintain_order=True):
         if parts.height < _MANY and not all_unhashed:
             continue
-        signs = [sign_of(part_path(warehouse.home, str(kind), name)) for name in parts["part"]]
+        if kind not in there:
+            there[kind] = warehouse.store.part_sizes(str(kind))
         sized = parts.with_columns(
-            pl.Series("size", [sign and sign[2] for sign in signs], pl.Int64),
+            pl.Series("size", [there[kind].get(name) for name in parts["part"]], pl.Int64),
             pl.Series("is_unhashed", [all_unhashed and not has_hash(name) for name in parts["part"]]),
         ).filter((pl.col("size") < _SMALL) | pl.col("is_unhashed"))
         batches = sized.with_columns(batch=pl.col("size").cum_sum() // _LARGEST)
@@ -151,7 +158,7 @@ def _put_together(warehouse: Warehouse, kind: str, run_id: str, names: list[str]
     corrupt: list[str] = []
     for name in names:
         try:
-            frames.append(read_part(warehouse.home, kind, name))
+            frames.append(read_part(warehouse.store, kind, name))
         except CorruptPart:
             corrupt.append(name)
     _unregister(warehouse, _named(kind, corrupt))
@@ -160,9 +167,8 @@ def _put_together(warehouse: Warehouse, kind: str, run_id: str, names: list[str]
     units = warehouse.query(_UNITS_OF, [kind, names])
     own = ["part", "request_hash", KINDS[kind].unit]
     rows = pl.concat(frames).join(units, left_on=own, right_on=["part", "request_hash", "unit"], how="semi")
-    into = write_part(warehouse.home, kind, f"run-{run_id}", rows.sort(own[1:], maintain_order=True))["part"][
-        0
-    ]
+    rows = rows.sort(own[1:], maintain_order=True)
+    into = write_part(warehouse.store, kind, f"run-{run_id}", rows)["part"][0]
     with warehouse.write() as connection:
         # Units that another part has come to answer meanwhile stay with it.
         execute_with(connection, units, _MOVE, {"kind": kind, "into": into, "written_at": now()})
@@ -185,7 +191,7 @@ def delete_superseded(warehouse: Warehouse) -> None:
     with warehouse.write() as connection:
         old = connection.execute(_OLD, [now() - SUPERSEDED_STAY]).pl()
         for kind, part in old.select("kind", "part").rows():
-            part_path(warehouse.home, kind, part).unlink(missing_ok=True)
+            warehouse.store.delete_part(kind, part)
         execute_with(connection, old, _FORGET)
 
 
@@ -194,14 +200,14 @@ def _named(kind: str, parts: Iterable[str]) -> pl.DataFrame:
     return pl.DataFrame({"part": list(parts)}, schema={"part": pl.String}).with_columns(kind=pl.lit(kind))
 
 
-def _problem(home: Path, kind: str, part: str, expected: pl.DataFrame) -> str | None:
+def _problem(store: Store, kind: str, part: str, there: Container[str], expected: pl.DataFrame) -> str | None:
     """What is wrong with a registered part, or None. expected: its rows of `part_unit`."""
     if kind not in KINDS:
         return f"no part kind {kind!r} is declared"
-    if not part_path(home, kind, part).exists():
+    if part not in there:
         return "the file is missing"
     try:
-        rows = read_part(home, kind, part, ["request_hash", "run_id", KINDS[kind].unit])
+        rows = read_part(store, kind, part, ["request_hash", "run_id", KINDS[kind].unit], anew=True)
     except WarehouseError as error:
         return str(error)
     answered = units_of(kind, part, rows).select("request_hash", "unit", "n_rows")

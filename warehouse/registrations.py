@@ -11,10 +11,10 @@ It needs a disk of this machine: a network file system has no shared memory.
 
 import logging
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 from uuid import uuid4
 
 import duckdb
@@ -91,11 +91,23 @@ class Tail(NamedTuple):
 
     rows: the columns of part_unit, in the order of registration, each unit once. position: of the last one.
     is_whole: whether all since the position asked for is there; some of it may be forgotten already.
+    published: name of the file that was published when the log was read, where the log knows.
     """
 
     rows: pl.DataFrame
     position: Position
     is_whole: bool
+    published: str | None = None
+
+
+class Log(Protocol):
+    """The registrations since the published file was last written, wherever they are kept."""
+
+    def append(self, units: pl.DataFrame) -> int:
+        """Add registrations, all or none, for good; returns about how many wait to be folded."""
+
+    def after(self, position: Position) -> Tail:
+        """What was registered after `position`; all there is if that is of another log."""
 
 
 class Registrations:
@@ -141,11 +153,7 @@ class Registrations:
             return rows, Position(log, rows[-1][0]) if rows else position, forgotten <= start
 
         rows, last, is_whole = self._call(read, reads=True) if self.path.exists() else ([], position, True)
-        if not rows:
-            return Tail(_NOTHING, last, is_whole)
-        frame = pl.DataFrame(rows, schema=_TYPES, orient="row").drop("id")
-        frame = frame.unique(["kind", "request_hash", "unit"], keep="first", maintain_order=True)
-        return Tail(frame, last, is_whole)
+        return Tail(each_unit_once(rows), last, is_whole)
 
     def forget(self, position: Position) -> None:
         """Delete what the published file has: all up to `position`."""
@@ -158,15 +166,6 @@ class Registrations:
 
         if self.path.exists():
             self._call(delete)
-
-    def fold(self, connection: duckdb.DuckDBPyConnection) -> Position:
-        """Take in what waits, inside the caller's transaction; `forget` it once the file is published."""
-        before = folded(connection)
-        tail = self.after(before)
-        if tail.position != before:
-            execute_with(connection, tail.rows, _FOLD)
-            connection.execute(_NOTE, tail.position._asdict())
-        return tail.position
 
     def _call(self, work: Callable[[sqlite3.Connection], T], *, reads: bool = False) -> T:
         """What `work` returns. Where the log is damaged, it is called again with a new one."""
@@ -239,6 +238,24 @@ class Registrations:
 
     def _beside(self, suffix: str) -> Path:
         return self.path.with_name(f"{_FILE}{suffix}")
+
+
+def each_unit_once(rows: Sequence[tuple[object, ...]]) -> pl.DataFrame:
+    """The columns of part_unit, of rows of a log (id and COLUMNS) in the order of registration."""
+    if not rows:
+        return _NOTHING
+    frame = pl.DataFrame(rows, schema=_TYPES, orient="row").drop("id")
+    return frame.unique(["kind", "request_hash", "unit"], keep="first", maintain_order=True)
+
+
+def fold(log: Log, connection: duckdb.DuckDBPyConnection) -> Position:
+    """Take in what waits in a log, inside the caller's transaction."""
+    before = folded(connection)
+    tail = log.after(before)
+    if tail.position != before:
+        execute_with(connection, tail.rows, _FOLD)
+        connection.execute(_NOTE, tail.position._asdict())
+    return tail.position
 
 
 def folded(connection: duckdb.DuckDBPyConnection) -> Position:

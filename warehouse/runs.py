@@ -173,7 +173,7 @@ def read_requests(
     frames = [pl.DataFrame(schema={name: declared.columns[name] for name in read})]
     for (part,), rows in registered.group_by("part", maintain_order=True):
         of_rows = pl.all_horizontal(pl.col(name).is_in(rows[name].unique().to_list()) for name in by)
-        frames.append(read_part(warehouse.home, kind, str(part), read, of_rows))
+        frames.append(read_part(warehouse.store, kind, str(part), read, of_rows))
     answers = pl.concat(frames).join(registered, on=[*by, "part"], how="semi")
     nothing = answers.clear().select(columns)
     of_request = answers.partition_by("request_hash", as_dict=True)

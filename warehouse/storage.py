@@ -37,8 +37,7 @@ def home() -> Path:
 
     Where the packages are installed there is no checkout: it is in the working directory then.
     """
-    usual = (_CHECKOUT if (_CHECKOUT / "pyproject.toml").exists() else Path.cwd()) / ".culturescope"
-    folder = Path(os.environ.get("CULTURESCOPE_HOME") or usual).expanduser().resolve()
+    folder = usual_home()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -47,6 +46,12 @@ def home() -> Path:
             f"you may write to."
         ) from error
     return folder
+
+
+def usual_home() -> Path:
+    """Where ``home`` is; nothing is made."""
+    usual = (_CHECKOUT if (_CHECKOUT / "pyproject.toml").exists() else Path.cwd()) / ".culturescope"
+    return Path(os.environ.get("CULTURESCOPE_HOME") or usual).expanduser().resolve()
 
 
 def now() -> datetime:
@@ -80,7 +85,7 @@ def folder_signs(folders: Iterable[Path]) -> frozenset[tuple[str, FileSign | Non
     return frozenset((place, sign_of(place)) for place in places)
 
 
-def glob_escaped(path: Path) -> str:
+def glob_escaped(path: Path | str) -> str:
     """`path` as a glob that matches itself alone."""
     return "".join(f"[{character}]" if character in "*?[" else character for character in str(path))
 
@@ -149,6 +154,15 @@ def is_disk_full(error: BaseException) -> bool:
         return getattr(error, "sqlite_errorcode", None) in _SQLITE_FULL
     # DuckDB and Polars pass on the operating system's words only.
     return any(os.strerror(code) in str(error) for code in _DISK_FULL)
+
+
+def without_bar(connection: duckdb.DuckDBPyConnection) -> None:
+    """Have a connection draw no bar of a slow query: it would go to standard output, among the data.
+
+    In a notebook without ipywidgets DuckDB draws none, and raises an error where it is told so.
+    """
+    if connection.execute("SELECT current_setting('enable_progress_bar')").fetchone() != (False,):
+        connection.execute("SET enable_progress_bar = false")
 
 
 def execute_with(

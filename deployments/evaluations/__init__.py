@@ -16,6 +16,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from deployments.pack_profiles import check_profile, profiles_of_packs
+
 if TYPE_CHECKING:
     from tasks.evaluations.contract import Evaluation, Params
 
@@ -55,7 +57,13 @@ def unknown(name: str | None) -> str:
 
 
 def profiles(name: str) -> dict[str, dict[str, Any]]:
-    """The profiles of an evaluation, smallest first: name -> params, with the name as their label."""
+    """The profiles of an evaluation, smallest first: name -> params, with the name as their label; then those
+    of packs, as ``pack/name``."""
+    return shipped_profiles(name) | profiles_of_packs(name, lambda **values: params(name)(**values))
+
+
+def shipped_profiles(name: str) -> dict[str, dict[str, Any]]:
+    """The profiles of an evaluation without those of packs."""
     file = import_module(f"{__name__}.{name}").__file__
     assert file is not None
     text = Path(file).with_suffix(".toml").read_text(encoding="utf-8")
@@ -66,6 +74,7 @@ def profile(name: str, chosen: str) -> dict[str, Any]:
     """The params of one profile; raises ValueError that lists those that exist."""
     known = profiles(name)
     if chosen not in known:
+        check_profile(name, chosen, params(name))
         raise ValueError(f"--profile: there is no {chosen!r} of {name}; choose one of {', '.join(known)}")
     return known[chosen]
 

@@ -49,7 +49,7 @@ class ModelInterviewer:
         """Raises EngineError: the model cannot write."""
         check_ability(spec, "generate")
         self._spec, self._cache = spec, cache
-        self._turn = BoundedSemaphore(8 if spec.kind == "openai" else 1)
+        self._turn = BoundedSemaphore(8 if spec.is_served else 1)
 
     def reply(self, turns: Turns, language: str) -> str:
         """The next question; "" where the model fails."""

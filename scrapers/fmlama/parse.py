@@ -27,12 +27,12 @@ TEXTS = ("url", "origin", "lang", "sub_label")
 OPTIONAL_TEXTS = ("origin_name", "image")
 
 
-def parse(files: Mapping[str, bytes]) -> tuple[pl.DataFrame, dict[str, int]]:
+def parse(files: Mapping[str, bytes], in_order: bool = False) -> tuple[pl.DataFrame, dict[str, int]]:
     """The dishes of all files (name -> content), and how many lines or labels were left out and why.
 
-    Left out are a dish that a file repeats in its language (``repeated_dish``), one without a name
-    (``no_name``) or ingredient (``no_ingredient``), and an ingredient that is empty
-    (``empty_ingredient``) or that its dish repeats (``repeated_ingredient``).
+    They are sorted by url and language, or stand as in the files. Left out are a dish that a file repeats in
+    its language (``repeated_dish``), one without a name (``no_name``) or ingredient (``no_ingredient``), and
+    an ingredient that is empty (``empty_ingredient``) or that its dish repeats (``repeated_ingredient``).
 
     Raises:
         ScrapeError: a line is not of the format; names file, line and field.
@@ -46,7 +46,7 @@ def parse(files: Mapping[str, bytes]) -> tuple[pl.DataFrame, dict[str, int]]:
                 dropped["no_ingredient" if row["name"] else "no_name"] += 1
             elif rows.setdefault((row["url"], row["language"]), row) is not row:
                 dropped["repeated_dish"] += 1
-    ordered = [rows[key] for key in sorted(rows)]
+    ordered = [rows[key] for key in (rows if in_order else sorted(rows))]
     return pl.DataFrame(ordered, schema=COLUMNS, orient="row"), dict(sorted(dropped.items()))
 
 

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from tasks.engines import embedded, embedders, memory
 from tasks.engines.protocols import Embedder, EngineError
+from tasks.engines.providers import SERVERS
 from tasks.engines.specs import EngineSpec, check_trust, resolved
 
 Ability = Literal["score", "candidates", "generate", "embed"]
@@ -24,6 +25,8 @@ Ability = Literal["score", "candidates", "generate", "embed"]
 
 CLASSES = {
     "openai": "openai_http.OpenAIGenerator",
+    "anthropic": "anthropic_client.AnthropicGenerator",
+    "google": "google_client.GoogleGenerator",
     "fake": "fake.FakeEngine",
     "vllm": "vllm_engine.VllmEngine",
     "packed_trie": "packed_trie.PackedTrieScorer",
@@ -33,7 +36,7 @@ CLASSES = {
 """Kind -> module and class; imported when wanted, since torch and vLLM take seconds."""
 NO_LOGPROBS = "a server gives no log-probabilities of given texts"
 WHOLE_TEXTS = {
-    "openai": NO_LOGPROBS,
+    **dict.fromkeys(SERVERS, NO_LOGPROBS),
     "masked": "an encoder-only model gives no probability of a whole answer",
     "seq2seq": "an encoder-decoder model does not continue a prompt",
 }
@@ -69,9 +72,9 @@ def check_ability(spec: EngineSpec, ability: Ability) -> None:
                 f'model {spec.name!r} (kind "{kind}"): {WHOLE_TEXTS[kind]}; use kind "packed_trie" or "vllm" '
                 "with the weights of a decoder-only model"
             )
-        case "candidates" if kind == "openai":
+        case "candidates" if spec.is_served:
             raise EngineError(
-                f'model {spec.name!r} (kind "openai"): {NO_LOGPROBS}; use kind "packed_trie", "masked", '
+                f'model {spec.name!r} (kind "{kind}"): {NO_LOGPROBS}; use kind "packed_trie", "masked", '
                 '"seq2seq" or "vllm" with the model\'s weights'
             )
         case "generate" if kind in ("packed_trie", "masked", "seq2seq"):
@@ -86,7 +89,7 @@ def load(spec: EngineSpec, cache: Path, ability: Ability | None = None, jobs: Pa
 
     Where memory is short, engines that were handed out before are closed, the least recently used first: let
     calls on them end, and ask for an engine again at every turn rather than hold it. A single engine is
-    loaded however large it is. Servers (kind "openai") hold no memory here and are not kept.
+    loaded however large it is. Servers hold no memory here and are not kept.
 
     Args:
         cache: folder of the embedded models, ``$CULTURESCOPE_HOME/models``.
@@ -99,7 +102,7 @@ def load(spec: EngineSpec, cache: Path, ability: Ability | None = None, jobs: Pa
     check_trust(spec)
     if ability is not None:
         check_ability(spec, ability)
-    if spec.kind == "openai":
+    if spec.is_served:
         return _class(spec)(spec, jobs)
     spec = resolved(spec)
     with _lock:

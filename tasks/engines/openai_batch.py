@@ -20,14 +20,15 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile
+from threading import get_ident
 from typing import Any, TypeVar
 
 from filelock import FileLock
 from pydantic import BaseModel
 
-from tasks.engines.openai_reply import Results, checked
+from tasks.engines.openai_reply import Results
 from tasks.engines.protocols import EngineError, Generation
-from tasks.engines.transport import MAX_BYTES, Caller, Failed, Unreadable
+from tasks.engines.transport import MAX_BYTES, Caller, Failed, Unreadable, checked
 
 CHAT = "/v1/chat/completions"
 """What each request is for, whatever the server's address."""
@@ -83,7 +84,7 @@ class _Job(BaseModel):
         path = self.path(folder)
         if not self.ids:
             return path.unlink(missing_ok=True)
-        new = path.with_suffix(f".{os.getpid()}")
+        new = path.with_suffix(f".{os.getpid()}-{get_ident()}")  # two runs may wait for one job
         with new.open("w", encoding="utf-8") as file:
             file.write(self.model_dump_json())
             file.flush()
@@ -143,6 +144,8 @@ class Batches:
         for path in sorted(self.folder.glob("*.json")):
             try:
                 job = _Job.model_validate_json(path.read_text(encoding="utf-8"))
+            except FileNotFoundError:
+                continue  # another run has seen meanwhile that nothing of it was answered
             except ValueError as error:
                 raise EngineError(
                     f"engine {self.name!r}: {path} is damaged, which says what a batch at {self.at} holds: "

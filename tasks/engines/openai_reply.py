@@ -7,18 +7,13 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import IO, Annotated, Any, TypeVar
+from typing import IO, Annotated, Any
 
 import httpx
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from tasks.engines.protocols import Generation, TokenAlternatives
-from tasks.engines.transport import MAX_BYTES, Caller, Failed, Secrets, Unreadable
-
-MAX_COUNT = 2**31
-"""More tokens than any answer has: a server that counts more is not believed further."""
-
-M = TypeVar("M", bound=BaseModel)
+from tasks.engines.transport import MAX_BYTES, Caller, Failed, Secrets, Unreadable, checked, count
 
 
 class _Other(BaseModel):
@@ -72,7 +67,7 @@ def read_reply(body: Any, seed: int, secrets: Secrets) -> Generation:
     """
     reply = checked(_Reply, body)
     usage = reply.usage if isinstance(reply.usage, dict) else {}
-    prompt, written = (_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens"))
+    prompt, written = (count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens"))
     if not reply.choices:
         return Generation("", "content_filter", prompt, written, seed)
     choice = reply.choices[0]
@@ -141,19 +136,6 @@ class Results:
         if answer := read_refusal(failure, self.seed):
             return answer
         raise failure
-
-
-def checked(model: type[M], body: Any) -> M:
-    """What a server says, in the shape that is expected; raises Unreadable, which names what differs."""
-    try:
-        return model.model_validate(body)
-    except ValidationError as error:
-        wrong = error.errors()[0]
-        raise Unreadable(200, f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}") from None
-
-
-def _count(value: Any) -> int:
-    return min(max(value, 0), MAX_COUNT) if isinstance(value, int) else 0
 
 
 def _alternatives(content: Sequence[_Token]) -> tuple[TokenAlternatives, ...]:

@@ -53,7 +53,7 @@ def width(spec: EngineSpec | None) -> int:
     said = os.environ.get(REPLICAS) or "1"
     if not said.isdecimal() or int(said) < 1:
         raise EngineError(f"{REPLICAS} is {said!r}: give how many copies of a model to run, such as 2")
-    return 1 if spec is None or spec.kind == "openai" else int(said)
+    return 1 if spec is None or spec.is_served else int(said)
 
 
 def load_engine(spec: EngineSpec, cache: Path, ability: load.Ability, jobs: Path | None = None) -> Any:
@@ -63,7 +63,7 @@ def load_engine(spec: EngineSpec, cache: Path, ability: load.Ability, jobs: Path
         EngineError: see ``load.load`` and ``copies.connected``; or there are too few GPUs for the copies.
     """
     address, n = os.environ.get(RAY), width(spec)
-    if spec.kind == "openai" or (n == 1 and not address):
+    if spec.is_served or (n == 1 and not address):
         return load.load(spec, cache, ability, jobs)
     load.check_ability(spec, ability)
     spec = resolved(spec)

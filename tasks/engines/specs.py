@@ -13,12 +13,12 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from tasks.engines import devices
 from tasks.engines.protocols import EngineError, Generation
+from tasks.engines.providers import SERVERS, server
 
 CATALOGUE = Path(__file__).parent / "catalogue"
 
@@ -35,9 +35,6 @@ OPERATIONAL = {
     "timeout",
 }
 """Options of any engine that change how fast an answer comes, never the answer."""
-
-OPENAI = "https://api.openai.com/v1"
-"""The server of kind "openai" where a spec names none."""
 
 TRUST = "CULTURESCOPE_TRUST"
 """Variable with what whoever runs this allows a model to do: no spec may allow it to itself."""
@@ -61,7 +58,9 @@ class EngineSpec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     name: str = Field(description="what leaderboards call the model")
-    kind: Literal["packed_trie", "masked", "seq2seq", "vllm", "openai", "fake"] = "packed_trie"
+    kind: Literal["packed_trie", "masked", "seq2seq", "vllm", "openai", "anthropic", "google", "fake"] = (
+        "packed_trie"
+    )
     model: str = Field(description="Hugging Face id, local folder, embedded:<name>, or a served model's id")
     revision: str | None = Field(default=None, description="commit, tag or branch of a Hugging Face model")
     dtype: Dtype = Field(
@@ -72,14 +71,18 @@ class EngineSpec(BaseModel):
         default="auto", description="auto: chat if the tokenizer has a chat template, else base"
     )
     base_url: str | None = Field(
-        default=None, description="openai: the server's address, e.g. http://host:8000/v1"
+        default=None, description="servers: the address, e.g. http://host:8000/v1; default: the provider's"
     )
     served_as: str | None = Field(
         default=None,
         min_length=1,
-        description="openai: names the server in the engine hash in place of base_url, so that it may move",
+        description="servers: names it in the engine hash in place of base_url, so that it may move",
     )
-    api_key_env: str = Field(default="OPENAI_API_KEY", description="openai: the variable that holds the key")
+    api_key_env: str | None = Field(
+        default=None,
+        description="servers: the variable that holds the key; default: OPENAI_API_KEY, ANTHROPIC_API_KEY, "
+        "GEMINI_API_KEY",
+    )
     batch_tokens: int = Field(
         default=4096, ge=64, description="token positions per forward pass (bounds memory)"
     )
@@ -114,7 +117,10 @@ class EngineSpec(BaseModel):
     @model_validator(mode="after")
     def _is_served(self) -> Self:
         if self.kind != "openai" and (self.reasoning is not None or self.web is not None):
-            raise ValueError('reasoning and web are told to a server: they need kind = "openai"')
+            raise ValueError(
+                'reasoning and web are told to a server: they need kind = "openai" (for others: fields of '
+                "their own API, in options.extra_body)"
+            )
         if self.kind != "vllm" and self.tensor_parallel > 1:
             raise ValueError('tensor_parallel splits a model among GPUs: it needs kind = "vllm"')
         return self
@@ -123,8 +129,18 @@ class EngineSpec(BaseModel):
     @classmethod
     def _is_an_address(cls, base_url: str | None) -> str | None:
         if base_url is not None:
-            _server(base_url)
+            server(base_url)
         return base_url
+
+    @property
+    def is_served(self) -> bool:
+        """Whether it runs elsewhere, behind a server's API."""
+        return self.kind in SERVERS
+
+    @property
+    def key_variable(self) -> str:
+        """The environment variable that holds the key of a served model."""
+        return self.api_key_env or SERVERS[self.kind].key
 
     def read_options(self, kind: type[Options]) -> Options:
         """The options, of an engine that lists them; ``EngineError`` names what is unknown or wrong."""
@@ -144,10 +160,12 @@ class EngineSpec(BaseModel):
             ValueError: dtype "auto" is still to be resolved (``resolved``).
         """
         options = {k: v for k, v in self.options.items() if k not in OPERATIONAL}
-        if self.kind == "openai":
-            own = {"options": options, "server": self.served_as or _server(self.base_url or OPENAI)}
+        if self.is_served:
+            provider = SERVERS[self.kind]
+            own = {"options": options, "server": self.served_as or server(self.base_url or provider.url)}
             told = self.model_dump(include={"reasoning", "web"}, exclude_none=True)
-            return self.model_dump(include={"kind", "model", "revision"}) | own | told
+            unsent = {"not_sent": list(provider.unsent)} if provider.unsent else {}
+            return self.model_dump(include={"kind", "model", "revision"}) | own | told | unsent
         fields = {"kind", "model", "revision", "prompt_style"}
         if has_dtype(self):
             if self.dtype == "auto":
@@ -157,8 +175,9 @@ class EngineSpec(BaseModel):
 
     def described(self) -> dict[str, Any]:
         """What a run keeps of it: all but how to reach it; a server as its identity names it."""
-        server = {"server": self.identity()["server"]} if self.kind == "openai" else {}
-        return self.model_dump(exclude={"base_url", "api_key_env"}) | server
+        own = self.identity() if self.is_served else {}
+        known = {name: own[name] for name in ("server", "not_sent") if name in own}
+        return self.model_dump(exclude={"base_url", "api_key_env"}) | known
 
     def hash(self) -> str:
         """16 hex digits that name this engine in request hashes; see ``identity`` for what they stand for."""
@@ -167,7 +186,7 @@ class EngineSpec(BaseModel):
 
 def has_dtype(spec: EngineSpec) -> bool:
     """Whether the spec's dtype bears on results: that of a served model is the server's own."""
-    return spec.kind not in ("openai", "fake")
+    return not spec.is_served and spec.kind != "fake"
 
 
 def allow(remote_code: bool = False, pickle: bool = False) -> None:
@@ -202,7 +221,7 @@ def check_trust(spec: EngineSpec) -> None:
 
 def in_flight(spec: EngineSpec | None) -> int:
     """Requests that the spec of a server asks to have under way at once; 0: it does not say."""
-    options = spec.options if spec and spec.kind == "openai" else {}
+    options = spec.options if spec and spec.is_served else {}
     n = options.get("batch") or options.get("max_concurrency")
     return n if isinstance(n, int) else 0
 
@@ -290,26 +309,3 @@ def read_spec(path: Path) -> EngineSpec:
         raise EngineError(f"{path}: not a valid engine spec: {faults}") from error
     except ValueError as error:
         raise EngineError(f"{path}: not a valid engine spec: {error}") from error
-
-
-def _server(base_url: str) -> str:
-    """What two addresses of one server have in common: host in lower case, port unless default, path.
-
-    Raises:
-        ValueError: no http address, or it holds a user name or password, which would be stored and shown.
-    """
-    try:
-        parts = urlsplit(base_url)
-        host, port = parts.hostname, parts.port
-    except ValueError:  # its words quote the address
-        parts, host, port = urlsplit(""), None, None
-    default = {"http": 80, "https": 443}.get(parts.scheme)
-    if default is None or not host:
-        raise ValueError("base_url is no address: write it like http://host:8000/v1")
-    if parts.username is not None:
-        raise ValueError(
-            "base_url holds a user name or password: take it out, and put the key into the environment "
-            "variable that api_key_env names"
-        )
-    host = f"[{host}]" if ":" in host else host
-    return (host if port in (None, default) else f"{host}:{port}") + parts.path.rstrip("/")

@@ -18,9 +18,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from io import BytesIO
 from threading import Lock
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import httpx
+from pydantic import BaseModel, ValidationError
 
 MAX_BYTES = 32 * 2**20
 """Of one answer: many times what 20 alternatives at 4,096 tokens take."""
@@ -33,6 +34,10 @@ EXCERPT = 300
 """Characters of a server's words that an error quotes."""
 SHORT_SECRET = 16
 """Characters below which a key may be a common word."""
+MAX_COUNT = 2**31
+"""More tokens than any answer has: a server that counts more is not believed further."""
+
+M = TypeVar("M", bound=BaseModel)
 
 
 class Pace:
@@ -259,3 +264,17 @@ def _retry_after(headers: httpx.Headers) -> float | None:
         except ValueError:
             return None
     return max(0.0, seconds) if seconds == seconds else None
+
+
+def checked(model: type[M], body: Any) -> M:
+    """What a server says, in the shape that is expected; raises Unreadable, which names what differs."""
+    try:
+        return model.model_validate(body)
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        raise Unreadable(200, f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}") from None
+
+
+def count(value: Any) -> int:
+    """Tokens that a server says it counted; 0 where that is no count: not said."""
+    return min(max(value, 0), MAX_COUNT) if isinstance(value, int) else 0

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
 
 import polars as pl
 from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.identity import digest
 from tasks.metric_rows import Metric
+from tasks.packs.shape import Shape
 from tasks.requests import CANDIDATE, Engine, Later, Request, Role
+from tasks.samples import Sample
 
 Rows = Sequence[Mapping[str, Any]]
 """Rows of a table of the warehouse."""
@@ -46,11 +48,22 @@ class Params(BaseModel):
         description="models that numbers which compare models are taken over: a name that is new freezes the "
         "models of this run; first: those of the first finished run",
     )
+    pack: list[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*(@[0-9a-f]{16})?$")]] = Field(
+        [],
+        description="packs of your own content that are added (culturescope pack list); their numbers stand "
+        "apart",
+    )
     bootstrap: int = Field(
         200, ge=20, le=10_000, description="half-samples for intervals of ranks, categories and shifts"
     )
     seed: int = Field(0, ge=0, description="of the half-samples and of other random choices")
     profile: str = Field("custom", description="a label for the leaderboard; changes nothing")
+
+    @property
+    def label(self) -> str:
+        """What leaderboards call a run's options: the profile, and the packs that were added."""
+        packs = ", ".join(name.partition("@")[0] for name in self.pack)
+        return f"{self.profile} + pack {packs}" if packs else self.profile
 
 
 class GenerationParams(Params):
@@ -83,9 +96,13 @@ class Study(Protocol):
 
 
 def comparable(study: Study) -> str:
-    """The config_hash of a study's rows: its own, unless they are made against a cohort of another name."""
-    own = study.config_hash()
-    return own if study.params.cohort == FIRST else digest([own, study.params.cohort])
+    """The config_hash of a study's rows: its own, unless they are made against a cohort of another name or
+    with packs, whose content stands in the params by hash (``name@hash``)."""
+    own, params = study.config_hash(), study.params
+    apart: list[Any] = [] if params.cohort == FIRST else [params.cohort]
+    if params.pack:
+        apart.append(sorted(pack.partition("@")[2] for pack in params.pack))
+    return digest([own, *apart]) if apart else own
 
 
 P = TypeVar("P", bound=Params)
@@ -197,6 +214,9 @@ class Evaluation(Generic[P, S, A]):
         size: the study in words, for the plan.
         optional: roles without which a model still has rows: those that need them are unscored.
         compares: whether rows are made against a cohort; else no model waits for another's answers.
+        samples: what a model was asked and answered, and what was said of it, for people to read: one by one,
+            so that they are never all in memory. None: its prompts and completions alone are shown.
+        pack: what a user's pack may add to ``tables``; None: nothing.
     """
 
     name: str
@@ -212,3 +232,5 @@ class Evaluation(Generic[P, S, A]):
     size: Callable[[S], str] = lambda study: ""
     optional: tuple[Role, ...] = ("judge", "simulator")
     compares: bool = True
+    samples: Callable[[S, Completions], Iterable[Sample]] | None = None
+    pack: Shape | None = None

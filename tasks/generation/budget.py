@@ -107,7 +107,7 @@ class Meter:
     def _usd(self, spec: EngineSpec, answers: Sequence[Generation]) -> float:
         """What these cost; models that run here are free unless their spec says otherwise."""
         dollars = cost(spec, answers)
-        if dollars is None and spec.kind == "openai" and self.budget.max_usd is not None:
+        if dollars is None and spec.is_served and self.budget.max_usd is not None:
             raise EngineError(
                 f"model {spec.name!r}: dollars are limited, but its spec names no price: add "
                 "usd_per_million_input_tokens and usd_per_million_output_tokens (0 for a server of your "

@@ -59,7 +59,7 @@ def mean_interval(
         raise ValueError(f"{names.shape} clusters for values of shape {points.shape}: one each, all finite")
     _, code, sizes = np.unique(names, return_inverse=True, return_counts=True)
     n = points.size
-    if sizes.size == n and np.isin(points, bounds).all():
+    if sizes.size == n and np.isfinite(bounds).all() and np.isin(points, bounds).all():
         return proportion_interval(int((points == bounds[1]).sum()), n, bounds)
     if sizes.size < MIN_CLUSTERS:
         return None

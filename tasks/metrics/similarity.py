@@ -41,6 +41,8 @@ def mean_word_similarity(predicted: ArrayLike, reference: ArrayLike) -> float | 
     guesses, answers = _vectors(predicted), _vectors(reference)
     if guesses.shape[1] != answers.shape[1]:
         raise ValueError(f"predictions have {guesses.shape[1]} dimensions, references {answers.shape[1]}")
+    if not len(guesses) or not len(answers):
+        return None
     is_guess = np.arange(len(guesses) + len(answers)) < len(guesses)
     cosines = cosine_matrix(np.concatenate([guesses, answers]))
     values = word_similarity_rows(cosines, is_guess[None], ~is_guess[None]).values

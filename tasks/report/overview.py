@@ -130,10 +130,16 @@ def beyond_null(row: Row, direction: str) -> Badge | None:
     return ("warn", "worse than its null") if worse else ("warn", "not told from its null")
 
 
-def render(sections: Sequence[Section], agreements: pl.DataFrame | None = None) -> str:
+def render(
+    sections: Sequence[Section],
+    agreements: pl.DataFrame | None = None,
+    beside: Mapping[str, str] | None = None,
+) -> str:
     """One HTML document that needs nothing from the network; the same sections give the same bytes.
 
-    agreements: rows of ``evaluation_agreement`` with ``p_holm``, in order; None: there are none.
+    Args:
+        agreements: rows of ``evaluation_agreement`` with ``p_holm``, in order; None: there are none.
+        beside: label -> where that page is, of pages beside those of the evaluations.
     """
     shown = [_shown(section) for section in sections]
     models = sorted({model for section in sections for model in section.models})
@@ -144,6 +150,7 @@ def render(sections: Sequence[Section], agreements: pl.DataFrame | None = None) 
         "verdicts": _counts(shown),
         "agreements": _agreements(agreements, shown),
         "unseparated": [each["section"] for each in shown if _separates(each) is False],
+        "beside": beside or {},
     }
     return environment({}).get_template("overview.html").render(context)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import re
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import matplotlib as mpl
 import polars as pl
@@ -76,6 +78,29 @@ _STYLE: Final[Any] = {
 }
 
 
+class Drawn(NamedTuple):
+    """A figure as files of its own. description: what it shows, for those who cannot see it."""
+
+    description: str
+    svg: str
+    pdf: bytes
+    csv: str
+
+
+_KEPT: ContextVar[dict[str, Drawn] | None] = ContextVar("kept", default=None)
+
+
+@contextmanager
+def kept_figures() -> Iterator[dict[str, Drawn]]:
+    """The figures that are drawn within the block, by name."""
+    figures: dict[str, Drawn] = {}
+    token = _KEPT.set(figures)
+    try:
+        yield figures
+    finally:
+        _KEPT.reset(token)
+
+
 def styled() -> AbstractContextManager[None]:
     """The context in which figures must be both made and written."""
     return mpl.rc_context(_STYLE)
@@ -108,5 +133,29 @@ def to_svg(figure: Figure, name: str, description: str, numbers: pl.DataFrame) -
         drawn = drawn.replace(stand_in, _LIGHT[variable])
         shown = shown.replace(stand_in, f"var(--{variable})")
     alone = f'<svg xmlns="http://www.w3.org/2000/svg" style="background: {_LIGHT["surface"]}" {head}{drawn}'
-    rows = [numbers.columns, *numbers.rows()]
-    return Markup(f"<svg {head}{shown}") + download_links(name, {"svg": alone, "csv": as_csv(rows)})
+    table = as_csv([numbers.columns, *numbers.rows()])
+    if (kept := _KEPT.get()) is not None:
+        kept[name] = Drawn(description, alone, _to_pdf(figure), table)
+    return Markup(f"<svg {head}{shown}") + download_links(name, {"svg": alone, "csv": table})
+
+
+def _to_pdf(figure: Figure) -> bytes:
+    """The figure in the light scheme. Without compression colours are text, three numbers in a row; others
+    are put in their place and filled up with spaces, since the file says where its parts begin."""
+    buffer = io.BytesIO()
+    with mpl.rc_context({"pdf.compression": 0}):
+        figure.savefig(
+            buffer, format="pdf", bbox_inches="tight", pad_inches=0.04, metadata={"CreationDate": None}
+        )
+    content = buffer.getvalue()
+    for stand_in, variable in _VARIABLES.items():
+        old, new = _shares(stand_in, 10), _shares(_LIGHT[variable], 4)
+        anywhere = rb"\s".join(map(re.escape, old))  # lines are broken at spaces
+        content = re.sub(anywhere, b" ".join(new).ljust(len(b" ".join(old))), content)
+    return content
+
+
+def _shares(colour: str, digits: int) -> list[bytes]:
+    """Red, green and blue, 0 to 1, as a PDF has them; matplotlib writes ten digits."""
+    shares = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    return [f"{share:.{digits}f}".rstrip("0").rstrip(".").encode() for share in shares]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 from websockets.sync.client import ClientConnection, connect
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -21,6 +23,18 @@ FLAGS = [
     "--disable-dev-shm-usage", "--remote-debugging-port=0",
 ]  # fmt: skip
 WAIT_S = 120
+SERIOUS = """async () => (await axe.run()).violations
+.filter(v => ["serious", "critical"].includes(v.impact)).map(v => v.id + ": " + v.nodes[0].html)"""
+"""What axe-core finds, once ``axe`` has run on the page."""
+TOO_WIDE = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+
+
+def axe(folder: Path) -> str:
+    """The script of axe-core, fetched from npm; without it the test is skipped."""
+    npm = shutil.which("npm")
+    if npm is None or subprocess.run([npm, "i", "axe-core@4"], cwd=folder, capture_output=True).returncode:
+        pytest.skip("axe-core cannot be fetched from npm")
+    return (folder / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
 
 
 class Browser:
@@ -48,6 +62,17 @@ class Browser:
         result = self._command("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
+
+    def resize(self, width: int, height: int = 900, scheme: str = "light") -> None:
+        """Set the width and height of the page in pixels, and a light or dark scheme."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self._command("Emulation.setDeviceMetricsOverride", **size)
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self._command("Emulation.setEmulatedMedia", features=features)
+
+    def screenshot(self, path: Path) -> None:
+        """Save what is to be seen."""
+        path.write_bytes(base64.b64decode(self._command("Page.captureScreenshot", format="png")["data"]))
 
     def _command(self, method: str, **params: Any) -> dict[str, Any]:
         self._sent += 1

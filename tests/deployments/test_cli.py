@@ -127,6 +127,30 @@ def test_ctrl_c_within_a_query_is_one_line(home: Path) -> None:
 
 
 @pytest.mark.slow
+def test_sigterm_within_a_query_of_a_flow_shows_no_fault(home: Path) -> None:
+    """Prefect ends the process, once it has seen its own exception and not one of DuckDB's."""
+    script = """
+from prefect.utilities.engine import capture_sigterm
+from deployments.cli_common import errors
+from warehouse import Warehouse
+warehouse = Warehouse.open()
+with errors(), capture_sigterm():
+    print("begun", flush=True)
+    warehouse.query("SELECT count(*) FROM range(100000000) AS a, range(100000000) AS b")
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], env=environment(home, None), stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    process.stdout.readline()
+    time.sleep(1)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=30)
+    assert (process.returncode, said) == (-signal.SIGTERM, "")
+
+
+@pytest.mark.slow
 def test_ctrl_c_before_anything_has_begun_is_one_line(home: Path) -> None:
     early = "import deployments.cli, os, signal; os.kill(os.getpid(), signal.SIGINT)"
     script = home / "culturescope"

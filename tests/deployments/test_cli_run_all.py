@@ -42,7 +42,10 @@ def test_one_that_fails_does_not_stop_the_others(warehouse: Warehouse) -> None:
     ("arguments", "message"),
     [
         (("--evaluations", "spectrum"), "error: --evaluations: Input should be 'culturall'"),
-        (("--profile", "huge"), "error: --profile: Input should be 'smoke', 'demo' or 'full', not 'huge'"),
+        (
+            ("--profile", "huge"),
+            "error: --profile: Input should be 'smoke', 'demo', 'full' or 'world', not 'huge'",
+        ),
         (("--occasion", "{month}"), "error: occasion '{month}': "),
         (("--max-usd", "0"), "error: --max-usd: Input should be greater than 0"),
     ],

@@ -208,6 +208,34 @@ def test_two_runs_wait_for_the_same_job(server: BatchServer, ask: Ask) -> None:
     assert len(server.sent) == 1
 
 
+def test_two_runs_write_one_job_file_at_once(tmp_path: Path) -> None:
+    job = openai_batch._Job(ids=["a"], file="file-0", batch="batch_0")
+
+    def save(_: int) -> None:
+        for _ in range(100):
+            job.save(tmp_path)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(save, range(4)))
+    assert [path.read_text() for path in tmp_path.iterdir()] == [job.model_dump_json()]
+
+
+def test_a_job_file_may_go_while_another_run_reads_the_folder(
+    server: BatchServer, ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other run saw that its job was answered in nothing; so its requests are sent."""
+    ask()
+    reads = Path.read_text
+
+    def gone(path: Path, **options: Any) -> str:
+        path.unlink()
+        return reads(path, **options)
+
+    monkeypatch.setattr(Path, "read_text", gone)
+    assert texts(ask()) == ANSWERS
+    assert len(server.sent) == 2
+
+
 def test_parts_may_be_cut_in_another_way(server: BatchServer, ask: Ask) -> None:
     """A question that is in no job is sent; the others are not, whatever stands beside them."""
     ask(TALKS[:3])

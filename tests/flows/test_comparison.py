@@ -10,6 +10,7 @@ from scipy.stats import ttest_rel
 from flows.comparison import (
     NO_POINTS,
     NOTHING_COMMON,
+    ONE_COHORT,
     Wanted,
     chosen_pairs,
     differences,
@@ -67,6 +68,29 @@ def test_numbers_that_are_no_means_are_compared_by_their_half_samples(warehouse:
     half = 2.0227 * np.std(own[1:] - other[1:], ddof=1)  # t of 39 degrees of freedom
     assert row["ci_high"] - row["difference"] == pytest.approx(half, rel=1e-3)
     assert row["n_common"] == 40
+
+
+def test_classes_by_the_medians_of_one_of_two_models_have_no_test(warehouse: Warehouse) -> None:
+    """An occasion of that model has one, and so have correlations, which are taken over no cohort."""
+    own, other = 0.6 + 0.05 * RNG.standard_normal((2, 101))
+    halves = {"macro_f1": (40, own), "rank_spearman": (40, own)}
+    runs = [
+        Stored("a", evaluation="spectral", halves=halves),
+        Stored("b", evaluation="spectral", halves=dict.fromkeys(halves, (40, other))),
+        Stored("a", "w1", evaluation="spectral", halves=dict.fromkeys(halves, (40, other))),
+    ]
+    store(warehouse, runs)
+    frozen = "INSERT INTO cohort SELECT config_hash, 'first', run_id, now() FROM run WHERE run_id = ?"
+    with warehouse.write() as connection:
+        connection.execute(frozen, [runs[0].run_id])
+    rows = {row["metric"]: row for row in compared(warehouse, Wanted("a", "b", occasion="")).to_dicts()}
+    assert rows["macro_f1"]["difference"] == pytest.approx(own[0] - other[0])
+    assert (rows["macro_f1"]["p_value"], rows["macro_f1"]["unscored_reason"]) == (None, ONE_COHORT)
+    assert rows["rank_spearman"]["p_value"] is not None
+    assert compared(warehouse, Wanted("a"))["p_value"].null_count() == 0
+    with warehouse.write() as connection:
+        connection.execute(frozen, [runs[1].run_id])
+    assert compared(warehouse, Wanted("a", "b", occasion=""))["p_value"].null_count() == 0
 
 
 def test_correlations_are_compared_on_their_scale(warehouse: Warehouse) -> None:

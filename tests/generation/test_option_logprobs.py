@@ -17,8 +17,7 @@ from tasks.generation.prompts import Completion, Prompt
 from tasks.generation.steps import complete
 from tasks.requests import Engine
 from warehouse import KINDS, Warehouse, run_checks, verify_parts
-from warehouse.part_kinds import EMPTY_PART
-from warehouse.parts import part_path
+from warehouse.part_kinds import EMPTY_PART, part_path
 
 Calls = list[list[str]]
 GREEDY = Sampling()

@@ -10,7 +10,9 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -38,6 +40,15 @@ from warehouse import CorruptPart, Warehouse
 
 pytestmark = pytest.mark.slow
 
+USUAL = ("cure", "explication", "spectral")
+"""One that scores, one that is judged, one that talks: `make test` disturbs these, `make test-all` all."""
+
+
+def disturbed(names: Sequence[str]) -> list[Any]:
+    """The evaluations of a test, those that are not usual as heavy ones."""
+    return [name if name in USUAL else pytest.param(name, marks=pytest.mark.heavy) for name in names]
+
+
 JUDGED = [name for name in EVALUATIONS if net(name).judged]
 GENERATING = [name for name in EVALUATIONS if net(name).budget]
 UNSCORED_COUNTS = "unscored_answers"
@@ -62,7 +73,7 @@ def without(rows: Rows, pattern: str | None) -> Rows:
     return [row for row in rows if pattern is None or not re.search(pattern, label(row))]
 
 
-@pytest.mark.parametrize("evaluation", EVALUATIONS)
+@pytest.mark.parametrize("evaluation", disturbed(EVALUATIONS))
 def test_a_model_that_fails_costs_its_own_rows(fresh: Homes, undisturbed: Homes, evaluation: str) -> None:
     """One cannot be loaded; where text is generated, another cannot be reached."""
     reference = metric_rows(undisturbed(evaluation), evaluation)
@@ -88,7 +99,7 @@ def test_a_model_that_fails_costs_its_own_rows(fresh: Homes, undisturbed: Homes,
     }
 
 
-@pytest.mark.parametrize("evaluation", JUDGED)
+@pytest.mark.parametrize("evaluation", disturbed(JUDGED))
 def test_a_judge_that_fails_costs_the_judged_rows(fresh: Homes, undisturbed: Homes, evaluation: str) -> None:
     reference, judged = metric_rows(undisturbed(evaluation), evaluation), net(evaluation).judged
     assert judged is not None
@@ -111,7 +122,7 @@ def test_a_judge_that_fails_costs_the_judged_rows(fresh: Homes, undisturbed: Hom
     assert differences(reference, metric_rows(home, evaluation)) == []
 
 
-@pytest.mark.parametrize("evaluation", GENERATING)
+@pytest.mark.parametrize("evaluation", disturbed(GENERATING))
 def test_a_budget_stops_and_a_higher_one_asks_the_rest(
     fresh: Homes, undisturbed: Homes, evaluation: str
 ) -> None:
@@ -145,7 +156,7 @@ def test_a_budget_stops_and_a_higher_one_asks_the_rest(
     assert differences(without(reference, compared), without(rows, compared)) == []
 
 
-@pytest.mark.parametrize("evaluation", EVALUATIONS)
+@pytest.mark.parametrize("evaluation", disturbed(EVALUATIONS))
 def test_corrupt_parts_are_set_aside_and_asked_again(
     finished: Homes, undisturbed: Homes, evaluation: str
 ) -> None:
@@ -231,7 +242,7 @@ def n_parts(home: Path, kind: str, model: str) -> int:
     return stored(home, kind, ["part", "model"]).filter(model=model)["part"].n_unique()
 
 
-@pytest.mark.parametrize("evaluation", EVALUATIONS)
+@pytest.mark.parametrize("evaluation", disturbed(EVALUATIONS))
 def test_a_second_run_asks_nothing(finished: Homes, server: Scripted, evaluation: str) -> None:
     home = finished(evaluation)
     rows, before, n_requests = metric_rows(home, evaluation), answers(home, evaluation), len(server.requests)
@@ -241,7 +252,7 @@ def test_a_second_run_asks_nothing(finished: Homes, server: Scripted, evaluation
     assert differences(rows, metric_rows(home, evaluation)) == []
 
 
-@pytest.mark.parametrize("evaluation", EVALUATIONS)
+@pytest.mark.parametrize("evaluation", disturbed(EVALUATIONS))
 def test_order_and_batch_change_no_number(fresh: Homes, undisturbed: Homes, evaluation: str) -> None:
     home, chosen = fresh(evaluation), net(evaluation)
     run(evaluation, home, models=chosen.models[::-1], **chosen.other)

@@ -145,6 +145,12 @@ def test_no_interval_below_five_clusters_or_of_equal_values() -> None:
     assert mean_interval([0.1 + 0.2, 0.3, 0.3, 0.3, 0.3, 0.3], bounds=SHARE) is None
 
 
+@pytest.mark.parametrize("n", [1, 2, 12])
+def test_counts_that_are_all_zero_have_no_interval(n: int) -> None:
+    """They lie on a bound whose other side is open: no share to stretch."""
+    assert mean_interval(np.zeros(n), bounds=(0.0, math.inf)) is None
+
+
 def test_means_refuse() -> None:
     for values, clusters in (([], None), ([1.0], [1, 2]), ([math.nan], None), ([[1.0]], None)):
         with pytest.raises(ValueError, match="one each, all finite"):

@@ -72,8 +72,9 @@ def example() -> Data:
             ("accuracy", "Accuracy", "share", "higher", "Share of right answers.", "chance", "never", "ours"),
         ),
         runs=frame(
-            "run_id model is_null profile code_version engine params boundary_rule started_at finished_at",
-            ("r1", HOSTILE, False, "demo", "0.1", '{"kind": "fake"}', PARAMS, "rule", FINISHED, FINISHED),
+            "run_id model is_null profile code_version engine params boundary_rule started_at finished_at "
+            "evaluation",
+            ("r1", HOSTILE, False, "demo", "0.1", '{"kind": "fake"}', PARAMS, "rule", *[FINISHED] * 2, "e"),
         ),
         unscored=frame(
             "model metric slice_kind slice unscored_reason n_unscored",
@@ -98,6 +99,7 @@ def test_least_page_has_all_that_pages_share(report: Report[Data]) -> None:
     assert text_of(page.title) == "Culturescope: short (demo, ff00)"
     assert text_of(page.select_one("#board tbody tr")) == f"{HOSTILE} 0.50 0.40 to 0.60 null 0.25"
     assert "95 %, over items" in text_of(page.select_one(".facts"))
+    assert "culturescope browse e --config ff00" in text_of(page.select_one(".facts"))
     assert text_of(page.select_one("p#figure-bars")) == "Bars: nothing was scored for it."
     assert "By counting." in section(page, "made")
     assert "language: l0, l1, l2, l3, l4, l5, l6, l7 and 4 more refused 7" in section(page, "unscored")

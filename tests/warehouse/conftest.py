@@ -11,6 +11,9 @@ import polars as pl
 import pytest
 
 from warehouse import Run, Warehouse
+from warehouse.copying import copy
+from warehouse.local_store import LocalStore
+from warehouse.store import store_at
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -120,3 +123,15 @@ def start_python() -> StartPython:
         )
 
     return start
+
+
+@pytest.fixture
+def shared(
+    blank: Path, tmp_path: Path, shared_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> Warehouse:
+    """A warehouse on a shared store of this test's own: what every `Warehouse.open` gives in this process."""
+    for name, value in shared_environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("CULTURESCOPE_HOME", str(tmp_path / "machine"))
+    copy(Warehouse(LocalStore(blank)), store_at())
+    return Warehouse.open()

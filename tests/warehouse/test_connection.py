@@ -12,9 +12,11 @@ import polars as pl
 import pytest
 
 import warehouse.connection as connection_module
+import warehouse.local_store as local_store_module
 import warehouse.published as published_module
 from warehouse import Warehouse, WarehouseError, home, register_parts, write_part
 from warehouse.migrate import is_up_to_date
+from warehouse.store import Store
 
 LogprobRows = Callable[..., pl.DataFrame]
 
@@ -61,21 +63,21 @@ def test_opening_again_does_not_look_into_the_file(
 def test_opening_looks_into_a_file_that_another_process_replaced(
     warehouse: Warehouse, blank: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked: list[Path] = []
+    looked: list[str] = []
 
-    def look(connection: duckdb.DuckDBPyConnection, home: Path) -> bool:
-        looked.append(home)
-        return is_up_to_date(connection, home)
+    def look(connection: duckdb.DuckDBPyConnection, root: str) -> bool:
+        looked.append(root)
+        return is_up_to_date(connection, root)
 
     monkeypatch.setattr(connection_module, "is_up_to_date", look)
     shutil.copy(blank / warehouse.path.name, warehouse.home / "copy")
     (warehouse.home / "copy").replace(warehouse.path)  # its views read the parts of another folder
     Warehouse.open(warehouse.home)
-    assert looked == [warehouse.home]
+    assert looked == [str(warehouse.home)]
     assert warehouse.query("SELECT value FROM state WHERE name = 'home'").item() == str(warehouse.home)
     Warehouse.open(warehouse.home)
     Warehouse.open(warehouse.home)
-    assert looked == [warehouse.home] * 2  # once more after its own repair
+    assert looked == [str(warehouse.home)] * 2  # once more after its own repair
 
 
 def test_a_file_replaced_during_a_write_is_not_taken_for_current(warehouse: Warehouse, blank: Path) -> None:
@@ -146,9 +148,9 @@ def test_readers_share_one_instance_until_the_file_is_replaced(
     attached: list[Path] = []
     attach = published_module._attached
 
-    def count_attached(path: Path) -> published_module._Version:
+    def count_attached(path: Path, store: Store) -> published_module._Version:
         attached.append(path)
-        return attach(path)
+        return attach(path, store)
 
     monkeypatch.setattr(published_module, "_attached", count_attached)
     with warehouse.write() as connection:
@@ -296,7 +298,7 @@ def test_stale_copies_of_killed_writers_are_removed(warehouse: Warehouse) -> Non
 
 
 def test_held_write_lock_says_who_to_look_for(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection_module, "_WRITE_LOCK_PATIENCE_S", 0.05)
+    monkeypatch.setattr(local_store_module, "_WRITE_LOCK_PATIENCE_S", 0.05)
     errors: list[BaseException] = []
 
     def other() -> None:

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import warehouse.migrate as migrate_module
-import warehouse.published as published_module
+import warehouse.outside as outside_module
 from warehouse import Warehouse, WarehouseError
 
 StartPython = Callable[[str, Path], "subprocess.Popen[str]"]
@@ -146,12 +147,12 @@ def test_outside_program_that_holds_the_file(
     outside = start_python(OUTSIDE, warehouse.home)
     assert outside.stdout is not None
     assert outside.stdout.readline() == "open\n"
-    monkeypatch.setattr(published_module, "_OUTSIDE_WRITER_PATIENCE_S", 0.2)
+    monkeypatch.setattr(outside_module, "_OUTSIDE_WRITER_PATIENCE_S", 0.2)
     with pytest.raises(WarehouseError, match=r"culturescope\.duckdb open for writing.*duckdb -readonly"):
         warehouse.query("SELECT 1")
     with pytest.raises(WarehouseError, match=r"culturescope\.duckdb open for writing"), warehouse.write():
         pass
-    monkeypatch.setattr(published_module, "_OUTSIDE_WRITER_PATIENCE_S", 30.0)
+    monkeypatch.setattr(outside_module, "_OUTSIDE_WRITER_PATIENCE_S", 30.0)
     outside.communicate("")
     started = time.monotonic()
     assert warehouse.query("SELECT 1").item() == 1
@@ -161,7 +162,7 @@ def test_outside_program_that_holds_the_file(
 def test_an_idle_reader_keeps_no_outside_program_from_writing(
     warehouse: Warehouse, start_python: StartPython, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(published_module, "_OUTSIDE_WRITER_PATIENCE_S", 0.2)
+    monkeypatch.setattr(outside_module, "_OUTSIDE_WRITER_PATIENCE_S", 0.2)
     assert warehouse.query("SELECT 1").item() == 1
     outside = start_python(OUTSIDE_WRITES, warehouse.home)
     assert outside.stdout is not None
@@ -198,3 +199,38 @@ def test_two_processes_open_a_fresh_home_at_once(tmp_path: Path, start_python: S
         assert process.returncode == 0, errors
     applied = Warehouse.open(tmp_path / "fresh").query("SELECT name FROM migration")["name"]
     assert sorted(applied) == sorted(file.name for file in migrate_module._SCHEMA.glob("*.sql"))
+
+
+class Ended(BaseException):
+    """As Prefect raises when a flow run is to end."""
+
+
+ENDLESS = "SELECT count(*) FROM range(100000000) AS a, range(100000000) AS b"
+
+
+def write_for_ever(warehouse: Warehouse) -> None:
+    with warehouse.write() as connection:
+        connection.execute(ENDLESS)
+
+
+@pytest.mark.parametrize("work", [lambda warehouse: warehouse.query(ENDLESS), write_for_ever])
+def test_what_a_signal_raises_within_a_query_comes_out(
+    warehouse: Warehouse, work: Callable[[Warehouse], object]
+) -> None:
+    """DuckDB alone makes a RuntimeError of it, which would be shown as a fault of ours."""
+
+    def end(*_: object) -> None:
+        raise Ended
+
+    before = signal.signal(signal.SIGTERM, end)
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGTERM))
+    try:
+        timer.start()
+        with pytest.raises(Ended):
+            work(warehouse)
+    finally:
+        timer.join()
+        signal.signal(signal.SIGTERM, before)
+    with warehouse.write() as connection:
+        connection.execute("INSERT INTO state VALUES ('test', '')")
+    assert warehouse.query("SELECT count(*) FROM state WHERE name = 'test'").item() == 1

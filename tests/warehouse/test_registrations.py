@@ -15,6 +15,7 @@ import pytest
 
 import warehouse.connection as connection_module
 from warehouse import Warehouse, WarehouseError, register_orphans, register_parts, run_checks, write_part
+from warehouse.registrations import Position, Registrations
 from warehouse.storage import now, sign_of
 
 LogprobRows = Callable[..., pl.DataFrame]
@@ -176,7 +177,7 @@ def test_killed_between_publishing_and_forgetting(
 ) -> None:
     register(warehouse, logprobs("FR IT"))
     with monkeypatch.context() as patch:
-        patch.setattr(connection_module.Registrations, "forget", lambda *_: None)
+        patch.setattr(Registrations, "forget", lambda *_: None)
         with warehouse.write():
             pass
     assert (waiting(warehouse), warehouse.query(UNITS).item()) == (2, 2)
@@ -224,15 +225,15 @@ def test_a_fold_between_opening_the_file_and_reading_the_log(
 ) -> None:
     """The reader's file does not have the registration yet, and the log does not have it any more."""
     register(warehouse, logprobs("FR"))
-    after, folds = connection_module.Registrations.after, [True]
+    after, folds = Registrations.after, [True]
 
-    def late(self: connection_module.Registrations, position: connection_module.Position) -> object:
+    def late(self: Registrations, position: Position) -> object:
         if folds and folds.pop():
             with Warehouse(warehouse.home).write():
                 pass
         return after(self, position)
 
-    monkeypatch.setattr(connection_module.Registrations, "after", late)
+    monkeypatch.setattr(Registrations, "after", late)
     assert warehouse.query(UNITS).item() == 1
     assert in_file(warehouse) == 1
 

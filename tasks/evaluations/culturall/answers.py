@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from tasks.engines.protocols import Sampling
+from tasks.evaluations.contract import Completions
 from tasks.evaluations.culturall.items import Item
 from tasks.evaluations.culturall.matching import chosen_letter, is_match
 from tasks.evaluations.culturall.requests import JUDGED, Call, Key, Study
@@ -59,6 +60,13 @@ def read_text(completion: Completion | None) -> tuple[str | None, str | None]:
     return (
         (None, CUT_OFF) if completion.finish_reason == "length" else (" ".join(completion.text.split()), None)
     )
+
+
+def completed(study: Study, completions: Completions) -> dict[Key, Completion]:
+    """(condition, item) -> its stored completion."""
+    stored = {condition: completions(study.request(condition)) for condition in study.conditions}
+    own = ((key, stored[key[0]].get(prompt.id)) for key, prompt in study.prompts.items())
+    return {key: completion for key, completion in own if completion}
 
 
 def answer_texts(completions: Mapping[Key, Completion]) -> dict[Key, str]:

@@ -14,15 +14,18 @@ from tasks.evaluations.culturall.answers import (
     answer_texts,
     calls,
     checks,
+    completed,
     judge_request,
     read_answers,
     read_opinions,
 )
+from tasks.evaluations.culturall.pack import PACK
 from tasks.evaluations.culturall.params import CulturallParams
 from tasks.evaluations.culturall.requests import Key, Study, build_study
+from tasks.evaluations.culturall.samples import samples
 from tasks.evaluations.culturall.scores import score
 from tasks.generation.budget import at_most
-from tasks.generation.prompts import Completion, Prompts
+from tasks.generation.prompts import Prompts
 from tasks.requests import Engine, Later
 
 TABLES = {"culturall_item": "SELECT * FROM culturall_item ORDER BY item"}
@@ -42,24 +45,26 @@ class Answers:
 
 def study(params: CulturallParams, tables: Mapping[str, Rows], engines: Mapping[str, Engine]) -> Study:
     """Items from the warehouse, or from a file in their place; see ``build_study``."""
+    if params.file and params.pack:
+        raise ValueError("--pack adds to the shipped items, which --file replaces: give one or the other")
     return build_study(params, tables["culturall_item"], engines)
 
 
 def ask(study: Study, completions: Completions) -> list[Prompts]:
     """Every item under every condition; then each judge about the answers that are there."""
     asked = [study.request(condition) for condition in study.conditions]
-    about = calls(study, answer_texts(_completed(study, completions))) if study.judges else []
+    about = calls(study, answer_texts(completed(study, completions))) if study.judges else []
     return asked + [judge_request(study, judge, about) for judge in study.judges if about]
 
 
 def read(study: Study, completions: Completions, checked: Opinions) -> Answers:
     """Answers, matched and judged; what is missing is unscored with a reason."""
-    completed = _completed(study, completions)
-    about = calls(study, answer_texts(completed)) if study.judges else []
+    done = completed(study, completions)
+    about = calls(study, answer_texts(done)) if study.judges else []
     said = {
         judge: read_opinions(about, completions(judge_request(study, judge, about))) for judge in study.judges
     }
-    return Answers(read_answers(study, completed, said), said)
+    return Answers(read_answers(study, done, said), said)
 
 
 def ask_shared(study: Study, completions: Completions) -> list[Prompts]:
@@ -115,13 +120,6 @@ def _details(study: Study, answers: Answers) -> list[Detail]:
     ]
 
 
-def _completed(study: Study, completions: Completions) -> dict[Key, Completion]:
-    """(condition, item) -> its stored completion."""
-    stored = {condition: completions(study.request(condition)) for condition in study.conditions}
-    own = ((key, stored[key[0]].get(prompt.id)) for key, prompt in study.prompts.items())
-    return {key: completion for key, completion in own if completion}
-
-
 def size(study: Study) -> str:
     """How many items there are, and which rows of a file are none."""
     dropped = [f"{name} {n}" for name, n in study.loaded.dropped.items() if name != "not_chosen"]
@@ -135,4 +133,6 @@ EVALUATION = Evaluation(
     shared=Shared(ask_shared, read_shared),
     later=later,
     size=size,
+    samples=samples,
+    pack=PACK,
 )  # fmt: skip

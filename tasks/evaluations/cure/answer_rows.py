@@ -12,6 +12,7 @@ from tasks.evaluations.contract import comparable
 from tasks.evaluations.cure.answers import Readings, Reply
 from tasks.evaluations.cure.benchmarks.common import BenchmarkItem
 from tasks.evaluations.cure.materials import country_of
+from tasks.evaluations.cure.params import kind_of
 from tasks.evaluations.cure.requests import Study
 from tasks.evaluations.cure.scores import Scored
 from tasks.judging.null_texts import REAL
@@ -76,11 +77,12 @@ def verdict_frames(study: Study, replies: Iterable[Reply]) -> dict[tuple[str, st
 
 def _shown(item: BenchmarkItem) -> str:
     """The item as people see it, and the norm that an explanation of it is held against."""
+    kind = kind_of(item.benchmark)
     shown = {
         "Country": item.extra.get("country_name", ""),
         "Person": item.extra.get("persona", ""),
         "Question": item.question,
-        _CUES.get(item.benchmark, ""): ", ".join(item.cues) if item.benchmark in _CUES else "",
+        _CUES.get(kind, ""): ", ".join(item.cues) if kind in _CUES else "",
         "Norm, to be taken as right": item.gold,
     }
     return "\n".join(f"{name}: {text}" for name, text in shown.items() if text)

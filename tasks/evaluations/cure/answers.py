@@ -17,8 +17,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tasks.engines.protocols import Sampling
+from tasks.evaluations.contract import Completions
 from tasks.evaluations.cure.benchmarks.common import BenchmarkItem
 from tasks.evaluations.cure.materials import LABELS, family
+from tasks.evaluations.cure.params import kind_of
 from tasks.evaluations.cure.requests import WORDS, Key, Sample, Study, situation
 from tasks.generation.prompts import Completion, Prompt, Prompts, by_sampling
 from tasks.generation.replies import NO_ANSWER, json_fields, no_text, unreadable
@@ -46,6 +48,15 @@ Readings = Mapping[Key, Answer]
 """Every sample of the study -> its answer"""
 
 
+def completed(study: Study, completions: Completions) -> dict[Key, Completion]:
+    """Sample -> its stored completion."""
+    stored: dict[Key, Completion] = {}
+    for part in study.parts():
+        by_id = completions(study.request(*part))
+        stored |= {s.key: by_id[s.prompt.id] for s in study.samples(*part) if s.prompt.id in by_id}
+    return stored
+
+
 def read_answers(study: Study, completions: Mapping[Key, Completion]) -> dict[Key, Answer]:
     """Every sample's answer; samples without a completion are unscored."""
     return {sample.key: read(sample, completions.get(sample.key)) for sample in study.all_samples()}
@@ -57,7 +68,7 @@ def read(sample: Sample, completion: Completion | None) -> Answer:
     reason = no_text(completion)
     if completion is None or reason:
         return Answer(None, reason, None, reason if is_thick else None)
-    labels = LABELS[sample.item.benchmark]
+    labels = LABELS[kind_of(sample.item.benchmark)]
     fields = json_fields(completion.text)
     label, label_reason = _label(fields, completion, labels)
     if not is_thick:
@@ -166,6 +177,18 @@ def judge_requests(study: Study, judge: str, calls: Iterable[JudgeCall]) -> list
     ]
 
 
+def replied(
+    study: Study, judge: str, calls: Sequence[JudgeCall], completions: Completions
+) -> dict[CallKey, Completion]:
+    """What is stored of one judge, by its name in the params."""
+    by_sampling = {request.sampling: completions(request) for request in judge_requests(study, judge, calls)}
+    return {
+        call.key: by_sampling[call.sampling][call.prompt.id]
+        for call in calls
+        if call.prompt.id in by_sampling[call.sampling]
+    }
+
+
 def read_replies(
     judge: str, calls: Iterable[JudgeCall], completions: Mapping[CallKey, Completion]
 ) -> list[Reply]:
@@ -181,7 +204,7 @@ def explanations(study: Study, benchmark: str, readings: Readings) -> dict[str, 
     answers = {item.item: readings[benchmark, "thick", item.item].explanation for item in items}
     real = {item: text for item, text in answers.items() if text is not None}
     families = {item.item: family(item) for item in items}
-    return texts_by_source(real, families, WORDS[benchmark]["generic"], benchmark)
+    return texts_by_source(real, families, WORDS[kind_of(benchmark)]["generic"], benchmark)
 
 
 def _calls(study: Study, benchmark: str, readings: Readings) -> Iterator[JudgeCall]:
@@ -203,7 +226,7 @@ def _calls(study: Study, benchmark: str, readings: Readings) -> Iterator[JudgeCa
 def _inputs(item: BenchmarkItem, text: str) -> dict[str, object]:
     """What each benchmark's rubric is filled with."""
     given: dict[str, object] = {"norm": item.gold, _JUDGED: text}
-    match item.benchmark:
+    match kind_of(item.benchmark):
         case "casa":
             rule = item.extra.get("rule", item.gold)
             del given["norm"]

@@ -17,17 +17,21 @@ from tasks.evaluations.cure.answers import (
     JudgeCall,
     Readings,
     Reply,
+    completed,
     is_answered,
     judge_calls,
     judge_requests,
     read_answers,
     read_replies,
+    replied,
 )
+from tasks.evaluations.cure.pack import PACK
 from tasks.evaluations.cure.params import CureParams
-from tasks.evaluations.cure.requests import Key, Study, build_study
+from tasks.evaluations.cure.requests import Study, build_study
+from tasks.evaluations.cure.samples import samples
 from tasks.evaluations.cure.scores import Scored, score_model
 from tasks.generation.budget import at_most
-from tasks.generation.prompts import Completion, Prompts
+from tasks.generation.prompts import Prompts
 from tasks.judging.null_texts import EMPTY, SOURCES
 from tasks.published import Row, read_rows
 from tasks.requests import Engine, Later
@@ -108,22 +112,12 @@ def later(study: Study) -> Iterable[Later]:
 
 def _readings(study: Study, completions: Completions) -> Readings:
     """A model's answers as far as they are stored, read."""
-    stored: dict[Key, Completion] = {}
-    for part in study.parts():
-        by_id = completions(study.request(*part))
-        stored |= {s.key: by_id[s.prompt.id] for s in study.samples(*part) if s.prompt.id in by_id}
-    return read_answers(study, stored)
+    return read_answers(study, completed(study, completions))
 
 
 def _replies(study: Study, judge: str, calls: Sequence[JudgeCall], completions: Completions) -> list[Reply]:
     """What one judge replied, as far as it is stored."""
-    by_sampling = {request.sampling: completions(request) for request in judge_requests(study, judge, calls)}
-    stored = {
-        call.key: by_sampling[call.sampling][call.prompt.id]
-        for call in calls
-        if call.prompt.id in by_sampling[call.sampling]
-    }
-    return read_replies(study.judges[judge].name, calls, stored)
+    return read_replies(study.judges[judge].name, calls, replied(study, judge, calls, completions))
 
 
 def _details(study: Study, answers: Answers) -> list[Detail]:
@@ -139,5 +133,7 @@ EVALUATION = Evaluation(
     "cure", CureParams, TABLES, study, ask, read, make_rows,
     engines=lambda params: dict.fromkeys(params.judges, "judge"),
     later=later,
+    samples=samples,
     size=lambda study: ", ".join(f"{name} {len(study.items(name))}" for name in study.benchmarks),
+    pack=PACK,
 )  # fmt: skip

@@ -8,8 +8,9 @@ from itertools import combinations
 import numpy as np
 
 from tasks.evaluations.cure.label_rows import by_country, clusters, reason_rows
+from tasks.evaluations.cure.params import BENCHMARKS
 from tasks.evaluations.cure.requests import Study
-from tasks.evaluations.cure.rubrics import METRICS
+from tasks.evaluations.cure.rubrics import metric_of
 from tasks.evaluations.cure.scores import LENGTH_NORMALISED, NO_JUDGE, Judged, Reasons, Scored
 from tasks.judging.family import self_preference_warning
 from tasks.judging.judge_check import refusals
@@ -82,7 +83,7 @@ def _metric_rows(
 
     left_out: coherence, which is no mean of its items, without one group of clusters each.
     """
-    metric, real, of_items = METRICS[benchmark], of_source[REAL], clusters(study, benchmark)
+    metric, real, of_items = metric_of(benchmark), of_source[REAL], clusters(study, benchmark)
     # At equal length single values may leave 0 to 1.
     bounds = UNBOUNDED if benchmark == LENGTH_NORMALISED else SHARE
     best = _best_null(of_source, np.arange(real.scores.size))
@@ -168,10 +169,11 @@ def _length_rows(study: Study, answers: Scored) -> Iterator[Metric]:
 
 
 def _correlation_rows(study: Study, answers: Scored) -> Iterator[Metric]:
-    """Pearson's r of two metrics over countries; its interval leaves out countries."""
-    means = {benchmark: _country_means(study, benchmark, answers) for benchmark in study.benchmarks}
-    for first, second in combinations(study.benchmarks, 2):
-        where = ("metric_pair", f"{METRICS[first]}:{METRICS[second]}")
+    """Pearson's r of two published benchmarks' metrics over countries; its interval leaves out countries."""
+    published = [benchmark for benchmark in study.benchmarks if benchmark in BENCHMARKS]
+    means = {benchmark: _country_means(study, benchmark, answers) for benchmark in published}
+    for first, second in combinations(published, 2):
+        where = ("metric_pair", f"{metric_of(first)}:{metric_of(second)}")
         shared = sorted(means[first].keys() & means[second].keys())
         table = np.array([[means[b][country] for country in shared] for b in (first, second)])
         known = table[:, ~np.isnan(table).any(axis=0)] if shared else np.empty((2, 0))

@@ -10,8 +10,8 @@ from typing import Any
 from scrapers.countries import CountryCodes
 from tasks.evaluations.cure.benchmarks import casa, culturebank, normad, specnorm
 from tasks.evaluations.cure.benchmarks.common import BenchmarkItem, Loaded
-from tasks.evaluations.cure.params import BENCHMARKS, CureParams
-from tasks.identity import digest
+from tasks.evaluations.cure.params import BENCHMARKS, CureParams, kind_of
+from tasks.identity import UnknownName, digest
 from tasks.published import Row
 
 Published = Mapping[str, Mapping[str, Sequence[Row]]]
@@ -55,7 +55,10 @@ def build_materials(params: CureParams, rows: Mapping[str, Sequence[Row]], publi
     """
     items: dict[str, tuple[BenchmarkItem, ...]] = {}
     dropped: dict[str, Mapping[str, int]] = {}
-    for benchmark in (name for name in BENCHMARKS if name in params.benchmarks):
+    known = {str(row["benchmark"]) for row in rows["cure_item"]} - set(BENCHMARKS)
+    if unknown := sorted(set(params.benchmarks) - {*BENCHMARKS, *known}):
+        raise UnknownName("benchmark", unknown[0], [*BENCHMARKS, *sorted(known)])
+    for benchmark in (name for name in (*BENCHMARKS, *sorted(known)) if name in params.benchmarks):
         files = published.get(benchmark)
         loaded = _MODULES[benchmark].load(files, _codes(rows)) if files else _sample(benchmark, rows)
         if not loaded.items:
@@ -101,7 +104,7 @@ def family(item: BenchmarkItem) -> frozenset[Hashable]:
     """
     texts = {"country": country_of(item), "gold": item.gold}
     texts |= {name: item.extra.get(name, "") for name in ("pair", "family")}
-    if item.benchmark in ("normad", "casa"):
+    if kind_of(item.benchmark) in ("normad", "casa"):
         texts["rule"] = item.extra.get("rule", "")
     else:
         texts["group"] = item.group
@@ -125,8 +128,8 @@ def _item(row: Row, names: Mapping[str, str]) -> BenchmarkItem:
     casa-<pair>-<side>."""
     texts: dict[str, Any] = {name: row[name] for name in ("persona", "situation", "question", "rule")}
     texts["country_name"] = names[row["country"]]
-    if row["benchmark"] in ("normad", "casa"):
-        texts["pair" if row["benchmark"] == "casa" else "family"] = str(row["item"]).rsplit("-", 1)[0]
+    if (kind := kind_of(row["benchmark"])) in ("normad", "casa"):
+        texts["pair" if kind == "casa" else "family"] = str(row["item"]).rsplit("-", 1)[0]
     return BenchmarkItem(
         benchmark=str(row["benchmark"]),
         item=str(row["item"]),

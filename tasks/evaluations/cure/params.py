@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from tasks.evaluations.contract import GenerationParams
 
@@ -20,6 +21,23 @@ BENCHMARKS: tuple[Benchmark, ...] = ("normad", "casa", "culturebank", "specnorm"
 
 MODES: tuple[Mode, ...] = ("thin", "thick")
 
+BENCHMARK = r"^(normad|casa|culturebank|specnorm|(normad|casa|specnorm)-[a-z0-9][a-z0-9_]*)$"
+"""A published one, or one of a pack, whose name begins with the published one that it is made like."""
+
+
+def _known(benchmark: str) -> str:
+    """Says of another name what there is: a pattern tells nobody."""
+    if not re.match(BENCHMARK, benchmark):
+        shipped = "'normad', 'casa', 'culturebank' or 'specnorm'"
+        raise ValueError(f"Input should be {shipped}, or one of a pack, such as 'normad-alps'")
+    return benchmark
+
+
+def kind_of(benchmark: str) -> str:
+    """The published benchmark whose labels, prompts and rubric a benchmark has; its name begins with that."""
+    return benchmark.partition("-")[0]
+
+
 Paths = Annotated[list[str], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)]
 """One path, or a list of them: CASA is published as pairs of files."""
 
@@ -28,8 +46,12 @@ class CureParams(GenerationParams):
     """What to ask of which models, and who judges. All but models, occasion, dtype, batch, budgets and
     profile is in config_hash: files by their content, judges by their engines."""
 
-    benchmarks: list[Benchmark] = Field(
-        list(BENCHMARKS), min_length=1, description="normad, casa, culturebank, specnorm"
+    benchmarks: list[
+        Annotated[str, AfterValidator(_known), Field(json_schema_extra={"pattern": BENCHMARK})]
+    ] = Field(
+        list(BENCHMARKS),
+        min_length=1,
+        description="normad, casa, culturebank, specnorm, and those of packs, such as normad-alps",
     )
     modes: list[Mode] = Field(
         list(MODES), min_length=1, description="thin: the label alone; thick: with an explanation, judged"

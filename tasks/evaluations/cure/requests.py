@@ -12,7 +12,7 @@ from typing import Any
 from tasks.engines.protocols import Message, Sampling
 from tasks.evaluations.cure.benchmarks.common import BenchmarkItem
 from tasks.evaluations.cure.materials import LABELS, Materials, Published, build_materials
-from tasks.evaluations.cure.params import MODES, SCORES_VERSION, CureParams
+from tasks.evaluations.cure.params import MODES, SCORES_VERSION, CureParams, kind_of
 from tasks.evaluations.cure.rubrics import load_rubrics
 from tasks.generation.prompts import Prompt, Prompts
 from tasks.identity import digest
@@ -157,7 +157,7 @@ def build_study(
 def prompt_of(item: BenchmarkItem, mode: str) -> Prompt:
     """What a candidate is sent. In thin mode the labels' probabilities are wanted where the label stands; in
     thick mode text is read."""
-    options = LABELS[item.benchmark] if mode == "thin" else ()
+    options = LABELS[kind_of(item.benchmark)] if mode == "thin" else ()
     field = "label" if options else ""
     return Prompt(conversation(item, mode), answer_schema(item.benchmark, mode), options, field)
 
@@ -169,7 +169,7 @@ def conversation(item: BenchmarkItem, mode: str) -> list[Message]:
     the persona, the situation, the question and the options; and in thick mode what each benchmark's
     explanation has to name. Nothing but the question is shown: no gold, rule, cue or label.
     """
-    words = WORDS[item.benchmark]
+    words = WORDS[kind_of(item.benchmark)]
     where = {"country": item.extra.get("country_name", item.group), "group": item.group}
     asks = [f"Answer with {words['options']}."]
     form = 'Write one JSON object: "label" (your answer).'
@@ -185,7 +185,10 @@ def conversation(item: BenchmarkItem, mode: str) -> list[Message]:
 
 def answer_schema(benchmark: str, mode: str) -> dict[str, Any]:
     """JSON schema of an answer, within what strict mode and xgrammar take."""
-    fields = {"label": {"type": "string", "enum": list(LABELS[benchmark])}, "explanation": {"type": "string"}}
+    fields = {
+        "label": {"type": "string", "enum": list(LABELS[kind_of(benchmark)])},
+        "explanation": {"type": "string"},
+    }
     return {
         "type": "object",
         "properties": {name: fields[name] for name in FIELDS[mode]},
@@ -197,10 +200,10 @@ def answer_schema(benchmark: str, mode: str) -> dict[str, Any]:
 def _shown(item: BenchmarkItem, where: Mapping[str, str]) -> Sequence[str]:
     """Persona, situation and question, each under its name; a published text is the situation."""
     texts = item.extra
-    question = texts.get("question") or WORDS[item.benchmark]["question"].format(**where)
+    question = texts.get("question") or WORDS[kind_of(item.benchmark)]["question"].format(**where)
     shown = {
         "Person": texts.get("persona"),
-        "The user writes" if item.benchmark == "casa" else "Situation": situation(item),
+        "The user writes" if kind_of(item.benchmark) == "casa" else "Situation": situation(item),
         "Question": question,
     }
     return [f"{name}: {text}" for name, text in shown.items() if text]

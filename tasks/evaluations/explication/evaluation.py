@@ -12,13 +12,16 @@ from tasks.evaluations.explication.judge import (
     Grades,
     JudgeCall,
     Reply,
+    calls_about,
     grades,
+    heard,
     judge_requests,
-    null_calls,
-    real_calls,
+    judged,
     replies,
 )
+from tasks.evaluations.explication.pack import PACK
 from tasks.evaluations.explication.params import ExplicationParams
+from tasks.evaluations.explication.samples import samples
 from tasks.evaluations.explication.scores import hold
 from tasks.evaluations.explication.study import PROMPTS, REAL, Key, Study, build_study
 from tasks.generation.budget import BYTES_PER_TOKEN, TEMPLATE_TOKENS
@@ -44,15 +47,16 @@ class Answers:
 
 def ask(study: Study, completions: Completions) -> list[Request[Any]]:
     """Every turn that can be spoken now; then, of conversations that are over, the judges'."""
-    stage = _heard(study, completions)
+    stage = heard(study, completions)
     turns = stage.requests(study.params.batch, "conversation")
-    return [*turns, *judge_requests(study, _calls(study, completions))]
+    return [*turns, *judge_requests(study, calls_about(study, completions))]
 
 
 def read(study: Study, completions: Completions, shared: Any) -> Answers:
     """Conversations and verdicts; what is missing is unscored with a reason."""
-    stage = _heard(study, completions)
-    said = _said(study, _calls(study, completions), completions)
+    stage = heard(study, completions)
+    calls = calls_about(study, completions)
+    said = replies(study, calls, judged(study, calls, completions))
     return Answers(stage, said, grades(study, said))
 
 
@@ -99,35 +103,16 @@ def later(study: Study) -> Iterable[Later]:
         yield Later("judge", judge, n_fixed, tokens, is_shared=True)
 
 
-def _heard(study: Study, completions: Completions) -> Stage:
-    """The conversations with all that is stored of them; those of earlier rounds are kept."""
-    own = study.of(completions.candidate, completions.occasion)
-    own.stage.hear(completions)
-    return own.stage
-
-
-def _calls(study: Study, completions: Completions) -> list[JudgeCall]:
-    """What judges are asked; a call that was made before is kept, and with it its prompt."""
-    if not study.judges:
-        return []
-    own = study.of(completions.candidate, completions.occasion)
-    calls = (real_calls if completions.candidate else null_calls)(study, own.stage)
-    return [own.calls.setdefault((call.key, call.rubric), call) for call in calls]
-
-
-def _said(study: Study, calls: Sequence[JudgeCall], completions: Completions) -> list[Reply]:
-    stored = {
-        (request.engine, request.label): completions(request) for request in judge_requests(study, calls)
-    }
-    return replies(study, calls, stored)
-
-
 def _engines(params: ExplicationParams) -> dict[str, Any]:
     return {**dict.fromkeys(params.judges, "judge"), params.simulator: "simulator"}
 
 
 def study(params: ExplicationParams, tables: Mapping[str, Rows], engines: Mapping[str, Engine]) -> Study:
     """See ``build_study``."""
+    if params.personas_file and params.pack:
+        raise ValueError(
+            "--pack adds to the shipped personas, which --personas-file replaces: give one of them"
+        )
     return build_study(params, tables, engines)
 
 
@@ -139,4 +124,6 @@ EVALUATION = Evaluation(
     size=lambda study: f"{sum(1 for _ in study.real())} conversations per model: {len(study.tasks)} tasks, "
     f"{len(study.personas)} personas, {', '.join(study.conditions)}, {study.params.repetitions} repetitions",
     compares=False,
+    samples=samples,
+    pack=PACK,
 )  # fmt: skip

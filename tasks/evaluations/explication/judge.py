@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from tasks.engines.protocols import Sampling
+from tasks.evaluations.contract import Completions
 from tasks.evaluations.explication.study import FIXED, GENERIC, SHUFFLED, SILENT, Key, Study
 from tasks.evaluations.explication.task import RECOMMENDATION, RECOMMENDER
 from tasks.generation.dialogue import Stage, Talk, Turn, transcript
@@ -87,6 +88,22 @@ def apr(values: Mapping[str, float]) -> float:
     return float(np.mean([values.get(name, np.nan) for name in QUALITY[:3]]))
 
 
+def heard(study: Study, completions: Completions) -> Stage:
+    """The conversations with all that is stored of them; those of earlier rounds are kept."""
+    own = study.of(completions.candidate, completions.occasion)
+    own.stage.hear(completions)
+    return own.stage
+
+
+def calls_about(study: Study, completions: Completions) -> list[JudgeCall]:
+    """What judges are asked; a call that was made before is kept, and with it its prompt."""
+    if not study.judges:
+        return []
+    own = study.of(completions.candidate, completions.occasion)
+    calls = (real_calls if completions.candidate else null_calls)(study, own.stage)
+    return [own.calls.setdefault((call.key, call.rubric), call) for call in calls]
+
+
 def real_calls(study: Study, stage: Stage) -> Iterator[JudgeCall]:
     """Of one model's conversations that are over; shuffled ones once all of their group are."""
     groups: dict[tuple[str, str, int], list[Key]] = defaultdict(list)
@@ -132,6 +149,15 @@ def judge_requests(study: Study, calls: Sequence[JudgeCall]) -> list[Prompts]:
     ]  # fmt: skip
 
 
+Judged = Mapping[tuple[str, str], Mapping[str, Completion]]
+"""(judge, rubric) -> prompt -> what is stored of it"""
+
+
+def judged(study: Study, calls: Sequence[JudgeCall], completions: Completions) -> Judged:
+    """What judges, by their names in the params, wrote."""
+    return {(request.engine, request.label): completions(request) for request in judge_requests(study, calls)}
+
+
 @dataclass(frozen=True)
 class Reply:
     """What one judge said of one call."""
@@ -141,10 +167,8 @@ class Reply:
     opinions: tuple[Opinion, ...]
 
 
-def replies(
-    study: Study, calls: Sequence[JudgeCall], stored: Mapping[tuple[str, str], Mapping[str, Completion]]
-) -> list[Reply]:
-    """All judges' opinions of all calls; stored: (judge, rubric) -> completions by prompt."""
+def replies(study: Study, calls: Sequence[JudgeCall], stored: Judged) -> list[Reply]:
+    """All judges' opinions of all calls."""
     return [
         Reply(
             study.judges[judge].name,
@@ -166,7 +190,7 @@ def grades(study: Study, said: Iterable[Reply]) -> dict[Key, Grades]:
         own = values[reply.call.key][reply.judge]
         for name, opinion in zip(KEYS[reply.call.rubric], reply.opinions, strict=True):
             value = opinion.verdict.value
-            own[name] = np.nan if value is None else _scaled(reply.call.rubric, value)
+            own[name] = np.nan if value is None else scaled(reply.call.rubric, value)
             if value is None:
                 reasons[reply.call.key].append(opinion.verdict.unscored_reason or UNANSWERED)
     graded: dict[Key, Grades] = {}
@@ -204,7 +228,7 @@ def _shuffled(study: Study, stage: Stage, keys: Sequence[Key]) -> Iterator[Judge
         yield _call(study, key._replace(source=SHUFFLED), "quality", persona, turns)
 
 
-def _scaled(rubric: str, value: float) -> float:
+def scaled(rubric: str, value: float) -> float:
     """A verdict's value in [0, 1] on the scale of its rubric."""
     return value if rubric == "failures" else 1 + (TOP[rubric] - 1) * value
 

@@ -21,7 +21,9 @@ class ExplicationParams(GenerationParams):
     and profile is in config_hash: personas, tasks and rubrics by content, simulator and judges by engine."""
 
     tasks: list[str] = Field(
-        ["breakfast"], min_length=1, description="breakfast, gift, celebration, or TOML files of your own"
+        ["breakfast"],
+        min_length=1,
+        description="breakfast, gift, celebration, those of packs, or TOML files of your own",
     )
     conditions: list[Condition] = Field(
         list(CONDITIONS),

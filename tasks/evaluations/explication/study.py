@@ -195,14 +195,15 @@ def build_study(
     """Read tasks, personas and rubrics, and choose the personas.
 
     Args:
-        rows: of the tables explication_persona, country and dish.
+        rows: of the tables explication_persona, country and dish, and tasks of packs.
         engines: simulator and judges, by the names that the params give them.
 
     Raises:
         ValueError: a task, persona or rubric is broken or not there, or a judge is named twice.
     """
     judges = judges_by_name(params.judges, engines)
-    tasks = [load_task(name) for name in params.tasks]
+    of_packs = {task.name: task for task in map(Task.model_validate, rows.get("task", ()))}
+    tasks = [of_packs[name] if name in of_packs else load_task(name) for name in params.tasks]
     if len({task.name for task in tasks}) < len(tasks):
         raise ValueError(f"tasks: {', '.join(task.name for task in tasks)}: name each task once")
     personas = _personas(params, rows)

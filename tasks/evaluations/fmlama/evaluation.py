@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,7 @@ from tasks.embedding.texts import Texts
 from tasks.evaluations.contract import Cohort, Completions, Detail, Evaluation, Rows, Shared, Tables
 from tasks.evaluations.fmlama import rows, scores
 from tasks.evaluations.fmlama.judge import (
-    SAMPLING,
     JudgedDish,
-    JudgePrompt,
     Marks,
     judge_prompts,
     read_marks,
@@ -20,11 +18,18 @@ from tasks.evaluations.fmlama.judge import (
     verdict_rows,
 )
 from tasks.evaluations.fmlama.mes import mes_rows
+from tasks.evaluations.fmlama.pack import PACK
 from tasks.evaluations.fmlama.params import FmlamaParams
-from tasks.evaluations.fmlama.requests import Probe, Study, build_study, ranking
-from tasks.evaluations.fmlama.scores import FloatArray, ProbeScore, judged_dishes, prediction_rows
+from tasks.evaluations.fmlama.requests import Probe, Study, build_study, judging, ranking
+from tasks.evaluations.fmlama.samples import samples
+from tasks.evaluations.fmlama.scores import (
+    FloatArray,
+    ProbeScore,
+    judged_dishes,
+    prediction_rows,
+    stored_scores,
+)
 from tasks.evaluations.fmlama.templates import Template
-from tasks.generation.prompts import Prompts
 from tasks.judging.verdict_rows import verdict_frame
 from tasks.metric_rows import Metric
 from tasks.metrics.similarity import cosine_matrix
@@ -92,21 +97,21 @@ def ask(study: Study, completions: Completions) -> list[Request[Any]]:
     predictions = _predictions(study, completions) if study.judge else []
     if isinstance(predictions, str):
         return [*rankings]
-    return [*rankings, *_judging(study, judge_prompts(rubric(), predictions))]
+    return [*rankings, *judging(study, judge_prompts(rubric(), predictions))]
 
 
 def ask_shared(study: Study, completions: Completions) -> list[Request[Any]]:
     """Vectors of the candidates of every language, and the judge's prompts about the baselines."""
     vectors = [request for request in _vectors(study).values() if not isinstance(request, str)]
     nulls = [dish for of_origin in (False, True) for dish in _null_predictions(study, of_origin)]
-    return [*vectors, *_judging(study, judge_prompts(rubric(), nulls))]
+    return [*vectors, *judging(study, judge_prompts(rubric(), nulls))]
 
 
 def read(study: Study, completions: Completions, shared: Yardsticks) -> Answers:
     """Precision, similarity and errors of every dish; a wording with missing answers is unscored."""
 
     def answers(probe: Probe, template: Template) -> FloatArray | str:
-        return _pooled(study, completions, probe, template)
+        return stored_scores(study, completions, probe, template)
 
     own = scores.score_model(study, shared.expected, answers, shared.cosines)
     predictions = _predictions(study, completions) if study.judge else []
@@ -157,7 +162,7 @@ def later(study: Study) -> Iterator[Later]:
         JudgedDish(dish.url, name, dish.group, dish.ingredients, tuple(longest[: len(dish.ingredients)]))
         for dish, name in zip(probe.dishes, probe.names, strict=True)
     ]
-    for request in _judging(study, judge_prompts(rubric(), dishes)):
+    for request in judging(study, judge_prompts(rubric(), dishes)):
         most = request.at_most(request.units)
         tokens = max(each.prompt_tokens + each.completion_tokens for each in most)
         yield Later("judge", study.params.judge, len(dishes), tokens)
@@ -169,18 +174,10 @@ def size(study: Study) -> str:
     return f"{n_dishes} dishes, {len(study.probes)} conditions, {study.n_pairs:,} candidates in sentences"
 
 
-def _pooled(study: Study, completions: Completions, probe: Probe, template: Template) -> FloatArray | str:
-    """[dishes, candidates] stored scores of one wording, NaN for an unspellable candidate."""
-    stored = completions(ranking(study, probe, template))
-    if isinstance(stored, str):
-        return stored
-    return scores.pooled(stored.logprob, stored.probability, stored.n_tokens, study.params.pooling)
-
-
 def _predictions(study: Study, completions: Completions) -> list[JudgedDish] | str:
     """What the model predicts for the dishes that the judge sees, or why it is not known."""
     probe = study.judged_probe
-    table = _pooled(study, completions, probe, probe.templates[0])
+    table = stored_scores(study, completions, probe, probe.templates[0])
     return table if isinstance(table, str) else judged_dishes(probe, table)
 
 
@@ -194,23 +191,6 @@ def _null_predictions(study: Study, of_origin: bool) -> list[JudgedDish]:
     return judged_dishes(study.judged_probe, table[study.judged])
 
 
-def _judging(study: Study, prompts: Sequence[JudgePrompt]) -> list[Prompts]:
-    """The request to the judge."""
-    if study.params.judge is None or not prompts:
-        return []
-    return [
-        Prompts(
-            role="judge",
-            engine=study.params.judge,
-            topic=study.probes[0].condition.slug,
-            label="mes",
-            batch=study.params.batch,
-            prompts=[each.prompt for each in prompts],
-            sampling=SAMPLING,
-        )
-    ]
-
-
 def _marks(
     study: Study, completions: Completions, predictions: Iterable[JudgedDish] | str
 ) -> list[Marks] | str:
@@ -220,7 +200,7 @@ def _marks(
     prompts = judge_prompts(rubric(), predictions)
     stored = {
         name: completion
-        for request in _judging(study, prompts)
+        for request in judging(study, prompts)
         for name, completion in completions(request).items()
     }
     return read_marks(rubric(), prompts, stored)
@@ -272,6 +252,8 @@ EVALUATION = Evaluation(
     shared=Shared(ask_shared, read_shared),
     later=later,
     size=size,
+    samples=samples,
     optional=("judge", "embedder"),
     compares=False,
+    pack=PACK,
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -16,15 +16,18 @@ PAPER_GROUPS = "fmlama"
 
 MINILM = "embedded:all-minilm-l6-v2"
 
-Language = Literal["en", "zh", "ar", "ko", "ru", "he"]
+LANGUAGE = r"^[a-z]{2,3}(-[A-Za-z]{2,8})*$"
+"""How the codes of languages are written (BCP 47)."""
 
 
 class FmlamaParams(GenerationParams):
     """What to probe, on which models. What changes a number of a model is in config_hash."""
 
     dish_set: str = Field("shipped", description="collection of dishes: shipped, or one that was ingested")
-    languages: list[Language] = Field(
-        ["en"], min_length=1, description="languages of templates and candidates"
+    languages: list[Annotated[str, Field(pattern=LANGUAGE)]] = Field(
+        ["en"],
+        min_length=1,
+        description="languages of templates and candidates: en, zh, ar, ko, ru, he, and those of packs",
     )
     aligned: bool = Field(
         True, description="only dishes that have labels in all the languages; else each language has its own"

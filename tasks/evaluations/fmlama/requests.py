@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.evaluations.fmlama.dishes import Dish, choose_dishes
-from tasks.evaluations.fmlama.judge import rubric
+from tasks.evaluations.fmlama.judge import SAMPLING, JudgePrompt, rubric
 from tasks.evaluations.fmlama.params import SCORES_VERSION, FmlamaParams
 from tasks.evaluations.fmlama.templates import Template, choose_templates
+from tasks.generation.prompts import Prompts
 from tasks.identity import digest
 from tasks.requests import Engine
 from tasks.scoring.candidates import CandidateRanking
@@ -177,6 +178,23 @@ def ranking(study: Study, probe: Probe, template: Template) -> CandidateRanking:
         candidates=probe.candidates,
         about=["fmlama", template.text, probe.condition.subject, digest(probe.candidates)],
     )
+
+
+def judging(study: Study, prompts: Sequence[JudgePrompt]) -> list[Prompts]:
+    """The request to the judge, if there is one and it has something to judge."""
+    if study.params.judge is None or not prompts:
+        return []
+    return [
+        Prompts(
+            role="judge",
+            engine=study.params.judge,
+            topic=study.probes[0].condition.slug,
+            label="mes",
+            batch=study.params.batch,
+            prompts=[each.prompt for each in prompts],
+            sampling=SAMPLING,
+        )
+    ]
 
 
 def _conditions(params: FmlamaParams) -> Iterator[Condition]:

@@ -13,8 +13,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tasks.evaluations.contract import Completions
 from tasks.evaluations.fmlama.judge import JudgedDish
 from tasks.evaluations.fmlama.requests import Probe, Study
+from tasks.evaluations.fmlama.requests import ranking as ranking_request
 from tasks.evaluations.fmlama.templates import Template
 from tasks.metrics import false_predictions, ranking, similarity
 
@@ -92,6 +94,16 @@ def pooled(logprob: FloatArray, probability: FloatArray, n_tokens: FloatArray, p
             # In float32, as the log-probabilities are: what differs beyond its digits is a tie.
             return (logprob / n_tokens).astype(np.float32).astype(np.float64)
     raise ValueError(f"unknown pooling {pooling!r}")
+
+
+def stored_scores(
+    study: Study, completions: Completions, probe: Probe, template: Template
+) -> FloatArray | str:
+    """[dishes, candidates] stored scores of one wording, NaN for an unspellable candidate."""
+    stored = completions(ranking_request(study, probe, template))
+    if isinstance(stored, str):
+        return stored
+    return pooled(stored.logprob, stored.probability, stored.n_tokens, study.params.pooling)
 
 
 def score_model(

@@ -62,14 +62,19 @@ def choose_templates(params: FmlamaParams, rows: Sequence[Mapping[str, Any]]) ->
     templates = [Template(**{name: row[name] for name in fields}) for row in rows]
     chosen = [t for t in templates if t.language in params.languages and t.variant in params.variants]
     for template in chosen:
-        _check(template)
+        check_template(template)
     without = sorted(set(params.languages) - {t.language for t in chosen})
     if without:
-        raise ValueError(f"there is no template in {', '.join(without)}; name wordings 1 to 5 in `variants`")
+        known = ", ".join(sorted({t.language for t in templates}))
+        raise ValueError(
+            f"there is no template in {', '.join(without)}; name wordings 1 to 5 in `variants`, and of the "
+            f"languages {known}"
+        )
     return sorted(chosen, key=lambda t: (t.language, t.mentions_country, t.variant))
 
 
-def _check(template: Template) -> None:
+def check_template(template: Template) -> None:
+    """Raise ValueError if a template lacks a slot, or has one after the blank."""
     before, *after = template.text.split(BLANK)
     slots = [DISH] + [COUNTRY] * template.mentions_country
     if len(after) != 1 or sorted(re.findall(r"\[[XC]\]", before)) != sorted(slots) or "[" in after[0]:

@@ -11,8 +11,10 @@ import polars as pl
 
 from tasks.evaluations.contract import Cohort, Completions, Detail, Evaluation, Rows, Tables
 from tasks.evaluations.spectral import rows, scores
+from tasks.evaluations.spectral.pack import PACK
 from tasks.evaluations.spectral.params import SpectralParams
 from tasks.evaluations.spectral.requests import Question, Study, build_study
+from tasks.evaluations.spectral.samples import samples
 from tasks.requests import Engine
 from tasks.scoring.items import ItemScores
 
@@ -60,12 +62,17 @@ def ask(study: Study, completions: Completions) -> list[ItemScores]:
     return [request(study, question) for question in study.questions]
 
 
+def stored_answers(study: Study, completions: Completions, question: Question) -> scores.Answers | str:
+    """A model's stored answers to a question, or why there are none."""
+    stored = completions(request(study, question))
+    return stored if isinstance(stored, str) else scores.Answers(stored.logprobs, stored.n_tokens)
+
+
 def read(study: Study, completions: Completions, shared: Any) -> Answers:
     """Spectra of every question; a question with missing answers is unscored."""
 
     def load(question: Question) -> scores.Answers | str:
-        stored = completions(request(study, question))
-        return stored if isinstance(stored, str) else scores.Answers(stored.logprobs, stored.n_tokens)
+        return stored_answers(study, completions, question)
 
     def shuffled(question: Question) -> scores.Answers | str:
         stored = load(question)
@@ -109,5 +116,7 @@ def _similarity(study: Study, score: scores.ModelScore) -> list[Detail]:
 
 EVALUATION = Evaluation(
     "spectral", SpectralParams, TABLES, study, ask, read, make_rows,
+    samples=lambda study, completions: samples(study, completions, stored_answers),
     size=lambda study: f"{len(study.countries)} countries, {len(study.questions)} questions",
+    pack=PACK,
 )  # fmt: skip

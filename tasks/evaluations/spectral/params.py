@@ -16,7 +16,7 @@ class SpectralParams(Params):
     """What to measure, on which models. All but models, part size and profile is in config_hash."""
 
     countries: list[str] | None = Field(None, description="ISO alpha-2 codes or names; empty: all 170")
-    domains: list[str] | None = Field(None, description="domains of Table 1; empty: all nine")
+    domains: list[str] | None = Field(None, description="domains of Table 1 or of packs; empty: all")
     variants: list[Literal[1, 2, 3]] = Field([1, 2, 3], description="phrasings of each domain's question")
     human: str | None = Field(
         None,

@@ -9,20 +9,22 @@ from typing import Any
 from tasks.evaluations.contract import Cohort, Completions, Detail, Evaluation, Rows, Shared, Tables
 from tasks.evaluations.worldwise import rows
 from tasks.evaluations.worldwise.answer_rows import answer_frame
+from tasks.evaluations.worldwise.pack import PACK
 from tasks.evaluations.worldwise.params import WorldwiseParams
-from tasks.evaluations.worldwise.requests import Key, Study, build_study
+from tasks.evaluations.worldwise.requests import Study, build_study
+from tasks.evaluations.worldwise.samples import samples
 from tasks.evaluations.worldwise.scores import (
     Readings,
     Scored,
     Space,
     answer_texts,
     build_space,
+    completed,
     fixed_texts,
     read_completions,
     score_answers,
 )
 from tasks.evaluations.worldwise.user_files import read_rows
-from tasks.generation.prompts import Completion
 from tasks.requests import Engine, Request
 
 TABLES = {
@@ -58,21 +60,23 @@ def study(params: WorldwiseParams, tables: Mapping[str, Rows], engines: Mapping[
         "guiding_value": params.values_file,
     }
     own = {table: read_rows(path, table) for table, path in files.items() if path}
+    if own and params.pack:
+        raise ValueError("--pack adds to the shipped tables, which files replace: give one or the other")
     return build_study(params, {**tables, **own})
 
 
 def ask(study: Study, completions: Completions) -> list[Request[Any]]:
     """Every prompt; then the vectors of the answers that can be read so far."""
-    texts = answer_texts(study, read_completions(study, _completed(study, completions)))
+    texts = answer_texts(study, read_completions(study, completed(study, completions)))
     return [*study.requests, *([study.vectors_of(texts, "answers")] if texts else [])]
 
 
 def read(study: Study, completions: Completions, space: Space) -> Answers:
     """Every answer read and placed in the space; what cannot be is unscored with a reason."""
-    completed = _completed(study, completions)
-    readings = read_completions(study, completed)
+    done = completed(study, completions)
+    readings = read_completions(study, done)
     embedded = completions(study.vectors_of(answer_texts(study, readings), "answers"))
-    return Answers(readings, score_answers(study, completed, readings, embedded, space))
+    return Answers(readings, score_answers(study, done, readings, embedded, space))
 
 
 def ask_shared(study: Study, completions: Completions) -> list[Request[Any]]:
@@ -109,19 +113,14 @@ def make_rows(study: Study, cohort: Cohort[Answers], space: Space) -> Tables:
     return Tables(metrics, details)
 
 
-def _completed(study: Study, completions: Completions) -> dict[Key, Completion]:
-    """Sample -> its stored completion."""
-    by_repetition = [completions(request) for request in study.requests]
-    pairs = ((sample.key, by_repetition[sample.key[2]].get(sample.prompt.id)) for sample in study.samples)
-    return {key: completion for key, completion in pairs if completion is not None}
-
-
 EVALUATION = Evaluation(
     "worldwise", WorldwiseParams, TABLES, study, ask, read, make_rows,
     engines=lambda params: {params.embedder: "embedder"},
     shared=Shared(ask_shared, read_shared),
+    samples=lambda study, completions: samples(study, completions, read_shared(study, completions)),
     size=lambda study: (
         f"{study.shape[0] - 1} cultures and no persona, {study.shape[1]} scenarios, "
         f"{study.shape[2]} repetitions"
     ),
+    pack=PACK,
 )  # fmt: skip

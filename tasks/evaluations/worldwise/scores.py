@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.engines.protocols import Embedded
+from tasks.evaluations.contract import Completions
 from tasks.evaluations.worldwise.answers import Answer, composed, read
 from tasks.evaluations.worldwise.materials import Scenario
 from tasks.evaluations.worldwise.requests import DECISIONS, N_VALUES, Key, Study
@@ -107,6 +108,13 @@ class Scored(Placed):
     explanations: NDArray[np.object_]
     truncated: BoolArray
     n_tokens: int | None
+
+
+def completed(study: Study, completions: Completions) -> dict[Key, Completion]:
+    """Sample -> its stored completion."""
+    by_repetition = [completions(request) for request in study.requests]
+    pairs = ((sample.key, by_repetition[sample.key[2]].get(sample.prompt.id)) for sample in study.samples)
+    return {key: completion for key, completion in pairs if completion is not None}
 
 
 def read_completions(study: Study, completed: Mapping[Key, Completion]) -> dict[Key, Answer | str]:

@@ -13,6 +13,10 @@ from pydantic import FiniteFloat, PositiveInt, TypeAdapter
 Row = Mapping[str, Any]
 
 
+STORED_SCENARIO, STORED_EXEMPLAR = "stored_scenario", "stored_exemplar"
+"""Kinds of files for answers that are there already: nothing is asked, so less has to be said."""
+
+
 class _Columns(NamedTuple):
     """What a file has to have: needed columns, those that may be left out, and what no two rows share."""
 
@@ -22,13 +26,19 @@ class _Columns(NamedTuple):
 
 
 _SCENARIO = ("scenario", "framework", "dimension", "category", "text", "option_a", "option_b")
+_ABOUT_SCENARIO = ("region", "is_multi", "other_dimensions", "pole_a")
+_EXEMPLAR_TEXT = ("dimension", "pole", "text")
 _EXEMPLAR = ("framework", "dimension", "pole", "number")
 _PROFILE = ("profile", "country", "dimension", "score", "framework")
 _TABLES = {
-    "scenario": _Columns(_SCENARIO, ("region", "is_multi", "other_dimensions", "pole_a"), ("scenario",)),
+    "scenario": _Columns(_SCENARIO, _ABOUT_SCENARIO, ("scenario",)),
     "exemplar": _Columns((*_EXEMPLAR, "text"), (), _EXEMPLAR),
     "culture_profile": _Columns(_PROFILE, (), ("profile", "country", "framework", "dimension")),
     "guiding_value": _Columns(("value", "label"), ("description",), ("value",)),
+    STORED_SCENARIO: _Columns(
+        ("scenario", "dimension"), ("framework", *_SCENARIO[3:], *_ABOUT_SCENARIO), ("scenario",)
+    ),
+    STORED_EXEMPLAR: _Columns(_EXEMPLAR_TEXT, ("framework", "number"), _EXEMPLAR_TEXT),
 }
 _POLE = ("high or low", TypeAdapter[Any](Literal["high", "low"]))
 _TYPES = {
@@ -51,7 +61,8 @@ def read_rows(path: str | Path, table: str) -> list[dict[str, Any]]:
 
 
 def parse_rows(content: bytes, file: str, table: str) -> list[dict[str, Any]]:
-    """Rows of a CSV file in UTF-8 for ``table``: scenario, exemplar, culture_profile or guiding_value.
+    """Rows of a CSV file in UTF-8 for ``table``: scenario, exemplar, culture_profile or guiding_value, or
+    of a kind for stored answers.
 
     ``is_multi`` is a bool (False where left out), ``number`` an int, ``score`` a float; all else is text.
 

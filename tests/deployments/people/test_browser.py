@@ -7,7 +7,6 @@ chromium, these tests are skipped and say so. CULTURESCOPE_SCREENSHOTS names a f
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,15 +19,12 @@ from typing import Any
 import pytest
 
 from deployments.people.studies import DRAWS
-from tests.deployments.browser import CHROMIUM
+from tests.deployments.browser import CHROMIUM, SERIOUS, TOO_WIDE, axe
 from tests.deployments.people.served import SECRETS, folder_of, serving
 
 pytestmark = [pytest.mark.heavy, pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium here")]
 
 WIDTHS = (360, 768, 1400)
-SERIOUS = """async () => (await axe.run()).violations
-.filter(v => ["serious", "critical"].includes(v.impact)).map(v => v.id + ": " + v.nodes[0].html)"""
-TOO_WIDE = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 
 
 @pytest.fixture(scope="module")
@@ -45,13 +41,9 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         browser.close()
 
 
-@pytest.fixture(scope="module")
-def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("axe")
-    npm = shutil.which("npm")
-    if npm is None or subprocess.run([npm, "i", "axe-core@4"], cwd=folder, capture_output=True).returncode:
-        pytest.skip("axe-core cannot be fetched from npm")
-    return (folder / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
+@pytest.fixture(scope="module", name="axe")
+def _axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return axe(tmp_path_factory.mktemp("axe"))
 
 
 class Visitor:

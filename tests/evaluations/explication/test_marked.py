@@ -49,7 +49,14 @@ def test_counts_agree_with_those_by_hand(marked: Mapping[str, Any]) -> None:
     counted = {name: getattr(measures, name) for name in COUNTS}
     counted["new"] = round((measures.new_questions or 0) * measures.questions)
     counted["used"] = measures.used or 0
+    counted["kinds"] = measures.question_kinds
     assert counted == {name: marked.get(name, 0) for name in counted}
+    sections = load_task(marked.get("task", "breakfast")).sections
+    of = (len(sections), len(sections), sum(section.words is not None for section in sections))
+    shares = (measures.sections, measures.exact_labels, measures.near_length)
+    assert [round((share or 0) * n) for share, n in zip(shares, of, strict=True)] == marked.get(
+        "form", [0, 0, 0]
+    )
     assert sorted(measures.told) == sorted(marked.get("told", []))
     for verdict, name in ((False, "violated"), (True, "kept"), (None, "undecided")):
         named = [what for what, kept in measures.kept.items() if kept is verdict]

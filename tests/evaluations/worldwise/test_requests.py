@@ -93,7 +93,8 @@ def test_every_knob_is_in_the_hash_or_has_no_effect(make_study: MakeStudy) -> No
     assert len({default, *hashes}) == len(hashes) + 1
     for name, value in WITHOUT_EFFECT.items():
         assert make_study(**{name: value}).config_hash() == default, name
-    elsewhere = {"targets", "persona_language", "cohort"}  # test_materials; the cohort is ``comparable``'s
+    # test_materials; cohort and packs are ``comparable``'s
+    elsewhere = {"targets", "persona_language", "cohort", "pack"}
     assert {*OTHER, *BY_CONTENT, *WITHOUT_EFFECT, *elsewhere} == set(WorldwiseParams.model_fields)
 
 

@@ -56,7 +56,7 @@ WITH part AS (
 SELECT wide.config_hash,
     row_number() OVER (
         PARTITION BY wide.config_hash
-        ORDER BY list_position(['normad', 'casa', 'culturebank', 'specnorm'], wide.benchmark), wide.is_null,
+        ORDER BY list_position(['normad', 'casa', 'culturebank', 'specnorm'], wide.benchmark), wide.benchmark, wide.is_null,
             wide.tells_real_from_shuffled DESC NULLS LAST, wide.value DESC NULLS LAST, wide.thick_em DESC NULLS LAST,
             wide.thin_em DESC NULLS LAST, wide.model
     ) AS place,

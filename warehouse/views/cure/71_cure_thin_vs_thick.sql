@@ -32,7 +32,7 @@ WITH part AS (
 SELECT config_hash,
     row_number() OVER (
         PARTITION BY config_hash
-        ORDER BY list_position(['normad', 'casa', 'culturebank', 'specnorm'], benchmark), is_null, model
+        ORDER BY list_position(['normad', 'casa', 'culturebank', 'specnorm'], benchmark), benchmark, is_null, model
     ) AS place,
     * EXCLUDE (config_hash)
 FROM wide;

@@ -1,15 +1,17 @@
--- A run that names a study of people is held against that study's snapshot, any other against table 1.
+-- A run that names a study of people is held against that study's snapshot, any other against table 1 and its packs.
 CREATE OR REPLACE VIEW spectral_expected AS
 WITH configuration AS (
     SELECT config_hash, any_value(json_extract_string(params, '$.human')) AS human
     FROM run WHERE evaluation = 'spectral' GROUP BY config_hash
 )
-SELECT c.config_hash, d.domain, c.human,
+SELECT config_hash, d.domain, c.human,
     if(c.human IS NULL, d.human_score, h.human_score) AS human_score,
     if(c.human IS NULL, d.human_sd, h.human_sd) AS human_sd,
     if(c.human IS NULL, d.human_category, h.human_category) AS human_category
 FROM configuration AS c
-CROSS JOIN domain AS d
+JOIN (
+    SELECT DISTINCT config_hash, domain, human_score, human_sd, human_category FROM spectral_question
+) AS d USING (config_hash)
 LEFT JOIN human_domain AS h ON h.study || ':' || h.snapshot = c.human AND h.domain = d.domain;
 
 COMMENT ON VIEW spectral_expected IS 'What people expect of each domain, by the ground truth of each configuration.';

@@ -19,12 +19,11 @@ SELECT w.config_hash,
     row_number() OVER (
         PARTITION BY w.config_hash ORDER BY w.is_null, w.model, e.human_score, q.domain, q.variant
     ) AS place,
-    w.model, w.is_null, q.domain, d.label, w.question, q.variant, q.template, w.effective_rank, w.er_ci_low, w.er_ci_high,
+    w.model, w.is_null, q.domain, q.label, w.question, q.variant, q.template, w.effective_rank, w.er_ci_low, w.er_ci_high,
     w.spectral_gap_ratio, w.sr_ci_low, w.sr_ci_high, w.er_sr_category, e.human_category, e.human_score,
     w.er_sr_category = e.human_category AS correct, w.run_id
 FROM wide AS w
-JOIN question AS q USING (question)
-JOIN domain AS d USING (domain)
+JOIN spectral_question AS q ON q.config_hash = w.config_hash AND q.question = w.question
 JOIN spectral_expected AS e ON e.config_hash = w.config_hash AND e.domain = q.domain
 ORDER BY w.config_hash, place;
 

@@ -11,7 +11,8 @@ SELECT asked.config_hash,
     row_number() OVER (PARTITION BY asked.config_hash ORDER BY e.human_score, d.domain) AS place,
     d.domain, d.label, asked.n_items, d.human_question, e.human_score, e.human_sd, e.human_category
 FROM asked
-JOIN domain AS d USING (domain)
+JOIN (SELECT DISTINCT config_hash, domain, label, human_question FROM spectral_question) AS d
+    ON d.config_hash = asked.config_hash AND d.domain = asked.domain
 JOIN spectral_expected AS e ON e.config_hash = asked.config_hash AND e.domain = d.domain;
 
 COMMENT ON VIEW spectral_domain IS 'The domains of each configuration, with what people said of them.';

@@ -7,9 +7,9 @@ from typing import Any
 import polars as pl
 
 from tasks.evaluations.cure.report import tables
-from tasks.evaluations.cure.report.data import BENCHMARKS, MOST_COUNTRIES, NULLS, Data
+from tasks.evaluations.cure.report.data import MOST_COUNTRIES, NULLS, Data, title_of
 from tasks.evaluations.cure.report.figures import draw
-from tasks.evaluations.cure.rubrics import METRICS
+from tasks.evaluations.cure.rubrics import metric_of
 from tasks.report import Report
 from tasks.report.page import render_page
 
@@ -17,8 +17,8 @@ from tasks.report.page import render_page
 def _context(data: Data) -> dict[str, Any]:
     board = data.leaderboard.partition_by("benchmark", as_dict=True)
     return {
-        "titles": BENCHMARKS,
-        "metric_of": METRICS,
+        "titles": {b: title_of(b) for b in data.benchmarks},
+        "metric_of": {b: metric_of(b) for b in data.benchmarks},
         "nulls": NULLS,
         "separations": tables.separations(data),
         "n_over_majority": tables.over_majority(data),

@@ -8,11 +8,18 @@ from functools import cached_property
 import polars as pl
 
 from tasks.evaluations.cure.params import MODES
-from tasks.evaluations.cure.rubrics import METRICS
+from tasks.evaluations.cure.rubrics import metric_of
 from tasks.report import Frames, Row, view
 
 BENCHMARKS = {"normad": "NormAd", "casa": "CASA", "culturebank": "CultureBank", "specnorm": "SpecNorm"}
 """In the order of every table."""
+
+
+def title_of(benchmark: str) -> str:
+    """What people call a benchmark: of a pack's the one that it is made like, and its own name."""
+    kind, _, own = benchmark.partition("-")
+    return f"{BENCHMARKS.get(kind, kind)} {own}".strip()
+
 
 NULLS = {"shuffled": "another item’s", "generic": "a generic one", "empty": "an empty one"}
 """Explanations that know nothing of the item."""
@@ -50,7 +57,7 @@ class Data(Frames):
     def benchmarks(self) -> list[str]:
         """Those that were asked."""
         asked = set(self.leaderboard["benchmark"])
-        return [benchmark for benchmark in BENCHMARKS if benchmark in asked]
+        return [*(b for b in BENCHMARKS if b in asked), *sorted(asked - set(BENCHMARKS))]
 
     @cached_property
     def modes(self) -> list[str]:
@@ -99,4 +106,4 @@ class Data(Frames):
         """Exact match in a mode, or the explanations' metric, in one country."""
         if what in MODES:
             return self.find(model, "exact_match", "benchmark_mode_country", f"{benchmark}:{what}:{country}")
-        return self.find(model, METRICS[benchmark], "benchmark_country", f"{benchmark}:{country}")
+        return self.find(model, metric_of(benchmark), "benchmark_country", f"{benchmark}:{country}")

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from markupsafe import Markup
 
-from tasks.evaluations.cure.report.data import BENCHMARKS, Data
-from tasks.evaluations.cure.rubrics import METRICS
+from tasks.evaluations.cure.report.data import Data, title_of
+from tasks.evaluations.cure.rubrics import metric_of
 from tasks.report import gain_sign, value_of
 from tasks.report.bars import Key, bar_of, bar_panels
 from tasks.report.heatmaps import Cell, matrix_panels
@@ -56,7 +56,7 @@ def modes_figure(data: Data, metric: str, description: str) -> Markup | None:
         for place, (mode, known) in enumerate(of_modes.items()):
             scores = list(known.values())
             marks = {mode: scores, "box": scores} | _null_marks(data, metric, benchmark)
-            label = f"{BENCHMARKS[benchmark]}, {mode}"
+            label = f"{title_of(benchmark)}, {mode}"
             space = 0.55 if first and not place else 0.0
             lines.append(Line(label, marks, is_scored=bool(known), space=space))
         if len(of_modes) == 2:
@@ -74,9 +74,9 @@ def modes_figure(data: Data, metric: str, description: str) -> Markup | None:
 
 def profile_figure(data: Data) -> Markup | None:
     """The reasoning profile of every model: its explanations' metrics over the best null explanation."""
-    rows = {b: f"{METRICS[b].capitalize()}, {BENCHMARKS[b]}" for b in data.benchmarks}
+    rows = {b: f"{metric_of(b).capitalize()}, {title_of(b)}" for b in data.benchmarks}
     bars = [
-        bar_of(model, benchmark, data.explained(model, METRICS[benchmark], benchmark), mark)
+        bar_of(model, benchmark, data.explained(model, metric_of(benchmark), benchmark), mark)
         for model in data.models
         for benchmark in data.benchmarks
         for mark in ["▲" if gain_sign(data.explained(model, "explanation_gain", benchmark)) > 0 else ""]
@@ -100,7 +100,7 @@ def countries_figure(data: Data) -> Markup | None:
                     note = "" if null is None else f"null {null:.2f}"
                     is_above = value is not None and null is not None and value > null
                     cells.append(
-                        Cell(BENCHMARKS[benchmark], f"{model}\n{what}", country, value, note, is_above)
+                        Cell(title_of(benchmark), f"{model}\n{what}", country, value, note, is_above)
                     )
     text = "Exact match and explanations by country"
     return matrix_panels(cells, rows, data.shown_countries, "countries", text, digits=2)

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from tasks.evaluations.cure.params import MODES
-from tasks.evaluations.cure.report.data import BENCHMARKS, Data
-from tasks.evaluations.cure.rubrics import METRICS
+from tasks.evaluations.cure.report.data import Data, title_of
+from tasks.evaluations.cure.rubrics import METRICS, metric_of
 from tasks.metrics.comparison import paired_test, spread
 from tasks.metrics.types import FloatArray
 from tasks.report import Badge, Row, gain_sign, value_of
@@ -38,7 +38,7 @@ def separations(data: Data) -> list[dict[str, Any]]:
         validated = data.leaderboard.filter(benchmark=benchmark)["validated"].drop_nulls()
         checks.append(
             {
-                "metric": METRICS[benchmark],
+                "metric": metric_of(benchmark),
                 "judged": [model for model, row in rows.items() if value_of(row) is not None],
                 "separated": [model for model, row in rows.items() if gain_sign(row) > 0],
                 "validated": bool(validated.all()) if validated.len() else None,
@@ -61,7 +61,7 @@ def mode_pairs(data: Data) -> list[dict[str, Any]]:
     """
     rows = []
     for metric in ("f1_micro", "f1_macro"):
-        scores = {BENCHMARKS[b]: _both_modes(data, metric, b) for b in data.benchmarks}
+        scores = {title_of(b): _both_modes(data, metric, b) for b in data.benchmarks}
         if len(scores) > 1:
             everywhere = [m for m in data.models if all(m in pairs for pairs in scores.values())]
             scores["mean of all"] = {
@@ -103,7 +103,7 @@ def judge_lines(data: Data) -> list[dict[str, Any]]:
 
 def metric_pairs(data: Data) -> list[tuple[str, str, list[Row | None]]]:
     """Each two metrics with their correlation in every model."""
-    names = [METRICS[benchmark] for benchmark in data.benchmarks]
+    names = [metric_of(benchmark) for benchmark in data.benchmarks]
     pairs = [
         (a, b, [data.find(m, "metric_correlation", "metric_pair", f"{a}:{b}") for m in data.models])
         for a, b in combinations(names, 2)
@@ -119,7 +119,7 @@ def lost_answers(data: Data) -> dict[str, list[tuple[str, str, str, int]]]:
     lost: dict[str, list[tuple[str, str, str, int]]] = {}
     for row in rows.iter_rows(named=True):
         benchmark, mode, reason = row["slice"].split(":", 2)
-        line = (BENCHMARKS.get(benchmark, benchmark), mode, reason, int(row["value"]))
+        line = (title_of(benchmark), mode, reason, int(row["value"]))
         lost.setdefault(row["model"], []).append(line)
     return lost
 

@@ -13,7 +13,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 import polars as pl
-from filelock import FileLock
 from prefect import task
 from prefect.artifacts import create_table_artifact
 from prefect.cache_policies import NO_CACHE
@@ -209,7 +208,7 @@ def check(build: Build, completions: Mapping[str, Completion]) -> None:
     Holds a lock, because two builds must not both draft a seed or write the same scene.
     """
     warehouse = Warehouse.open()
-    with FileLock(warehouse.home / "locks" / "specnorm.lock"):
+    with warehouse.locked("specnorm"):
         jobs = [job for job in open_jobs(build) if job.draft in completions]
         texts = [(completions[j.draft].text, completions[j.draft].finish_reason) for j in jobs]
         kept = [row for row in warehouse.query(DRAFTS).to_dicts() if row["status"] != "rejected"]
@@ -255,7 +254,7 @@ def review(path: Path, out: Path | None = None) -> Reviewed:
     warehouse = Warehouse.open()
     if out:
         _check_out(out, warehouse.query(PUBLISHED).columns)
-    with FileLock(warehouse.home / "locks" / "specnorm.lock"):
+    with warehouse.locked("specnorm"):
         stored = [Stored(row, draft_of(row)) for row in warehouse.query(DRAFTS).to_dicts()]
         reviewed = compare(path, read_reviews(path), stored, _codes(warehouse), now())
         save_reviews(warehouse, reviewed.decisions, reviewed.items)

@@ -212,7 +212,8 @@ def _metrics() -> pl.DataFrame:
 
 def _runs(everyone: list[str]) -> pl.DataFrame:
     params = json.dumps({"normalisation": "sum", "bootstrap": 200, "max_items": 150, "profile": "demo"})
-    own = ("demo", "0.1.0", '{"kind": "fake"}', params, "rule", FINISHED, FINISHED)
+    own = ("spectral", "demo", "0.1.0", '{"kind": "fake"}', params, "rule", FINISHED, FINISHED)
     rows = [(f"run of {m}", m, m.startswith("null:"), *own) for m in everyone]
-    columns = "run_id model is_null profile code_version engine params boundary_rule started_at finished_at"
+    about = "evaluation profile code_version engine params boundary_rule started_at finished_at"
+    columns = f"run_id model is_null {about}"
     return frame(rows, columns)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from filelock import FileLock
 from numpy.typing import NDArray
 
 from tasks import steps as shared
@@ -187,7 +186,7 @@ def lines() -> dict[tuple[str, str], dict[str, str]]:
 def take(decided: Sequence[Decided]) -> review.Reviewed:
     """Hold decisions against what waits, and store them; raises as ``read_review``."""
     warehouse = Warehouse.open()
-    with FileLock(warehouse.home / "locks" / "culturall.lock"):
+    with warehouse.locked("culturall"):
         reviewed = review.compare(decided, lines(), now())
         culturall_build.save_reviews(warehouse, reviewed.decisions, reviewed.revisions)
     return reviewed

@@ -1,0 +1,114 @@
+"""``culturescope pack``: folders of a user's own content."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import polars as pl
+import typer
+
+from deployments.cli_common import As, Wide, errors
+from deployments.display import Format, say, show
+from warehouse import Warehouse
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Add your own domains, languages, scenarios, benchmarks or tasks without touching the package.",
+)
+_FOR = "evaluation that the pack adds to; repeat it for several"
+
+
+@app.command()
+def new(
+    name: Annotated[str, typer.Argument(help="lower-case letters, digits, - and _")],
+    evaluations: Annotated[list[str], typer.Option("--for", metavar="NAME", help=_FOR)],
+) -> None:
+    """Write a small pack that runs, with an explanation of every column, to be edited.
+
+    Example: `culturescope pack new sports --for spectral`
+    """
+    from deployments.packs import write_new
+    from tasks.packs.folder import checked_name, packs_of
+
+    with errors():
+        folder = packs_of(Warehouse.open().home) / checked_name(name)
+        for path in write_new(folder, list(dict.fromkeys(evaluations))):
+            say(str(path.relative_to(folder.parent)), "written")
+        say(f"it lies in {folder}", style="")
+        first = evaluations[0]
+        say(
+            f"culturescope pack check {name} · culturescope run {first} --profile {name}/smoke",
+            " next:",
+            "bold",
+        )
+
+
+@app.command()
+def check(
+    name: Annotated[str | None, typer.Argument(help="default: every pack")] = None,
+) -> None:
+    """Say everything that is wrong with a pack: where, what, and what to do. Exits with 1 if anything is.
+
+    Example: `culturescope pack check sports`
+    """
+    from deployments.server import configure
+
+    with errors():
+        home = Warehouse.open().home
+        configure(home)  # before Prefect is imported
+        from deployments.packs import faults_of
+        from tasks.packs.folder import folder_of, folders
+
+        packs = [folder_of(name, home)] if name else list(folders(home).values())
+        n_wrong = 0
+        for folder in packs:
+            faults = faults_of(folder)
+            n_wrong += bool(faults)
+            for fault in faults:
+                say(str(fault), f"{folder.name}:", "red")
+            if not faults:
+                say(f"{folder.name}: {_adds(folder)}", "right")
+        if not packs:
+            say("there is no pack yet; begin with: culturescope pack new mine --for spectral", style="")
+    if n_wrong:
+        raise typer.Exit(1)
+
+
+@app.command("list")
+def list_packs(form: As = Format.table, wide: Wide = False) -> None:
+    """List the packs, what they add and their profiles.
+
+    Example: `culturescope pack list`
+    """
+    with errors():
+        from deployments.evaluations import doors, profiles
+        from deployments.packs import contents
+        from tasks.packs.folder import folders
+
+        labels = [label for name in doors() for label in profiles(name)]
+        rows = []
+        for folder in folders(Warehouse.open().home).values():
+            about = next((content.about for content in contents(folder)), {})
+            own = dict.fromkeys(p for p in labels if p.startswith(f"{folder.name}/"))
+            rows.append(
+                {
+                    "pack": folder.name, "adds": _adds(folder), "profiles": ", ".join(own),
+                    "title": about.get("title", ""), "version": about.get("version", ""),
+                    "licence": about.get("licence", ""), "folder": str(folder.path),
+                }
+            )  # fmt: skip
+        if not rows and form is Format.table:
+            say("there is no pack yet; begin with: culturescope pack new mine --for spectral", style="")
+        else:
+            schema = ["pack", "adds", "profiles", "title", "version", "licence", "folder"]
+            show(pl.DataFrame(rows, schema=schema, orient="row"), form, is_wide=wide)
+
+
+def _adds(folder: object) -> str:
+    """What a pack brings: "spectral: domain 1, question 2, item 8"."""
+    from deployments.packs import contents
+
+    return "; ".join(
+        f"{content.evaluation}: {', '.join(f'{file} {len(rows)}' for file, rows in content.rows.items())}"
+        for content in contents(folder)  # type: ignore[arg-type]
+    )

@@ -1,0 +1,124 @@
+"""Packs as users meet them: what they bring, what is wrong with them, and a new one to begin with."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tasks.packs.folder import Folder
+    from tasks.packs.shape import Content, Fault, PackFile, Shape
+
+_ABOUT = """\
+# What this pack is. Nothing in this file changes a number; all but the title may be empty.
+title = "{title}"
+version = "1"
+author = ""
+licence = ""  # what others may do with it, such as CC-BY-4.0
+source = ""   # where its content is from
+"""
+
+
+@cache
+def shapes() -> Mapping[str, Shape]:
+    """What a pack may bring, by evaluation."""
+    from deployments.evaluations import doors, evaluation
+
+    every = {name: evaluation(name).pack for name in doors()}
+    return {name: shape for name, shape in every.items() if shape is not None}
+
+
+def faults_of(folder: Folder) -> list[Fault]:
+    """Everything that is wrong with a pack. If its files are right, every study that it is for is built."""
+    from deployments.evaluations import evaluation, params
+    from deployments.pack_profiles import profiles_of
+    from flows.packs import tables_of
+    from tasks.packs.check import examine, parts, stray
+    from tasks.packs.shape import Fault
+
+    known = shapes()
+    faults = stray(folder, known)
+    for name in (there := parts(folder, known)):
+        tables = tables_of(evaluation(name), params(name).model_validate({"models": ["none"]}))
+        _, wrong = examine(folder, name, known[name], tables)
+        of_profiles = profiles_of(folder, name, params(name))[1]
+        faults += wrong + of_profiles + ([] if wrong or of_profiles else _unbuilt(folder, name))
+    if not there:
+        what = f"it has no folder of an evaluation: {', '.join(known)}"
+        faults.append(Fault(folder.name, None, "", what, "add one (culturescope pack new --for)"))
+    return list(dict.fromkeys(faults))
+
+
+def contents(folder: Folder) -> list[Content]:
+    """What a pack brings to each evaluation, as far as it can be read; not held against what is shipped."""
+    from tasks.packs.check import examine, parts
+
+    known = shapes()
+    return [examine(folder, name, known[name], {})[0] for name in parts(folder, known)]
+
+
+def write_new(folder: Path, evaluations: Sequence[str]) -> list[Path]:
+    """Write a small pack with an explanation of every column; returns the new files.
+
+    Raises:
+        ValueError: there is no such evaluation, it takes no pack, or the pack has a folder of it already.
+    """
+    known = shapes()
+    for name in evaluations:
+        if name not in known:
+            raise ValueError(f"--for: there is no {name!r} that takes packs; there are: {', '.join(known)}")
+        if (folder / name).exists():
+            raise ValueError(f"{folder / name} is there already: edit it, or choose another name")
+    written: list[Path] = []
+    if not (folder / "pack.toml").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "pack.toml").write_text(
+            _ABOUT.format(title=f"My own content: {folder.name}"), encoding="utf-8"
+        )
+        written.append(folder / "pack.toml")
+    for name in evaluations:
+        shape = known[name]
+        for path in sorted(path for path in shape.example.rglob("*") if path.is_file()):
+            target = folder / name / path.relative_to(shape.example)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            text = path.read_text(encoding="utf-8").replace("NAME/", f"{folder.name}/")
+            file = next(
+                (f for f in shape.files if f.path == path.name), None
+            )  # TOML files explain themselves
+            target.write_text((explained(file) if file else "") + text, encoding="utf-8")
+            written.append(target)
+    return written
+
+
+def explained(file: PackFile) -> str:
+    """Comment lines on what a file holds, column by column."""
+    from tasks.packs.files import columns
+
+    lines = [file.about]
+    for name, text, is_needed in columns(file.row):
+        said = f"{name}: {text}" if text else name
+        lines += textwrap.wrap(said + ("" if is_needed else " (may be empty)"), 100, subsequent_indent="  ")
+    return "".join(f"# {line}\n" for line in lines)
+
+
+def _unbuilt(folder: Folder, name: str) -> list[Fault]:
+    """Why a study with the pack cannot be built, under the usual options and each of its profiles."""
+    from deployments.evaluations import evaluation, params
+    from deployments.options import validated
+    from deployments.pack_profiles import profiles_of
+    from flows.session import build
+    from tasks.engines.protocols import EngineError
+    from tasks.packs.shape import Fault
+
+    faults: list[Fault] = []
+    profiles, _ = profiles_of(folder, name, params(name))
+    for label, values in ({"usual options": {"pack": [folder.name]}} | profiles).items():
+        try:
+            build(evaluation(name), validated(params(name), {"models": ["none"], **values}))
+        except (ValueError, EngineError) as error:
+            what = f"with {label} nothing can be asked: {error}"
+            faults.append(Fault(f"{name}/", None, "", what, "correct the files, or the profile"))
+    return faults

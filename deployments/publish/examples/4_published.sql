@@ -1,0 +1,5 @@
+-- What papers print
+SELECT *
+FROM published_result
+ORDER BY ALL
+LIMIT 100

@@ -1,0 +1,180 @@
+"""The pages of a site besides overview and reports: leaderboards, history, figures, data and SQL."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import polars as pl
+from markupsafe import Markup
+
+from deployments import report
+from deployments.evaluations import doors
+from deployments.publish.croissant import About
+from deployments.publish.data import Table
+from tasks.report.history import history_figure
+from tasks.report.page import environment
+from tasks.report.svg import Drawn
+from warehouse import Warehouse, WarehouseError
+
+BESIDE = {
+    "leaderboards": "leaderboards.html",
+    "history": "history.html",
+    "figures": "figures.html",
+    "data": "data.html",
+    "SQL": "query.html",
+}
+"""Label -> file of the pages that every page links to."""
+
+_CONFIGURATIONS = """
+SELECT evaluation, configuration, profile, n_models, finished_at FROM report_configuration
+WHERE n_models > 0 ORDER BY evaluation, place
+"""
+_HEADLINES = """
+SELECT m.metric, m.label, m.description, m.direction, v.* EXCLUDE (metric, evaluation, config_hash)
+FROM report_value AS v
+JOIN metric AS m USING (evaluation, metric)
+WHERE evaluation = ? AND config_hash = ? AND m.is_headline AND v.slice_kind = 'overall'
+ORDER BY m.label, v.is_null, v.model
+"""
+_SOURCES = "FROM report_source ORDER BY place"
+_FROM = re.compile(r"FROM (\w+)")
+_EXAMPLES = Path(__file__).with_name("examples")
+
+
+Boards = Mapping[str, Sequence[Mapping[str, Any]]]
+"""Evaluation -> its configurations, newest first, as ``boards`` gives them."""
+
+
+class Pages:
+    """The templates, and what all pages share.
+
+    Args:
+        about: what the site says of itself.
+        reports: evaluation -> file of its report.
+    """
+
+    def __init__(self, about: About, reports: Mapping[str, str]) -> None:
+        self._templates = environment({}, "deployments.publish")
+        links = {"overview": "index.html", **reports, **BESIDE}
+        self._templates.globals |= {"about": about, "links": links, "doors": doors(), "reports": reports}
+        self._templates.globals["sql_link"] = sql_link
+
+    def _page(self, file: str, **shown: Any) -> str:
+        return self._templates.get_template(file).render(file=file, **shown)
+
+    def leaderboards(self, boards: Boards, of: str | None = None) -> str:
+        """The leaderboards of one evaluation, or the list of all."""
+        if of is None:
+            return self._page("leaderboards.html", boards=boards)
+        return self._page("leaderboard.html", evaluation=of, boards=boards)
+
+    def history(self, warehouse: Warehouse, boards: Boards) -> str:
+        """Every headline of every configuration on every occasion."""
+        return self._page("history.html", histories=_histories(warehouse, boards))
+
+    def figures(self, figures: Mapping[str, Mapping[str, Drawn]]) -> str:
+        """All figures, by page and name, with links to them as SVG, PDF and CSV."""
+        return self._page("figures.html", figures=figures)
+
+    def data(self, tables: Sequence[Table], sources: pl.DataFrame, citation: str, answers: bool) -> str:
+        """Every table with its columns, what they rest on, licence and citation."""
+        shown = {"tables": tables, "sources": sources, "citation": citation, "answers": answers}
+        return self._page("data.html", **shown)
+
+    def query(self, tables: Sequence[Table]) -> str:
+        """The page with SQL."""
+        there = {table.name for table in tables}
+        examples = {words: sql for words, sql in _examples() if there.issuperset(_FROM.findall(sql))}
+        # A name of a table is letters and underscores, so that nothing closes the element it stands in.
+        files = Markup(json.dumps({table.name: table.file for table in tables}))
+        return self._page("query.html", tables=tables, files=files, examples=examples)
+
+
+def _examples() -> Iterator[tuple[str, str]]:
+    """What a query asks, in its first line, and the rest of the file."""
+    for file in sorted(_EXAMPLES.glob("*.sql")):
+        words, _, sql = file.read_text(encoding="utf-8").partition("\n")
+        yield words.removeprefix("-- "), sql.strip()
+
+
+def sql_link(sql: str) -> str:
+    """The address of the page with SQL, the query written in."""
+    return f"{BESIDE['SQL']}#{urlencode({'sql': sql})}"
+
+
+def sources(warehouse: Warehouse) -> pl.DataFrame:
+    """Reference files with their licences."""
+    return warehouse.query(_SOURCES)
+
+
+def boards(warehouse: Warehouse) -> Boards:
+    """Evaluation -> its configurations with models, newest first, each with its leaderboard.
+
+    Raises:
+        WarehouseError: there is none; says what to start.
+    """
+    shown: dict[str, list[dict[str, Any]]] = {}
+    for row in warehouse.query(_CONFIGURATIONS).iter_rows(named=True):
+        if row["evaluation"] not in doors():
+            continue
+        name, config = row["evaluation"], row["configuration"]
+        door = doors()[name]
+        board = report.leaderboard(warehouse, name, config)
+        table = report.for_people(board, door.columns)
+        headlines = _matrix(warehouse.query(_HEADLINES, [name, config]), ["model"])
+        order = {model: at for at, model in enumerate(board["model"])}
+        headlines["lines"].sort(key=lambda line, order=order: order.get(line["model"], len(order)))
+        shown.setdefault(name, []).append(
+            row
+            | {"names": table.columns, "rows": list(zip(board["is_null"], table.rows(), strict=True))}
+            | {"headlines": headlines}
+            | {"published": _published(warehouse, name, config)}
+        )
+    if not shown:
+        raise WarehouseError(
+            "no finished run to publish; start some with: culturescope run all --profile smoke"
+        )
+    return shown
+
+
+def _published(warehouse: Warehouse, evaluation: str, config: str) -> pl.DataFrame | None:
+    """Measured numbers beside those of papers; None where there is none to compare."""
+    try:
+        return report.published_for_people(report.beside_published(warehouse, evaluation, config))
+    except WarehouseError:
+        return None
+
+
+def _histories(warehouse: Warehouse, boards: Boards) -> list[dict[str, Any]]:
+    """Of every configuration its headlines by model and occasion, and a figure where there are several."""
+    shown = []
+    for name, configurations in boards.items():
+        for at, board in enumerate(configurations):
+            rows = report.history(warehouse, name, board["configuration"])
+            labels = rows.select("metric", "label").unique(maintain_order=True).sort("label").rows()
+            figure = history_figure(rows, labels, f"history-{name}" + (f"-{at + 1}" if at else ""))
+            keys = ["model", "run_id", "occasion", "finished_at"]
+            shown.append(
+                {"evaluation": name, "board": board, "figure": figure, "numbers": _matrix(rows, keys)}
+            )
+    return shown
+
+
+def _matrix(rows: pl.DataFrame, keys: Sequence[str]) -> dict[str, Any]:
+    """Long rows as a table: a line per key in the order of the rows, a column per headline."""
+    if "unscored_reason" not in rows.columns:
+        rows = rows.with_columns(unscored_reason=pl.lit(None, pl.String))
+    columns = {row["metric"]: row for row in rows.sort("label", "metric").iter_rows(named=True)}
+    lines: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in rows.iter_rows(named=True):
+        line = lines.setdefault(
+            tuple(row[key] for key in keys), {key: row[key] for key in keys} | {"cells": {}}
+        )
+        line["is_null"] = row["is_null"]
+        line["cells"][row["metric"]] = row
+    return {"columns": columns, "lines": list(lines.values())}

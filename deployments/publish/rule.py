@@ -1,0 +1,112 @@
+"""What a site holds of the warehouse: numbers and what they rest on; on request answers too; never people.
+
+Nothing is published unless a rule here lets it through, so that a new table stays at home until it is named.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import warehouse
+from warehouse import KINDS, Warehouse, WarehouseError
+
+NUMBERS = frozenset(
+    {"cohort", "country", "metric", "metric_value", "published_metric", "published_result", "run", "source"}
+)
+"""The tables that are published."""
+
+JOINED = frozenset(
+    {
+        "domain",
+        "dimension",
+        "explication_persona",
+        "external_rank",
+        "guiding_value",
+        "human_domain",
+        "user_rank",
+    }
+)
+"""What views may join besides: names, people's means, rankings. Not published themselves."""
+
+LABELS = frozenset({"question", "pack_row"})
+"""Prompts and users' own content: only views of numbers (``metric_value``) may take names from there."""
+
+PROMPTS = frozenset({"prefix", "prompt", "template"})
+"""Columns of theirs that are left out, unless answers are published too."""
+
+PEOPLE = re.compile(r"study|human_(?!domain)|annotator|people|review|draft|validation|interview")
+"""Names of tables and views that hold what single people wrote: never published."""
+
+NO_ANSWERS = frozenset({"embedding"})
+"""Kinds of parts that are vectors, and say nothing to a reader."""
+
+_RESTS_ON = r"""
+SELECT view_name, list_distinct(json_extract_string(json_serialize_sql(
+    regexp_replace(sql, '^CREATE VIEW .*? AS ', '')), '$..table_name')) AS tables
+FROM duckdb_views() WHERE NOT internal ORDER BY view_name
+"""
+_TABLES = "SELECT table_name FROM duckdb_tables() WHERE NOT internal ORDER BY table_name"
+_CREDENTIAL = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
+_LEAST = 8
+
+
+def published(home: Warehouse, include_answers: bool = False) -> list[str]:
+    """Names of the tables and views to publish, in alphabetical order.
+
+    They are ``NUMBERS``; the leaderboards (``leaderboard…``), which by contract show numbers; and every other
+    view whose rows come out of ``NUMBERS``, ``JOINED`` and, if it shows numbers, ``LABELS`` alone. What the
+    pages of reports read (``report_…``) says nothing that these do not.
+
+    Args:
+        include_answers: also the stored answers of models, and the views that join them with what was asked.
+    """
+    tables = set(home.query(_TABLES)["table_name"])
+    views = {view: set(reads) for view, reads in home.query(_RESTS_ON).iter_rows()}
+    answers = set(KINDS) - NO_ANSWERS if include_answers else set()
+    asked = (
+        tables & (_reference() | {"dish", "dish_set", "item", "run_request"}) if include_answers else set()
+    )
+    allowed = NUMBERS | JOINED | answers | asked
+
+    def rests_on(view: str) -> set[str]:
+        """Tables and kinds of parts that it reads, through whatever views; other names are its own (WITH)."""
+        if view in KINDS or view in tables:
+            return {view}
+        return set().union(*(rests_on(name) for name in views.get(view, set()) - {view}))
+
+    def is_shown(view: str) -> bool:
+        roots = rests_on(view)
+        return roots <= (allowed | LABELS if "metric_value" in roots else allowed)
+
+    shown = {
+        view
+        for view in views.keys() - KINDS.keys()
+        if view.startswith("leaderboard") or (not view.startswith("report_") and is_shown(view))
+    }
+    return sorted(name for name in NUMBERS | answers | shown if not PEOPLE.search(name))
+
+
+def _reference() -> set[str]:
+    """Tables of the reference files."""
+    (root,) = warehouse.__path__
+    return {path.stem for path in (Path(root) / "reference").iterdir()}
+
+
+def credentials() -> Iterator[tuple[str, str]]:
+    """Name and value of the variables of this process that look like keys, passwords or tokens."""
+    for name, value in os.environ.items():
+        if _CREDENTIAL.search(name) and len(value) >= _LEAST:
+            yield name, value
+
+
+def refuse_secrets(text: str, where: str) -> None:
+    """Raises WarehouseError if the value of such a variable stands in a text; says which one, and where."""
+    for name, value in credentials():
+        if value in text:
+            raise WarehouseError(
+                f"the value of the variable {name} stands in {where}: nothing was published. Find the run "
+                'with: culturescope sql "SELECT run_id, engine, params FROM run"; unset it if it is none'
+            )

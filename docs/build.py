@@ -1,0 +1,156 @@
+"""Build the documentation: ``python docs/build.py [FOLDER]``; the site is FOLDER/site (build/docs/site).
+
+Beside the pages of this folder it has some that are made of the code, so that none is out of date (command
+line, metrics, tables, sources), and files that are documentation where they lie.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+DOCS = REPOSITORY / "docs"
+ELSEWHERE = {
+    "ARCHITECTURE.md": "architecture.md",
+    "CHANGELOG.md": "changelog.md",
+    "benchmarks/README.md": "benchmarks.md",
+    "deployments/cluster/README.md": "cluster.md",
+}
+"""Documentation that lies outside of docs/ -> its page."""
+Query = Callable[[str], Any]
+LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
+
+
+def build(folder: Path) -> Path:
+    """Gather all pages in ``folder`` and build them; returns the site.
+
+    Raises:
+        SystemExit: a page cannot be built, or has a link or an anchor that leads nowhere.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    pages = folder / "docs"
+    shutil.copytree(DOCS, pages, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    for page in sorted(pages.rglob("*.md")):
+        source = DOCS / page.relative_to(pages)
+        page.write_text(linked(page.read_text(encoding="utf-8"), source, page, pages), encoding="utf-8")
+    for place, name in ELSEWHERE.items():
+        text = (REPOSITORY / place).read_text(encoding="utf-8")
+        (pages / name).write_text(linked(text, REPOSITORY / place, pages / name, pages), encoding="utf-8")
+    (pages / "cli.md").write_text(command_line(), encoding="utf-8")
+    from_warehouse(pages)
+    config = (REPOSITORY / "zensical.toml").read_text(encoding="utf-8")
+    (folder / "zensical.toml").write_text(navigable(config, pages), encoding="utf-8")
+    command = [sys.executable, "-m", "zensical", "build", "--strict"]
+    done = subprocess.run(
+        command, cwd=folder, env=os.environ | {"NO_COLOR": "1"}, capture_output=True, text=True
+    )
+    if done.returncode:
+        raise SystemExit(f"{done.stdout}{done.stderr}".strip())
+    return folder / "site"
+
+
+def navigable(config: str, pages: Path) -> str:
+    """The configuration with the pages that its navigation lacks under "More"."""
+    listed = set(re.findall(r'"([\w/-]+\.md)"', config))
+    more = sorted({page.relative_to(pages).as_posix() for page in pages.rglob("*.md")} - listed)
+    return config.replace("\n]\n", f'\n  {{ "More" = {json.dumps(more)} }},\n]\n', 1) if more else config
+
+
+def linked(text: str, source: Path, page: Path, pages: Path) -> str:
+    """A page with its links to files of the repository led to the pages that these became."""
+
+    def lead(match: re.Match[str]) -> str:
+        target = (source.parent / match[1]).resolve()
+        place = target.relative_to(REPOSITORY).as_posix() if target.is_relative_to(REPOSITORY) else ""
+        if place in ELSEWHERE:
+            goal = pages / ELSEWHERE[place]
+        elif target.is_relative_to(DOCS):
+            goal = pages / target.relative_to(DOCS)
+        else:
+            return match[0]
+        return f"]({Path(os.path.relpath(goal, page.parent)).as_posix()}"
+
+    return LINK.sub(lead, text)
+
+
+def command_line() -> str:
+    """Help of every command, as typer writes it."""
+    command = [sys.executable, "-m", "typer", "deployments.cli", "utils", "docs", "--name", "culturescope"]
+    settings = os.environ | {"PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"}
+    text = subprocess.run(
+        command, cwd=REPOSITORY, env=settings, capture_output=True, text=True, check=True
+    ).stdout
+    return text.replace("# `culturescope`", "# Command line", 1)
+
+
+def from_warehouse(pages: Path) -> None:
+    """Metrics, tables and sources, as a new warehouse describes them."""
+    from warehouse import Warehouse
+
+    with tempfile.TemporaryDirectory() as home:
+        query = Warehouse.open(Path(home)).query
+        for name, make in {"metrics.md": metrics, "tables.md": tables, "sources.md": sources}.items():
+            (pages / name).write_text("\n".join(make(query)) + "\n", encoding="utf-8")
+
+
+def metrics(query: Query) -> Iterator[str]:
+    """Every number of the catalogue, by evaluation."""
+    yield "# Metrics\n\nEvery number and what a null model scores. In SQL: the table `metric`."
+    rows = query("SELECT * FROM metric ORDER BY evaluation, NOT is_headline, metric")
+    for (evaluation,), own in rows.group_by("evaluation", maintain_order=True):
+        yield f"\n## {evaluation}\n"
+        yield "| metric | what it means | range, better | null | unscored when | source |\n|" + " --- |" * 6
+        for r in own.iter_rows(named=True):
+            name = f"`{r['metric']}`" + (" **headline**" if r["is_headline"] else "")
+            low, high = (f"{end:g}" if end is not None else "…" for end in (r["range_low"], r["range_high"]))
+            where = f"{low} to {high}, {r['direction']}"
+            yield row(name, r["description"], where, r["null_baseline"], r["unscored_when"], r["source"])
+
+
+def tables(query: Query) -> Iterator[str]:
+    """Every view and table with its columns, from their comments."""
+    yield "# Tables and views\n\nWhat `culturescope sql` can read. Recipes: [SQL cookbook](sql.md)."
+    columns = query(
+        "SELECT table_name, column_name, data_type, comment FROM duckdb_columns() "
+        "WHERE NOT internal AND schema_name = 'main' ORDER BY table_name, column_index"
+    )
+    for kind in ("view", "table"):
+        comments = (
+            f"SELECT {kind}_name, comment FROM duckdb_{kind}s() WHERE NOT internal AND schema_name = 'main'"
+        )
+        for name, comment in query(f"{comments} ORDER BY 1").rows():
+            yield f"\n## {name}\n\n*{kind.capitalize()}.* {escaped(comment)}\n"
+            yield "| column | type | what it is |\n| --- | --- | --- |"
+            yield from (row(f"`{c}`", type_, what) for own, c, type_, what in columns.rows() if own == name)
+
+
+def sources(query: Query) -> Iterator[str]:
+    """Where every file of reference data is from, and its licence."""
+    yield "# All sources\n\nThe table `source`. In short: [data and licences](data.md).\n"
+    yield "| file | source | version | licence | notes |\n|" + " --- |" * 5
+    for found in query("SELECT file, source, version, licence, notes FROM source ORDER BY file").rows():
+        yield row(f"`{found[0]}`", *found[1:])
+
+
+def row(*cells: str | None) -> str:
+    """A row of a Markdown table."""
+    return f"| {' | '.join(map(escaped, cells))} |"
+
+
+def escaped(text: str | None) -> str:
+    """Text for a cell: of one line, its bars no borders and its angle brackets no tags."""
+    return " ".join((text or "").split()).replace("|", "\\|").replace("<", "&lt;")
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(REPOSITORY))
+    print(build(Path(sys.argv[1]).resolve() if sys.argv[1:] else REPOSITORY / "build" / "docs"))

@@ -1,0 +1,74 @@
+"""A run's tables: the warehouse's rows, and beside them those of the packs that it names.
+
+A pack is named by its folder's name, or pinned as ``name@hash``: then exactly that content is meant, from the
+folder, or from the warehouse if the folder has been edited since a run used it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tasks.evaluations.contract import Evaluation, Params
+from tasks.packs import check
+from tasks.packs.folder import folder_of
+from tasks.packs.shape import ByName, Content, Shape
+from warehouse import Warehouse, WarehouseError, read_pack
+
+
+def tables_of(evaluation: Evaluation[Any, Any, Any], params: Params) -> ByName:
+    """The rows of every SELECT of an evaluation, with every $name bound to the knob of that name."""
+    warehouse = Warehouse.open()
+    knobs = {
+        name: {knob: getattr(params, knob) for knob in re.findall(r"\$([a-z_]+)", sql)}
+        for name, sql in evaluation.tables.items()
+    }
+    return {name: warehouse.query(sql, knobs[name]).to_dicts() for name, sql in evaluation.tables.items()}
+
+
+def with_packs(
+    evaluation: Evaluation[Any, Any, Any], params: Params, tables: ByName
+) -> tuple[Params, ByName, tuple[Content, ...]]:
+    """The params with their packs pinned, the tables with the packs' rows added, and the packs.
+
+    Raises:
+        PackError: a pack has faults. ValueError: there is no such pack, or nothing of it for this evaluation.
+    """
+    if not params.pack:
+        return params, tables, ()
+    if evaluation.pack is None:
+        raise ValueError(f"--pack: {evaluation.name} takes nothing from packs: leave the option out")
+    packs: list[Content] = []
+    for name in dict.fromkeys(params.pack):
+        pack = _content(name, evaluation.name, evaluation.pack, tables)
+        packs.append(pack)
+        tables = added(evaluation.pack, pack, tables)
+    return params.model_copy(update={"pack": [pack.pinned for pack in packs]}), tables, tuple(packs)
+
+
+def added(shape: Shape, pack: Content, tables: ByName) -> ByName:
+    """The tables with a pack's rows after their own."""
+    rows = shape.join(pack.rows, tables)
+    return {**tables, **{name: [*tables.get(name, ()), *own] for name, own in rows.items()}}
+
+
+def _content(named: str, evaluation: str, shape: Shape, tables: ByName) -> Content:
+    name, _, pinned = named.partition("@")
+    try:
+        folder = folder_of(name, Warehouse.open().home)
+        if not (folder.path / evaluation).is_dir():
+            raise ValueError(
+                f"--pack: the pack {name!r} has no folder {evaluation}/: it adds nothing to this evaluation"
+            )
+        content = check.load(folder, evaluation, shape, tables)
+        if not pinned or content.hash == pinned:
+            return content
+    except ValueError:
+        if not pinned:
+            raise
+    if (stored := read_pack(Warehouse.open(), pinned)) is None:
+        raise WarehouseError(
+            f"--pack: the pack {name!r} is not as {pinned} any more, and no run has stored that content: "
+            "name the pack without its hash to use what it has now"
+        )
+    return Content(name, evaluation, stored)

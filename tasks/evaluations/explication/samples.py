@@ -1,0 +1,106 @@
+"""Conversations with grades, one by one, as people read them. Pure.
+
+The recommender is the assistant, the persona the user, as the recommender saw them: what a voice wrote as
+somebody else was cut off, and stands in the metadata.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import partial
+
+from tasks.evaluations.contract import Completions
+from tasks.evaluations.explication.judge import (
+    Judged,
+    Reply,
+    calls_about,
+    grades,
+    heard,
+    judged,
+    replies,
+    scaled,
+)
+from tasks.evaluations.explication.scores import COUNTS, GRADES, Held, hold
+from tasks.evaluations.explication.study import REAL, Key, Study
+from tasks.evaluations.explication.task import RECOMMENDER
+from tasks.generation.dialogue import Talk, history
+from tasks.judging.samples import score_name, verdict_scores
+from tasks.samples import Sample, Score
+
+COUNTED = ("recommended", "facts_elicited", "facts_used", "violated")
+"""What is shown of all that is counted without a judge."""
+
+
+def samples(study: Study, completions: Completions) -> Iterator[Sample]:
+    """Every conversation with a persona, with what judges said of it and of its null twins; then those with a
+    user who tells nothing, which stand for several personas and are not graded by themselves."""
+    stage, calls = heard(study, completions), calls_about(study, completions)
+    written = judged(study, calls, completions)
+    said = replies(study, calls, written)
+    held = hold(study, stage, grades(study, said))
+    verdicts: dict[Key, dict[str, Score]] = defaultdict(dict)
+    names = {engine.name: name for name, engine in study.judges.items()}
+    for reply in said:
+        name, score = _verdicts(study, reply, names[reply.judge], written)
+        verdicts[reply.call.key._replace(source=REAL)][name] = score
+    for place, key in enumerate(held.keys):
+        yield _sample(study, key, held.talks[place], _scores(held, place) | verdicts[key])
+    for silent in dict.fromkeys(map(study.silent, held.keys)):
+        yield _sample(study, silent, stage.talks[silent], {})
+
+
+def _sample(study: Study, key: Key, talk: Talk, scores: dict[str, Score]) -> Sample:
+    voices = talk.dialogue.voices
+    own = next(voice for voice in voices if voice.name == RECOMMENDER)
+    said = [turn.text for turn in talk.turns if turn.speaker == RECOMMENDER]
+    persona = study.personas.get(key.persona)
+    cut_off = {str(place): turn.written for place, turn in enumerate(talk.turns) if turn.is_confused}
+    roles = {"simulator": [study.simulator.name]} if key.source == REAL else {}
+    if study.judges and key.source == REAL:
+        roles["judge"] = [engine.name for engine in study.judges.values()]
+    return Sample(
+        f"{key.source}:{key.label}",
+        history(own, [], voices),
+        said[-1] if said else "",
+        transcript=history(own, talk.turns, voices),
+        finish_reason="stop" if said else "",
+        tokens=(talk.tokens, 0),
+        scores=scores,
+        metadata={
+            **key._asdict(),
+            "persona_name": persona.name if persona else None,
+            "country": persona.country if persona else None,
+            "cuisine": persona.cuisine if persona else None,
+            "ended_by": talk.ended_by,
+            "n_turns": len(talk.turns),
+            "n_tokens": talk.tokens,
+            "cut_off": cut_off,
+            "told_to_the_user": next(voice.system for voice in voices if voice is not own),
+        },
+        roles=roles,
+    )
+
+
+def _scores(held: Held, place: int) -> dict[str, Score]:
+    """Grades, of all judges together and on the scales of the leaderboard; and what needs no judge."""
+    scores: dict[str, Score] = {}
+    if held.study.judges:
+        for name in GRADES:
+            values, reasons = held.graded(name)
+            scores[name] = Score.of(float(values[place]), reasons[place])
+    for name in COUNTED:
+        count, _, missing = COUNTS[name]
+        values, reasons = held.counted(count, missing)
+        scores[name] = Score.of(float(values[place]), reasons[place])
+    return scores
+
+
+def _verdicts(study: Study, reply: Reply, name: str, written: Judged) -> tuple[str, Score]:
+    """One judge's answer to one rubric; that of a null twin is named so."""
+    call, judge = reply.call, study.judges[name]
+    completion = written[name, call.rubric].get(call.prompt.id)
+    twin = [] if call.key.source == REAL else [call.key.source]
+    scale = partial(scaled, call.rubric)
+    score = verdict_scores(judge, reply.opinions, call.prompt, completion, scale)
+    return score_name(call.rubric, judge, *twin), score

@@ -1,0 +1,90 @@
+"""Sentences with a blank and the ingredients that a model puts there, as people read them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tasks.evaluations.contract import Completions
+from tasks.evaluations.fmlama.judge import judge_prompts, read_marks, rubric
+from tasks.evaluations.fmlama.requests import Probe, Study, judging
+from tasks.evaluations.fmlama.scores import FloatArray, judged_dishes, spelled, stored_scores
+from tasks.evaluations.fmlama.templates import Template
+from tasks.judging.prompts import Opinion
+from tasks.judging.samples import verdict_scores
+from tasks.metrics import ranking
+from tasks.samples import Sample, Score, listed, question
+
+TOP = 10
+BLANK = "____"
+
+Marked = dict[str, dict[str, Score]]
+"""Dish, by its url -> what a judge said of its predictions"""
+
+
+def samples(study: Study, completions: Completions) -> Iterator[Sample]:
+    """Every dish under every wording of every condition: one matrix of scores at a time."""
+    marks = _marks(study, completions)
+    for probe in study.probes:
+        for template in probe.templates:
+            table = stored_scores(study, completions, probe, template)
+            is_judged = probe is study.probes[0] and template == probe.templates[0]
+            yield from _of_wording(study, probe, template, table, marks if is_judged else {})
+
+
+def _of_wording(
+    study: Study,
+    probe: Probe,
+    template: Template,
+    table: FloatArray | str,
+    marks: Marked,
+) -> Iterator[Sample]:
+    ranked = None if isinstance(table, str) else spelled(table)
+    precision = None if ranked is None else np.asarray(ranking.average_precision(ranked, probe.relevant))
+    sentences = probe.prompts(template)
+    for row, dish in enumerate(probe.dishes):
+        top: list[tuple[str, float]] = []
+        if ranked is not None:
+            n = max(TOP, len(dish.ingredients))
+            best = np.argsort(-ranked[row], kind="stable")[:n]
+            top = [(probe.candidates[i], float(ranked[row, i])) for i in best if np.isfinite(ranked[row, i])]
+        value = None if precision is None else float(precision[row])
+        own = Score.of(value, table if isinstance(table, str) else None, answer=top[0][0] if top else None)
+        yield Sample(
+            f"{probe.condition.slug}:{template.template}:{dish.url}",
+            question(f"{sentences[row]}{template.lead}{BLANK}{template.after}"),
+            listed(top, f"{study.params.pooling} of the candidate in the blank"),
+            target=list(dish.ingredients),
+            finish_reason="stop" if top else "",
+            scores={"average_precision": own, **marks.get(dish.url, {})},
+            metadata={
+                "condition": probe.condition.slug,
+                "template": template.template,
+                "dish": dish.url,
+                "dish_name": probe.names[row],
+                "origin": dish.group,
+                "n_candidates": len(probe.candidates),
+                "top": [{"candidate": candidate, "score": score} for candidate, score in top],
+            },
+            roles={"judge": [study.judge.name]} if dish.url in marks and study.judge else {},
+        )
+
+
+def _marks(study: Study, completions: Completions) -> Marked:
+    """What the judge said of top predictions, of the dishes that it was asked about."""
+    if study.judge is None:
+        return {}
+    probe = study.judged_probe
+    table = stored_scores(study, completions, probe, probe.templates[0])
+    if isinstance(table, str):
+        return {}
+    prompts = judge_prompts(rubric(), judged_dishes(probe, table))
+    (request,) = judging(study, prompts)
+    stored = completions(request)
+    scores: Marked = {}
+    for asked, own in zip(prompts, read_marks(rubric(), prompts, stored), strict=True):
+        said = [Opinion(verdict) for verdict in own.verdicts]
+        verdicts = verdict_scores(study.judge, said, asked.prompt, stored.get(asked.prompt.id))
+        scores[own.dish.url] = {"mes": verdicts}
+    return scores

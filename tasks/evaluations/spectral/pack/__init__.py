@@ -1,0 +1,98 @@
+"""What a pack may bring to the spectral evaluation: domains with their questions and item lists."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from tasks.packs.shape import ByName, Name, PackFile, PackRow, Refers, Rows, Several, Shape, Taken, Text
+
+
+def _template(text: str) -> str:
+    rest = text.replace("{country}", "", 1)
+    if rest == text or "{" in rest or "}" in rest:
+        raise ValueError("the text must hold {country} once, and no other braces")
+    return text
+
+
+class DomainRow(PackRow):
+    """One cultural domain, and what people expect of it."""
+
+    domain: Name = Field(description="identifier: lower-case letters, digits and _")
+    label: Text = Field(description="name to show")
+    item_list: Name = Field(
+        description="list that is scored: one of item.csv, or a shipped one such as dishes"
+    )
+    prefix: Text = Field(description="instruction before every question of the domain")
+    human_category: Literal["LH", "HL", "HH", "LL"] = Field(
+        description="what you expect: do answers differ much over countries (effective rank H or L), and do"
+        " countries fall into clear groups (spectral gap ratio H or L)?"
+    )
+    human_score: float = Field(
+        ge=1,
+        le=9,
+        description="how unique to each country people rank the domain, from 1 (common) to 9 (unique)",
+    )
+    human_sd: float = Field(0.0, ge=0, description="standard deviation of people's ranks; empty: 0")
+    human_question: str = Field("", description="what people were asked to rank; shown in reports")
+
+
+class QuestionRow(PackRow):
+    """One wording of a domain's question."""
+
+    domain: Name = Field(description="a domain of domain.csv")
+    variant: Literal["1", "2", "3"] = Field(description="number of the wording: 1, 2 or 3")
+    template: Annotated[Text, AfterValidator(_template)] = Field(
+        description="the question as the beginning of its answer, with {country} once"
+    )
+
+
+class ItemRow(PackRow):
+    """One item of a list: what models choose among."""
+
+    item_list: Name = Field(description="name of the list; shipped lists cannot be added to")
+    item: Text = Field(description="the text that is scored")
+    countries: Several = Field(
+        (), description="codes of the countries that have it, separated by |, such as DE|FR; empty: not known"
+    )
+
+
+def join(rows: ByName, tables: ByName) -> ByName:
+    """Questions with their domains, and items, as the study reads them."""
+    domains = {row["domain"]: row for row in rows.get("domain", ())}
+    questions: Rows = [
+        {"human_sd": 0.0, "human_question": "", "seed_items": ""}
+        | dict(domains[row["domain"]])
+        | dict(row)
+        | {"question": f"{row['domain']}-{row['variant']}", "variant": int(row["variant"])}
+        for row in rows.get("question", ())
+    ]
+    items: Rows = [{"countries": [], **row} for row in rows.get("item", ())]
+    return {"question": questions, "item": items}
+
+
+PACK = Shape(
+    files=(
+        PackFile(
+            "domain", DomainRow, "Domains, each with what people expect of it.", ("domain",),
+            taken=Taken("question", ("domain",)),
+            refers=(
+                Refers("domain", file="question", of="domain"),
+                Refers("item_list", file="item", of="item_list", table="item", known_as="item_list"),
+            ),
+        ),
+        PackFile(
+            "question", QuestionRow, "The wordings in which a domain is asked.", ("domain", "variant"),
+            refers=(Refers("domain", file="domain", of="domain"),),
+        ),
+        PackFile(
+            "item", ItemRow, "Items of lists of your own; a list needs two at least.", ("item_list", "item"),
+            taken=Taken("item", ("item_list",)),
+            refers=(Refers("countries", table="country", known_as="country"),),
+        ),
+    ),
+    join=join,
+    example=Path(__file__).parent / "example",
+)  # fmt: skip

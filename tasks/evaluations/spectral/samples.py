@@ -1,0 +1,69 @@
+"""Questions about countries with the items that a model finds most probable, as people read them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from tasks.evaluations.contract import Completions
+from tasks.evaluations.spectral.requests import Question, Study
+from tasks.evaluations.spectral.scores import Answers, FloatArray, distribution, membership
+from tasks.metrics import nulls
+from tasks.samples import Sample, Score, listed, question
+
+TOP = 10
+NOT_LISTED = "the list has nothing for the country"
+
+
+def samples(
+    study: Study, completions: Completions, load: Callable[[Study, Completions, Question], Answers | str]
+) -> Iterator[Sample]:
+    """Every question about every country, question by question: one matrix of probabilities at a time.
+
+    ``reference_mass`` is the probability on what the list has for the country; probabilities are over the
+    list's items alone.
+
+    Args:
+        load: a question to its stored answers, or why there are none.
+    """
+    for asked in study.questions:
+        items = study.lists[asked.item_list]
+        member, answers = membership(study, items), load(study, completions, asked)
+        missing = answers if isinstance(answers, str) else ""
+        h = mass = None
+        if not isinstance(answers, str) and np.isfinite(answers.logprobs.max(axis=1)).all():
+            h = distribution(answers, items, study.params.normalisation)
+            values, scored = nulls.reference_mass(h, member)
+            mass = np.full(len(h), np.nan)
+            mass[scored] = values
+        for row, (code, name) in enumerate(study.countries.items()):
+            top = [] if h is None else _top(items.items, h[row])
+            reference = [items.items[i] for i in np.flatnonzero(member[row])]
+            value = None if mass is None else float(mass[row])
+            yield Sample(
+                f"{asked.question}:{code}",
+                question(asked.prompt(name)),
+                listed(top, "probability among the items of the list"),
+                target=reference,
+                finish_reason="stop" if top else "",
+                scores={
+                    "reference_mass": Score.of(
+                        value, missing or NOT_LISTED, answer=top[0][0] if top else None
+                    )
+                },
+                metadata={
+                    "domain": asked.domain,
+                    "question": asked.question,
+                    "country": code,
+                    "item_list": items.name,
+                    "n_items": len(items.items),
+                    "top": [{"item": item, "probability": p} for item, p in top],
+                },
+            )
+
+
+def _top(items: Sequence[str], probabilities: FloatArray) -> list[tuple[str, float]]:
+    """The most probable ones with their probabilities; of equal ones the first in the list."""
+    best = np.argsort(-probabilities, kind="stable")[:TOP]
+    return [(items[place], float(probabilities[place])) for place in best]

@@ -1,0 +1,171 @@
+"""A pack's part for one evaluation, read and held against itself and what is shipped."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tasks.packs.files import Placed, checked_row, parse_toml, read_csv, read_toml
+from tasks.packs.folder import Folder, files, read
+from tasks.packs.shape import ByName, Content, Fault, PackError, PackFile, Shape, Text
+
+ABOUT = "pack.toml"
+PROFILES = "profiles.toml"
+"""In an evaluation's folder: name -> values of options."""
+
+
+class About(BaseModel):
+    """``pack.toml``: what the pack is. None of it changes a number."""
+
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
+
+    title: Text = Field(description="what the pack is, in a line")
+    version: str = Field("", description="of your own counting")
+    author: str = Field("", description="who made it")
+    licence: str = Field("", description="what others may do with it, such as CC-BY-4.0")
+    source: str = Field("", description="where its content is from")
+
+
+def parts(folder: Folder, shapes: Mapping[str, Shape]) -> list[str]:
+    """The evaluations for which a pack has a folder."""
+    return [name for name in shapes if (folder.path / name).is_dir()]
+
+
+def load(folder: Folder, evaluation: str, shape: Shape, shipped: ByName) -> Content:
+    """What a pack brings to an evaluation.
+
+    Args:
+        shipped: the study's tables, with what other packs added before.
+
+    Raises:
+        PackError: with every fault of that part and of ``pack.toml``.
+    """
+    content, faults = examine(folder, evaluation, shape, shipped)
+    if faults:
+        raise PackError(folder.name, faults)
+    return content
+
+
+def examine(folder: Folder, evaluation: str, shape: Shape, shipped: ByName) -> tuple[Content, list[Fault]]:
+    """As ``load``, with the faults instead of an error; what has faults is left out of the content."""
+    paths, faults = files(folder)
+    about, wrong = _about(paths)
+    faults = [each for each in faults if each.file.partition("/")[0] == evaluation] + wrong
+    placed: dict[str, list[Placed]] = {}
+    torn: set[str] = set()  # files of which rows are left out, that others may refer to
+    for each in shape.files:
+        placed[each.name] = []
+        for name in _paths_of(each, evaluation, paths):
+            content = read(paths[name])
+            rows, wrong = (
+                read_toml(content, name, each.row) if each.is_folder else read_csv(content, name, each)
+            )
+            placed[each.name] += rows
+            faults += wrong
+            torn |= {each.name} if wrong else set()
+    for each in shape.files:
+        faults += _repeated(each, placed[each.name], shipped)
+        faults += _referred(each, placed, shipped, torn)
+    by_file = {name: tuple(row for *_, row in some) for name, some in placed.items() if some}
+    return Content(folder.name, evaluation, by_file, about), faults
+
+
+def stray(folder: Folder, shapes: Mapping[str, Shape]) -> list[Fault]:
+    """Files that no evaluation reads, and faults outside the evaluations' folders."""
+    paths, faults = files(folder)
+    faults = [each for each in faults if each.file.partition("/")[0] not in shapes]
+    known = {ABOUT}
+    for evaluation, shape in shapes.items():
+        known |= {f"{evaluation}/{PROFILES}"}
+        known |= {name for each in shape.files for name in _paths_of(each, evaluation, paths)}
+    for name in sorted(paths.keys() - known):
+        evaluation = name.partition("/")[0]
+        if evaluation in shapes:
+            read_there = ", ".join([*(each.path for each in shapes[evaluation].files), PROFILES])
+            what = f"no such file is read; in {evaluation}/ there may be {read_there}"
+        else:
+            what = f"no such file is read; folders are named after evaluations: {', '.join(shapes)}"
+        faults.append(Fault(name, None, "", what, "rename or remove it"))
+    return faults
+
+
+def profiles(folder: Folder, evaluation: str) -> tuple[dict[str, dict[str, Any]], list[Fault]]:
+    """The pack's profiles of an evaluation as they stand in their file, by name: values of options."""
+    name = f"{evaluation}/{PROFILES}"
+    paths, _ = files(folder)
+    if name not in paths:
+        return {}, []
+    values, faults = parse_toml(read(paths[name]), name)
+    faults += [
+        Fault(name, None, label, "a profile is a table", f"write [{label}] and options under it")
+        for label, of_label in values.items()
+        if not isinstance(of_label, dict)
+    ]
+    return ({} if faults else values), faults
+
+
+def _about(paths: Mapping[str, Path]) -> tuple[dict[str, str], list[Fault]]:
+    if ABOUT not in paths:
+        return {}, [Fault(ABOUT, None, "", "the file is missing", 'write one with title = "…"')]
+    fields, faults = parse_toml(read(paths[ABOUT]), ABOUT)
+    about, wrong = checked_row(About, fields, ABOUT, None) if not faults else (None, [])
+    return about or {}, [*faults, *wrong]
+
+
+def _paths_of(file: PackFile, evaluation: str, paths: Iterable[str]) -> list[str]:
+    """Which of the pack's files are the rows of one."""
+    if not file.is_folder:
+        return [name for name in paths if name == f"{evaluation}/{file.name}.csv"]
+    folder = f"{evaluation}/{file.name}/"
+    return [n for n in paths if n.startswith(folder) and n.endswith(".toml") and "/" not in n[len(folder) :]]
+
+
+def _repeated(file: PackFile, rows: Sequence[Placed], shipped: ByName) -> list[Fault]:
+    """Rows that share a key with an earlier one, or with a shipped one."""
+    faults: list[Fault] = []
+    first: dict[tuple[Any, ...], str] = {}
+    there: set[tuple[Any, ...]] = set()
+    if file.taken:
+        there = {_values(row, file.taken.columns) for row in shipped.get(file.taken.table, ())}
+    for name, line, row in rows:
+        key, here = _values(row, file.key), f"{name}, line {line}" if line else name
+        before = first.setdefault(key, here)
+        if before != here:
+            what = f"{_said(key)} is there already: {before}"
+            faults.append(Fault(name, line, ", ".join(file.key), what, "rename or remove one"))
+        elif file.taken and _values(row, file.taken.columns) in there:
+            what = f"{_said(_values(row, file.taken.columns))} is there without this pack"
+            faults.append(Fault(name, line, ", ".join(file.taken.columns), what, "rename it"))
+    return faults
+
+
+def _referred(
+    file: PackFile, placed: Mapping[str, Sequence[Placed]], shipped: ByName, torn: Collection[str]
+) -> list[Fault]:
+    """Values that should stand elsewhere and do not."""
+    faults: list[Fault] = []
+    for refers in (each for each in file.refers if each.file not in torn):
+        known = {row.get(refers.of) for *_, row in placed.get(refers.file, ())}
+        known |= {row.get(refers.known_as) for row in shipped.get(refers.table, ())}
+        where = " or ".join(
+            [f"{refers.file}, column {refers.of}"] * bool(refers.file)
+            + [f"the shipped {refers.table}"] * bool(refers.table)
+        )
+        for name, line, row in placed[file.name]:
+            given = row.get(refers.column)
+            for value in given if isinstance(given, list) else [given]:
+                if value is not None and value not in known:
+                    what = f"{value!r} does not stand in {where}"
+                    faults.append(Fault(name, line, refers.column, what, "add it there, or correct it"))
+    return faults
+
+
+def _values(row: Mapping[str, Any], columns: Sequence[str]) -> tuple[Any, ...]:
+    return tuple(str(row.get(column, "")) for column in columns)
+
+
+def _said(values: Sequence[str]) -> str:
+    return repr(values[0]) if len(values) == 1 else "(" + ", ".join(map(repr, values)) + ")"

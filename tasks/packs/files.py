@@ -1,0 +1,180 @@
+"""Bytes of a pack's files to checked rows; every fault is collected, with its line and column. Pure."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from rapidfuzz import process
+
+from tasks.packs.shape import Fault, PackFile
+
+Placed = tuple[str, int | None, dict[str, Any]]
+"""File, line and cells of a row."""
+
+_FORMULA = re.compile(r"^[=+\-@\t\r]")
+_NUMBER = re.compile(r"^[+-]?\d+([.,]\d+)*%?$")
+_HIDDEN = {*"\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff"}
+"""Marks that turn the direction of what follows, so that people read another text than models."""
+
+
+def read_csv(content: bytes, file: str, shape: PackFile) -> tuple[list[Placed], list[Fault]]:
+    """The rows of a CSV file that are whole, and all faults. Lines that begin with # above the header are
+    comments; empty cells are left out of a row."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        return [], [Fault(file, line, "", "it is not UTF-8", "save the file in that encoding")]
+    above = 0
+    while text.startswith("#"):
+        _, _, text = text.partition("\n")
+        above += 1
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        header = [name.strip() for name in next(reader, [])]
+        if faults := list(_header(header, file, above + 1, shape)):
+            return [], faults
+        return _rows(reader, header, file, above, shape)
+    except csv.Error as error:
+        what = f"it is no CSV file ({error})"
+        return [], [
+            Fault(file, above + reader.line_num, "", what, "put texts with quotes or commas in quotes")
+        ]
+
+
+def read_toml(content: bytes, file: str, row: type[BaseModel]) -> tuple[list[Placed], list[Fault]]:
+    """The one row that a TOML file is, or its faults."""
+    fields, faults = parse_toml(content, file)
+    if faults:
+        return [], faults
+    checked, faults = checked_row(row, fields, file, None)
+    return ([(file, None, checked)] if checked is not None else []), faults
+
+
+def parse_toml(content: bytes, file: str) -> tuple[dict[str, Any], list[Fault]]:
+    """A TOML file's tables, or what is wrong with it."""
+    try:
+        return tomllib.loads(content.decode("utf-8-sig")), []
+    except UnicodeDecodeError:
+        return {}, [Fault(file, None, "", "it is not UTF-8", "save the file in that encoding")]
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        line = re.search(r"at line (\d+)", str(error))
+        what = f"it is no TOML file ({str(error).partition(' (at')[0]})"
+        return {}, [Fault(file, int(line[1]) if line else None, "", what, "correct it there")]
+
+
+def checked_row(
+    row: type[BaseModel], cells: Mapping[str, Any], file: str, line: int | None
+) -> tuple[dict[str, Any] | None, list[Fault]]:
+    """The cells as their columns' types, in JSON's; None if they do not fit."""
+    faults = [
+        Fault(file, line, name, *said)
+        for name, text in _texts(cells)
+        if (said := _hostile(text, line is not None))
+    ]
+    if faults:
+        return None, faults
+    try:
+        return row.model_validate(dict(cells)).model_dump(mode="json", exclude_none=True), []
+    except ValidationError as error:
+        return None, [_fault(each, file, line) for each in error.errors()]
+
+
+def _hostile(text: str, is_cell: bool) -> tuple[str, str] | None:
+    """What is wrong with a text whatever it stands for, and what to do; None: nothing."""
+    for char in text:
+        if char in _HIDDEN or (unicodedata.category(char) in ("Cc", "Cs") and char not in "\n\t"):
+            return f"it holds the control character U+{ord(char):04X}", "remove it"
+    if is_cell and _FORMULA.match(text) and not _NUMBER.match(text):
+        what = f"{_short(text)} begins with {text[0]!r}, which spreadsheets run as a formula"
+        return what, "begin with something else"
+    return None
+
+
+def _header(header: Sequence[str], file: str, line: int, shape: PackFile) -> Iterator[Fault]:
+    fields = shape.row.model_fields
+    needed = [name for name, field in fields.items() if field.is_required()]
+    for name in needed:
+        if name not in header:
+            have = ", ".join(header) or "none"
+            yield Fault(file, line, name, f"the column is missing; there are: {have}", "add it to the header")
+    for name in dict.fromkeys(header):
+        if name not in fields:
+            near = process.extractOne(name, list(fields))
+            hint = f"did you mean {near[0]}? " if near and near[1] > 70 else ""
+            yield Fault(
+                file, line, name, f"there is no such column; {hint}known: {', '.join(fields)}", "rename it"
+            )
+        elif header.count(name) > 1:
+            yield Fault(file, line, name, "the column is there twice", "remove one")
+
+
+def _rows(
+    reader: Any, header: Sequence[str], file: str, above: int, shape: PackFile
+) -> tuple[list[Placed], list[Fault]]:
+    rows: list[Placed] = []
+    faults: list[Fault] = []
+    before = reader.line_num
+    for cells in reader:
+        line, before = above + before + 1, reader.line_num
+        if not any(cell.strip() for cell in cells):
+            continue
+        if len(cells) != len(header):
+            what = f"{len(cells)} cells under {len(header)} columns"
+            faults.append(Fault(file, line, "", what, "put a cell with a comma in quotes"))
+            continue
+        given = {name: cell.strip() for name, cell in zip(header, cells, strict=True) if cell.strip()}
+        row, wrong = checked_row(shape.row, given, file, line)
+        faults += wrong
+        if row is not None:
+            rows.append((file, line, row))
+    if not rows and not faults:
+        faults.append(Fault(file, None, "", "it has a header and no rows", "add some, or remove the file"))
+    return rows, faults
+
+
+def _fault(error: Any, file: str, line: int | None) -> Fault:
+    """One of pydantic's errors."""
+    column = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "missing":
+        is_csv = file.endswith(".csv")
+        what = "the cell is empty" if is_csv else "the field is missing"
+        return Fault(file, line, column, what, "fill it in" if is_csv else "add it")
+    if error["type"] == "extra_forbidden":
+        return Fault(file, line, column, "there is no such field", "remove it, or correct its name")
+    message = str(error["msg"]).removeprefix("Value error, ")
+    what = message[:1].lower() + message[1:]
+    if isinstance(error["input"], str | int | float):
+        what = f"{_short(str(error['input']))}: {what}"
+    return Fault(file, line, column, what, "correct it")
+
+
+def _texts(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Every text in nested values, with the dotted name of its place."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, Mapping):
+        for name, part in value.items():
+            yield from _texts(name, path)
+            yield from _texts(part, f"{path}.{name}" if path else str(name))
+    elif isinstance(value, list):
+        for number, part in enumerate(value):
+            yield from _texts(part, f"{path}.{number}")
+
+
+def _short(text: str) -> str:
+    """A text as a message quotes it: printable and not long."""
+    return repr(text if len(text) <= 60 else text[:57] + "…")
+
+
+def columns(row: type[BaseModel]) -> Iterator[tuple[str, str, bool]]:
+    """Name, explanation and whether it has to be filled, of every column."""
+    for name, field in row.model_fields.items():
+        yield name, field.description or "", field.is_required()

@@ -1,0 +1,134 @@
+"""Where packs are, and their files as bytes. A pack is a folder of data: nothing in it is run or imported."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from pathlib import Path
+
+from tasks.packs.shape import Fault
+
+GROUP = "culturescope.packs"
+"""Entry points of installed packs: each names a package, whose folder is the pack. It is not imported."""
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
+MOST_BYTES = 32 * 2**20
+"""Of one file."""
+MOST_FILES = 2000
+
+_READ = (".csv", ".toml")
+_PASSED_OVER = re.compile(
+    r"^\.|^__pycache__$|^__init__\.py$|^(licen[cs]e|notice|readme|changelog)\b|\.md$", re.I
+)
+"""What may lie in a pack and is not read."""
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A pack's name, and where it is."""
+
+    name: str
+    path: Path
+
+
+def packs_of(home: Path) -> Path:
+    """The folder of a home in which packs lie."""
+    return home / "packs"
+
+
+def checked_name(name: str) -> str:
+    """The name. Raises ValueError for what is none, so that no name leads out of the folder of packs."""
+    if not NAME.fullmatch(name):
+        raise ValueError(
+            f"{name!r} is no name of a pack: use lower-case letters, digits, - and _, 60 at most, and begin "
+            "with a letter or digit"
+        )
+    return name
+
+
+def folders(home: Path) -> dict[str, Folder]:
+    """All packs by name: those of the home, then installed ones of other names."""
+    own = packs_of(home)
+    there = sorted(own.iterdir()) if own.is_dir() else []
+    known = {
+        path.name: Folder(path.name, path) for path in there if path.is_dir() and NAME.fullmatch(path.name)
+    }
+    for entry in entry_points(group=GROUP):
+        path = _installed(entry)
+        if path and NAME.fullmatch(entry.name):
+            known.setdefault(entry.name, Folder(entry.name, path))
+    return dict(sorted(known.items()))
+
+
+def folder_of(name: str, home: Path) -> Folder:
+    """One pack. Raises ValueError that lists those that there are."""
+    known = folders(home)
+    if checked_name(name) not in known:
+        there = f"there are: {', '.join(known)}" if known else "there is none yet"
+        raise ValueError(
+            f"there is no pack {name!r}; {there}. A pack is a folder in {packs_of(home)}; one to begin with: "
+            f"culturescope pack new {name} --for spectral"
+        )
+    return known[name]
+
+
+def files(folder: Folder) -> tuple[dict[str, Path], list[Fault]]:
+    """The pack's files by their path below its folder, and those that must not be there."""
+    kept: dict[str, Path] = {}
+    faults: list[Fault] = []
+    for path in _walk(folder.path):
+        name = path.relative_to(folder.path).as_posix()
+        if path.is_symlink():
+            faults.append(Fault(name, None, "", "it is a symbolic link", "put the file itself there"))
+        elif not stat.S_ISREG(path.stat().st_mode):
+            faults.append(Fault(name, None, "", "it is no ordinary file", "remove it"))
+        elif path.suffix not in _READ:
+            what = "packs are data: CSV and TOML"
+            faults.append(Fault(name, None, "", f"this kind of file is not read ({what})", "remove it"))
+        elif (size := path.stat().st_size) > MOST_BYTES:
+            what = f"it has {size / 2**20:.0f} MiB, more than {MOST_BYTES // 2**20}"
+            faults.append(Fault(name, None, "", what, "split it into several packs"))
+        else:
+            kept[name] = path
+        if len(kept) > MOST_FILES:
+            return {}, [
+                Fault(folder.name, None, "", f"it has more than {MOST_FILES} files", "split the pack")
+            ]
+    return kept, faults
+
+
+def read(path: Path) -> bytes:
+    """The bytes of a file that ``files`` has kept; a link that took its place meanwhile is not followed."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(handle, "rb") as file:
+        return file.read(MOST_BYTES)
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    """Files and links below a folder; links are not followed."""
+    for path in sorted(folder.iterdir()):
+        if _PASSED_OVER.search(path.name):
+            continue
+        if path.is_dir() and not path.is_symlink():
+            yield from _walk(path)
+        else:
+            yield path
+
+
+def _installed(entry: EntryPoint) -> Path | None:
+    """The folder of an entry point: found as the import system finds its package, and not imported."""
+    top, *rest = entry.value.partition(":")[0].split(".")
+    if not all(part.isidentifier() for part in (top, *rest)):
+        return None
+    try:
+        spec = find_spec(top)
+    except (ImportError, ValueError):
+        return None
+    for place in (spec.submodule_search_locations or ()) if spec else ():
+        if (path := Path(place).joinpath(*rest)).is_dir():
+            return path
+    return None

@@ -1,0 +1,84 @@
+"""What people read: what was asked, what came back, and what was said of it. Values; pure.
+
+An evaluation makes samples of its study and of what is stored (``Evaluation.samples``), and ``deployments``
+writes them for a viewer. What models wrote stands in them as it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tasks.engines.protocols import Message
+
+
+@dataclass(frozen=True)
+class Score:
+    """What arithmetic or a judge says of a sample.
+
+    Attributes:
+        value: a number, or a word of a menu; None: unscored, and ``explanation`` says why.
+        answer: what was read out of the output.
+        explanation: in words: a judge's reason, or why the sample is unscored.
+        by: name of the judge's engine; "": arithmetic.
+        grading: what the judge was sent, and what it wrote.
+        metadata: what else is known, as JSON.
+    """
+
+    value: float | str | None
+    answer: str | None = None
+    explanation: str | None = None
+    by: str = ""
+    grading: Sequence[Message] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, value: float | bool | None, reason: str | None = None, **more: Any) -> Score:
+        """Of a number that is None or NaN where it is unscored, with the reason."""
+        if value is None or value != value:
+            return cls(None, explanation=reason or "unscored", **more)
+        return cls(float(value), **more)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One thing that one model was asked.
+
+    Attributes:
+        id: unique within a run.
+        input: the messages that were sent, the first ones where there are several turns.
+        output: what the model wrote last, or what its probabilities come to, in words; "": nothing is stored.
+        target: what would be right; several, if any of them is.
+        choices: what it was to choose from.
+        transcript: of a conversation all messages; empty: ``input`` and then ``output``.
+        finish_reason: as of a ``Generation``; "": it wrote nothing.
+        tokens: of prompts and completions, as far as they are known.
+        scores: name -> what is said of it.
+        metadata: what it is about and is grouped by, as JSON.
+        roles: who took part beside the model: role -> names of engines.
+    """
+
+    id: str
+    input: Sequence[Message]
+    output: str
+    target: str | Sequence[str] = ""
+    choices: Sequence[str] = ()
+    transcript: Sequence[Message] = ()
+    finish_reason: str = ""
+    tokens: tuple[int, int] = (0, 0)
+    scores: Mapping[str, Score] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    roles: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+def question(text: str) -> list[Message]:
+    """A text that a model continues, as the one message that is sent."""
+    return [{"role": "user", "content": text}]
+
+
+def listed(items: Sequence[tuple[str, float]], unit: str) -> str:
+    """Items with a number each, one a line, as an output in words."""
+    return "\n".join(f"{place:>2}. {item}  {value:.4g}" for place, (item, value) in enumerate(items, 1)) + (
+        f"\n({unit})" if items else ""
+    )

@@ -1,0 +1,73 @@
+"""The figure ``gpu`` on a processor, at shapes of a few thousand weights."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from benchmarks import gpu, inputs
+from benchmarks.sizes import QUICK
+
+TINY = gpu.Shape(hidden=32, layers=6, heads=4, kv_heads=2, inner=64, vocabulary=49_152)
+
+
+def test_weights_are_those_of_the_model() -> None:
+    with torch.device("meta"):
+        model = gpu.AutoModelForCausalLM.from_config(TINY.config(3))  # type: ignore[no-untyped-call]
+    matrices = sum(weight.numel() for weight in model.parameters() if weight.dim() == 2)
+    assert TINY.weights(3) == matrices
+
+
+@pytest.mark.parametrize(("name", "billions"), [("llama-8b", 8.03), ("llama-70b", 70.55)])
+def test_the_shapes_are_of_their_sizes(name: str, billions: float) -> None:
+    shape = gpu.SHAPES[name]
+    assert shape.weights(shape.layers) / 1e9 == pytest.approx(billions, rel=0.01)
+
+
+def test_depth_is_told_by_a_line() -> None:
+    # 1 s beside the layers, 0.5 s a layer: 1 + 80 · 0.5 = 41
+    assert gpu.at_depth([4, 8], [3.0, 5.0], 80) == pytest.approx(41)
+    assert gpu.at_depth([32], [7.0], 32) == 7
+
+
+def test_what_is_projected() -> None:
+    # 10 items after each of 2 countries in 4 s: 5 items/s, so 3000 in 10 min; 80 of 100 reachable operations
+    ours = {
+        "measured_layers": [2], "layers": 2, "seconds": [4.0], "operations": [320.0], "reachable": 100.0,
+        "n_prefixes": 2, "n_items": 10,
+    }  # fmt: skip
+    assert gpu.projected(ours, 3000) == {"rate": 5.0, "share": 0.8, "full_minutes": 10.0}
+    assert gpu.projected({"skipped": "no GPU"}, 3000) == {}
+
+
+@pytest.mark.slow
+def test_a_shape_is_measured_on_a_processor(smollm2_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inputs, "model_folder", lambda: str(smollm2_folder))
+    ours = gpu.measured(TINY, [1, 2], "cpu", torch.float32, 2, 40, 1)
+    assert (ours["n_items"], ours["n_prefixes"], ours["dtype"]) == (40, 2, "float32")
+    assert ours["operations"][1] > ours["operations"][0] > 0
+    # a layer's operations are the same wherever it is measured
+    four = gpu.measured(TINY, [4], "cpu", torch.float32, 2, 40, 1)["operations"][0]
+    assert gpu.at_depth([1, 2], ours["operations"], 4) == pytest.approx(four)
+    told = gpu.projected(ours, 10_000)
+    assert told["share"] > 0  # how much is for benchmarks: this machine may be busy
+    assert told["rate"] > 0
+
+
+def test_without_a_gpu_the_file_says_why(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(home)
+    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(gpu, "measure", lambda function, **given: function(**given))
+    monkeypatch.setattr(gpu, "full_plan", lambda: 7)
+    gpu.gpu(QUICK)
+    written = json.loads((home / gpu.REPORT).read_text())
+    assert written["shapes"] == {name: {"skipped": "torch sees no CUDA device"} for name in gpu.SHAPES}
+    assert {"device", "processor", "versions"} <= written["machine"].keys()
+    assert str(home) not in json.dumps(written)
+    assert "llama-70b: skipped" in capsys.readouterr().out

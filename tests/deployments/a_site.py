@@ -1,0 +1,30 @@
+"""A warehouse with runs of two evaluations, null models, occasions and people, whose site tests look at."""
+
+from __future__ import annotations
+
+from tests.deployments.test_overview import store_occasion
+from tests.evaluations.spectral.report import example_run as spectral
+from tests.evaluations.worldwise.report.example_run import store_study
+from tests.report.pages import HOSTILE
+from warehouse import Warehouse
+
+SAID = "what-one-person-wrote"
+_PEOPLE = f"""
+INSERT INTO human_answer VALUES ('s', 'h', 'i', 'ih', 'anna', 'f', 'e', '{SAID}', 1, now()::TIMESTAMP,
+    now()::TIMESTAMP, 1, 'complete', 't', '1');
+INSERT INTO study_item VALUES ('s', 'i', 'ih', '{SAID}', 'en', 'x', NULL, NULL, '{SAID}', NULL, false);
+INSERT INTO human_exclusion VALUES ('s', '{SAID}', 'r');
+"""
+
+
+def fill(warehouse: Warehouse, with_nulls: bool = True) -> None:
+    """Finished runs of spectral, on two occasions, and answers of people in a study.
+
+    with_nulls: and of worldwise, with null models and a model without a value, whose page takes seconds.
+    """
+    spectral.store(warehouse, "model-a", "newer")
+    store_occasion(warehouse, "2026-w48", 0.75)
+    if with_nulls:
+        store_study(warehouse, {"good": 0.4, HOSTILE: None}, ["IN", "JP"])
+    with warehouse.write() as connection:
+        connection.execute(_PEOPLE)

@@ -1,0 +1,112 @@
+"""``culturescope pack``: new, check, list; and a run with one, whose leaderboard names it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from deployments.cli import app
+from warehouse import Warehouse
+
+runner = CliRunner()
+pytestmark = pytest.mark.usefixtures("warehouse")
+
+
+def call(*arguments: str) -> Result:
+    """A command in this process."""
+    return runner.invoke(app, arguments, env={"COLUMNS": "200"})
+
+
+def test_a_new_pack_is_right_and_is_listed(home: Path) -> None:
+    done = call("pack", "new", "sports", "--for", "spectral", "--for", "cure")
+    assert done.exit_code == 0, done.output
+    assert "run spectral --profile sports/smoke" in done.stderr
+    assert (home / "packs" / "sports" / "spectral" / "question.csv").exists()
+    checked = call("pack", "check")
+    assert checked.exit_code == 0, checked.output
+    assert "right sports: cure: item 3; spectral: domain 1, question 2, item 8" in checked.stderr
+    (row,) = json.loads(call("pack", "list", "-f", "json").stdout)
+    assert row["profiles"] == "sports/smoke"
+    assert row["title"] == "My own content: sports"
+    assert row["folder"] == str(home / "packs" / "sports")
+    again = call("pack", "new", "sports", "--for", "spectral")
+    assert again.exit_code == 1
+    assert "is there already" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "evaluation", "complaint"),
+    [
+        ("../out", "spectral", "'../out' is no name of a pack"),
+        ("mine", "zebra", "there is no 'zebra' that takes packs"),
+    ],
+)
+def test_what_is_no_pack_is_not_made(home: Path, name: str, evaluation: str, complaint: str) -> None:
+    done = call("pack", "new", name, "--for", evaluation)
+    assert done.exit_code == 1
+    assert complaint in done.stderr
+    assert not (home / "out").exists()
+    assert not (home / "packs" / "mine").exists()
+
+
+def test_check_says_every_fault_of_every_part_and_profile(home: Path) -> None:
+    call("pack", "new", "sports", "--for", "spectral", "--for", "fmlama", "--for", "culturall")
+    folder = home / "packs" / "sports"
+    (folder / "notes.txt").write_text("x")
+    items = folder / "spectral" / "item.csv"
+    items.write_text(items.read_text() + "national_sports,football,XX\n")
+    dishes = folder / "fmlama" / "dish.csv"
+    dishes.write_text(dishes.read_text().replace("ugali,sw,", "ugali,sw,=", 1))
+    profiles = folder / "culturall" / "profiles.toml"
+    profiles.write_text(
+        '[a]\nmodels = ["m"]\ndocuments = "/etc"\n[b]\nlangages = ["de"]\n[c]\npassages = 99\n'
+    )
+    (folder / "worldwise").mkdir()
+    done = call("pack", "check", "sports")
+    assert done.exit_code == 1
+    said = " ".join(done.stderr.split())
+    assert "notes.txt: this kind of file is not read" in said
+    assert (
+        "column item_list, item: ('national_sports', 'football') is there already: spectral/item.csv" in said
+    )
+    assert "column countries: 'XX' does not stand in the shipped country" in said
+    assert "column name: '=ugali' begins with '='" in said
+    assert "culturall/profiles.toml, field a.models: a pack's profile does not set this; remove it" in said
+    assert "culturall/profiles.toml, field a.documents: a pack's profile names no file" in said
+    assert "culturall/profiles.toml, field b: --langages: Extra inputs are not permitted" in said
+    assert "field c: --passages: Input should be less than or equal to 20, not 99" in said
+    run = call("run", "culturall", "--profile", "sports/c", "-m", "fake-a", "--dry-run")
+    assert run.exit_code == 1
+    assert "--passages" in run.stderr
+
+
+def test_check_builds_every_study(home: Path) -> None:
+    call("pack", "new", "sports", "--for", "fmlama")
+    (home / "packs" / "sports" / "fmlama" / "dish.csv").unlink()
+    done = call("pack", "check", "sports")
+    assert done.exit_code == 1
+    said = " ".join(done.stderr.split())
+    assert (
+        "fmlama/: with sports/smoke nothing can be asked: the dish set 'shipped' has no dish for sw" in said
+    )
+
+
+def test_a_run_with_a_pack_says_so_and_stands_apart(home: Path) -> None:
+    call("pack", "new", "sports", "--for", "spectral")
+    asked = ("run", "spectral", "-m", "fake-a", "--no-server", "--no-probe")
+    small = ("--countries", "BR,DE,JP", "--max-items", "5", "--variants", "1", "--profile", "smoke")
+    for more in (("--domains", "currency"), ("--domains", "currency,national_sports", "--pack", "sports")):
+        done = call(*asked, *small, *more)
+        assert done.exit_code == 0, done.output
+    assert "spectral, profile smoke + pack sports, config" in done.stderr
+    board = call("leaderboard", "spectral")
+    assert "spectral, profile smoke + pack sports, config" in board.stdout
+    configs = Warehouse.open().query("SELECT DISTINCT config_hash, profile FROM leaderboard ORDER BY profile")
+    assert configs["profile"].to_list() == ["smoke", "smoke + pack sports"]
+    assert configs["config_hash"].n_unique() == 2
+    missing = call(*asked, "--pack", "sprots", "--dry-run")
+    assert missing.exit_code == 1
+    assert "there is no pack 'sprots'; there are: sports" in missing.stderr

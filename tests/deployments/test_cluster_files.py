@@ -1,0 +1,199 @@
+"""The files of deployments/cluster: valid, pinned, without secrets; they name what programs know."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from prefect.settings import Settings
+from prefect.settings.legacy import _get_settings_fields
+
+from deployments import server
+from tests.shared_store import variables
+
+ROOT = Path(__file__).parent.parent.parent
+CLUSTER = ROOT / "deployments" / "cluster"
+COMPOSE = (CLUSTER / "compose.yaml").read_text()
+EXAMPLE = (CLUSTER / ".env.example").read_text()
+MANIFESTS = list(yaml.safe_load_all((CLUSTER / "kubernetes" / "workers.yaml").read_text()))
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+FILLED = {
+    "PREFECT_LOGIN": "culturescope:a",
+    "WAREHOUSE_PASSWORD": "b",
+    "POSTGRES_PASSWORD": "c",
+    "PREFECT_DATABASE_PASSWORD": "d",
+    "S3_ACCESS_KEY": "e",
+    "S3_SECRET_KEY": "f",
+}
+_VARIABLE = re.compile(r"\$\$|\$\{(?P<name>\w+)((?P<how>:?[-?])(?P<rest>[^}]*))?\}")
+_NAME = re.compile(r"\b(?:CULTURESCOPE|PREFECT|AWS|RAY|VLLM|POSTGRES)_[A-Z][A-Z0-9_]*")
+
+
+def compose(values: Mapping[str, str]) -> dict[str, Any]:
+    """compose.yaml with an environment put in, as Docker's client does it."""
+
+    def put(found: re.Match[str]) -> str:
+        if not found["name"]:
+            return "$"
+        value = values.get(found["name"], "")
+        if not value and found["how"] == ":?":
+            raise KeyError(f"{found['name']}: {found['rest']}")
+        return value or (found["rest"] or "" if found["how"] in (":-", "-") else "")
+
+    def within(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: within(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [within(each) for each in value]
+        return _VARIABLE.sub(put, value) if isinstance(value, str) else value
+
+    whole: dict[str, Any] = within(yaml.safe_load(COMPOSE))
+    return whole
+
+
+def test_compose_is_valid_strictly() -> None:
+    parser = pytest.importorskip("compose_spec").PyCompose
+    whole = compose(FILLED)
+    parser.from_json(json.dumps(whole)).validate()
+    whole["services"]["worker"]["comand"] = []
+    with pytest.raises(ValueError, match="comand"):
+        parser.from_json(json.dumps(whole))
+
+
+def test_what_compose_names_is_there() -> None:
+    whole = compose(FILLED)
+    services, volumes = whole["services"], whole["volumes"].keys()
+    assert {"postgres", "s3", "prefect", "worker", "ray-head", "ray-node", "vllm"} <= services.keys()
+    for service in services.values():
+        assert set(service.get("depends_on", ())) <= services.keys()
+        named = {volume.partition(":")[0] for volume in service.get("volumes", ())}
+        assert {name for name in named if not name.startswith(".")} <= volumes
+        assert {each["source"] for each in service.get("configs", ())} <= whole["configs"].keys()
+    assert (ROOT / "deployments/cluster" / services["prefect"]["build"]["context"]).resolve() == ROOT
+    assert (ROOT / services["prefect"]["build"]["dockerfile"]).is_file()
+
+
+@pytest.mark.parametrize("name", ["PREFECT_LOGIN", "WAREHOUSE_PASSWORD", "S3_ACCESS_KEY", "S3_SECRET_KEY"])
+def test_nothing_starts_without_its_secret(name: str) -> None:
+    with pytest.raises(KeyError, match=name):
+        compose({other: value for other, value in FILLED.items() if other != name})
+
+
+def test_no_port_is_open_to_other_machines_unless_wished() -> None:
+    ports = [port for each in compose(FILLED)["services"].values() for port in each.get("ports", ())]
+    assert len(ports) >= 3
+    assert {port.rpartition(":")[0].rpartition(":")[0] for port in ports} == {"127.0.0.1"}
+
+
+def test_manifests_are_valid_strictly(tmp_path: Path) -> None:
+    validate = pytest.importorskip("kubernetes_validate")
+    newest = validate.latest_version()
+    for manifest in MANIFESTS:
+        validate.validate(manifest, newest, strict=True)
+    wrong = MANIFESTS[-1] | {"spec": MANIFESTS[-1]["spec"] | {"replica": 2}}
+    with pytest.raises(validate.ValidationError):
+        validate.validate(wrong, newest, strict=True)
+
+
+def test_pods_have_probes_limits_and_no_root() -> None:
+    (deployment,) = (each for each in MANIFESTS if each["kind"] == "Deployment")
+    pod = deployment["spec"]["template"]["spec"]
+    (worker,) = pod["containers"]
+    assert {"startupProbe", "livenessProbe", "readinessProbe"} <= worker.keys()
+    assert worker["resources"].keys() == {"requests", "limits"}
+    assert pod["securityContext"]["runAsNonRoot"]
+    assert worker["securityContext"]["readOnlyRootFilesystem"]
+    assert worker["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert not any(
+        each["kind"] == "Secret" for each in MANIFESTS
+    )  # it is made from a file that stays out of git
+    assert {"secretRef": {"name": "culturescope-worker"}} in worker["envFrom"]
+
+
+def _images() -> Iterator[str]:
+    for service in compose(FILLED)["services"].values():
+        yield service["image"]
+    for each in MANIFESTS:
+        if each["kind"] == "Deployment":
+            yield from (container["image"] for container in each["spec"]["template"]["spec"]["containers"])
+    yield from re.findall(r"^FROM (\S+)", (CLUSTER / "Dockerfile").read_text(), re.M)
+
+
+def test_every_image_has_a_pinned_tag() -> None:
+    images = set(_images())
+    assert len(images) == 5
+    for image in images:
+        assert re.fullmatch(r"[\w./-]+:v?\d+\.\d+[\w.-]*", image), image
+    assert f"culturescope:{VERSION}" in images
+
+
+def test_every_variable_is_one_that_a_program_knows() -> None:
+    files = [
+        CLUSTER / name for name in ("compose.yaml", "Dockerfile", "README.md", "kubernetes/workers.yaml")
+    ]
+    named = {name for file in files for name in _NAME.findall(file.read_text())}
+    asked = set(re.findall(r"^(\w+)=", EXAMPLE, re.M))
+    assert len(named) > 20
+    assert named - asked - set(_known(named)) == set()
+
+
+def _known(names: set[str]) -> Iterator[str]:
+    prefects = _get_settings_fields(Settings)
+    folders = ("culturescope", "deployments", "flows", "tasks", "warehouse", "scrapers")
+    ours = "\n".join(file.read_text() for folder in folders for file in (ROOT / folder).rglob("*.py"))
+    others = set(variables("", "", "")) | {
+        "POSTGRES_INITDB_ARGS", "POSTGRES_PASSWORD",  # of the image of Postgres
+        "RAY_AUTH_MODE", "RAY_AUTH_TOKEN",
+        "VLLM_API_KEY", "VLLM_NO_USAGE_STATS",
+    }  # fmt: skip
+    for name in names:
+        if name in prefects or f'"{name}"' in ours or name in others:
+            yield name
+
+
+def test_every_variable_of_env_is_used_and_explained() -> None:
+    asked = dict(re.findall(r"^(\w+)=(.*)$", EXAMPLE, re.M))
+    used = {found["name"] for found in _VARIABLE.finditer(COMPOSE) if found["name"]}
+    assert asked.keys() == used
+    for block in EXAMPLE.strip().split("\n\n"):
+        assert block.startswith("#")
+    values = {value for value in asked.values() if value}
+    assert values == {"127.0.0.1", "culturescope", "cpu", "https://download.pytorch.org/whl/cpu", "1"}
+
+
+def test_the_server_forgets_in_compose_what_it_forgets_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = compose(FILLED)["services"]["prefect"]["environment"]
+    assert environment.items() >= server.KEPT.items()
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    settings = Settings().server
+    assert settings.events.retention_period == timedelta(days=3)
+    assert settings.services.db_vacuum.retention_period == timedelta(days=365)
+    assert settings.services.db_vacuum.enabled_vacuum_types == {"events", "flow_runs"}
+    assert settings.api.csrf_protection_enabled
+    assert settings.api.auth_string.get_secret_value() == FILLED["PREFECT_LOGIN"]
+
+
+def test_every_file_is_in_the_wheel() -> None:
+    from setuptools.config.pyprojecttoml import apply_configuration
+    from setuptools.dist import Distribution
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        project = apply_configuration(Distribution(), "pyproject.toml")
+        project.include_package_data = False  # what is declared, not what a checkout's own tool finds
+        built = project.get_command_obj("build_py")
+        built.ensure_finalized()
+        inside = {
+            (ROOT / folder / name).resolve() for _, folder, _, names in built.data_files for name in names
+        }
+    files = {file.resolve() for file in CLUSTER.rglob("*") if file.is_file() and file.suffix != ".pyc"}
+    assert len(files) >= 6
+    assert files - inside == set()

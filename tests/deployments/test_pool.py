@@ -1,0 +1,175 @@
+"""``culturescope serve --pool``: what the server is told, and what it does by itself for a pool's runs."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from subprocess import CompletedProcess
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID
+
+import pytest
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.objects import StateType
+
+from deployments import pool, served, server, upkeep
+from deployments.evaluations import doors
+from deployments.server import free_port
+from tests.conftest import prefect_post
+
+Culturescope = Callable[..., CompletedProcess[str]]
+WISHES = ("-m", "fake-a", "--judge", "fake-b", "--profile", "smoke", "--evaluations", "spectral")
+
+
+@pytest.fixture
+def registered(culturescope: Culturescope, prefect_api: str) -> Callable[..., str]:
+    """Register to a pool; what is printed for workers."""
+
+    def register(name: str, *more: str) -> str:
+        return culturescope("serve", "--pool", name, *WISHES, *more).stdout
+
+    return register
+
+
+def of(api: str, what: str, query: object = None) -> dict[str, Any]:
+    """What the server has, by name."""
+    return {each["name"]: each for each in prefect_post(api, f"/{what}/filter", query or {})}
+
+
+@pytest.mark.slow
+def test_a_pool_gets_what_serve_serves(registered: Callable[..., str], prefect_api: str) -> None:
+    said = registered("lab", "--limit", "3", "--cron", "0 6 * * *", "--max-usd", "2")
+    assert said == (
+        f"PREFECT_API_URL={prefect_api} prefect worker start --pool lab --type process --limit 1\n"
+    )
+    lab = of(prefect_api, "work_pools")["lab"]
+    assert (lab["type"], lab["concurrency_limit"]) == ("process", 3)
+    assert "env" in lab["base_job_template"]["variables"]["properties"]
+    listed = of(prefect_api, "deployments")
+    assert {*doors(), "evaluate-all", "ingest-live"} <= listed.keys()
+    assert {each["work_pool_name"] for each in listed.values()} == {"lab"}
+    assert {each["global_concurrency_limit"]["limit"] for each in listed.values()} == {1}
+    weekly = listed["evaluate-all"]
+    assert (weekly["parameters"]["params"]["max_usd"], weekly["tags"]) == (2, ["culturescope"])
+    assert [each["schedule"]["cron"] for each in weekly["schedules"]] == ["0 6 * * *"]
+    assert listed["cure"]["parameters"]["params"]["judges"] == ["fake-b"]
+    assert listed["cure"]["job_variables"] == {"env": {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30"}}
+    names = {f"culturescope: {each}" for each in ("silent", "resume", "missed", "not started")}
+    assert names <= of(prefect_api, "automations").keys()
+
+    schedule = weekly["schedules"][0]["id"]
+    changed = {"active": False, "schedule": {"cron": "0 5 * * *", "timezone": "UTC"}}
+    prefect_post(prefect_api, f"/deployments/{weekly['id']}/schedules/{schedule}", changed, method="PATCH")
+    before = of(prefect_api, "automations")
+    registered("lab")  # again, as after an upgrade: nothing is doubled, and what people set stays
+    assert of(prefect_api, "work_pools")["lab"]["concurrency_limit"] == 3
+    after = of(prefect_api, "automations")
+    assert {name: each["id"] for name, each in after.items()} == {n: e["id"] for n, e in before.items()}
+    (kept,) = of(prefect_api, "deployments")["evaluate-all"]["schedules"]
+    assert (kept["schedule"]["cron"], kept["active"]) == ("0 5 * * *", False)
+
+
+@pytest.mark.slow
+def test_of_runs_that_are_late_the_newest_alone_is_at_work(
+    registered: Callable[..., str], prefect_api: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registered("lab")
+    weekly = of(prefect_api, "deployments")["evaluate-all"]["id"]
+    older, newer, by_hand = (_late(prefect_api, weekly, hours, hours > 1) for hours in (9, 5, 1))
+    with server.pointed_at(prefect_api), get_client(sync_client=True) as client:
+        for run, expected in ((older, True), (newer, False), (by_hand, False)):
+            context = SimpleNamespace(flow_run=client.read_flow_run(run))
+            monkeypatch.setattr(served, "FlowRunContext", SimpleNamespace(get=lambda at=context: at))
+            assert served.is_superseded() is expected
+
+
+def _late(api: str, deployment: str, hours: float, is_scheduled: bool) -> UUID:
+    """A run that was due so many hours ago and did not start."""
+    # Due tomorrow until it is marked as scheduled: a server that is to mark it late leaves it alone.
+    tomorrow = (datetime.now(UTC) + timedelta(hours=30)).isoformat()
+    late = {"state": {"type": "SCHEDULED", "state_details": {"scheduled_time": tomorrow}}}
+    run: str = prefect_post(api, f"/deployments/{deployment}/create_flow_run", late)["id"]
+    with sqlite3.connect(Path(os.environ["PREFECT_HOME"]) / "prefect.db", timeout=60) as database:
+        due = f"{datetime.now(UTC) - timedelta(hours=hours):%Y-%m-%d %H:%M:%S.%f}"
+        columns = "auto_scheduled = ?, next_scheduled_start_time = ?, expected_start_time = ?"
+        database.execute(f"UPDATE flow_run SET {columns} WHERE id = ?", [is_scheduled, due, due, run])
+    return UUID(run)
+
+
+@pytest.mark.slow
+def test_a_pool_of_another_type_stays_one(registered: Callable[..., str], prefect_api: str) -> None:
+    prefect_post(prefect_api, "/work_pools/", {"name": "grid", "type": "kubernetes", "base_job_template": {}})
+    assert registered("grid").endswith("--pool grid --type kubernetes --limit 1\n")
+    assert of(prefect_api, "work_pools")["grid"]["type"] == "kubernetes"
+    assert {each["work_pool_name"] for each in of(prefect_api, "deployments").values()} == {"grid"}
+
+
+def test_a_login_in_an_address_is_not_shown() -> None:
+    assert pool._open("https://me:secret@head.example:4200/api") == "https://head.example:4200/api"
+
+
+def test_a_name_of_a_pool_is_quoted() -> None:
+    assert " --pool 'our lab; ls' --type process" in pool.worker("our lab; ls", "process")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "message"),
+    [
+        (["--limit", "2"], {}, "--limit is of a work pool"),
+        (["--pool", "lab"], {}, "set PREFECT_API_URL"),
+        (["--pool", "lab"], {"PREFECT_API_URL": f"http://127.0.0.1:{free_port()}/api"}, "nobody answers at"),
+    ],
+)
+def test_what_is_missing_is_one_line(
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    environment: dict[str, str],
+    message: str,
+) -> None:
+    from typer.testing import CliRunner
+
+    from deployments.cli import app
+
+    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    done = CliRunner().invoke(app, ["serve", *arguments])
+    assert done.exit_code == 1
+    assert message in " ".join(done.stderr.split())
+    assert not done.stdout
+
+
+def test_a_crash_is_run_again_only_so_often() -> None:
+    resume = by_name("lab")["resume"]
+    runs = [str(count) for count in range(1, upkeep.AGAIN + 1)]
+    assert resume.trigger.match.model_dump()["prefect.run-count"] == runs  # a run that never began is not
+    (action,) = resume.actions
+    assert (action.state, action.name) == (StateType.SCHEDULED, "AwaitingRetry")
+
+
+def test_a_silent_run_has_missed_more_than_one_heartbeat() -> None:
+    silent = by_name("lab")["silent"]
+    assert timedelta(seconds=upkeep.HEARTBEAT_S) < silent.trigger.within < timedelta(seconds=60)
+    assert "prefect.flow-run.heartbeat" in silent.trigger.after
+    assert silent.actions[0].state is StateType.CRASHED
+
+
+def test_what_somebody_started_is_never_missed() -> None:
+    related = by_name("lab")["missed"].trigger.match_related
+    assert "prefect.tag.auto-scheduled" in str(related)
+    assert "'lab'" in str(related)
+
+
+def test_other_types_than_processes_may_take_long_to_start() -> None:
+    assert "not started" in by_name("lab")
+    assert "not started" not in by_name("lab", "kubernetes")
+
+
+def by_name(name: str, kind: str = "process") -> dict[str, Any]:
+    return {each.name.removeprefix("culturescope: "): each for each in upkeep.automations(name, kind)}

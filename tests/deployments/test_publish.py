@@ -1,0 +1,264 @@
+"""A site from a warehouse: its pages and links, its data and their description, what is never in it."""
+
+from __future__ import annotations
+
+import lzma
+import tomllib
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from urllib.parse import urldefrag
+
+import polars as pl
+import pytest
+from bs4 import BeautifulSoup, Tag
+from lxml import etree
+from typer.testing import CliRunner
+
+import deployments.publish
+from deployments.cli import app
+from deployments.publish.croissant import About
+from deployments.publish.rule import published
+from deployments.publish.site import MARK, publish
+from tasks.report.svg import _VARIABLES, _shares
+from tests.deployments.a_site import SAID, fill
+from tests.report.pages import HOSTILE
+from warehouse import KINDS, Warehouse, WarehouseError
+
+runner = CliRunner()
+ABOUT = About("Our models", "CC-BY-4.0", "Our lab", url="https://example.org/models")
+PACKAGE = Path(next(iter(deployments.publish.__path__)))
+
+
+@pytest.fixture(scope="module", name="filled")
+def _filled(copied_home: Callable[[], Path]) -> Warehouse:
+    warehouse = Warehouse.open(copied_home())
+    fill(warehouse)
+    return warehouse
+
+
+@pytest.fixture(scope="module", name="site")
+def _site(filled: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sites") / "site"
+    publish(filled, folder, ABOUT)
+    return folder
+
+
+def parsed(file: Path) -> BeautifulSoup:
+    return BeautifulSoup(file.read_text(encoding="utf-8"), "lxml")
+
+
+def table_of(page: BeautifulSoup, caption: str) -> list[list[str]]:
+    """The texts of a table's cells, row by row."""
+    (table,) = (t for t in page.select("table") if t.caption and t.caption.text.split(",")[0] == caption)
+    return [[cell.get_text(" ", strip=True) for cell in row.select("th, td")] for row in table.select("tr")]
+
+
+def test_every_link_leads_to_something_in_the_folder_and_nothing_is_asked_of_another_host(site: Path) -> None:
+    pages = {file.name: parsed(file) for file in site.glob("*.html")}
+    assert pages.keys() == {
+        "index.html", "leaderboards.html", "leaderboard-worldwise.html", "leaderboard-spectral.html",
+        "history.html", "report.html", "report-worldwise.html", "figures.html", "data.html", "query.html",
+    }  # fmt: skip
+    n_links = 0
+    for name, page in pages.items():
+        assert not page.select("link, iframe, base"), name
+        for element in page.select("[href], [src]"):
+            target = str(element.get("href") or element.get("src"))
+            if target.startswith("data:") or (element.name == "a" and target.startswith("https://")):
+                continue  # in the page itself; and an address that somebody has to click on
+            path, fragment = urldefrag(target)
+            assert not path.startswith(("/", "http")), f"{name}: {target}"
+            assert (site / (path or name)).is_file(), f"{name}: {target}"
+            if fragment and not fragment.startswith("sql="):
+                assert pages[path or name].find(id=fragment), f"{name}: {target}"
+            n_links += 1
+    assert n_links > 100
+
+
+def test_leaderboards_show_intervals_nulls_and_what_could_not_be_scored(site: Path) -> None:
+    board = parsed(site / "leaderboard-worldwise.html")
+    head, good, lost, *nulls = table_of(board, "Headline numbers of worldwise")
+    assert head[1:] == ["Alignment", "Alignment over the best null model"]
+    assert good == ["good", "7.300 7.100 to 7.500 null 6.900 n 90", "0.400 0.250 to 0.550 null 0.000 n 90"]
+    assert lost == [HOSTILE, "– null 6.900 n 0, 90 unscored", "– null 0.000 n 0, 90 unscored"]
+    assert [row[0] for row in nulls] == ["null:zero", "null:scenario-text"]
+    assert len(board.select("tr.null")) == 4  # in both tables
+    history = table_of(parsed(site / "history.html"), "History of spectral")
+    assert [row[1].split(" 20")[0] for row in history[1:]] == ["2026-w48", "first"]
+    assert history[1][2].startswith("0.750")
+
+
+def test_data_are_the_rows_of_the_warehouse_and_every_column_is_explained(
+    site: Path, filled: Warehouse
+) -> None:
+    page = parsed(site / "data.html")
+    names = sorted(file.stem for file in (site / "data").iterdir())
+    assert {"metric_value", "model_scores", "leaderboard_history", "published_result"} < set(names)
+    assert names == [row[0] for row in table_of(page, "Tables")[1:]]
+    for name in names:
+        frame = pl.read_parquet(site / "data" / f"{name}.parquet")
+        stored = filled.query(f'FROM "{name}" ORDER BY ALL').drop("template", strict=False)
+        assert (frame.columns, frame.rows()) == (stored.columns, stored.rows()), name
+        columns = table_of(page, f"Columns of {name}")[1:]
+        assert [row[0] for row in columns] == frame.columns
+        assert all(row[2] != "–" for row in columns), name
+
+
+def test_croissant_is_valid_and_describes_what_is_there(site: Path) -> None:
+    mlcroissant = pytest.importorskip("mlcroissant")
+    dataset = mlcroissant.Dataset(jsonld=str(site / "croissant.json"))
+    issues = dataset.metadata.ctx.issues
+    assert (issues.errors, issues.warnings) == (set(), set())
+    files = {file.id: file.sha256 for file in dataset.metadata.distribution}
+    assert files == {
+        f"data/{file.name}": sha256(file.read_bytes()).hexdigest() for file in (site / "data").iterdir()
+    }
+    assert dataset.metadata.cite_as == (
+        f"Our lab. {dataset.metadata.date_published:%Y}. Our models. https://example.org/models. Measured "
+        "with Culturescope."
+    )
+    scores = pl.read_parquet(site / "data" / "model_scores.parquet")
+    records = list(dataset.records("model_scores"))
+    assert [r["model_scores/value"] for r in records] == scores["value"].to_list()
+    assert [r["model_scores/model"].decode() for r in records] == scores["model"].to_list()
+
+
+def test_what_one_person_wrote_and_what_no_rule_names_is_never_published(
+    warehouse: Warehouse, tmp_path: Path
+) -> None:
+    fill(warehouse, with_nulls=False)
+    with warehouse.write() as connection:
+        connection.execute(f"CREATE TABLE notes AS SELECT '{SAID}' AS note")
+        connection.execute("CREATE VIEW about_notes AS FROM notes CROSS JOIN metric")
+        connection.execute("CREATE VIEW more_about_notes AS SELECT * FROM about_notes")
+        connection.execute(
+            "CREATE VIEW how_many AS WITH notes AS (FROM metric) SELECT count(*) AS n FROM run"
+        )
+    people = {
+        "human_answer",
+        "study",
+        "study_item",
+        "human_exclusion",
+        "human_rating",
+        "annotator",
+        "culturall_review",
+    }
+    hidden = people | {"notes", "about_notes", "more_about_notes", "scenario", "persona", "culturall_item"}
+    numbers, answers = published(warehouse), published(warehouse, include_answers=True)
+    assert "how_many" in numbers  # its notes are its own
+    assert not hidden & {*numbers, *answers}
+    assert "spectral_by_domain" in numbers
+    assert not {"spectral_question", "question", "pack", "pack_row"} & set(numbers)  # prompts, maybe a user's
+    assert not {*KINDS, "culturall_example", "fmlama_errors"} & set(numbers)
+    assert {*KINDS} - set(answers) == {"embedding"}
+    assert set(numbers) < set(answers)
+    done = publish(warehouse, tmp_path / "site", About("x"), include_answers=True)
+    assert {"item_logprob", "country_neighbour"} <= {table.name for table in done.tables}
+    for file in (tmp_path / "site").rglob("*.*"):
+        if file.parent.name != "engine":
+            is_table = file.suffix == ".parquet"
+            content = pl.read_parquet(file).write_json().encode() if is_table else file.read_bytes()
+            assert SAID.encode() not in content, file
+
+
+@pytest.mark.heavy
+def test_the_same_warehouse_gives_the_same_bytes(filled: Warehouse, site: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again"
+    publish(filled, again, ABOUT, include_answers=True)
+    assert (again / "data" / "item_logprob.parquet").is_file()
+    publish(filled, again, ABOUT)
+    first, second = (
+        {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+        for folder in (site, again)
+    )
+    assert first.keys() == second.keys()
+    assert [name for name in first if first[name] != second[name]] == []
+    assert again.stat().st_mode & 0o755 == 0o755  # a server that runs as somebody else may read it
+
+
+def test_figures_are_files_in_the_light_scheme(site: Path) -> None:
+    drawn = sorted((site / "figures").rglob("*.svg"))
+    assert {file.parent.name for file in drawn} == {"history", "spectral", "worldwise"}
+    stand_ins = [b" ".join(_shares(colour, 10)) for colour in _VARIABLES]
+    for file in drawn:
+        root = etree.fromstring(file.read_bytes())
+        assert root.tag == "{http://www.w3.org/2000/svg}svg"
+        assert "var(--" not in file.read_text()
+        pdf = file.with_suffix(".pdf").read_bytes()
+        assert pdf.startswith(b"%PDF")
+        colours = b" ".join(pdf.split())
+        assert not [colour for colour in stand_ins if colour in colours], file
+        start = int(pdf.rsplit(b"startxref", 1)[1].split()[0])
+        assert pdf[start : start + 4] == b"xref"  # replacing colours has moved nothing
+        assert "," in file.with_suffix(".csv").read_text().splitlines()[0]
+
+
+def test_a_secret_of_this_process_stops_everything(
+    filled: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAB_API_KEY", "Category macro-F1")
+    with pytest.raises(WarehouseError, match="LAB_API_KEY stands in"):
+        publish(filled, tmp_path / "site", ABOUT)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_a_site_of_ours_is_replaced_and_only_as_a_whole(
+    filled: Warehouse, site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "thesis.txt").write_text("years of work")
+    with pytest.raises(WarehouseError, match=r"no site of culturescope and is not overwritten"):
+        publish(filled, mine, ABOUT)
+    with pytest.raises(WarehouseError, match=r"thesis\.txt is a file"):
+        publish(filled, mine / "thesis.txt", ABOUT)
+    assert [file.name for file in tmp_path.rglob("*")] == ["mine", "thesis.txt"]
+    before = {file: file.read_bytes() for file in site.rglob("*") if file.is_file()}
+    (site / "CNAME").write_text("example.org")
+    with pytest.raises(WarehouseError, match=r"also holds CNAME, which the new site would not"):
+        publish(filled, site, ABOUT)
+    (site / "CNAME").unlink()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("deployments.publish.site.write_tables", full)
+    with pytest.raises(WarehouseError, match="no room to write"):
+        publish(filled, site, ABOUT)
+    assert {file: file.read_bytes() for file in site.rglob("*") if file.is_file()} == before
+    assert [file.name for file in site.parent.iterdir()] == [site.name]
+
+
+def test_the_command_says_what_it_wrote_or_what_to_run_first(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    none = runner.invoke(app, ["publish", "site"])
+    assert none.exit_code == 1
+    assert "culturescope run all --profile smoke" in " ".join(none.stderr.split())
+    assert not Path("site").exists()
+    fill(warehouse, with_nulls=False)
+    done = runner.invoke(app, ["publish", "site"])
+    assert done.exit_code == 0, done.output
+    assert done.stdout.strip() == str(Path("site").absolute())
+    assert "8 pages" in done.stderr
+    assert "no licence is stated" in done.stderr
+    assert "python -m http.server --directory site" in done.stderr
+    assert (Path("site") / MARK).is_file()
+
+
+def test_shipped_programs_are_those_that_engine_toml_names() -> None:
+    said = tomllib.loads((PACKAGE / "engine" / "engine.toml").read_text())
+    packed = {file.stem: lzma.decompress(file.read_bytes()) for file in (PACKAGE / "engine").glob("*.xz")}
+    assert {name: sha256(content).hexdigest() for name, content in packed.items()} == {
+        name: each["sha256"] for name, each in said.items()
+    }
+    licences = (PACKAGE / "engine" / "LICENCES.txt").read_text()
+    for part in ("DuckDB-WASM 1.32.0", "parquet-wasm 0.8.0", "17.0.0", "24.12.23", "2.9.1"):
+        assert part in licences
+
+
+def test_tags_of_a_model_name_are_text(site: Path) -> None:
+    for name in ("leaderboard-worldwise.html", "history.html"):
+        assert HOSTILE in parsed(site / name).get_text()
+        assert not [tag for tag in parsed(site / name).select("script, img") if isinstance(tag, Tag)]

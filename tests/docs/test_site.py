@@ -1,0 +1,80 @@
+"""The site builds strictly, its links and those of the README lead somewhere, no page asks another host."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from bs4 import BeautifulSoup
+
+REPOSITORY = Path(__file__).parents[2]
+LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
+"""Elements that a browser fetches by itself, and where from."""
+NOT_LOADED = {"canonical", "next", "prev", "alternate"}
+"""Links in a page's head that are for crawlers."""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if importlib.util.find_spec("zensical") is None:
+        pytest.skip("zensical is not installed: pip install 'culturescope[docs]'")
+    folder = tmp_path_factory.mktemp("docs")
+    command = [sys.executable, REPOSITORY / "docs" / "build.py", str(folder / "built")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "built" / "site"
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[Path, Any]:
+    """All pages, parsed."""
+    files = sorted(site.rglob("*.html"))
+    return {file: BeautifulSoup(file.read_text(encoding="utf-8"), "lxml") for file in files}
+
+
+def test_every_link_and_anchor_leads_somewhere(site: Path, pages: dict[Path, Any]) -> None:
+    anchors = {page: {tag["id"] for tag in soup.find_all(id=True)} for page, soup in pages.items()}
+    dead = []
+    for page, soup in pages.items():
+        for link in soup.find_all("a", href=True):
+            parts = urlsplit(link["href"])
+            if parts.scheme or page.name == "404.html":
+                continue
+            goal = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+            goal = goal / "index.html" if goal.is_dir() else goal
+            if not goal.exists() or (parts.fragment and unquote(parts.fragment) not in anchors.get(goal, ())):
+                dead.append(f"{page.relative_to(site)}: {link['href']}")
+    assert not dead
+
+
+def test_no_page_asks_another_host(pages: dict[Path, Any]) -> None:
+    for page, soup in pages.items():
+        for tag in soup.find_all(list(LOADED)):
+            if not NOT_LOADED & set(tag.get("rel") or ()):
+                assert not urlsplit(tag.get(LOADED[tag.name]) or "").netloc, f"{page.name}: {tag}"
+
+
+def test_every_page_is_in_the_navigation(site: Path, pages: dict[Path, Any]) -> None:
+    links = {(site / link["href"]).resolve() for link in pages[site / "index.html"].select("nav a[href]")}
+    assert not {page for page in pages if page.name != "404.html"} - links
+    listed = re.findall(r'"([\w/-]+\.md)"', (REPOSITORY / "zensical.toml").read_text(encoding="utf-8"))
+    assert len(listed) == len(set(listed))
+
+
+def test_links_of_the_readme_lead_somewhere() -> None:
+    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    links = [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if not urlsplit(link).scheme]
+    assert links
+    for link in links:
+        path, _, anchor = link.partition("#")
+        page = REPOSITORY / (path or "README.md")
+        assert page.exists(), link
+        headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.M) if anchor else []
+        slugs = [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
+        assert not anchor or anchor in slugs, link

@@ -1,0 +1,27 @@
+"""Every query of the cookbook runs as it stands, and answers something."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from warehouse import Warehouse
+
+PAGE = Path(__file__).parents[2] / "docs" / "sql.md"
+RECIPES = re.findall(
+    r"^### (\d+)\. [^\n]+\n(?:(?!^###).)*?^```sql\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S
+)
+
+
+def test_there_are_25_questions() -> None:
+    assert [int(number) for number, _ in RECIPES] == list(range(1, 26))
+
+
+@pytest.mark.parametrize(("number", "query"), RECIPES)
+def test_it_answers(all_runs: Warehouse, number: str, query: str) -> None:
+    rows = all_runs.query(query)
+    assert rows.height, f"question {number} has no rows"
+    empty = [name for name in rows.columns if rows[name].null_count() == rows.height]
+    assert len(empty) < rows.width / 2, f"question {number}: nothing but NULL in {empty}"

@@ -1,0 +1,449 @@
+"""Engines of Anthropic and Google, through their own clients, against scripted servers of their APIs.
+
+The servers are real ones on this machine; what goes wrong there goes wrong for both kinds in the same way.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from tasks.engines import hosted, load
+from tasks.engines.hosted import HostedGenerator
+from tasks.engines.protocols import EngineError, Generation, Generator, Reporting, Sampling, Unfinished
+from tasks.engines.specs import EngineSpec, cost
+
+pytest.importorskip("anthropic", reason="the extra [anthropic] is not installed")
+pytest.importorskip("google.genai", reason="the extra [google] is not installed")
+
+KEY = "sk-test-0123456789abcdef"
+SCHEMA = {
+    "type": "object",
+    "properties": {"dish": {"type": "string"}},
+    "required": ["dish"],
+    "additionalProperties": False,
+}
+TALK = [
+    [
+        {"role": "system", "content": "You cook."},
+        {"role": "user", "content": "Name a dish."},
+        {"role": "assistant", "content": "Of where?"},
+        {"role": "user", "content": "Of Peru."},
+    ]
+]
+SAMPLING = Sampling(temperature=0.5, top_p=0.9, max_tokens=9, seed=3, stop=("x",))
+KINDS = ("anthropic", "google")
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a server does: status, body (bytes as they stand, or JSON), headers, seconds between bytes."""
+
+    body: Any
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    drip: float = 0.0
+
+
+class Server:
+    """Answers by a function of the number of the request and its body; remembers what it was sent."""
+
+    def __init__(self, reply: Callable[[int, dict[str, Any]], Reply]) -> None:
+        self.requests: list[dict[str, Any]] = []
+        self.paths: list[str] = []
+        self.headers: list[dict[str, str]] = []
+        self.most_at_once = 0
+        outer, lock, under_way = self, threading.Lock(), 0
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                nonlocal under_way
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                with lock:
+                    under_way += 1
+                    outer.most_at_once = max(outer.most_at_once, under_way)
+                    n = len(outer.requests)
+                    outer.requests.append(body)
+                    outer.paths.append(self.path)
+                    outer.headers.append({name.lower(): value for name, value in self.headers.items()})
+                try:
+                    self._send(reply(n, body))
+                except OSError:
+                    pass  # it did not wait
+                finally:
+                    with lock:
+                        under_way -= 1
+
+            def _send(self, said: Reply) -> None:
+                data = said.body if isinstance(said.body, bytes) else json.dumps(said.body).encode()
+                self.send_response(said.status)
+                headers = {"Content-Type": "application/json", "Content-Length": str(len(data))}
+                for name, value in (headers | said.headers).items():
+                    self.send_header(name, value)
+                self.end_headers()
+                for start in range(0, len(data), 1 if said.drip else max(len(data), 1)):
+                    self.wfile.write(data[start : start + 1] if said.drip else data)
+                    self.wfile.flush()
+                    time.sleep(said.drip)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+Start = Callable[..., Server]
+
+
+@pytest.fixture
+def serve() -> Iterator[Start]:
+    servers: list[Server] = []
+
+    def start(reply: Callable[[int, dict[str, Any]], Reply] | Reply) -> Server:
+        servers.append(Server(reply if callable(reply) else lambda *_: reply))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+def engine_of(kind: str, server: Server, **options: Any) -> HostedGenerator:
+    """An engine that has a key, and tries once unless an option says more."""
+    spec = EngineSpec(
+        name="far", kind=kind, model="m-1", base_url=server.url, api_key_env="TEST_KEY",
+        options={"max_retries": 0, "timeout": 20.0, **options},
+    )  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TEST_KEY", KEY)
+        engine: HostedGenerator = load._class(spec)(spec)
+    return engine
+
+
+def said(kind: str, text: str = "Ceviche.", ended: str = "", **usage: int) -> dict[str, Any]:
+    """A whole answer as the API gives it."""
+    sent, written = usage.get("sent", 5), usage.get("written", 2)
+    if kind == "anthropic":
+        blocks = [{"type": "thinking", "thinking": "hm", "signature": ""}, {"type": "text", "text": text}]
+        return {
+            "id": "msg", "type": "message", "role": "assistant", "model": "m-1", "content": blocks,
+            "stop_reason": ended or "end_turn", "stop_sequence": None,
+            "usage": {"input_tokens": sent, "cache_read_input_tokens": 0, "output_tokens": written},
+        }  # fmt: skip
+    parts = [{"text": "hm", "thought": True}, {"text": text}]
+    return {
+        "candidates": [
+            {"content": {"role": "model", "parts": parts}, "finishReason": ended or "STOP", "index": 0}
+        ],
+        "usageMetadata": {"promptTokenCount": sent, "candidatesTokenCount": written, "totalTokenCount": 7},
+        "modelVersion": "m-1",
+    }
+
+
+def refused(kind: str, status: int, words: str, **headers: str) -> Reply:
+    """An error as the API gives it."""
+    error = {"message": words, "type": "some_error"} | ({"code": status} if kind == "google" else {})
+    return Reply(
+        {"type": "error", "error": error}, status, {k.replace("_", "-"): v for k, v in headers.items()}
+    )
+
+
+def test_anthropic_is_asked_in_its_words(serve: Start) -> None:
+    server = serve(Reply(said("anthropic")))
+    engine = engine_of("anthropic", server, extra_body={"thinking": {"type": "disabled"}})
+    assert isinstance(engine, Generator)
+    assert isinstance(engine, Reporting)
+    assert engine.generate(TALK, SAMPLING, SCHEMA) == [Generation("Ceviche.", "stop", 5, 2, 3)]
+    assert server.paths == ["/v1/messages"]
+    assert server.requests == [
+        {
+            "model": "m-1", "max_tokens": 9, "system": "You cook.", "messages": TALK[0][1:],
+            "stop_sequences": ["x"], "temperature": 0.5, "top_p": 0.9, "thinking": {"type": "disabled"},
+            "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}},
+        }
+    ]  # fmt: skip
+    assert server.headers[0]["authorization"] == f"Bearer {KEY}"
+    assert "anthropic-version" in server.headers[0]
+
+
+def test_google_is_asked_in_its_words(serve: Start) -> None:
+    server = serve(Reply(said("google")))
+    thinking = {"thinkingConfig": {"thinkingBudget": 0}}
+    engine = engine_of("google", server, extra_body={"safetySettings": [], "generationConfig": thinking})
+    assert engine.generate(TALK, SAMPLING, SCHEMA) == [Generation("Ceviche.", "stop", 5, 2, 3)]
+    assert server.paths == ["/v1beta/models/m-1:generateContent"]
+    (sent,) = server.requests
+    assert [c["role"] for c in sent["contents"]] == ["user", "model", "user"]
+    assert [c["parts"] for c in sent["contents"]] == [[{"text": m["content"]}] for m in TALK[0][1:]]
+    assert sent["systemInstruction"]["parts"] == [{"text": "You cook."}]
+    assert sent["safetySettings"] == []
+    wanted = {
+        "temperature": 0.5, "topP": 0.9, "maxOutputTokens": 9, "seed": 3, "stopSequences": ["x"],
+        "responseMimeType": "application/json", "responseJsonSchema": SCHEMA, **thinking,
+    }  # fmt: skip
+    assert {name: sent["generationConfig"][name] for name in wanted} == wanted
+    assert server.headers[0]["x-goog-api-key"] == KEY
+
+
+def test_what_a_model_does_not_take_is_not_sent(serve: Start) -> None:
+    server = serve(Reply(said("anthropic")))
+    engine_of("anthropic", server, temperature=False).generate(TALK, SAMPLING)
+    assert not {"temperature", "top_p", "seed", "output_config"} & server.requests[0].keys()
+    server = serve(Reply(said("google")))
+    engine_of("google", server).generate(TALK, Sampling(seed=2**31 + 5), None, 5)
+    config = server.requests[0]["generationConfig"]
+    assert config["seed"] == 5
+    assert "responseLogprobs" not in config
+
+
+@pytest.mark.parametrize(
+    ("kind", "ended", "finish"),
+    [
+        ("anthropic", "stop_sequence", "stop"),
+        ("anthropic", "max_tokens", "length"),
+        ("anthropic", "model_context_window_exceeded", "length"),
+        ("anthropic", "refusal", "refusal"),
+        ("anthropic", "pause_turn", "pause_turn"),
+        ("google", "MAX_TOKENS", "length"),
+        ("google", "SAFETY", "content_filter"),
+        ("google", "PROHIBITED_CONTENT", "content_filter"),
+        ("google", "OTHER", "other"),
+    ],
+)
+def test_why_an_answer_ended(serve: Start, kind: str, ended: str, finish: str) -> None:
+    answer = engine_of(kind, serve(Reply(said(kind, ended=ended)))).generate(TALK, SAMPLING)[0]
+    assert (answer.text, answer.finish_reason) == ("Ceviche.", finish)
+
+
+def test_a_prompt_that_google_blocks_is_an_answer(serve: Start) -> None:
+    blocked = {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 5}}
+    answer = engine_of("google", serve(Reply(blocked))).generate(TALK, SAMPLING)[0]
+    assert answer == Generation("", "content_filter", 5, 0, 3)
+
+
+def test_google_gives_log_probabilities_where_it_is_said_to(serve: Start) -> None:
+    answer = said("google", "yes")
+    answer["candidates"][0]["logprobsResult"] = {
+        "chosenCandidates": [{"token": "yes", "logProbability": -0.5, "tokenId": 1}],
+        "topCandidates": [
+            {"candidates": [{"token": "yes", "logProbability": -0.5}, {"token": "no", "logProbability": -1}]}
+        ],
+    }
+    server = serve(Reply(answer))
+    (token,) = engine_of("google", server, logprobs=True).generate(TALK, SAMPLING, None, 50)[0].tokens
+    assert (token.text, token.logprobs) == ("yes", pytest.approx({"yes": -0.5, "no": -1.0}))
+    assert server.requests[0]["generationConfig"]["logprobs"] == 20
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tokens_are_counted_thoughts_too(serve: Start, kind: str) -> None:
+    body = said(kind, sent=100, written=20)
+    if kind == "google":
+        body["usageMetadata"]["thoughtsTokenCount"] = 30
+    else:
+        body["usage"]["cache_creation_input_tokens"] = 30
+    (answer,) = engine_of(kind, serve(Reply(body))).generate(TALK, SAMPLING)
+    counted = (answer.prompt_tokens, answer.completion_tokens)
+    assert counted == ((100, 50) if kind == "google" else (130, 20))
+    priced = EngineSpec(
+        name="p", kind=kind, model="m", usd_per_million_input_tokens=1, usd_per_million_output_tokens=10
+    )
+    assert cost(priced, [answer]) == pytest.approx((counted[0] + 10 * counted[1]) / 1e6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_order_and_concurrency(serve: Start, kind: str) -> None:
+    def reply(_: int, request: dict[str, Any]) -> Reply:
+        number = json.dumps(request).count("again")
+        time.sleep(0.02 if number % 2 else 0.0)
+        return Reply(said(kind, f"answer {number}"))
+
+    server = serve(reply)
+    engine, told = engine_of(kind, server, max_concurrency=3), list[int]()
+    engine.report = told.append
+    talks = [[{"role": "user", "content": "again " * n}] for n in range(9)]
+    assert [a.text for a in engine.generate(talks, SAMPLING)] == [f"answer {n}" for n in range(9)]
+    assert server.most_at_once <= 3
+    assert told == [1] * 9
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_transient_errors_are_tried_again_after_the_pause_that_is_asked_for(serve: Start, kind: str) -> None:
+    replies = {0: refused(kind, 429, "slow down", Retry_After="0.2"), 1: refused(kind, 529, "overloaded")}
+    server = serve(lambda n, _: replies.get(n, Reply(said(kind))))
+    begin = time.monotonic()
+    assert engine_of(kind, server, max_retries=2).generate(TALK, SAMPLING)[0].text == "Ceviche."
+    assert len(server.requests) == 3
+    assert time.monotonic() - begin >= 0.2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (400, r"rejected a request for 'm-1' \(400: it is too long\): check the prompt's length"),
+        (401, r"refused the key \(401\): check the variable TEST_KEY"),
+        (403, r"refused the key \(403\)"),
+        (404, r"has no model 'm-1', or no \w+ API there"),
+        (429, r"over its limit after 1 try \(429: it is too long\): set options\.requests_per_minute"),
+        (500, r"failed after 1 try \(500: it is too long\)"),
+        (307, r"it redirects to http://elsewhere\.example: make that the base_url"),
+    ],
+)
+def test_errors_say_what_to_do_and_are_asked_once(serve: Start, kind: str, status: int, words: str) -> None:
+    server = serve(refused(kind, status, "it is too long", Location="http://elsewhere.example"))
+    with pytest.raises(EngineError, match=words):
+        engine_of(kind, server).generate(TALK, SAMPLING)
+    assert len(server.requests) == 1, "the client's own retries are off"
+
+
+def test_google_says_of_a_wrong_key_that_the_request_is_bad(serve: Start) -> None:
+    server = serve(refused("google", 400, "API key not valid. Please pass a valid API key."))
+    with pytest.raises(EngineError, match=r"refused the key \(400\): check the variable TEST_KEY"):
+        engine_of("google", server).generate(TALK, SAMPLING)
+
+
+GARBAGE = {
+    "no JSON": b"\xff\xfe no JSON",
+    "cut off": b'{"content": [',
+    "list": b"[]",
+    "nothing": b"",
+    "other shape": b'{"content": "text", "candidates": {"a": 1}}',
+    "empty object": b"{}",
+    "deep": b"[" * 100_000,
+    "page": b"<html>sign in</html>",
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("what", GARBAGE)
+def test_garbage_is_one_line(serve: Start, kind: str, what: str) -> None:
+    with pytest.raises(EngineError, match=r"gave no answer of the (Messages|Gemini) API") as caught:
+        engine_of(kind, serve(Reply(GARBAGE[what]))).generate(TALK, SAMPLING)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 700
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_answer_that_drips_or_has_no_end_is_bounded(
+    serve: Start, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = time.monotonic()
+    with pytest.raises(EngineError, match=r"no answer within 0\.5 s after 1 try"):
+        engine_of(kind, serve(Reply(said(kind), drip=0.05)), timeout=0.5).generate(TALK, SAMPLING)
+    assert time.monotonic() - begin < 10
+    monkeypatch.setattr("tasks.engines.transport.MAX_BYTES", 2**20)
+    with pytest.raises(EngineError, match="more than 1 MiB"):
+        engine_of(kind, serve(Reply(b" " * 2**21))).generate(TALK, SAMPLING)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_key_is_neither_shown_nor_stored(
+    serve: Start, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    shown = [f"{KEY} is wrong", f"Bearer {KEY}"]
+    for words in shown:
+        for status in (400, 429, 500):
+            with pytest.raises(EngineError) as caught:
+                engine_of(kind, serve(refused(kind, status, words))).generate(TALK, SAMPLING)
+            assert KEY not in f"{caught.value!r} {caught.value.__cause__!r} {caught.value.__context__!r}"
+    with pytest.raises(EngineError) as caught:
+        engine_of(kind, serve(Reply(f"<html>{KEY}".encode()))).generate(TALK, SAMPLING)
+    assert KEY not in str(caught.value)
+    (answer,) = engine_of(kind, serve(Reply(said(kind, f"My key is {KEY}.")))).generate(TALK, SAMPLING)
+    assert answer.text == "My key is [key]."
+    assert KEY not in caplog.text
+    engine = engine_of(kind, serve(Reply(said(kind))))
+    assert KEY not in json.dumps([engine.spec.described(), engine.spec.identity()])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_half_a_surrogate_pair_can_be_stored(serve: Start, kind: str) -> None:
+    (answer,) = engine_of(kind, serve(Reply(said(kind, "a\ud800b")))).generate(TALK, SAMPLING)
+    assert answer.text.encode() == b"a?b"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_answered_before_a_failure_comes_with_it(serve: Start, kind: str) -> None:
+    def reply(n: int, _: dict[str, Any]) -> Reply:
+        return Reply(said(kind, f"answer {n}")) if n < 2 else refused(kind, 403, "no more")
+
+    server = serve(reply)
+    with pytest.raises(Unfinished, match="refused the key") as caught:
+        engine_of(kind, server, max_concurrency=1).generate(TALK * 5, SAMPLING)
+    assert {place: a.text for place, a in caught.value.done.items()} == {0: "answer 0", 1: "answer 1"}
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_environment_sends_no_key_and_no_request_elsewhere(
+    serve: Start, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
+        monkeypatch.setenv(name, "sk-of-the-user-0123456789")
+    monkeypatch.setenv("ANTHROPIC_CUSTOM_HEADERS", "Authorization: sk-of-the-user-0123456789")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
+    server = serve(Reply(said(kind)))
+    local = EngineSpec(name="here", kind=kind, model="m", base_url=server.url)
+    assert load._class(local)(local).generate(TALK, SAMPLING)[0].text == "Ceviche."
+    assert "sk-of-the-user" not in json.dumps(server.headers)
+    engine_of(kind, server).generate(TALK, SAMPLING)
+    assert KEY in json.dumps(server.headers[1]), "the spec's own key is sent all the same"
+    far = EngineSpec(name="far", kind=kind, model="m", base_url="https://llm.example.org")
+    with pytest.raises(EngineError, match="name the environment variable that holds the key"):
+        load._class(far)(far)
+
+
+@pytest.mark.parametrize(
+    ("kind", "variable"), [("anthropic", "ANTHROPIC_API_KEY"), ("google", "GEMINI_API_KEY")]
+)
+def test_a_missing_key_or_client_is_one_line(
+    kind: str, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = EngineSpec(name="far", kind=kind, model="m")
+    monkeypatch.delenv(variable, raising=False)
+    with pytest.raises(EngineError, match=f"{variable} is not set: export that variable with the key for"):
+        load._class(spec)(spec)
+    monkeypatch.setenv(variable, KEY)
+
+    def missing(name: str) -> Any:
+        raise ModuleNotFoundError(name)
+
+    monkeypatch.setattr(hosted, "import_module", missing)
+    with pytest.raises(EngineError, match=rf"needs the client .*: pip install 'culturescope\[{kind}\]'"):
+        load._class(spec)(spec)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_server_is_told_from_another_and_what_is_not_sent_is_said(kind: str) -> None:
+    spec = EngineSpec(name="a", kind=kind, model="m")
+    slower = spec.model_copy(update={"options": {"max_concurrency": 1, "timeout": 5.0}})
+    proxied = spec.model_copy(update={"base_url": "https://proxy.example.org"})
+    assert spec.hash() == slower.hash()
+    assert spec.hash() not in (proxied.hash(), EngineSpec(name="a", kind="openai", model="m").hash())
+    assert spec.described().get("not_sent") == (["seed"] if kind == "anthropic" else None)
+    for ability in ("score", "candidates"):
+        with pytest.raises(EngineError, match="a server gives no log-probabilities of given texts"):
+            load.check_ability(spec, ability)  # type: ignore[arg-type]
+    load.check_ability(spec, "generate")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_unknown_options_are_named(kind: str, serve: Start) -> None:
+    with pytest.raises(EngineError, match="max_concurency"):
+        engine_of(kind, serve(Reply({})), max_concurency=3)

@@ -1,0 +1,88 @@
+"""CulturALL's accuracies from small files, by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.evaluations.culturall.reproduction import REPRODUCTION
+from tests.evaluations.reproduced import further, numbers, printed
+
+ITEMS = """language,region,topic,scenario,question,answer,explanation,eval_sum
+zh,cn,Food,s,q A B C D,B,,12
+zh,CN,Work,s,q,tea,,7
+en,uk,Food,s,q,salt,,0
+en,us,food,s,q,rye,,3
+"""
+
+
+def accuracy(subset: str, number: str = "1") -> Any:
+    return printed("Table 2", "Accuracy (%)", "m", id=number, subset=subset)
+
+
+SUBSETS = ("all", "easy", "medium", "hard")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "annotated_items.csv").write_text(ITEMS)
+    # Items 1 and 3 are solved, 2 is not, 4 was not judged.
+    (tmp_path / "answers.csv").write_text("setting,item,correct\ngemini,1,true\ngemini,2,0\ngemini,3,1\n")
+    return tmp_path
+
+
+def test_accuracy_by_difficulty(folder: Path) -> None:
+    cells = [accuracy(subset) for subset in SUBSETS]
+    found = numbers(REPRODUCTION, folder, cells, settings={"gemini": "1"})
+    assert [one.value for one in found] == [50.0, 100.0, 0.0, 50.0]
+    assert [one.null for one in found] == [6.25, 25.0, 0.0, 0.0]  # one of four items has letters
+    left_out = numbers(REPRODUCTION, folder, cells, settings={"gemini": "1"}, unjudged=["left-out"])
+    assert [one.value for one in left_out] == [pytest.approx(200 / 3), 100.0, 0.0, 100.0]
+    assert numbers(REPRODUCTION, folder, cells)[0].reason == "no answer of that setting (--settings NAME=ID)"
+
+
+def test_accuracy_by_language_topic_and_region_and_the_mean_of_all_settings(folder: Path) -> None:
+    found = {key: one.value for key, one in further(REPRODUCTION, folder).items()}
+    metric = "Accuracy (%)"
+    assert found["By language", "setting gemini", "zh", metric] == 50.0
+    assert found["By topic", "setting gemini", "Food", metric] == pytest.approx(200 / 3)
+    assert found["By region", "setting gemini", "GB", metric] == 100.0
+    # 12, 7, 0 and 3 of 15
+    assert found["Table 2", "mean of the settings", "all", metric] == pytest.approx(100 * 22 / 60)
+    assert found["Table 2", "mean of the settings", "hard", metric] == pytest.approx(10.0)
+
+
+def test_fifteen_settings_say_how_difficult_items_are(tmp_path: Path) -> None:
+    """Without items: number 1 is solved by ten settings (easy), number 2 by four (hard)."""
+    rows = [f"{s},{item},{int(s <= most)}" for s in range(1, 16) for item, most in ((1, 10), (2, 4))]
+    (tmp_path / "answers.csv").write_text("\n".join(["setting,item,correct", *rows]))
+    cells = [accuracy(subset, "5") for subset in SUBSETS]
+    found = numbers(REPRODUCTION, tmp_path, cells)
+    assert [one.value for one in found] == [50.0, 100.0, None, 0.0]
+    assert found[0].null is None
+
+
+def test_subsets_in_files_of_their_own(tmp_path: Path) -> None:
+    header, *rows = ITEMS.splitlines()
+    for name, row in zip(("easy", "hard"), rows, strict=False):
+        (tmp_path / f"annotated_{name}.csv").write_text(f"{header}\n{row}\n")
+    (tmp_path / "answers.csv").write_text("setting,item,correct\n1,1,1\n1,2,0\n")
+    found = numbers(REPRODUCTION, tmp_path, [accuracy("easy"), accuracy("hard")])
+    assert [one.value for one in found] == [100.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("setting,item,correct\n1,5,1\n", "item 5 is none of the 4 items"),
+        ("setting,item,correct\n1,1,1\n1,1,0\n", "setting 1 has item 1 twice"),
+        ("setting,item,correct\n1,0,1\n", "none of 1 rows fits"),
+        ("name\nx\n", "none of 1 rows fits"),
+    ],
+)
+def test_broken_answers_are_refused(folder: Path, text: str, complaint: str) -> None:
+    (folder / "answers.csv").write_text(text)
+    with pytest.raises(ValueError, match=complaint):
+        numbers(REPRODUCTION, folder, [accuracy("all")])

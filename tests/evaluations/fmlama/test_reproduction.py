@@ -1,0 +1,291 @@
+"""FmLAMA's cells from small files of the published formats, by hand; each option moves its own numbers alone.
+
+Six dishes: A, B, F from Italy, C, E from the United Kingdom, D from England. Two ingredients are named by the
+baseline here: x, in three dishes, and of z and y, in two each, the one that comes first.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scrapers.model import ScrapeError
+from tasks.evaluations.fmlama.reproduction import REPRODUCTION
+from tasks.evaluations.fmlama.reproduction.files import MarkedDish, marks_of
+from tasks.evaluations.fmlama.reproduction.options import FmlamaReproduced
+from tasks.evaluations.reproduction import Printed, Recomputed, Tools, find_files
+from tasks.metrics.types import FloatArray
+
+DISHES = {
+    "A": ("Italy", ["x", "z"]),
+    "B": ("Italy", ["x"]),
+    "C": ("United Kingdom", ["y", "x"]),
+    "E": ("United Kingdom", ["y"]),
+    "F": ("Italy", ["z"]),
+    "D": ("England", ["w"]),
+}
+GROUPS = [
+    {"origin": "Italy", "origin_group": "Italy"},
+    {"origin": "United Kingdom", "origin_group": "U.K."},
+    {"origin": "England", "origin_group": "U.K."},
+]
+VECTORS = {"x": (1, 0), "y": (0, 1), "z": (1, 1)}
+
+
+def embed(source: str, texts: Sequence[str]) -> FloatArray:
+    return np.array([VECTORS[text] for text in texts], dtype=np.float64)
+
+
+def lines(names: str) -> str:
+    rows = [
+        {"url": name, "origin": DISHES[name][0], "origin_name": "", "lang": "en", "sub_label": name,
+         "obj_label": DISHES[name][1]}
+        for name in names
+    ]  # fmt: skip
+    return "\n".join(json.dumps(row) for row in rows)
+
+
+def numbers(path: Path, cells: Sequence[Printed], **given: Any) -> list[Recomputed]:
+    first = {
+        name: info.default[:1]
+        for name, info in FmlamaReproduced.model_fields.items()
+        if info.json_schema_extra
+    }
+    options = FmlamaReproduced(**({"top": 2} | first | given))
+    content, _ = REPRODUCTION.read(find_files(path, REPRODUCTION.sources), options)
+    tools = Tools({"origin_group": GROUPS}, embed, [*OF_MODEL.values(), *cells])
+    return list(REPRODUCTION.cells(content, options, tools, cells))
+
+
+def cell(
+    metric: str, /, model: str = "", table: str = "Table 1(a)", printed: str = "1.00", **parts: str
+) -> Printed:
+    return Printed(table, model, parts, metric, printed, float(printed), "percent")
+
+
+DUMB = {o: cell("mAP (%)", "Dumb Base", origin=o) for o in ("Italy", "U.K.", "ALL")}
+COUNTS = {f"n {o}": cell("Count", origin=o) for o in ("Italy", "U.K.", "ALL")}
+BASELINE = DUMB | COUNTS
+
+
+def values(path: Path, cells: dict[str, Printed], **given: Any) -> dict[str, Any]:
+    found = numbers(path, list(cells.values()), **given)
+    rounded = (None if one.value is None else round(one.value, 2) for one in found)
+    return dict(zip(cells, rounded, strict=True))
+
+
+@pytest.fixture
+def dishes(tmp_path: Path) -> Path:
+    (tmp_path / "en_dishes.jsonl").write_text(lines("ABCEFD"))
+    return tmp_path
+
+
+def test_the_baseline_by_hand(dishes: Path) -> None:
+    """Named are x, z. Hits: A (1 + 1) / 2, B 1, C 1, E none: 1 / (3 + 1), F 1 / 2."""
+    assert values(dishes, BASELINE) == {
+        "Italy": 83.33, "U.K.": 62.5, "ALL": 75.0, "n Italy": 3, "n U.K.": 2, "n ALL": 5,
+    }  # fmt: skip
+    percent = cell("Count (%)", origin="Italy")
+    assert numbers(dishes, [percent])[0].value == 60.0
+
+
+@pytest.mark.parametrize(
+    ("given", "changed"),
+    [
+        # Divided by the ingredients: C 1 / 2, E 0
+        ({"baseline": ["top-ten"]}, {"U.K.": 25.0, "ALL": 60.0}),
+        # y comes third: C (1 + 2 / 3) / 2, E 1 / 3
+        ({"baseline": ["equation-4"]}, {"U.K.": 58.33, "ALL": 73.33}),
+        # Named are x, y: E 1 / 2, F 1 / 4
+        ({"ties": ["name"]}, {"Italy": 75.0, "U.K.": 75.0}),
+        # D is the U.K.'s, w a fourth candidate: E and D 1 / 5
+        ({"england": "uk"}, {"U.K.": 46.67, "ALL": 65.0, "n U.K.": 3, "n ALL": 6}),
+        ({"dishes": ["all"]}, {"U.K.": 60.0, "ALL": 65.0, "n ALL": 6}),
+        # Of the others F has z once, y twice: not named
+        ({"own_dish": "left-out"}, {"Italy": 75.0, "ALL": 70.0}),
+        ({"top": 1}, {"Italy": 75.0, "ALL": 70.0}),  # x alone: F 1 / 4
+        ({"cv": ["origins"]}, {}),
+    ],
+)
+def test_an_option_changes_the_numbers_that_it_should_and_no_other(
+    dishes: Path, given: dict[str, Any], changed: dict[str, float]
+) -> None:
+    assert values(dishes, BASELINE, **given) == values(dishes, BASELINE) | changed
+
+
+def test_chance_by_hand(dishes: Path) -> None:
+    """All three are named: in a random order B and F have (1 + 1 / 2 + 1 / 3) / 3 = 0.611 in the mean."""
+    (dishes / "en_dishes.jsonl").write_text(lines("BEF"))
+    (italy,) = numbers(dishes, [cell("mAP (%)", "Dumb Base", origin="Italy")], baseline=["equation-4"], top=3)
+    assert italy.null is not None
+    assert 45 < italy.null < 78  # of 20 draws for two dishes: 61.1, and 4.3 for one standard deviation
+    assert italy.null_name == "ten at random"
+
+
+def test_files_one_by_one_and_pooled(tmp_path: Path) -> None:
+    for folder, names in (("a", "AB"), ("b", "BCE")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "en_dishes.jsonl").write_text(lines(names))
+    every = {name: cell("Count", origin=name) for name in ("Italy", "U.K.")}
+    assert values(tmp_path, every, files=["1"]) == {"Italy": 2, "U.K.": 0}
+    assert values(tmp_path, every, files=["2"]) == {"Italy": 1, "U.K.": 2}
+    assert values(tmp_path, every, files=["pooled"]) == {"Italy": 2, "U.K.": 2}  # B once
+    assert values(tmp_path, every, files=["3"]) == {"Italy": None, "U.K.": None}
+    content, notes = REPRODUCTION.read(find_files(tmp_path, REPRODUCTION.sources), FmlamaReproduced())
+    assert REPRODUCTION.complete(content, FmlamaReproduced()).files == ["1", "2", "pooled"]
+    assert notes[0].startswith("files of en: 1 ")
+
+
+def ranked(dish: str, ranks: list[int], predicted: str) -> dict[str, Any]:
+    origin, names = DISHES[dish]
+    return {"ID": dish, "subj_name": dish, "origin": origin, "ranks": ranks, "obj_name": names,
+            "predicted": list(predicted), "probs": [np.float64(0.5)],
+            "prob_true": [("x", np.float32(0.5), 0)]}  # fmt: skip
+
+
+@pytest.fixture
+def models(dishes: Path) -> Path:
+    """Two templates. A: ranks 0 and 2 of x z, then 0 and 1. C: only y is a candidate, at 1, then at 0."""
+    templates = {
+        "hasParts_1": [ranked("A", [0, 2], "xyz"), ranked("C", [1], "zyx")],
+        "hasParts_2": [ranked("A", [0, 1], "xzy"), ranked("C", [0], "yzx")],
+        "country_1": [ranked("A", [2], "yzx")],
+    }
+    for template, records in templates.items():
+        folder = dishes / "output" / "bert-base_uncased" / "en" / template
+        folder.mkdir(parents=True)
+        (folder / "result.pkl").write_bytes(pickle.dumps(records))
+    return dishes
+
+
+OF_MODEL = {
+    "Italy": cell("mAP (%)", "Bb", origin="Italy"),
+    "sd": cell("mAP (%) sd", "Bb", origin="Italy"),
+    "U.K.": cell("mAP (%)", "Bb", origin="U.K."),
+    "ALL": cell("mAP (%)", "Bb", origin="ALL"),
+    "mean": cell("mAP (%)", "Avg.", origin="U.K."),
+    "cv": cell("Coefficient of Variation (CV)", "Bb"),
+    "mWS": cell("mWS", "Bb", "Table 1(b)", origin="Italy"),
+    "correlation": cell("Correlation", "Bb", "Table 2", metric="mAP"),
+}
+
+
+def test_models_by_hand(models: Path) -> None:
+    """A: (1 + 2 / 3) / 2, then 1. C: 1 / 2, then 1, of one candidate. Two origins correlate wholly: Italy has
+    three dishes and the higher mAP."""
+    # CV: standard deviation of 91.667, 75 and 83.333 over their mean: 8.333 / 83.333
+    found = values(models, OF_MODEL)
+    assert found == {
+        "Italy": 91.67, "sd": 11.79, "U.K.": 75.0, "ALL": 83.33, "mean": 75.0, "cv": 10.0, "mWS": None,
+        "correlation": 1.0,
+    }  # fmt: skip
+    listed = values(models, OF_MODEL, denominator=["listed"])
+    assert listed["U.K."] == 37.5
+    assert listed["Italy"] == found["Italy"]
+    assert values(models, OF_MODEL, cv=["origins"]) == found | {"cv": 14.14}  # 8.333 * sqrt 2 / 83.333
+    assert values(models, OF_MODEL, relation="country")["Italy"] == 33.33
+    (italy,) = numbers(models, [OF_MODEL["Italy"]], rounding=["templates"])
+    assert italy.value == pytest.approx((83.33 + 100) / 2)
+    # Two of three at random: (H + (2 - 1) / (3 - 1) * (3 - H)) / 3 with H = 11 / 6
+    assert italy.null == pytest.approx(100 * (11 / 6 + (3 - 11 / 6) / 2) / 3)
+
+
+def test_ranks_of_single_ingredients(models: Path) -> None:
+    """z is third under the first template, second under the second; of three the middle is 1."""
+    of = {"subject (dish)": "a", "involved object (ingredients)": "z"}
+    rank = cell("Rank", "Bb", "Table 14", id="0", **of)
+    (second,), (first,) = (numbers(models, [rank], template=[t]) for t in ("2", "1"))
+    assert (second.value, first.value, first.null) == (1.0, 2.0, 1.0)
+    assert numbers(models, [rank], template=["9"])[0].value is None
+
+
+def test_word_similarity_by_hand(models: Path) -> None:
+    """A has x z; the first two are x y, then x z. x: 1; z: its cosine to either is sqrt 0.5, then 1."""
+    root = np.sqrt(0.5)
+    (italy,) = numbers(models, [OF_MODEL["mWS"]], word_vectors="v.vec")
+    assert italy.value == pytest.approx(((1 + root) / 2 + 1) / 2)
+    assert italy.null is not None
+    assert root < italy.null < 1
+    table8 = cell("mWS", "Bb", "Table 8", origin="Italy")
+    assert numbers(models, [table8], word_vectors="v.vec")[0].reason == "no vectors of BERT (--bert-vectors)"
+    assert numbers(models, [table8], bert_vectors="b.vec")[0].value == italy.value
+
+
+def test_rankings_as_json_lines_and_under_a_name_of_ones_own(models: Path) -> None:
+    folder = models / "output" / "mine" / "en" / "hasParts_1"
+    folder.mkdir(parents=True)
+    record = {
+        name: value for name, value in ranked("A", [0, 1], "xzy").items() if not name.startswith("prob")
+    }
+    (folder / "result.jsonl").write_text(json.dumps(record))
+    for path in (models / "output").rglob("*.pkl"):
+        path.unlink()
+    (llama,) = numbers(models, [cell("mAP (%)", "Llama3", origin="Italy")], names={"mine": "Llama3"})
+    assert llama.value == 100.0
+
+
+class Evil:
+    """Calls what it likes when it is unpickled."""
+
+    def __reduce__(self) -> Any:
+        return Path.touch, (Path("/tmp/never"),)
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (pickle.dumps([Evil()]), r"result.pkl: not a pickle of plain records: it would call pathlib\.Path"),
+        (b"\x80\x04", "not a pickle of plain records"),
+        (pickle.dumps(7), "expected a list of records"),
+        (pickle.dumps([{"ID": "A"}]), "none of 1 rows fits"),
+        (pickle.dumps([{"ID": "A", "obj_name": [["x"]], "predicted": [["x"]]}]), "none of 1 rows fits"),
+        (pickle.dumps([ranked("A", [-1], "x")]), "none of 1 rows fits"),
+    ],
+)
+def test_a_hostile_or_broken_pickle_is_refused(models: Path, content: bytes, complaint: str) -> None:
+    (models / "output" / "bert-base_uncased" / "en" / "hasParts_1" / "result.pkl").write_bytes(content)
+    with pytest.raises(ValueError, match=complaint):
+        numbers(models, [OF_MODEL["Italy"]])
+    assert not Path("/tmp/never").exists()
+
+
+MARKS = [
+    {"Dish": "1", "Gold_ingredients": ["a"], "Predicted_ingredient": ["a", "b"], "direct_match": ["a"],
+     "evaluated_output": '```\n{"b": ("Correct", "Substitutability, Missing Traditional Ingredient")}\n```'},
+    {"Dish": "2", "Gold_ingredients": ["c"], "Predicted_ingredient": ["c"], "direct_match": ["c"],
+     "evaluated_output": "I am sorry"},
+    {"Dish": "3", "Gold_ingredients": ["e"], "Predicted_ingredient": ["d"], "direct_match": [],
+     "evaluated_output": '{"d": ["Correct", "common"], "not asked": ["Correct", "Direct Match"]}'},
+]  # fmt: skip
+
+
+def test_mes_counted_by_type_or_by_mark(tmp_path: Path) -> None:
+    """By type: (1 + 2) / 2, 1 and 0 of one that names none; by mark: 1, 1, 1; direct matches: 1 / 2, 1, 0."""
+    (tmp_path / "Italy_output.json").write_text(json.dumps(MARKS))
+    (tmp_path / "United Kingdom_output.json").write_text(json.dumps(MARKS[1:2]))
+    cells = {
+        o: cell("MES", "Llama3", "Table 3", origin=o, evaluator="GPT-4o") for o in ("Italy", "U.K.", "All")
+    }
+    assert values(tmp_path, cells) == {"Italy": 83.33, "U.K.": 100.0, "All": 87.5}
+    assert values(tmp_path, cells, mes=["correct"]) == {"Italy": 100.0, "U.K.": 100.0, "All": 100.0}
+    assert numbers(tmp_path, [cells["Italy"]])[0].null == pytest.approx(50.0)
+    human = cell("MES", "Llama3", "Table 3", origin="Italy", evaluator="Human")
+    assert numbers(tmp_path, [human])[0].value is None
+
+
+@pytest.mark.parametrize("text", ["{" * 9999, "{'b': __import__('os')}", "{'b': 1}", "{1: (2,)}", "nothing"])
+def test_what_a_judge_wrote_is_never_run(text: str) -> None:
+    dish = MarkedDish(gold_ingredients=("a",), predicted_ingredient=("b",), evaluated_output=text)
+    assert marks_of(dish) == {}
+
+
+def test_broken_dishes_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "en_dishes.jsonl").write_text("{")
+    with pytest.raises(ScrapeError, match="line 1: not JSON"):
+        numbers(tmp_path, [DUMB["ALL"]])

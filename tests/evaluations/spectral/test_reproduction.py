@@ -1,0 +1,102 @@
+"""Tables 1 and 4 of Measuring Meta-Cultural Competency from small files, by hand."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from tasks.evaluations.spectral.reproduction import REPRODUCTION
+from tests.evaluations.reproduced import further, numbers, printed
+
+AVERAGE = printed("Table 1", "Avg Score", domain="Currency")
+SD = printed("Table 1", "Std Dev", domain="Currency")
+ITEMS = printed("Table 1", "# Items", domain="Currency")
+CORRELATION = printed("Table 4", "Correlation", "Aya-8B")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "rankings.csv").write_text(
+        "participant,domain,rank\na,Currency,9\nb,currency,5\na,Religions,1\nb,Religions,1\n"
+    )
+    (tmp_path / "items.csv").write_text(
+        "domain,item\nCurrency,yen\nCurrency,yen\nCurrency,euro\nReligions,x\n"
+    )
+    return tmp_path
+
+
+def test_people_by_hand(folder: Path) -> None:
+    average, sd, items = numbers(REPRODUCTION, folder, [AVERAGE, SD, ITEMS])
+    assert (average.value, average.null, average.n) == (7.0, 4.0, 2)  # 9 and 5; all four have a mean of 4
+    assert sd.value == pytest.approx(math.sqrt(8))  # 2 and -2: 8 / 1
+    assert items.value == 2.0
+    assert numbers(REPRODUCTION, folder, [SD], ddof=[0])[0].value == 2.0
+    assert [one.value for one in numbers(REPRODUCTION, folder, [AVERAGE, ITEMS], ddof=[0])] == [7.0, 2.0]
+
+
+def test_the_correlation_of_given_spectra(folder: Path) -> None:
+    """ER 1, 2, 3 and SR 9, 4, 2: ranks turned round, and Pearson's -(7 / 2) / sqrt(2 / 2 * 26 / 2 ...)."""
+    (folder / "spectra.csv").write_text(
+        "model,question,er,sr\naya-8b,q1,1,9\naya-8b,q2,2,4\naya-8b,q3,3,2\nother,q1,1,1\n"
+    )
+    # Deviations -1 0 1 and 4 -1 -3: -7 / sqrt(2 * 26)
+    assert numbers(REPRODUCTION, folder, [CORRELATION])[0].value == pytest.approx(-7 / math.sqrt(52))
+    (spearman,) = numbers(REPRODUCTION, folder, [CORRELATION], correlation=["spearman"])
+    assert spearman.value == pytest.approx(-1.0)
+    assert (spearman.null, spearman.n) == (None, 3)
+    assert numbers(REPRODUCTION, folder, [AVERAGE], correlation=["spearman"])[0].value == 7.0
+
+
+def test_spectra_of_probabilities(folder: Path) -> None:
+    """Two countries with nothing in common: eigenvalues 1 and 1, so ER 2 and SR 1; with the cosine c they are
+    1 + c and 1 - c. Of logarithms the softmax is taken."""
+    questions = folder / "probabilities" / "Aya-8B"
+    questions.mkdir(parents=True)
+    (questions / "apart.csv").write_text("country,a,b\nJP,1,0\nIN,0,1\n")
+    (questions / "near.csv").write_text("country,a,b\nJP,0.6,0.8\nIN,0.8,0.6\n")  # c = 0.96
+    log = ",".join(str(math.log(p)) for p in (0.5, 0.5))
+    (questions / "logs.csv").write_text(f"country,a,b\nJP,{log}\nIN,{math.log(0.8)},{math.log(0.2)}\n")
+    found = further(REPRODUCTION, folder)
+    assert found["Figures 5 and 6", "Aya-8B", "apart", "ER"].value == pytest.approx(2.0)
+    assert found["Figures 5 and 6", "Aya-8B", "apart", "SR"].value == pytest.approx(1.0)
+    assert found["Figures 5 and 6", "Aya-8B", "near", "SR"].value == pytest.approx(1.96 / 0.04)
+    cosine = (0.5 * 0.8 + 0.5 * 0.2) / (math.sqrt(0.5) * math.sqrt(0.68))
+    assert found["Figures 5 and 6", "Aya-8B", "logs", "SR"].value == pytest.approx(
+        (1 + cosine) / (1 - cosine)
+    )
+    (correlation,) = numbers(REPRODUCTION, folder, [CORRELATION], correlation=["spearman"])
+    assert correlation.value == pytest.approx(-1.0)
+    assert correlation.n == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("land,a\nJP,1\nIN,1\n", "not countries by items"),
+        ("country,a\nJP,x\nIN,1\n", "not countries by items"),
+        ("country,a,b\nJP,1,0\n", "two countries are needed"),
+        ("country,a,b\nJP,1,0\nJP,0,1\n", "two countries are needed"),
+        ("country,a,b\nJP,1,-1\nIN,0,1\n", "neither probabilities nor log-probabilities"),
+        ("country,a,b\nJP,1,\nIN,0,1\n", "neither probabilities nor log-probabilities"),
+        ("", "not countries by items"),
+    ],
+)
+def test_broken_probabilities_are_refused(folder: Path, text: str, complaint: str) -> None:
+    path = folder / "probabilities" / "m" / "q.csv"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    with pytest.raises(ValueError, match=complaint):
+        numbers(REPRODUCTION, folder, [AVERAGE])
+
+
+def test_what_is_missing_costs_its_own_cells(folder: Path) -> None:
+    (folder / "items.csv").unlink()
+    found = numbers(
+        REPRODUCTION, folder, [AVERAGE, ITEMS, CORRELATION, printed("Table 3", "Parameters", "GPT-2")]
+    )
+    assert found[0].value == 7.0
+    assert found[1].reason == "no file of items (*items*.csv)"
+    assert "probabilities/*/*.csv" in found[2].reason
+    assert found[3].reason == "no published file holds it"

@@ -1,0 +1,130 @@
+"""Printed digits against numbers, which files are found, and what is tried in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pydantic import Field
+
+from tasks.evaluations.reproduction import (
+    TRIED,
+    Options,
+    Printed,
+    Recomputed,
+    Reproduction,
+    Source,
+    Tools,
+    agreement,
+    find_files,
+    is_of_table,
+    variants,
+    work_off,
+)
+
+
+def cell(printed: str, value: float | None, table: str = "Table 1") -> Printed:
+    return Printed(table, "", {}, "m", printed, value, "score")
+
+
+@pytest.mark.parametrize(
+    ("printed", "value", "number", "expected"),
+    [
+        ("7.70", 7.7, 7.695, "equal"),  # half-way rounds to 7.69 or 7.70
+        ("7.70", 7.7, 7.7049, "equal"),
+        ("7.70", 7.7, 7.706, "near"),  # within 1 % = 0.077
+        ("7.70", 7.7, 7.778, "differs"),
+        ("52", 52.0, 53.0, "near"),  # one unit of the last digit
+        ("52", 52.0, 54.0, "differs"),
+        ("+0.228", 0.228, 0.2284, "equal"),
+        ("-0.06", -0.06, -0.0649, "equal"),
+        ("0.00", 0.0, 0.004, "equal"),
+        ("13,33", 13.33, 13.329, "equal"),
+        (">0.60", None, 0.61, "equal"),
+        (">0.60", None, 0.6, "differs"),
+        ("<0.0001", None, 0.00005, "equal"),
+        ("120+", None, 120.0, "equal"),
+        ("120+", None, 119.0, "differs"),
+        ("7.70", 7.7, None, "not recomputed"),
+    ],
+)
+def test_a_number_is_held_against_the_digits_that_are_printed(
+    printed: str, value: float | None, number: float | None, expected: str
+) -> None:
+    assert agreement(cell(printed, value), number) == expected
+
+
+class Two(Options):
+    """Two options that are tried, and one that is not."""
+
+    times: list[int] = Field([1, 3], json_schema_extra=TRIED)
+    rule: list[str] = Field(["a", "b"], json_schema_extra=TRIED)
+    seed: int = 0
+
+
+def test_the_fewest_differences_are_tried_first() -> None:
+    tried = variants(Two(seed=7))
+    assert [changed for changed, _ in tried] == [{}, {"rule": "b"}, {"times": 3}, {"times": 3, "rule": "b"}]
+    assert tried[2][1] == Two(times=[3], rule=["a"], seed=7)
+
+
+def test_a_cell_has_the_first_number_with_its_digits_else_the_first_number() -> None:
+    """Numbers by (times, rule); the last cell hangs on times alone: it is asked twice, not four times."""
+    known: dict[str, dict[tuple[int, str], float]] = {
+        "1.0": {(1, "a"): 1.04, (1, "b"): 1.0, (3, "a"): 1.0},
+        "2.0": {(1, "a"): 2.5, (1, "b"): 2.6, (3, "a"): 2.04},
+        "3.0": {(3, "b"): 9.0},
+        "4.0": {},
+    }
+    asked: list[str] = []
+
+    def numbers(content: None, options: Two, tools: Tools, cells: Sequence[Printed]) -> list[Recomputed]:
+        asked.extend(c.printed for c in cells)
+        choice = (options.times[0], options.rule[0])
+        return [Recomputed(known[c.printed].get(choice), f"not {choice}") for c in cells]
+
+    kind = Reproduction(
+        "", (), Two, lambda files, options: (None, ()), numbers,
+        depends=lambda cell: ("times",) if cell.printed == "4.0" else ("times", "rule"),
+    )  # fmt: skip
+    cells = [cell(text, float(text)) for text in known]
+    rows, n = work_off(kind, None, Two(), Tools({}, lambda *_: np.empty(0)), cells)
+    assert [(r.number.value, r.needs, r.agreement) for r in rows] == [
+        (1.04, "", "equal"),
+        (2.04, "--times 3", "equal"),
+        (9.0, "--times 3 --rule b", "differs"),
+        (None, "", "not recomputed"),
+    ]
+    assert rows[3].number.reason == "not (1, 'a')"
+    assert n == 4
+    assert [asked.count(text) for text in known] == [1, 3, 4, 2]
+
+
+def test_files_are_found_below_and_by_the_first_pattern_that_fits(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for name in ("in/Results_1.json", "other.json", "in/x.csv"):
+        (tmp_path / name).write_text("")
+    sources = [Source("a", ("results*.json", "*.json"), ""), Source("b", ("*.txt",), "")]
+    found = find_files(tmp_path, sources)
+    assert {name: [p.name for p in paths] for name, paths in found.items()} == {
+        "a": ["Results_1.json"],
+        "b": [],
+    }
+    assert sources[1].missing == "no file of b (*.txt)"
+    with pytest.raises(ValueError, match="there is no such folder"):
+        find_files(tmp_path / "nowhere", sources)
+
+
+def test_a_table_is_meant_by_its_number() -> None:
+    names = ["Table 1(a)", "Table 10", "Table 1", "4.2 Mean", "4.2 Dimension", "4.3 Accuracy"]
+
+    def meant(wanted: str) -> list[str]:
+        return [name for name in names if is_of_table(cell("1", 1.0, name), wanted)]
+
+    assert meant("1") == ["Table 1(a)", "Table 1"]
+    assert meant("table 1(A)") == ["Table 1(a)"]
+    assert meant("4.2") == ["4.2 Mean", "4.2 Dimension"]
+    assert meant("4") == ["4.2 Mean", "4.2 Dimension", "4.3 Accuracy"]
+    assert meant("2") == []

@@ -1,0 +1,49 @@
+"""Every number is the recorded one on a shared store too: no evaluation knows where its warehouse is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.engines.test_openai import Scripted
+from tests.golden.harness import (
+    EVALUATIONS,
+    differences,
+    golden_path,
+    leaderboard_rows,
+    metric_rows,
+    new_home,
+    read_golden,
+    run,
+)
+from warehouse import Warehouse, run_checks
+from warehouse.copying import copy
+from warehouse.local_store import LocalStore
+from warehouse.store import store_at
+
+pytestmark = pytest.mark.heavy
+
+
+@pytest.mark.parametrize("evaluation", EVALUATIONS)
+def test_every_number_is_the_recorded_one_on_a_shared_store(
+    blank: Path,
+    tmp_path: Path,
+    server: Scripted,
+    shared_environment: dict[str, str],
+    evaluation: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in shared_environment.items():
+        monkeypatch.setenv(name, value)
+    copy(Warehouse(LocalStore(blank)), store_at(tmp_path))
+    home = new_home(blank, f"{evaluation}-shared", evaluation, server.url)
+    (home / "culturescope.duckdb").unlink()  # so that nothing can come from there
+    run(evaluation, home)
+    for table, rows in (("metric_value", metric_rows), ("leaderboard", leaderboard_rows)):
+        recorded = read_golden(golden_path(evaluation, table))
+        assert recorded
+        assert differences(recorded, rows(home, evaluation)) == []
+    checks = run_checks(Warehouse.open(home))
+    assert checks.filter(checks["n_violations"] > 0).rows() == []
+    assert not list((home / "parts").glob("*/[!_]*.parquet"))

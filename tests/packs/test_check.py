@@ -1,0 +1,155 @@
+"""What is wrong with a pack is said with file, line and column, all at once; what is right is read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tasks.evaluations.spectral.pack import PACK
+from tasks.packs.check import examine, load, stray
+from tasks.packs.folder import MOST_BYTES, Folder, checked_name, folder_of, folders
+from tasks.packs.shape import PackError
+from tests.packs.conftest import FILES, SHIPPED, Examine
+
+DOMAIN, ASKED, ITEMS = (FILES[f"spectral/{name}.csv"] for name in ("domain", "question", "item"))
+
+
+def test_a_right_pack_has_no_faults_and_its_rows(examined: Examine) -> None:
+    content, faults = examined()
+    assert faults == []
+    assert {file: len(rows) for file, rows in content.rows.items()} == {"domain": 1, "question": 1, "item": 2}
+    assert content.rows["item"][0] == {"item_list": "sports", "item": "football", "countries": ["BR", "DE"]}
+    assert content.about == {"title": "Sports", "version": "", "author": "", "licence": "", "source": ""}
+
+
+def test_the_hash_is_of_the_content_alone(examined: Examine, folder: Folder) -> None:
+    first = examined()[0].hash
+    windows = "﻿# a comment\r\n#another\r\n" + ITEMS.replace("\n", "\r\n")
+    assert examined(item=windows)[0].hash == first
+    columns = "countries,item,item_list\nBR | DE,football,sports\nIN,cricket,sports\n"
+    assert examined(item=columns)[0].hash == first
+    moved = Folder("other", folder.path.rename(folder.path.with_name("elsewhere")))
+    (moved.path / "pack.toml").write_text('title = "Another title"\nversion = "2"\n')
+    assert examine(moved, "spectral", PACK, SHIPPED)[0].hash == first
+    changed = ITEMS.replace("cricket", "hockey")
+    (moved.path / "spectral" / "item.csv").write_text(changed)
+    assert examine(moved, "spectral", PACK, SHIPPED)[0].hash != first
+
+
+def test_all_faults_are_said_at_once(examined: Examine) -> None:
+    _, faults = examined(
+        domain="domain,label,item_list,prefix,human_category,human_score\ncurrency,C,,Name it.,LX,many\n",
+        question="domain,varant,template\nsport,1,In {country}\n",
+        item="item_list,item,countries\nsports,=1+1,\nsports,a\nsports,b,,\nsports,\x07bell,\n",
+    )
+    assert [str(fault).partition(": ")[0] for fault in faults] == [
+        "spectral/domain.csv, line 2, column item_list",
+        "spectral/domain.csv, line 2, column human_category",
+        "spectral/domain.csv, line 2, column human_score",
+        "spectral/question.csv, line 1, column variant",
+        "spectral/question.csv, line 1, column varant",
+        "spectral/item.csv, line 2, column item",
+        "spectral/item.csv, line 3",
+        "spectral/item.csv, line 4",
+        "spectral/item.csv, line 5, column item",
+    ]
+    said = "\n".join(map(str, faults))
+    assert "did you mean variant?" in said
+    assert "which spreadsheets run as a formula; begin with something else" in said
+    assert "control character U+0007; remove it" in said
+    assert "the cell is empty; fill it in" in said
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "fault"),
+    [
+        ("item", ITEMS + "sports,football,\n", "line 4, column item_list, item: ('sports', 'football') is"),
+        ("item", ITEMS + "sports,polo,XX\n", "line 4, column countries: 'XX' does not stand in the shipped"),
+        ("item", ITEMS + "currency,peso,\n", "line 4, column item_list: 'currency' is there without this"),
+        ("item", ITEMS + '"sports","two\nlines",\nsports,x,YY\n', "item.csv, line 6, column countries: 'YY'"),
+        ("item", "# why\n" + ITEMS + "sports,,\n", "item.csv, line 5, column item: the cell is empty"),
+        ("item", "item_list,item\n", "it has a header and no rows"),
+        ("item", "", "item.csv, line 1, column item_list: the column is missing; there are: none"),
+        ("item", ITEMS.encode() + b"sports,caf\xe9,\n", "item.csv, line 4: it is not UTF-8"),
+        ("item", ITEMS + 'sports,"open\n', "it is no CSV file"),
+        ("item", ITEMS + "sports,a\u202eb,\n", "the control character U+202E"),
+        ("item", ITEMS + "sports," + "x" * 20_001 + ",\n", "at most 20000 characters"),
+        ("domain", DOMAIN.replace("sport,Sport", "currency,Sport"), "'currency' is there without this pack"),
+        ("domain", DOMAIN.replace("sports", "sprots"), "'sprots' does not stand in item, column item_list"),
+        ("domain", DOMAIN.replace("sport,S", "../x,S"), "should match pattern"),
+        ("question", ASKED + "sport,2,People watch\n", "the text must hold {country} once"),
+        ("question", ASKED + "sport,2,{country} {0.__class__}\n", "and no other braces"),
+        ("question", ASKED + "sport,4,In {country}\n", "'4': input should be '1', '2' or '3'"),
+        ("question", None, "domain.csv, line 2, column domain: 'sport' does not stand in question, column"),
+        ("itme", "a\n", "spectral/itme.csv: no such file is read; in spectral/ there may be domain.csv, "),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_in_a_file(examined: Examine, file: str, text: str | bytes | None, fault: str) -> None:
+    _, faults = examined(**{file: text})
+    assert fault in "\n".join(map(str, faults))
+
+
+def test_what_does_not_belong_in_a_pack(folder: Folder, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.csv"
+    secret.write_text(ITEMS)
+    (folder.path / "spectral" / "item.csv").unlink()
+    (folder.path / "spectral" / "item.csv").symlink_to(secret)
+    (folder.path / "fmlama").symlink_to(tmp_path)
+    (folder.path / "spectral" / "run.py").write_text("raise SystemExit('a pack was run')")
+    os.mkfifo(folder.path / "spectral" / "pipe.csv")
+    with (folder.path / "spectral" / "huge.csv").open("wb") as file:
+        file.truncate(MOST_BYTES + 1)
+    for passed_over in ("README.md", ".git", "LICENSE", "__init__.py"):
+        (folder.path / passed_over).write_text("raise SystemExit('a pack was run')")
+    said = "\n".join(map(str, examine(folder, "spectral", PACK, SHIPPED)[1]))
+    assert "spectral/item.csv: it is a symbolic link; put the file itself there" in said
+    assert "spectral/pipe.csv: it is no ordinary file" in said
+    assert "spectral/run.py: this kind of file is not read (packs are data: CSV and TOML)" in said
+    assert "spectral/huge.csv: it has 32 MiB, more than 32; split it" in said
+    assert "football" not in said
+    assert [fault.file for fault in stray(folder, {"spectral": PACK})] == ["fmlama"]
+
+
+def test_a_pack_with_faults_is_not_loaded(folder: Folder) -> None:
+    (folder.path / "pack.toml").write_text("title =\nversion = 2\n")
+    with pytest.raises(PackError, match=r"'mine' has one fault:\npack.toml, line 1: it is no TOML file"):
+        load(folder, "spectral", PACK, SHIPPED)
+    (folder.path / "pack.toml").write_text("titel = 'Sports'\nversion = 2\n")
+    with pytest.raises(PackError, match="the pack 'mine' has 3 faults") as error:
+        load(folder, "spectral", PACK, SHIPPED)
+    assert [fault.column for fault in error.value.faults] == ["title", "version", "titel"]
+    (folder.path / "pack.toml").unlink()
+    with pytest.raises(PackError, match=r"pack\.toml: the file is missing"):
+        load(folder, "spectral", PACK, SHIPPED)
+
+
+@pytest.mark.parametrize("name", ["..", "../x", "/etc", "a/b", "A", "", ".x", "a\n", "x" * 61, "a@b"])
+def test_names_lead_nowhere_else(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="is no name of a pack"):
+        checked_name(name)
+    with pytest.raises(ValueError, match="is no name of a pack"):
+        folder_of(name, tmp_path)
+
+
+def test_an_installed_pack_is_found_and_never_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "site" / "sporty"
+    (package / "content").mkdir(parents=True)
+    (package / "__init__.py").write_text("raise SystemExit('a pack was imported')")
+    info = tmp_path / "site" / "sporty-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sporty\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(
+        "[culturescope.packs]\nsporty = sporty.content\ngone = nowhere\nBad = sporty\nwrong = sporty.no\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    known = folders(tmp_path / "home")
+    assert known == {"sporty": Folder("sporty", package / "content")}
+    own = tmp_path / "home" / "packs" / "sporty"
+    own.mkdir(parents=True)
+    assert folders(tmp_path / "home")["sporty"].path == own
+    with pytest.raises(ValueError, match="there is no pack 'sprty'; there are: sporty"):
+        folder_of("sprty", tmp_path / "home")

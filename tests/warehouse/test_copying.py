@@ -1,0 +1,166 @@
+"""A warehouse copied to a shared store and back: whole, verified, resumed where it was interrupted."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.conftest import command, environment
+from tests.shared_store import PASSWORD
+from warehouse import (
+    Run,
+    Warehouse,
+    WarehouseError,
+    finish_run,
+    part_path,
+    save_metrics,
+    save_run,
+    write_part,
+)
+from warehouse.copying import copy
+from warehouse.local_store import LocalStore
+from warehouse.store import Store, store_named
+
+KIND = "item_logprob"
+ROWS = (
+    "SELECT request_hash, country, item, logprob, part FROM item_logprob ORDER BY ALL",
+    "SELECT kind, request_hash, unit, part, run_id, n_rows, written_at FROM part_unit ORDER BY ALL",
+    "FROM metric_value ORDER BY ALL",
+    "FROM run ORDER BY ALL",
+)
+
+
+@pytest.fixture
+def full(
+    warehouse: Warehouse,
+    logprobs: Callable[..., pl.DataFrame],
+    metrics: Callable[..., pl.DataFrame],
+    make_run: Callable[..., Run],
+) -> Warehouse:
+    """A local warehouse with a finished run and twelve parts, one of them registered since the last write."""
+    with warehouse.write() as connection:
+        save_run(connection, make_run("r1"))
+        save_metrics(connection, "r1", metrics())
+        finish_run(connection, "r1")
+    for n in range(12):
+        warehouse.register(write_part(warehouse.store, KIND, f"q{n}", logprobs("FR IT", f"q{n}")))
+        if n == 10:
+            with warehouse.write():
+                pass
+    return warehouse
+
+
+@pytest.fixture(params=["folder", pytest.param("shared", marks=pytest.mark.slow)])
+def target(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """A store where nothing is yet, as a command line names it."""
+    if request.param == "folder":
+        return store_named(str(tmp_path / "folder"))
+    given: dict[str, str] = request.getfixturevalue("shared_environment")
+    monkeypatch.setenv("CULTURESCOPE_HOME", str(tmp_path / "machine"))
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    for name in given.keys() - {"CULTURESCOPE_WAREHOUSE"}:
+        monkeypatch.setenv(name, given[name])
+    return store_named(given["CULTURESCOPE_WAREHOUSE"].replace(f":{PASSWORD}", ""))
+
+
+def assert_equal(one: Warehouse, other: Warehouse) -> None:
+    for sql in ROWS:
+        rows = one.query(sql)
+        assert rows.height
+        assert other.query(sql).equals(rows)
+
+
+def test_there_and_back(full: Warehouse, target: Store, tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    verified = copy(full, target, lambda n, total: told.append((n, total)))
+    assert told[-1] == (12, 12)
+    assert verified.filter(what=f"parts of {KIND}").rows() == [(f"parts of {KIND}", 12, 12)]
+    assert dict(verified.select("what", "n_target").rows())["part_unit_base"] == 24
+    shared = Warehouse.open(target)
+    assert_equal(full, shared)
+    assert copy(full, target).equals(verified)  # once more: it is verified again
+
+    back = LocalStore(tmp_path / "back")
+    copy(shared, back)
+    assert_equal(full, Warehouse.open(back))
+
+
+def test_an_interrupted_copy_goes_on(full: Warehouse, target: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(n: int, total: int) -> None:
+        if n == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        copy(full, target, interrupt)
+    assert target.version() is None
+    there = set(target.part_sizes(KIND))
+    assert 5 <= len(there) <= 12
+    read = LocalStore.part
+    sent: list[str] = []
+
+    def count(self: LocalStore, kind: str, part: str, *, anew: bool = False) -> bytes:
+        sent.extend([part] if self.home == full.home else [])
+        return read(self, kind, part, anew=anew)
+
+    monkeypatch.setattr(LocalStore, "part", count)
+    copy(full, target)
+    assert set(sent).isdisjoint(there)
+    assert_equal(full, Warehouse.open(target))
+
+
+def test_another_warehouse_is_not_replaced(
+    full: Warehouse, target: Store, tmp_path: Path, blank: Path
+) -> None:
+    copy(Warehouse(LocalStore(blank)), target)  # what every new one has may be replaced
+    copy(full, target)
+    other = Warehouse.open(LocalStore(tmp_path / "other"))
+    with pytest.raises(WarehouseError, match=r"there is a warehouse at .* already .*rows of"):
+        copy(other, target)
+    assert_equal(full, Warehouse.open(target))
+
+
+def test_a_damaged_part_is_not_copied(full: Warehouse, target: Store) -> None:
+    name = full.query("SELECT min(part) FROM part_unit").item()
+    part_path(full.home, KIND, name).write_bytes(b"PAR1")
+    with pytest.raises(WarehouseError, match=f"{name} of .* is damaged or gone"):
+        copy(full, target)
+    assert target.version() is None
+
+
+@pytest.mark.slow
+def test_the_commands_work_on_both(
+    full: Warehouse, shared_environment: dict[str, str], tmp_path: Path
+) -> None:
+    url, parts = (shared_environment[f"CULTURESCOPE_{name}"] for name in ("WAREHOUSE", "PARTS"))
+    kept = {n: v for n, v in shared_environment.items() if n.startswith("AWS_") or n.endswith("ENDPOINT")}
+
+    def run(*arguments: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+        whole = environment(tmp_path / "machine", None) | kept | env
+        return subprocess.run(command(*arguments), env=whole, capture_output=True, text=True)
+
+    refused = run("copy", "--from", str(full.home), "--to", url, "--to-parts", parts, env={})
+    assert refused.returncode == 1
+    assert "set PGPASSWORD" in refused.stderr
+    bare = url.replace(f":{PASSWORD}", "")
+    done = run(
+        "copy", "--from", str(full.home), "--to", bare, "--to-parts", parts, env={"PGPASSWORD": PASSWORD}
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"parts of {KIND}" in done.stdout
+    there = {"CULTURESCOPE_WAREHOUSE": url, "CULTURESCOPE_PARTS": parts}
+    sql = ("sql", "SELECT count(*) AS n FROM item_logprob WHERE request_hash = 'q3'", "--format", "json")
+    for arguments in (sql, ("check",), ("prune",), ("leaderboard", "spectral", "--format", "json")):
+        local = run(*arguments, env={"CULTURESCOPE_HOME": str(full.home)})
+        shared = run(*arguments, env=there)
+        assert (shared.returncode, shared.stdout) == (local.returncode, local.stdout), shared.stderr
+        assert PASSWORD not in shared.stdout + shared.stderr
+    assert json.loads(run(*sql, env=there).stdout) == [{"n": 4}]
+    code = "import culturescope as cs; print(cs.sql('SELECT count(*) FROM run').item())"
+    env = environment(tmp_path / "machine", None) | kept | there
+    done = subprocess.run([command()[0], "-c", code], env=env, capture_output=True, text=True)
+    assert done.stdout == "1\n", done.stderr
+    assert os.listdir(tmp_path / "machine" / "shared")

@@ -1,0 +1,274 @@
+"""Many writers on a shared store: locks go with their holder, and nothing is published without them."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.conftest import REPOSITORY
+from warehouse import Warehouse, WarehouseError, register_orphans, run_checks, verify_parts, write_part
+from warehouse.registrations import Position
+
+psycopg = pytest.importorskip("psycopg", reason="the extra `shared` is not installed")
+pytestmark = pytest.mark.slow
+
+LogprobRows = Callable[..., pl.DataFrame]
+StartPython = Callable[[str, Path], "subprocess.Popen[str]"]
+
+ADD = "INSERT INTO state VALUES (?, '')"
+ADDED = "SELECT count(*) FROM state WHERE name LIKE 'test%'"
+HOLDS = """
+import sys, time
+from warehouse import Warehouse
+with Warehouse.open().write() as connection:
+    connection.execute("INSERT INTO state VALUES ('test', '')")
+    print("written", flush=True)
+    time.sleep(60)
+"""
+
+
+PARTS, WRITERS = 50, 4
+
+COMMON = """
+import os, sys, time
+import polars as pl
+from warehouse import Warehouse, write_part
+warehouse = Warehouse.open()
+who = sys.argv[1]
+def part(n):
+    frame = pl.DataFrame({"request_hash": [f"{who}-{n}"] * 2, "country": ["FR", "IT"]}).with_columns(
+        run_id=pl.lit(who), model=pl.lit("m"), domain=pl.lit("d"), question=pl.lit("d-1"),
+        item=pl.lit("euro"), logprob=pl.lit(-1.0), n_tokens=pl.lit(1))
+    return write_part(warehouse.store, "item_logprob", f"p-{who}-{n}", frame)
+"""
+WRITER = f"""{COMMON}
+for n in range({PARTS}):
+    if who == "killed" and n == 30:  # between the two halves of a registration, and with the write lock held
+        from warehouse.shared.log import _REGISTER
+        from warehouse.registrations import COLUMNS
+        with warehouse.write() as connection, warehouse.store.database._session() as session:
+            connection.execute("INSERT INTO state VALUES ('test-killed-a', '')")
+            units = part(n)
+            session.execute("BEGIN")
+            session.execute(_REGISTER, [units[name].to_list() for name in COLUMNS[:-1]])
+            print("in transaction", flush=True)
+            time.sleep(600)
+    warehouse.register(part(n))
+    if n % 10 == 9:
+        with warehouse.write() as connection:
+            for half in "ab":
+                connection.execute("INSERT INTO state VALUES (?, '')", [f"test-{{who}}-{{n}}-{{half}}"])
+"""
+READER = f"""{COMMON}
+before = n = 0
+while before < {2 * PARTS * (WRITERS - 1)} + 60:
+    units, parts, halves = warehouse.query(
+        "SELECT (SELECT count(*) FROM part_unit), (SELECT count(DISTINCT part) FROM item_logprob), "
+        "(SELECT count(*) FROM state WHERE name LIKE 'test-%')").row(0)
+    assert units % 2 == halves % 2 == 0 and units == 2 * parts and units >= before, (units, parts, halves)
+    before, n = units, n + 1
+print(n)
+"""
+
+
+def end_connections(url: str, which: str) -> None:
+    """As a server that stops, or a line that breaks, does. which: a condition on pg_locks."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        ended = connection.execute(
+            f"SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND {which}"
+        ).fetchall()
+    assert ended == [(True,)]
+
+
+def test_a_killed_writer_lets_go_and_changes_nothing(shared: Warehouse, start_python: StartPython) -> None:
+    before = shared.store.version()
+    process = start_python(HOLDS, shared.home)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "written\n"
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert shared.store.version() == before
+    with shared.write() as connection:
+        connection.execute(ADD, ["test"])
+    assert shared.query(ADDED).item() == 1
+    assert not list(shared.store.folder.glob("*.writing-*"))
+
+
+def test_a_writer_whose_connection_ended_publishes_nothing(shared: Warehouse, postgres_url: str) -> None:
+    before = shared.store.version()
+    said = pytest.raises(WarehouseError, match=r"a lock at .* was lost.*Nothing was published")
+    with said, shared.write() as connection:
+        connection.execute(ADD, ["test"])
+        end_connections(postgres_url, "granted")
+    assert shared.store.version() == before
+    assert shared.query(ADDED).item() == 0
+    with shared.write() as connection:
+        connection.execute(ADD, ["test"])
+    assert shared.query(ADDED).item() == 1
+
+
+def test_a_write_under_a_lock_that_was_lost_publishes_nothing(shared: Warehouse, postgres_url: str) -> None:
+    """A configuration's numbers are made while its lock is held, and written at the end of it."""
+    with shared.locked("metrics-c"):
+        end_connections(postgres_url, "granted")
+        with pytest.raises(WarehouseError, match="was lost"), shared.write() as connection:
+            connection.execute(ADD, ["test"])
+    assert shared.query(ADDED).item() == 0
+    with shared.locked("metrics-c"), shared.write() as connection:
+        connection.execute(ADD, ["test"])
+    assert shared.query(ADDED).item() == 1
+
+
+def test_nobody_publishes_over_what_another_has_published(shared: Warehouse, postgres_url: str) -> None:
+    """Even if the lock would let both in."""
+    said = pytest.raises(WarehouseError, match="another writer has published")
+    with said, shared.write() as connection, psycopg.connect(postgres_url, autocommit=True) as other:
+        connection.execute(ADD, ["test"])
+        other.execute(
+            "INSERT INTO culturescope.published SELECT version + 1, sha256, bytes, folded "
+            "FROM culturescope.published ORDER BY version DESC LIMIT 1"
+        )
+
+
+def test_old_files_go_ten_minutes_after_they_were_replaced(shared: Warehouse, postgres_url: str) -> None:
+    def versions() -> tuple[list[str], list[int]]:
+        with psycopg.connect(postgres_url) as connection:
+            rows = connection.execute("SELECT version FROM culturescope.published ORDER BY 1").fetchall()
+        return sorted(name[:8] for name in shared.store.objects.sizes("published")), [n for (n,) in rows]
+
+    for _ in range(3):
+        with shared.write():
+            pass
+    before = versions()
+    assert len(before[0]) == len(before[1]) >= 4
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute(
+            "UPDATE culturescope.published SET published_at = published_at - interval '1 hour'"
+        )
+    with shared.write():
+        pass
+    newest = before[1][-1]
+    assert versions() == ([f"{newest:08d}", f"{newest + 1:08d}"], [newest, newest + 1])
+    assert shared.query("SELECT count(*) FROM country").item() == 170
+
+
+def test_a_lock_is_one_holders_at_a_time(shared: Warehouse) -> None:
+    inside, most = [0], []
+    turn = threading.Lock()
+
+    def hold(_: int) -> None:
+        with shared.locked("a"):
+            with turn:
+                inside[0] += 1
+                most.append(inside[0])
+            with turn:
+                inside[0] -= 1
+
+    with ThreadPoolExecutor(4) as pool, shared.locked("b"):
+        list(pool.map(hold, range(12)))
+    assert most == [1] * 12
+
+
+def test_a_connection_pooler_is_refused(shared: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It answers in the name of a server's process that is not the one that it named."""
+    monkeypatch.setattr(psycopg.ConnectionInfo, "backend_pid", property(lambda self: 1))
+    with pytest.raises(WarehouseError, match="connection pooler"), shared.locked("a"):
+        pass
+
+
+def test_a_write_inside_a_write_is_refused(shared: Warehouse) -> None:
+    with shared.write(), pytest.raises(WarehouseError, match="write\\(\\) inside write"), shared.write():
+        pass
+
+
+def test_registrations_go_on_when_the_server_has_ended_its_connections(
+    shared: Warehouse, logprobs: LogprobRows, postgres_url: str
+) -> None:
+    shared.register(write_part(shared.store, "item_logprob", "p1", logprobs("FR", "q1")))
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+        connection.execute(f"{others} AND datname = current_database()")
+    shared.register(write_part(shared.store, "item_logprob", "p2", logprobs("FR", "q2")))
+    assert shared.query("SELECT count(*) FROM part_unit").item() == 2
+
+
+def test_ids_follow_the_order_in_which_registrations_become_visible(
+    shared: Warehouse, logprobs: LogprobRows
+) -> None:
+    """Or a reader that has seen one id would never see a lower one that came later."""
+    units = [write_part(shared.store, "item_logprob", f"p{n}", logprobs("FR IT", f"q{n}")) for n in range(40)]
+    seen, done = list[str](), threading.Event()
+
+    def follow() -> None:
+        position, last = Position(), False
+        while not last:
+            last = done.is_set()
+            tail = shared.store.log.after(position)
+            seen.extend(tail.rows["request_hash"])
+            position = tail.position
+
+    with ThreadPoolExecutor(9) as pool:
+        follower = pool.submit(follow)
+        list(pool.map(shared.store.log.append, units))
+        done.set()
+        follower.result()
+    assert sorted(seen) == sorted([f"q{n}" for n in range(40)] * 2)
+
+
+def test_a_forked_process_has_connections_of_its_own(shared: Warehouse) -> None:
+    assert shared.query("SELECT 1").item() == 1
+    child = os.fork()
+    if not child:
+        try:
+            os._exit(0 if shared.store.version() is not None else 1)
+        finally:
+            os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
+    assert shared.query("SELECT 1").item() == 1
+
+
+def start(code: str, who: str, folder: Path) -> subprocess.Popen[str]:
+    """Each with a home of its own, as on a machine of its own."""
+    env = os.environ | {"CULTURESCOPE_HOME": str(folder / who), "PYTHONPATH": str(REPOSITORY)}
+    return subprocess.Popen(
+        [sys.executable, "-c", code, who], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+@pytest.mark.heavy
+def test_four_writers_one_killed_and_a_reader(
+    shared: Warehouse, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    killed, *writers = [start(WRITER, who, tmp_path) for who in ("killed", "one", "two", "three")]
+    reader = start(READER, "reader", tmp_path)
+    assert killed.stdout is not None
+    assert killed.stdout.readline() == "in transaction\n"
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    for process in writers:
+        _, errors = process.communicate(timeout=300)
+        assert process.returncode == 0, errors
+    reads, errors = reader.communicate(timeout=300)
+    assert reader.returncode == 0, errors
+
+    counted = "SELECT run_id, count(*) AS n FROM part_unit GROUP BY run_id ORDER BY run_id"
+    assert shared.query(counted).rows() == [("killed", 60), ("one", 100), ("three", 100), ("two", 100)]
+    assert (
+        len(register_orphans(shared, "item_logprob").registered) == 1
+    )  # what was written and not registered
+    assert shared.query(counted).rows()[0] == ("killed", 62)
+    rows = "SELECT count(*), count(DISTINCT (request_hash, country)) FROM item_logprob"
+    assert shared.query(rows).row(0) == (362, 362)
+    halves = shared.query("SELECT name FROM state WHERE name LIKE 'test-%'")["name"]
+    assert len(halves) == 2 * (3 * 5 + 3)
+    assert verify_parts(shared).is_empty()
+    assert run_checks(shared)["n_violations"].sum() == 0
+    with capsys.disabled():
+        print(f"\n{reads.strip()} reads")

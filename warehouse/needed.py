@@ -1,0 +1,146 @@
+"""Which parts a query needs, where parts have to be fetched first (`Store.has_all_parts`).
+
+DuckDB itself is asked: while a kind's files are not listed, planning a query that reads the kind fails and
+names it, whatever views are in between. The plan then says what is pushed down into every scan of parts: if
+all scans are of certain requests or runs only, so are the parts that the query needs.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+
+from warehouse.part_kinds import KINDS, empty_part
+from warehouse.storage import glob_escaped
+from warehouse.store import Store
+
+Params = Sequence[object] | Mapping[str, object] | None
+
+_NOT_LISTED = "_needed.parquet"  # no part has this name, nor does a file
+_NAMED = re.compile(rf"parts/([a-z][a-z0-9_]*)/{re.escape(_NOT_LISTED)}")
+_VALUE = r"'[\w.:-]+'"
+_FILTER = re.compile(
+    rf"(?:optional: )?(request_hash|run_id)(?:=({_VALUE})| IN \(({_VALUE}(?:, {_VALUE})*)\))"
+)
+"""What narrows a scan; DuckDB doubles a quote within a value, so no value can look like another filter."""
+
+_PARTS = """
+SELECT DISTINCT kind, part FROM part_unit
+WHERE kind IN (SELECT unnest($kinds::VARCHAR[]))
+    AND ($requests::VARCHAR[] IS NULL OR request_hash IN (SELECT unnest($requests::VARCHAR[])))
+    AND ($runs::VARCHAR[] IS NULL OR run_id IN (SELECT unnest($runs::VARCHAR[])))
+"""
+
+
+def none_yet(folder: Path) -> dict[str, list[Any]]:
+    """A SQL map, kind -> a file that is not there: the value of the variable `parts` before `execute`."""
+    files = [[glob_escaped(empty_part(folder, kind).with_name(_NOT_LISTED))] for kind in KINDS.values()]
+    return {"key": list(KINDS), "value": files}
+
+
+def empty_ones(folder: Path) -> dict[str, list[Any]]:
+    """A SQL map, kind -> its part without rows."""
+    files = [[glob_escaped(empty_part(folder, kind))] for kind in KINDS.values()]
+    return {"key": list(KINDS), "value": files}
+
+
+def execute(connection: duckdb.DuckDBPyConnection, store: Store, sql: str, params: Params) -> pl.DataFrame:
+    """The rows of one query, once the parts that it reads have been fetched. Raises what DuckDB raises."""
+    files: dict[str, list[str]] = {}
+    plan = _planned(connection, store, files, sql, params)
+    _list_files(connection, store, files, *_narrowed(plan, len(files)))
+    while True:
+        try:
+            return connection.execute(sql, params).pl()
+        except duckdb.IOException as error:  # of what cannot be planned alone, such as a PIVOT
+            kind = _kind_not_listed(error)
+            if kind is None or kind in files:
+                raise
+            files[kind] = []
+            _list_files(connection, store, files, None, None)
+
+
+def _planned(
+    connection: duckdb.DuckDBPyConnection,
+    store: Store,
+    files: dict[str, list[str]],
+    sql: str,
+    params: Params,
+) -> Any:
+    """The plan, and in `files` the kinds that it reads; None if DuckDB makes none of this query."""
+    while True:
+        try:
+            rows = connection.execute(f"EXPLAIN (FORMAT json) {sql}", params).fetchall()
+            return json.loads(rows[0][1]) if rows else None
+        except duckdb.Error as error:
+            kind = _kind_not_listed(error)
+            if kind is None or kind in files:
+                return None
+            files[kind] = []
+            _show(connection, store, files)
+
+
+def _narrowed(plan: Any, n_kinds: int) -> tuple[list[str] | None, list[str] | None]:
+    """The requests and the runs that all scans of parts are confined to; None: not confined."""
+    scans = [_filters(node) for node in _nodes(plan) if "READ_PARQUET" in str(node.get("name"))]
+    if len(scans) < max(n_kinds, 1):
+        return None, None
+    requests, runs = (
+        [scan[column] for scan in scans if column in scan] for column in ("request_hash", "run_id")
+    )
+    return (
+        sorted(set().union(*requests)) if len(requests) == len(scans) else None,
+        sorted(set().union(*runs)) if len(runs) == len(scans) else None,
+    )
+
+
+def _filters(scan: Mapping[str, Any]) -> dict[str, set[str]]:
+    given = scan.get("extra_info", {}).get("Filters", [])
+    matches = [_FILTER.fullmatch(text) for text in ([given] if isinstance(given, str) else given)]
+    return {m[1]: set(re.findall(r"[\w.:-]+", m[2] or m[3])) for m in matches if m}
+
+
+def _nodes(plan: Any) -> Iterator[Mapping[str, Any]]:
+    for node in plan or []:
+        yield node
+        yield from _nodes(node.get("children"))
+
+
+def _list_files(
+    connection: duckdb.DuckDBPyConnection,
+    store: Store,
+    files: dict[str, list[str]],
+    requests: list[str] | None,
+    runs: list[str] | None,
+) -> None:
+    """Fetch what is registered of the kinds in `files`, and list it."""
+    if not files:
+        return
+    values = {"kinds": list(files), "requests": requests, "runs": runs}
+    parts = connection.execute(_PARTS, values).fetchall()
+    store.fetch(parts)
+    for kind in files:
+        folder = empty_part(store.folder, KINDS[kind]).parent
+        there = {file.stem for file in folder.glob("*.parquet")} if len(parts) > 100 else None
+        paths = [folder / f"{part}.parquet" for of_kind, part in parts if of_kind == kind]
+        files[kind] = [
+            glob_escaped(p) for p in paths if (p.stem in there if there is not None else p.exists())
+        ]
+    _show(connection, store, files)
+
+
+def _show(connection: duckdb.DuckDBPyConnection, store: Store, files: Mapping[str, Sequence[str]]) -> None:
+    listed = none_yet(store.folder)
+    for kind, paths in files.items():
+        place = listed["key"].index(kind)
+        listed["value"][place] = [glob_escaped(empty_part(store.folder, KINDS[kind])), *paths]
+    connection.execute("SET VARIABLE parts = ?", [listed])
+
+
+def _kind_not_listed(error: duckdb.Error) -> str | None:
+    named = _NAMED.search(str(error))
+    return named[1] if named else None

@@ -1,0 +1,16 @@
+"""A store that machines share: published files and parts are objects on S3, all that changes is in Postgres.
+
+Its two libraries are the extra `shared`; nothing else of this package imports them.
+"""
+
+from warehouse.storage import WarehouseError
+
+try:
+    from warehouse.shared.store import SharedStore
+except ImportError as error:
+    raise WarehouseError(
+        f"CULTURESCOPE_WAREHOUSE names a shared store, and a library for it is missing ({error.name}): "
+        f"pip install 'culturescope[shared]'"
+    ) from error
+
+__all__ = ["SharedStore"]

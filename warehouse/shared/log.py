@@ -1,0 +1,58 @@
+"""The registrations of a shared store: a table of Postgres to which rows are only added."""
+
+import polars as pl
+
+from warehouse.registrations import COLUMNS, Position, Tail, each_unit_once
+from warehouse.shared.database import Connection, Database, Version
+
+_REGISTER = f"""
+INSERT INTO culturescope.registration ({", ".join(COLUMNS)})
+SELECT kind, request_hash, unit, part, run_id, n_rows, clock_timestamp() AT TIME ZONE 'UTC'
+FROM unnest(%s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::bigint[])
+    WITH ORDINALITY AS u ({", ".join(COLUMNS[:-1])}, place)
+ORDER BY place
+"""
+_WAITING = """
+SELECT coalesce((SELECT max(id) FROM culturescope.registration), 0)
+    - coalesce((SELECT folded FROM culturescope.published ORDER BY version DESC LIMIT 1), 0)
+"""
+_AFTER = f"""
+SELECT s.log, p.version, p.sha256, r.id, {", ".join(f"r.{name}" for name in COLUMNS)}
+FROM culturescope.store AS s
+LEFT JOIN LATERAL (SELECT * FROM culturescope.published ORDER BY version DESC LIMIT 1) AS p ON true
+LEFT JOIN culturescope.registration AS r ON r.id > CASE WHEN s.log = %s THEN %s::bigint ELSE 0 END
+ORDER BY r.id
+"""
+
+
+class PostgresLog:
+    """The registrations of a shared store; all are kept."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    def append(self, units: pl.DataFrame) -> int:
+        """One transaction. A lock makes those of all writers follow each other, and ids with them.
+
+        A reader that has seen an id has so seen all below it.
+        """
+        columns = [units[name].to_list() for name in COLUMNS[:-1]]
+
+        def add(connection: Connection) -> int:
+            with connection.pipeline(), connection.transaction():
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", [1])
+                connection.execute(_REGISTER, columns)
+                waiting = connection.execute(_WAITING)
+            return int(waiting.fetchall()[0][0])
+
+        return self.database.call(add)
+
+    def after(self, position: Position) -> Tail:
+        """What was registered after `position`, and the file that was published then: one statement."""
+        rows = self.database.call(lambda c: c.execute(_AFTER, [*position]).fetchall())
+        log, number, sha256 = rows[0][:3]
+        found = [row[3:] for row in rows if row[3] is not None]
+        start = position.id if position.log == log else 0
+        last = Position(log, found[-1][0] if found else start)
+        published = None if number is None else Version(number, sha256).name
+        return Tail(each_unit_once(found), last, True, published)

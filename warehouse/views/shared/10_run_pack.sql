@@ -1,0 +1,13 @@
+CREATE OR REPLACE VIEW run_pack AS
+WITH named AS (
+    SELECT run_id, evaluation, config_hash, unnest(json_extract_string(params, '$.pack[*]')) AS pinned FROM run
+)
+SELECT run_id, evaluation, config_hash, split_part(pinned, '@', 1) AS pack, split_part(pinned, '@', 2) AS pack_hash
+FROM named;
+
+COMMENT ON VIEW run_pack IS 'Which packs of users'' own content each run used: one row for each.';
+COMMENT ON COLUMN run_pack.run_id IS 'Run: run.run_id.';
+COMMENT ON COLUMN run_pack.evaluation IS 'Evaluation.';
+COMMENT ON COLUMN run_pack.config_hash IS 'Configuration: run.config_hash.';
+COMMENT ON COLUMN run_pack.pack IS 'Name of the pack in that run.';
+COMMENT ON COLUMN run_pack.pack_hash IS 'Content that was used: pack.pack_hash.';
