@@ -50,6 +50,8 @@ CELLS = [
     ("worldwise", "4.1", None, "Mexico", "Alignment", "5.42", 5.42),
     ("worldwise", "4.3 Accuracy by Dimension", None, "(Indulgence)", "Bias (Signed Mean)", "+0.195", 0.195),
     ("worldwise", "4.5", None, "UAE", "TVD (%)", "41.39", 41.39),
+    ("worldwise", "4.8 Pairwise", None, None, "largest Cohen's d", "<0.06", None),
+    ("cure", "LLM-as-a-Judge", None, "Binary Correctness", "kappa of judge and people", "0.79", 0.79),
     ("worldwise", "4.6", "Gemini 2.0 Flash", None, "Stereotype Score", "6.77", 6.77),
     ("culturall", "Table 2", "gemini-2.5-pro", "id=1; open=No; reasoning=auto; web=Yes; subset=hard",
      "Accuracy (%)", "18.47", 18.47),
