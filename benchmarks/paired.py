@@ -167,7 +167,9 @@ def _coherence(rng: Generator, n: int) -> Difference:
         nowhere = np.full(n, np.nan)
         judged = Judged(marks, marks, nowhere, np.expm1(length), (), np.full(n, "", dtype=object), {})
         models[name] = Scored({}, {(LENGTH_NORMALISED, source): judged for source in (REAL, SHUFFLED)})
-    adjusted = equal_lengths(models, models, intervals.jackknife_groups(n, 0))
+    adjusted = equal_lengths(
+        models, models, [{LENGTH_NORMALISED: places} for places in intervals.jackknife_groups(n, 0)]
+    )
     first, second = (adjusted[name] for name in "ab")
     means = [float(side.judged[LENGTH_NORMALISED, REAL].scores.mean()) for side in (first, second)]
     rest = [np.array(side.left_out, dtype=np.float64) for side in (first, second)]

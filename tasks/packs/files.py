@@ -151,6 +151,8 @@ def _fault(error: Any, file: str, line: int | None) -> Fault:
         return Fault(file, line, column, "there is no such field", "remove it, or correct its name")
     message = str(error["msg"]).removeprefix("Value error, ")
     what = message[:1].lower() + message[1:]
+    if error["input"] == "":
+        return Fault(file, line, column, f"it is empty, but {what}", "fill it in")
     if isinstance(error["input"], str | int | float):
         what = f"{_short(str(error['input']))}: {what}"
     return Fault(file, line, column, what, "correct it")

@@ -78,7 +78,12 @@ def short(name: str) -> str:
     return f"{name[:half]}…{name[-half + 1 :]}"
 
 
+def sentence(text: str) -> str:
+    """A text with its first letter in upper case; the others as they are, unlike Jinja's ``capitalize``."""
+    return text[:1].upper() + text[1:]
+
+
 FILTERS: Final[dict[str, Callable[..., Any]]] = {
     "number": number, "percent": percent, "compact": compact, "when": when, "pretty": pretty,
-    "listed": listed, "shortened": shortened,
+    "listed": listed, "shortened": shortened, "sentence": sentence,
 }  # fmt: skip

@@ -27,7 +27,7 @@ def test_a_new_pack_is_right_and_is_listed(home: Path) -> None:
     assert (home / "packs" / "sports" / "spectral" / "question.csv").exists()
     checked = call("pack", "check")
     assert checked.exit_code == 0, checked.output
-    assert "right sports: cure: item 3; spectral: domain 1, question 2, item 8" in checked.stderr
+    assert "right sports: cure: item 6; spectral: domain 1, question 2, item 8" in checked.stderr
     (row,) = json.loads(call("pack", "list", "-f", "json").stdout)
     assert row["profiles"] == "sports/smoke"
     assert row["title"] == "My own content: sports"

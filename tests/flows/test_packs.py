@@ -12,6 +12,7 @@ from deployments.packs import faults_of, shapes, write_new
 from deployments.report import write_report
 from flows.evaluation import evaluate
 from flows.session import build, prepare
+from flows.stored import finished_runs, rebuilt, samples
 from tasks.evaluations.contract import comparable
 from tasks.packs.folder import folder_of
 from tasks.packs.shape import PackError
@@ -22,6 +23,8 @@ pytestmark = pytest.mark.usefixtures("warehouse")
 
 SMALL = {"models": ["fake-a"], "countries": ["BR", "DE", "JP", "US"], "domains": ["currency"], "max_items": 5}
 VECTORS = ("embedder", "word_vectors")
+METRICS = {"normad": "coverage", "casa": "connotation", "culturebank": "coherence", "specnorm": "specificity"}
+"""Of cure's benchmarks, each of which a pack may make one like."""
 
 
 def new(home: Path, name: str, *names: str) -> Path:
@@ -222,23 +225,33 @@ def test_a_pack_brings_dimensions_targets_and_values(home: Path) -> None:
 def test_a_packs_benchmark_is_judged_as_the_published_one_that_it_is_made_like(home: Path) -> None:
     write_engine(home, "fake-j")
     file = new(home, "mine", "cure") / "cure" / "item.csv"
-    columns = "benchmark,item,country,persona,situation,question,label,gold,cues\n"
+    columns = "benchmark,item,country,group_name,persona,situation,question,label,gold,cues\n"
     rows = [
-        f"{kind}-mine,{n}-{code.lower()},{code},Ada,Thing {n} happens.,Right?,{label},Norm {n}.,a: b\n"
-        for kind in ("casa", "specnorm", "normad")
+        f"{kind}-mine,{n}-{code.lower()},{code},people,Ada,Thing {n} happens.,Right?,{label},Norm {n}.,a: b\n"
+        for kind in METRICS
         for n, (code, label) in enumerate([("BR", "yes"), ("DE", "no"), ("JP", "yes")])
     ]
     file.write_text(columns + "".join(rows))
-    names = [f"{kind}-mine" for kind in ("normad", "casa", "specnorm")]
     asked = {"models": ["fake-a"], "judges": ["fake-j"], "pack": ["mine"], "bootstrap": 20}
-    config = evaluate(evaluation("cure"), params("cure")(**asked, benchmarks=names))
-    board = Warehouse.open().query("FROM leaderboard_cure WHERE config_hash = ? AND NOT is_null", [config])
-    assert board.select("benchmark", "metric").unique().sort("benchmark").rows() == [
-        ("casa-mine", "connotation"),
-        ("normad-mine", "coverage"),
-        ("specnorm-mine", "specificity"),
-    ]
-    page = write_report(Warehouse.open(), home / "page.html", config, "cure").read_text()
+    few = asked | {"items_per_benchmark": 3}
+    names = [name for kind in METRICS for name in (kind, f"{kind}-mine")]  # beside the published ones
+    config = evaluate(evaluation("cure"), params("cure")(**few, benchmarks=names))
+    warehouse = Warehouse.open()
+    board = warehouse.query("FROM leaderboard_cure WHERE config_hash = ? AND NOT is_null", [config])
+    assert dict(board.select("benchmark", "metric").rows()) == {
+        name: metric for kind, metric in METRICS.items() for name in (kind, f"{kind}-mine")
+    }
+    headlines = (
+        "SELECT metric, n_scored + n_unscored FROM metric_value WHERE run_id = ? AND slice_kind = 'overall'"
+    )
+    counts = dict(warehouse.query(headlines, [board["run_id"][0]]).rows())
+    assert {metric: counts[metric] for metric in METRICS.values()} == dict.fromkeys(METRICS.values(), 6)
+    page = write_report(warehouse, home / "page.html", config, "cure").read_text()
     assert "NormAd mine" in page
+    assert "Coherence (CultureBank mine)" in page
+    (run,), cure = finished_runs("cure"), evaluation("cure")
+    shown = samples(cure, *rebuilt(cure, run))  # as logs of Inspect have them
+    choices = {str(each.metadata["benchmark"]): list(each.choices) for each in shown}
+    assert choices["normad-mine"] == choices["normad"] != choices["casa-mine"] == choices["casa"]
     with pytest.raises(ValueError, match="there is no benchmark 'normad-yours'"):
         build(evaluation("cure"), params("cure")(**asked, benchmarks=["normad-yours"]))

@@ -13,6 +13,7 @@ from tasks.report.text import (
     number,
     percent,
     pretty,
+    sentence,
     short,
     shortened,
     when,
@@ -62,6 +63,10 @@ def test_pretty_leaves_what_is_no_json() -> None:
 def test_words_are_listed() -> None:
     words: list[list[str]] = [[], ["a"], ["a", "b"], ["a", "b", "c"]]
     assert [listed(some) for some in words] == ["", "a", "a and b", "a, b and c"]
+
+
+def test_a_sentence_keeps_the_case_of_names() -> None:
+    assert [sentence(text) for text in ("", "coverage (NormAd)", "é")] == ["", "Coverage (NormAd)", "É"]
 
 
 def test_long_lists_are_cut() -> None:

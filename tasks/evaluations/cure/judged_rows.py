@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import accumulate, combinations
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from tasks.evaluations.cure.label_rows import by_country, clusters, reason_rows
 from tasks.evaluations.cure.params import BENCHMARKS
 from tasks.evaluations.cure.requests import Study
 from tasks.evaluations.cure.rubrics import metric_of
-from tasks.evaluations.cure.scores import LENGTH_NORMALISED, NO_JUDGE, Judged, Reasons, Scored
+from tasks.evaluations.cure.scores import NO_JUDGE, Judged, Reasons, Scored, is_at_equal_length
 from tasks.judging.family import self_preference_warning
 from tasks.judging.judge_check import refusals
 from tasks.judging.null_texts import NULLS, REAL, SHUFFLED
@@ -58,47 +58,58 @@ def judged_rows(study: Study, answers: Scored, candidate: str) -> Iterator[Metri
         return
     for benchmark in study.benchmarks:
         of_source = {source: answers.judged[benchmark, source] for source in (REAL, *NULLS)}
-        yield from _metric_rows(study, benchmark, of_source, answers.left_out)
+        yield from _metric_rows(study, benchmark, of_source)
         yield from _gain_rows(study, benchmark, of_source)
         yield _disagreement_row(study, benchmark, of_source[REAL])
         yield from _check_rows(study, benchmark, of_source)
         yield from reason_rows(f"{benchmark}:judged", of_source[REAL].reasons)
-    if LENGTH_NORMALISED in study.benchmarks:
-        yield from _length_rows(study, answers)
+        if is_at_equal_length(benchmark):
+            yield from _length_rows(study, benchmark, of_source[REAL], answers.slopes.get(benchmark))
+    for metric in dict.fromkeys(map(metric_of, study.benchmarks)):
+        yield _overall_row(study, metric, answers)
     yield from _correlation_rows(study, answers)
     yield _preference_row(study, candidate)
 
 
-def coherence_groups(study: Study) -> list[IntArray]:
+def coherence_kept(study: Study) -> list[dict[str, IntArray]]:
+    """What stays of each benchmark whose explanations are compared at equal length when a group of clusters
+    is left out: benchmark -> positions of items. None where clusters are too few."""
+    benchmarks = [benchmark for benchmark in study.benchmarks if is_at_equal_length(benchmark)]
+    if not benchmarks:
+        return []
+    of_items = _clusters(study, benchmarks)
+    ends = list(accumulate(len(study.items(benchmark)) for benchmark in benchmarks))
+    codes = np.split(np.unique(of_items, return_inverse=True)[1], ends[:-1])
+    return [
+        {b: np.flatnonzero(np.isin(code, group)) for b, code in zip(benchmarks, codes, strict=True)}
+        for group in _groups(study, of_items)
+    ]
+
+
+def _clusters(study: Study, benchmarks: Sequence[str]) -> np.ndarray:
+    return np.concatenate([clusters(study, benchmark) for benchmark in benchmarks])
+
+
+def _groups(study: Study, of_items: np.ndarray) -> list[IntArray]:
     """Which clusters of items stay when a group of them is left out; none where they are too few."""
-    n = np.unique(clusters(study, LENGTH_NORMALISED)).size
+    n = np.unique(of_items).size
     return jackknife_groups(n, study.params.seed) if n >= MIN_COUNTRIES else []
 
 
-def _metric_rows(
-    study: Study, benchmark: str, of_source: Mapping[str, Judged], left_out: Sequence[float | None]
-) -> Iterator[Metric]:
-    """The benchmark's metric, twice: only this benchmark has it. Beside it the best null on the same items.
-    Then each null on all items.
+def _bounds(benchmark: str) -> tuple[float, float]:
+    """At equal length single values may leave 0 to 1."""
+    return UNBOUNDED if is_at_equal_length(benchmark) else SHARE
 
-    left_out: coherence, which is no mean of its items, without one group of clusters each.
-    """
+
+def _metric_rows(study: Study, benchmark: str, of_source: Mapping[str, Judged]) -> Iterator[Metric]:
+    """The benchmark's metric; beside it the best null on the same items. Then each null on all items."""
     metric, real, of_items = metric_of(benchmark), of_source[REAL], clusters(study, benchmark)
-    # At equal length single values may leave 0 to 1.
-    bounds = UNBOUNDED if benchmark == LENGTH_NORMALISED else SHARE
-    best = _best_null(of_source, np.arange(real.scores.size))
-    row = mean_row(metric, ("benchmark", benchmark), real.scores, real.reasons, of_items, bounds, best)
-    yield row
-    if benchmark == LENGTH_NORMALISED:
-        names = np.unique(of_items).tolist()
-        points = resampled_points("left_out", names, coherence_groups(study), left_out)
-    else:
-        points = item_points([item.item for item in study.items(benchmark)], real.scores, of_items)
-    kind, name = OVERALL
-    yield row._replace(slice_kind=kind, slice=name, points=None if row.value is None else points)
+    bounds, scores = _bounds(benchmark), {source: judged.scores for source, judged in of_source.items()}
+    best = _best_null(scores, np.arange(real.scores.size))
+    yield mean_row(metric, ("benchmark", benchmark), real.scores, real.reasons, of_items, bounds, best)
     in_country = clusters(study, benchmark, is_one_country=True)
     for country, places in by_country(study, benchmark).items():
-        where, best = ("benchmark_country", f"{benchmark}:{country}"), _best_null(of_source, places)
+        where, best = ("benchmark_country", f"{benchmark}:{country}"), _best_null(scores, places)
         values, reasons = real.scores[places], real.reasons[places]
         yield mean_row(metric, where, values, reasons, in_country[places], bounds, best)
     for source in NULLS:
@@ -106,11 +117,41 @@ def _metric_rows(
         yield mean_row(metric, where, null.scores, null.reasons, of_items, bounds)
 
 
-def _best_null(of_source: Mapping[str, Judged], places: IntArray) -> float | None:
-    """The highest mean of a null, on the items where the real explanation is scored (all, if none is)."""
-    known = places[~np.isnan(of_source[REAL].scores[places])]
+def _overall_row(study: Study, metric: str, answers: Scored) -> Metric:
+    """A metric over the items of all benchmarks that have it: a published one, and those made like it."""
+    benchmarks = [benchmark for benchmark in study.benchmarks if metric_of(benchmark) == metric]
+    scores = {
+        source: np.concatenate([answers.judged[benchmark, source].scores for benchmark in benchmarks])
+        for source in (REAL, *NULLS)
+    }
+    reasons = np.concatenate([answers.judged[benchmark, REAL].reasons for benchmark in benchmarks])
+    of_items, best = _clusters(study, benchmarks), _best_null(scores, np.arange(reasons.size))
+    row = mean_row(metric, OVERALL, scores[REAL], reasons, of_items, _bounds(benchmarks[0]), best)
+    if row.value is None:
+        return row
+    if is_at_equal_length(
+        benchmarks[0]
+    ):  # no mean of its items: the metric without one group of clusters each
+        names = np.unique(of_items).tolist()
+        return row._replace(
+            points=resampled_points("left_out", names, _groups(study, of_items), answers.left_out)
+        )
+    names = [
+        item.item if len(benchmarks) == 1 else f"{benchmark}:{item.item}"
+        for benchmark in benchmarks
+        for item in study.items(benchmark)
+    ]
+    return row._replace(points=item_points(names, scores[REAL], of_items))
+
+
+def _best_null(scores: Mapping[str, FloatArray], places: IntArray) -> float | None:
+    """The highest mean of a null, on the items where the real explanation is scored (all, if none is).
+
+    scores: source -> [items].
+    """
+    known = places[~np.isnan(scores[REAL][places])]
     rows = known if known.size else places
-    means = (mean_of(of_source[source].scores[rows]) for source in NULLS)
+    means = (mean_of(scores[source][rows]) for source in NULLS)
     return max((mean for mean in means if mean is not None), default=None)
 
 
@@ -156,16 +197,16 @@ def _check_rows(study: Study, benchmark: str, of_source: Mapping[str, Judged]) -
             yield refusals(source, ("benchmark_judge", f"{benchmark}:{judge}"), scores, reason, of_items)
 
 
-def _length_rows(study: Study, answers: Scored) -> Iterator[Metric]:
+def _length_rows(study: Study, benchmark: str, real: Judged, slope: float | None) -> Iterator[Metric]:
     """Coherence before the adjustment, and the slope that it took out."""
-    real, where = answers.judged[LENGTH_NORMALISED, REAL], ("benchmark", LENGTH_NORMALISED)
-    yield mean_row("coherence_raw", where, real.raw, real.reasons, clusters(study, LENGTH_NORMALISED), SHARE)
+    where = ("benchmark", benchmark)
+    yield mean_row("coherence_raw", where, real.raw, real.reasons, clusters(study, benchmark), SHARE)
     n_known = int((~np.isnan(real.raw)).sum())
-    if answers.slope is None or not n_known:
+    if slope is None or not n_known:
         reason = NO_SLOPE if n_known else main_reason(real.reasons)
         yield unscored("coherence_length_slope", where, reason, real.raw.size)
     else:
-        yield scored("coherence_length_slope", where, answers.slope, (n_known, real.raw.size - n_known))
+        yield scored("coherence_length_slope", where, slope, (n_known, real.raw.size - n_known))
 
 
 def _correlation_rows(study: Study, answers: Scored) -> Iterator[Metric]:

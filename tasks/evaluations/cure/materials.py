@@ -63,8 +63,8 @@ def build_materials(params: CureParams, rows: Mapping[str, Sequence[Row]], publi
         loaded = _MODULES[benchmark].load(files, _codes(rows)) if files else _sample(benchmark, rows)
         if not loaded.items:
             raise ValueError(
-                f"benchmark {benchmark} has no items: its shipped sample is table cure_item; run "
-                f"`culturescope init`, or name files of it"
+                f"benchmark {benchmark} has no items: its shipped sample, table cure_item, is empty; "
+                "name files of it"
             )
         chosen = choose(loaded.items, params.items_per_benchmark)
         counts = {

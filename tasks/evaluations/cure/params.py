@@ -21,7 +21,7 @@ BENCHMARKS: tuple[Benchmark, ...] = ("normad", "casa", "culturebank", "specnorm"
 
 MODES: tuple[Mode, ...] = ("thin", "thick")
 
-BENCHMARK = r"^(normad|casa|culturebank|specnorm|(normad|casa|specnorm)-[a-z0-9][a-z0-9_]*)$"
+BENCHMARK = r"^(normad|casa|culturebank|specnorm)(-[a-z0-9][a-z0-9_]*)?$"
 """A published one, or one of a pack, whose name begins with the published one that it is made like."""
 
 

@@ -3,22 +3,19 @@
 Slices: ("benchmark", "normad"), ("benchmark_mode", "normad:thin"), ("benchmark_mode_country",
 "normad:thin:IN"), ("benchmark_country", "normad:IN"), ("benchmark_judge", "normad:judge"), ("null",
 "normad:shuffled"), ("metric_pair", "coverage:specificity"), ("benchmark_reason", "normad:thin:why", where
-"judged" stands for the explanation), ("overall", "all") of headlines. Every row that a scored slice would
-have is made for an unscored one too, with the reason.
+"judged" stands for the explanation), ("overall", "all") of headlines: over the items of all benchmarks that
+have the metric. Every row that a scored slice would have is made for an unscored one too, with the reason.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
-from tasks.evaluations.cure.judged_rows import coherence_groups, judged_rows
-from tasks.evaluations.cure.label_rows import clusters, label_rows, majority_rows, prior_rows
+from tasks.evaluations.cure.judged_rows import coherence_kept, judged_rows
+from tasks.evaluations.cure.label_rows import label_rows, majority_rows, prior_rows
 from tasks.evaluations.cure.requests import Study
-from tasks.evaluations.cure.scores import LENGTH_NORMALISED, Scored, equal_lengths
+from tasks.evaluations.cure.scores import Scored, equal_lengths
 from tasks.metric_rows import Metric
-from tasks.metrics.types import IntArray
 
 MAJORITY, PRIOR = "null:majority", "null:prior"
 
@@ -31,16 +28,12 @@ def model_rows(
     Args:
         candidates: model -> its name in the engine's spec.
     """
-    kept: list[IntArray] = []
-    if LENGTH_NORMALISED in study.benchmarks:
-        code = np.unique(clusters(study, LENGTH_NORMALISED), return_inverse=True)[1]
-        kept = [np.flatnonzero(np.isin(code, group)) for group in coherence_groups(study)]
     return {
         model: [
             *label_rows(study, answers),
             *judged_rows(study, answers, candidates[model]),
         ]
-        for model, answers in equal_lengths(models, against, kept).items()
+        for model, answers in equal_lengths(models, against, coherence_kept(study)).items()
     }
 
 

@@ -17,6 +17,7 @@ from tasks.evaluations.cure.answers import (
 )
 from tasks.evaluations.cure.benchmarks.common import BenchmarkItem
 from tasks.evaluations.cure.materials import LABELS
+from tasks.evaluations.cure.params import kind_of
 from tasks.evaluations.cure.requests import Study
 from tasks.evaluations.cure.scores import score_model
 from tasks.generation.prompts import Completion
@@ -55,7 +56,7 @@ def samples(study: Study, completions: Completions) -> Iterator[Sample]:
                 each.prompt,
                 done.get(each.key),
                 target=item.label if mode == "thin" else [item.label, item.gold],
-                choices=LABELS[benchmark],
+                choices=LABELS[kind_of(benchmark)],
                 scores=scores,
                 metadata={"benchmark": benchmark, "mode": mode, **_about(item)},
                 roles={"judge": [engine.name for engine in study.judges.values()]} if study.judges else {},

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tasks.evaluations.cure.answers import Readings, Reply, explanations
+from tasks.evaluations.cure.params import kind_of
 from tasks.evaluations.cure.requests import Study
 from tasks.judging.ensemble import Ensemble, Vote, combine
 from tasks.judging.null_texts import REAL, SHUFFLED, SOURCES
@@ -27,10 +28,15 @@ NO_PARTNER = "no other item to take an explanation from"
 NOT_JUDGED = "not judged"
 
 LENGTH_NORMALISED = "culturebank"
-"""The benchmark whose metric (coherence) is compared at equal length of explanations."""
+"""The published benchmark whose metric (coherence) is compared at equal length of explanations."""
 
 Reasons = NDArray[np.object_]
 """[items] texts, "" where scored"""
+
+
+def is_at_equal_length(benchmark: str) -> bool:
+    """Whether explanations of a benchmark are compared at equal length: also of a pack's made like that."""
+    return kind_of(benchmark) == LENGTH_NORMALISED
 
 
 @dataclass(frozen=True)
@@ -71,14 +77,14 @@ class Scored:
     Attributes:
         labelled: (benchmark, mode) -> its labels, for all parts of the study.
         judged: (benchmark, source) -> its explanations and the nulls; empty if thick is not asked.
-        slope: of coherence on length, which ``equal_lengths`` took out; None before, or where lengths do
-            not vary.
+        slopes: benchmark -> the slope of coherence on length that ``equal_lengths`` took out; None where
+            lengths do not vary. Empty before.
         left_out: coherence on each of the ``kept`` items of ``equal_lengths``; None where it has none.
     """
 
     labelled: Mapping[tuple[str, str], Labelled]
     judged: Mapping[tuple[str, str], Judged]
-    slope: float | None = None
+    slopes: Mapping[str, float | None] = field(default_factory=dict)
     left_out: Sequence[float | None] = ()
 
 
@@ -99,25 +105,28 @@ def score_model(study: Study, readings: Readings, replies: Iterable[Reply]) -> S
 
 
 def equal_lengths(
-    models: Mapping[str, Scored], against: Mapping[str, Scored], kept: Sequence[IntArray] = ()
+    models: Mapping[str, Scored], against: Mapping[str, Scored], kept: Sequence[Mapping[str, IntArray]] = ()
 ) -> dict[str, Scored]:
     """Models with coherence as it would be at equal length: at the mean of log(1 + words) over all
-    explanations of the models ``against``, by the slope within each of them.
+    explanations of a benchmark by the models ``against``, by the slope within each of them.
 
     A model that is not among those changes neither. Within one model alone this moves no mean. Shuffled
     explanations are adjusted by the same slope, the two constant nulls are not: a text of no length says
     nothing of what a longer one would get.
 
     Args:
-        kept: positions of items; coherence is taken anew on each of them, slope and length too.
+        kept: benchmark -> positions of items; coherence is taken anew on each of them, slope and length too.
     """
-    key = (LENGTH_NORMALISED, REAL)
-    judged = [against[model].judged[key] for model in sorted(against) if key in against[model].judged]
-    line = _line(judged)
-    if line is None:
+    asked = {b for scored in against.values() for b, _ in scored.judged if is_at_equal_length(b)}
+    judged = {
+        b: [against[m].judged[b, REAL] for m in sorted(against) if (b, REAL) in against[m].judged]
+        for b in asked
+    }
+    lines = {b: line for b in sorted(asked) if (line := _line(judged[b])) is not None}
+    if not lines:
         return dict(models)
-    lines = [(places, _line(judged, places)) for places in kept]
-    return {model: _at_length(scored, line, lines) for model, scored in models.items()}
+    left = [{b: (places, _line(judged[b], places)) for b, places in group.items()} for group in kept]
+    return {model: _at_length(scored, lines, left) for model, scored in models.items()}
 
 
 Line = tuple[float | None, float]
@@ -136,14 +145,20 @@ def _line(judged: Sequence[Judged], places: IntArray | None = None) -> Line | No
     return adjust_for_length(marks, lengths, groups=of_model).slope, float(np.log1p(lengths).mean())
 
 
-def _at_length(scored: Scored, line: Line, lines: Sequence[tuple[IntArray, Line | None]]) -> Scored:
+def _at_length(
+    scored: Scored, lines: Mapping[str, Line], left: Sequence[Mapping[str, tuple[IntArray, Line | None]]]
+) -> Scored:
     judged = dict(scored.judged)
-    for source in (REAL, SHUFFLED):
-        before = judged[LENGTH_NORMALISED, source]
-        judged[LENGTH_NORMALISED, source] = replace(before, scores=_moved(before, line))
-    real = scored.judged[LENGTH_NORMALISED, REAL]
-    left_out = [mean_of(_moved(real, of_kept)[places]) if of_kept else None for places, of_kept in lines]
-    return replace(scored, judged=judged, slope=line[0], left_out=left_out)
+    for benchmark, line in lines.items():
+        for source in (REAL, SHUFFLED):
+            before = judged[benchmark, source]
+            judged[benchmark, source] = replace(before, scores=_moved(before, line))
+    left_out = []
+    for group in left:
+        parts = [_moved(scored.judged[b, REAL], line)[places] for b, (places, line) in group.items() if line]
+        left_out.append(mean_of(np.concatenate(parts)) if parts else None)
+    slopes = {benchmark: slope for benchmark, (slope, _) in lines.items()}
+    return replace(scored, judged=judged, slopes=slopes, left_out=left_out)
 
 
 def _moved(judged: Judged, line: Line) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import pytest
@@ -20,7 +21,9 @@ from tests.evaluations.cure.conftest import (
     judge,
     real_only,
     right_answers,
+    row,
     scored,
+    tables,
     verdict,
 )
 from tests.evaluations.cure.row_checks import check, one
@@ -200,6 +203,64 @@ def test_coherence_keeps_raw_and_slope_beside_it(study: Study) -> None:
     assert (raw.value, adjusted.value) == (pytest.approx(0.4), pytest.approx(0.4))
     assert (adjusted.ci_low, adjusted.ci_high) == (None, None)  # nothing varies
     assert one(rows, "coherence", "culturebank:JP").value == pytest.approx(0.4)
+
+
+def pack_items(kind: str, texts: Mapping[str, str]) -> list[dict[str, object]]:
+    """A benchmark of a pack that is made like a published one: an item for each country."""
+    return [
+        row(f"{kind}-mine", f"mine-{n}", country, "yes", persona="Bo", group_name=f"group {n}", gold=gold)
+        for n, (country, gold) in enumerate(texts.items())
+    ]
+
+
+def test_a_headline_is_over_all_benchmarks_that_have_it(make_study: MakeStudy) -> None:
+    """NormAd's six explanations have 0.6 in the mean, the two of a pack's benchmark 0.2."""
+    rows = tables()
+    rows["cure_item"] += pack_items("normad", {"IN": "a", "JP": "b"})
+    study = make_study(rows, benchmarks=["normad", "normad-mine"])
+    said = rows_of(study, right_answers(study), lambda c: 0.2 if "mine" in c.item.benchmark else judged(c))
+    assert one(said, "coverage", "normad").value == pytest.approx(0.6)
+    assert one(said, "coverage", "normad-mine").value == pytest.approx(0.2)
+    overall = one(said, "coverage")
+    assert (overall.value, overall.n_scored) == (pytest.approx((6 * 0.6 + 2 * 0.2) / 8), 8)
+    # The best null on all items: generic has 0.3 of NormAd, all have 0.2 of the pack's.
+    assert overall.null_value == pytest.approx((6 * 0.3 + 2 * 0.2) / 8)
+    assert overall.points is not None
+    assert overall.points.units[-2:] == ("normad-mine:mine-0", "normad-mine:mine-1")
+    normad = make_study(benchmarks=["normad"])
+    alone = one(rows_of(normad, right_answers(normad), judged), "coverage")
+    assert alone.points is not None
+    assert alone.points.units == tuple(unit.partition(":")[2] for unit in overall.points.units[:6])
+
+
+def test_each_benchmark_like_culturebank_has_a_slope_of_its_own(make_study: MakeStudy) -> None:
+    """One and three words: log 2 and 2 log 2. In CultureBank three words get 0.6 and one 0.2, in the pack's
+    benchmark 0.4 and 0.6: at equal length all of the one get 0.4, all of the other 0.5."""
+    rows, marks = tables(), {}
+    rows["cure_item"] += pack_items("culturebank", {country: country for country in COUNTRIES})
+    study = make_study(rows, benchmarks=["culturebank", "culturebank-mine"])
+    completions = right_answers(study)
+    for name, scores in {"culturebank": (0.6, 0.2), "culturebank-mine": (0.4, 0.6)}.items():
+        for place, sample in enumerate(study.samples(name, "thick")):
+            completions[sample.key] = completion("yes", " ".join(["word"] * (1 if place % 2 else 3)))
+            marks[name, sample.item.item] = scores[place % 2]
+    said = rows_of(study, completions, lambda c: marks[c.item.benchmark, c.item.item])
+    values = {name: one(said, "coherence", name).value for name in study.benchmarks}
+    assert values == {"culturebank": pytest.approx(0.4), "culturebank-mine": pytest.approx(0.5)}
+    slopes = {name: one(said, "coherence_length_slope", name).value for name in study.benchmarks}
+    assert slopes == {
+        "culturebank": pytest.approx(0.4 / math.log(2)), "culturebank-mine": pytest.approx(-0.2 / math.log(2))
+    }  # fmt: skip
+    overall = one(said, "coherence")
+    assert (overall.value, overall.n_scored) == (pytest.approx(0.45), 12)
+    # Without a country of three words: (2 * 0.6 + 3 * 0.2) / 5 = 0.36 and (2 * 0.4 + 3 * 0.6) / 5 = 0.52, so
+    # 0.44; without one of one word 0.44 and 0.48, so 0.46. Within one model equal length moves no mean.
+    assert overall.points is not None
+    assert sorted(overall.points.values) == pytest.approx([0.44] * 3 + [0.46] * 3)
+    bank = make_study(benchmarks=["culturebank"])
+    alone = one(rows_of(bank, right_answers(bank), real_only), "coherence")
+    assert alone.points is not None
+    assert alone.points.units == overall.points.units  # the same countries are left out
 
 
 def test_correlation_over_countries(study: Study) -> None:

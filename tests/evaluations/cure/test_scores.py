@@ -125,7 +125,7 @@ def test_coherence_at_equal_length(make_study: MakeStudy) -> None:
     cohort = {"a": of_lengths(study, {1: 0.2, 3: 0.4}), "b": of_lengths(study, {3: 0.6, 7: 0.8})}
     equal = equal_lengths(cohort, against=cohort)
     a, b = (equal[model].judged["culturebank", "real"] for model in "ab")
-    assert equal["a"].slope == equal["b"].slope == pytest.approx(0.2 / math.log(2))
+    assert equal["a"].slopes == equal["b"].slopes == {"culturebank": pytest.approx(0.2 / math.log(2))}
     assert a.scores[:2] == pytest.approx([0.4, 0.4])  # 0.2 + 0.2, 0.4
     assert b.scores[:2] == pytest.approx([0.6, 0.6])  # 0.6, 0.8 - 0.2
     assert (a.raw[:2].tolist(), b.raw[:2].tolist()) == (
@@ -144,11 +144,11 @@ def test_a_model_outside_the_cohort_is_adjusted_and_changes_nothing(make_study: 
     new = of_lengths(study, {1: 0.1, 3: 0.9, 7: 0.9})
     adjusted = equal_lengths({"new": new, "a": cohort["a"]}, against=cohort)
     real = adjusted["new"].judged["culturebank", "real"]
-    assert adjusted["new"].slope == pytest.approx(0.2 / math.log(2))
+    assert adjusted["new"].slopes["culturebank"] == pytest.approx(0.2 / math.log(2))
     assert real.scores[:3] == pytest.approx([0.1 + 0.2, 0.9, 0.9 - 0.2])
     assert real.raw[:3] == pytest.approx([0.1, 0.9, 0.9])
     before = equal_lengths(cohort, against=cohort)["a"]
-    assert adjusted["a"].slope == before.slope
+    assert adjusted["a"].slopes == before.slopes
     np.testing.assert_array_equal(
         adjusted["a"].judged["culturebank", "real"].scores, before.judged["culturebank", "real"].scores
     )
@@ -168,5 +168,5 @@ def test_equal_lengths_have_no_slope(make_study: MakeStudy) -> None:
     study = make_study()
     alone = {"a": scored(study, right_answers(study), real_only)}
     adjusted = equal_lengths(alone, against=alone)["a"]
-    assert adjusted.slope is None
+    assert adjusted.slopes == {"culturebank": None}
     assert adjusted.judged["culturebank", "real"].scores == pytest.approx([0.9] * 6)

@@ -74,7 +74,7 @@ COMMENT ON COLUMN leaderboard_cure.config_hash IS 'Models may be compared if thi
 COMMENT ON COLUMN leaderboard_cure.place IS 'Order in the configuration, from 1: by benchmark, in it models whose explanations are distinguished from shuffled ones, by value, then the others, then null models.';
 COMMENT ON COLUMN leaderboard_cure.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN leaderboard_cure.model IS 'Model; null:majority always gives the commonest label, null:prior draws labels as often as they are right.';
-COMMENT ON COLUMN leaderboard_cure.benchmark IS 'normad, casa, culturebank or specnorm.';
+COMMENT ON COLUMN leaderboard_cure.benchmark IS 'normad, casa, culturebank, specnorm, or one of a pack.';
 COMMENT ON COLUMN leaderboard_cure.thin_em IS 'Exact match of labels that were asked for alone, 0 to 1; NULL if not asked or unscored.';
 COMMENT ON COLUMN leaderboard_cure.thin_em_low IS 'Lower end of the 95 % interval of thin_em, over items.';
 COMMENT ON COLUMN leaderboard_cure.thin_em_high IS 'Upper end of the 95 % interval of thin_em, over items.';

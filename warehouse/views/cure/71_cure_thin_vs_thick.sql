@@ -43,7 +43,7 @@ COMMENT ON COLUMN cure_thin_vs_thick.place IS 'Order in the configuration, from 
 COMMENT ON COLUMN cure_thin_vs_thick.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN cure_thin_vs_thick.model IS 'Model.';
 COMMENT ON COLUMN cure_thin_vs_thick.is_null IS 'Whether it is a null model that knows nothing.';
-COMMENT ON COLUMN cure_thin_vs_thick.benchmark IS 'normad, casa, culturebank or specnorm.';
+COMMENT ON COLUMN cure_thin_vs_thick.benchmark IS 'normad, casa, culturebank, specnorm, or one of a pack.';
 COMMENT ON COLUMN cure_thin_vs_thick.thin_em IS 'Exact match of labels that were asked for alone, on all items that have one.';
 COMMENT ON COLUMN cure_thin_vs_thick.thick_em IS 'Exact match of labels that were asked for with an explanation, on all items that have one.';
 COMMENT ON COLUMN cure_thin_vs_thick.difference IS 'Thick less thin exact match on the items that have both labels; above 0: right more often when asked to explain. NULL if unscored.';

@@ -39,7 +39,7 @@ COMMENT ON COLUMN cure_by_country.config_hash IS 'Models may be compared if this
 COMMENT ON COLUMN cure_by_country.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN cure_by_country.model IS 'Model.';
 COMMENT ON COLUMN cure_by_country.is_null IS 'Whether it is a null model that knows nothing.';
-COMMENT ON COLUMN cure_by_country.benchmark IS 'normad, casa, culturebank or specnorm.';
+COMMENT ON COLUMN cure_by_country.benchmark IS 'normad, casa, culturebank, specnorm, or one of a pack.';
 COMMENT ON COLUMN cure_by_country.country IS 'Country: country.country. Items whose country is not known are in none.';
 COMMENT ON COLUMN cure_by_country.thin_em IS 'Exact match of labels that were asked for alone, 0 to 1; NULL if not asked or unscored.';
 COMMENT ON COLUMN cure_by_country.thin_em_low IS 'Lower end of the 95 % interval of thin_em, over items.';

@@ -16,7 +16,7 @@ GROUP BY config_hash, benchmark, metric, mode;
 
 COMMENT ON VIEW cure_over_models IS 'How models'' label scores are spread, by benchmark and mode: what figures 2 and 3 of Vo and Koyejo 2025 draw. Null models are left out.';
 COMMENT ON COLUMN cure_over_models.config_hash IS 'Models may be compared if this is equal.';
-COMMENT ON COLUMN cure_over_models.benchmark IS 'normad, casa, culturebank or specnorm.';
+COMMENT ON COLUMN cure_over_models.benchmark IS 'normad, casa, culturebank, specnorm, or one of a pack.';
 COMMENT ON COLUMN cure_over_models.metric IS 'exact_match, f1_micro or f1_macro.';
 COMMENT ON COLUMN cure_over_models.mode IS 'thin: the label alone. thick: with an explanation.';
 COMMENT ON COLUMN cure_over_models.n_models IS 'Models that have the score.';

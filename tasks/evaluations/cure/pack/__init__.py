@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, ValidationInfo, field_validator
 
 from tasks.evaluations.cure.materials import LABELS
-from tasks.evaluations.cure.params import kind_of
+from tasks.evaluations.cure.params import BENCHMARK, BENCHMARKS, kind_of
 from tasks.packs.shape import ByName, PackFile, PackRow, Refers, Shape, Taken, Text
 
-Benchmark = Annotated[str, StringConstraints(pattern=r"^(normad|casa|specnorm)-[a-z0-9][a-z0-9_]*$")]
+NEEDED = {
+    "persona": {"culturebank": "explanations have to take it into account"},
+    "group_name": {"culturebank": "the question is put about that group"},
+    "cues": {"specnorm": "a specific answer has to name them"},
+}
+"""Column -> the published benchmarks whose like cannot do without it, and why; others may leave it empty."""
+
+
+def _own(benchmark: str) -> str:
+    """Says of another name how one is made: a pattern tells nobody."""
+    if benchmark in BENCHMARKS or not re.match(BENCHMARK, benchmark):
+        like = ", ".join(f"{kind}-mine" for kind in BENCHMARKS[:-1])
+        raise ValueError(
+            f"names begin with the published benchmark that they are made like: {like} or "
+            f"{BENCHMARKS[-1]}-mine, after the hyphen lower-case letters, digits and _"
+        )
+    return benchmark
 
 
 class ItemRow(PackRow):
     """One item of a benchmark."""
 
-    benchmark: Benchmark = Field(
+    model_config = ConfigDict(validate_default=True)  # an empty cell is left out of a row
+
+    benchmark: Annotated[str, AfterValidator(_own)] = Field(
         description="name of your benchmark after the published one that it is made like, which settles "
-        "labels, prompt and rubric: normad-mine, casa-mine or specnorm-mine"
+        "labels, prompt and rubric: normad-mine, casa-mine, culturebank-mine or specnorm-mine"
     )
     item: Annotated[Text, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$")] = Field(
         description="identifier; of normad and casa, those that differ after the last hyphen are one family"
@@ -27,10 +46,17 @@ class ItemRow(PackRow):
     country: Annotated[str, StringConstraints(pattern="^[A-Z]{2}$")] = Field(
         description="ISO 3166-1 alpha-2 code"
     )
-    group_name: str = Field("", description="group or axis by which results may be broken down")
-    persona: str = Field("", description="who it is about, for specnorm: name, community, place")
+    group_name: str = Field(
+        "",
+        description="group or axis by which results may be broken down; culturebank needs the cultural group",
+    )
+    persona: str = Field(
+        "",
+        description="who it is about: name, community, place for specnorm; name, origin, role for "
+        "culturebank, which needs one",
+    )
     situation: Text = Field(description="what happens, or what the user writes")
-    question: Text = Field(description="what is asked about it")
+    question: Text = Field(description="what is asked about it, to be answered by a label")
     label: Literal["yes", "no", "neutral"] = Field(
         description="the right label: yes or no; of normad also neutral"
     )
@@ -40,14 +66,21 @@ class ItemRow(PackRow):
     )
     rule: str = Field("", description="the norm as a rule, not shown to models")
 
-    @model_validator(mode="after")
-    def _fits_its_kind(self) -> ItemRow:
-        kind = kind_of(self.benchmark)
-        if self.label not in LABELS[kind]:
+    @field_validator("label")
+    @classmethod
+    def _of_its_kind(cls, label: str, row: ValidationInfo) -> str:
+        kind = kind_of(row.data.get("benchmark", ""))
+        if label not in LABELS.get(kind, [label]):
             raise ValueError(f"a benchmark like {kind} has the labels {', '.join(LABELS[kind])}")
-        if kind == "specnorm" and not self.cues:
-            raise ValueError("a benchmark like specnorm needs cues")
-        return self
+        return label
+
+    @field_validator(*NEEDED)
+    @classmethod
+    def _needed_by_its_kind(cls, text: str, row: ValidationInfo) -> str:
+        kind = kind_of(row.data.get("benchmark", ""))
+        if not text and (why := NEEDED[str(row.field_name)].get(kind)):
+            raise ValueError(f"a benchmark like {kind} needs one: {why}")
+        return text
 
 
 def join(rows: ByName, tables: ByName) -> ByName:

@@ -7,9 +7,10 @@ from typing import Any
 import polars as pl
 
 from tasks.evaluations.cure.report import tables
-from tasks.evaluations.cure.report.data import MOST_COUNTRIES, NULLS, Data, title_of
+from tasks.evaluations.cure.report.data import MOST_COUNTRIES, NULLS, Data, metric_title, title_of
 from tasks.evaluations.cure.report.figures import draw
 from tasks.evaluations.cure.rubrics import metric_of
+from tasks.evaluations.cure.scores import is_at_equal_length
 from tasks.report import Report
 from tasks.report.page import render_page
 
@@ -19,6 +20,8 @@ def _context(data: Data) -> dict[str, Any]:
     return {
         "titles": {b: title_of(b) for b in data.benchmarks},
         "metric_of": {b: metric_of(b) for b in data.benchmarks},
+        "metric_titles": {b: metric_title(b, data.benchmarks) for b in data.benchmarks},
+        "at_equal_length": [b for b in data.benchmarks if is_at_equal_length(b)],
         "nulls": NULLS,
         "separations": tables.separations(data),
         "n_over_majority": tables.over_majority(data),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -19,6 +20,13 @@ def title_of(benchmark: str) -> str:
     """What people call a benchmark: of a pack's the one that it is made like, and its own name."""
     kind, _, own = benchmark.partition("-")
     return f"{BENCHMARKS.get(kind, kind)} {own}".strip()
+
+
+def metric_title(benchmark: str, beside: Iterable[str]) -> str:
+    """What people call a benchmark's metric: with the benchmark, where others beside it have it too."""
+    metric = metric_of(benchmark)
+    is_shared = sum(metric_of(other) == metric for other in beside) > 1
+    return f"{metric} ({title_of(benchmark)})" if is_shared else metric
 
 
 NULLS = {"shuffled": "another item’s", "generic": "a generic one", "empty": "an empty one"}

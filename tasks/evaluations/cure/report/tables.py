@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from tasks.evaluations.cure.params import MODES
-from tasks.evaluations.cure.report.data import Data, title_of
+from tasks.evaluations.cure.report.data import Data, metric_title, title_of
 from tasks.evaluations.cure.rubrics import METRICS, metric_of
 from tasks.metrics.comparison import paired_test, spread
 from tasks.metrics.types import FloatArray
@@ -29,16 +29,16 @@ def badge(line: Row) -> Badge:
 
 
 def separations(data: Data) -> list[dict[str, Any]]:
-    """Every metric, in the order of tables. judged: the models that have a gain; separated: those whose
-    whole interval lies above 0; validated: whether its judges were held against people (None: nobody judged).
-    """
+    """Every benchmark's metric, in the order of tables. judged: the models that have a gain; separated: those
+    whose whole interval lies above 0; validated: whether its judges were held against people (None: nobody
+    judged)."""
     checks = []
     for benchmark in data.benchmarks:
         rows = {model: data.explained(model, "explanation_gain", benchmark) for model in data.models}
         validated = data.leaderboard.filter(benchmark=benchmark)["validated"].drop_nulls()
         checks.append(
             {
-                "metric": metric_of(benchmark),
+                "metric": metric_title(benchmark, data.benchmarks),
                 "judged": [model for model, row in rows.items() if value_of(row) is not None],
                 "separated": [model for model, row in rows.items() if gain_sign(row) > 0],
                 "validated": bool(validated.all()) if validated.len() else None,
@@ -103,7 +103,7 @@ def judge_lines(data: Data) -> list[dict[str, Any]]:
 
 def metric_pairs(data: Data) -> list[tuple[str, str, list[Row | None]]]:
     """Each two metrics with their correlation in every model."""
-    names = [metric_of(benchmark) for benchmark in data.benchmarks]
+    names = dict.fromkeys(metric_of(benchmark) for benchmark in data.benchmarks)
     pairs = [
         (a, b, [data.find(m, "metric_correlation", "metric_pair", f"{a}:{b}") for m in data.models])
         for a, b in combinations(names, 2)
