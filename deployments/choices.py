@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 
 from deployments import options
 from deployments.evaluations import DEFAULT_PROFILE, doors, params, profile, profiles, shipped_profiles
+from deployments.pack_profiles import check_profile
 from tasks.evaluations.contract import Params
+from tasks.packs.folder import NAME
 
 CUSTOM = "custom"
 """In a form: no profile; every field stands as it is."""
@@ -31,6 +33,12 @@ _KNOBS = Params.model_fields
 _OF_MODEL = "of each model and its judges in each evaluation; empty: no limit"
 
 
+def _unpinned(pack: str) -> str:
+    if not NAME.fullmatch(pack):
+        raise ValueError("name the pack alone: NAME@HASH is its content for a single evaluation")
+    return pack
+
+
 class AllParams(BaseModel):
     """The knobs of all evaluations together: several models, one occasion."""
 
@@ -39,6 +47,11 @@ class AllParams(BaseModel):
     evaluations: list[Evaluation] = Field([], description=f"{', '.join(doors())}; empty: all")
     models: list[str] = Field([], description="as of one evaluation; empty: each evaluation's own")
     profile: Profile = Field(DEFAULT_PROFILE, description="of every evaluation")
+    pack: list[Annotated[str, AfterValidator(_unpinned)]] = Field(
+        [],
+        description="packs of your own content: an evaluation that one has files for takes it, in the pack's "
+        "profile of the chosen name if there is one; the others run as they are",
+    )
     occasion: str = Field("", description=_KNOBS["occasion"].description)
     judges: list[str] = Field([], description="who judges, where somebody does; empty: as the profile says")
     dtype: Literal["auto", "float32", "bfloat16", "float16"] | None = Field(
@@ -84,13 +97,29 @@ def completed(name: str, given: Params) -> Params:
 
 
 def one_of_all(name: str, chosen: AllParams) -> Params:
-    """What is chosen for all, as the params of one evaluation; raises ValueError as ``completed``."""
-    known = params(name).model_fields
-    own = {"models": chosen.models or list(doors()[name].models), **judging(name, chosen.judges)}
+    """What is chosen for all, as the params of one evaluation; raises ValueError as ``completed``.
+
+    It takes the packs that have files for it, and the first of their profiles that has the chosen name.
+    """
+    known, packs = params(name).model_fields, packs_of_all(chosen).get(name, [])
+    labels = [f"{pack}/{chosen.profile}" for pack in packs]
+    for label in labels:
+        check_profile(name, label, params(name))
+    usual = profile(name, next((label for label in labels if label in profiles(name)), chosen.profile))
+    own: dict[str, Any] = {"models": chosen.models or list(doors()[name].models)}
+    own |= {**judging(name, chosen.judges), **({"pack": packs} if packs else {})}
     given = chosen.model_dump(include={"occasion", "dtype", "max_total_tokens", "max_usd"}, exclude_none=True)
-    values = profile(name, chosen.profile) | own | {knob: v for knob, v in given.items() if knob in known}
+    values = usual | own | {knob: v for knob, v in given.items() if knob in known}
     checked: Params = options.validated(params(name), values)
     return checked
+
+
+def packs_of_all(chosen: AllParams) -> dict[str, list[str]]:
+    """Evaluation -> the packs that it takes; {} where none are chosen. Raises ValueError for a pack that is
+    not there, or adds nothing to the evaluations that are chosen."""
+    from deployments.packs import shared_out
+
+    return shared_out(chosen.pack, chosen.evaluations or doors())
 
 
 def judging(name: str, judges: Sequence[str] | None) -> Mapping[str, Any]:

@@ -54,6 +54,8 @@ Examples:
 
 - `culturescope run all --profile smoke --dry-run`
 
+- `culturescope run all --profile smoke --pack sports`
+
 - `culturescope run all -m ./gpt.toml --evaluations cure,worldwise --occasion {week} --max-usd 5`"""
 _AGAIN = "ask everything anew, on an occasion named after the time; what is there stays"
 _PROBE = """try out for up to five seconds how fast a model scores here, where that was never measured
@@ -163,13 +165,14 @@ def start_all(asked: Asked, given: Mapping[str, Any]) -> None:
     One that fails, even to plan, does not stop the others; all that failed is said at the end.
     """
     from deployments import plan
-    from deployments.choices import AllParams, one_of_all
+    from deployments.choices import AllParams, one_of_all, packs_of_all
     from flows import session as sessions
 
     warehouse = _opened(asked)
     values = {"models": options.split(asked.model or []), "profile": asked.profile}
     chosen = options.validated(AllParams, values | options.values(AllParams, given))
     chosen = chosen.model_copy(update={"occasion": sessions.occasion(chosen.occasion)})
+    packs = packs_of_all(chosen)
     estimates, failures, is_done = [], [], True
     for name in chosen.evaluations or doors():
         try:
@@ -180,6 +183,10 @@ def start_all(asked: Asked, given: Mapping[str, Any]) -> None:
         estimates.append(estimate)
         failures += [f"{name}: {failure}" for failure in session.failures]
         is_done &= session.is_done()
+    for pack in dict.fromkeys(chosen.pack):
+        say(f"pack {pack}: {', '.join(name for name, some in packs.items() if pack in some)}", style="")
+    if without := [name for name, some in packs.items() if not some]:
+        say(f"without a pack: {', '.join(without)}", style="")
     plan.show_sum(estimates)
     if asked.dry_run or not estimates:
         if failures:
@@ -205,6 +212,7 @@ def _opened(asked: Asked) -> Warehouse:
 def _planned(name: str, knobs: Params, asked: Asked) -> tuple[Session, plan.Estimate]:
     """Plan an evaluation and show what it would do."""
     from deployments import plan
+    from deployments.packs import of_packs_unasked
     from flows import session as sessions
     from tasks import probe
     from tasks.evaluations.contract import comparable
@@ -221,6 +229,8 @@ def _planned(name: str, knobs: Params, asked: Asked) -> tuple[Session, plan.Esti
     if size := planned.size(session.study):
         title += f"\n{size}"
     plan.show(title, estimate)
+    if unasked := of_packs_unasked(name, knobs, session.study):
+        say(unasked, "note:", "yellow")
     if session.failures and not asked.dry_run:
         say("given up: " + "\n".join(session.failures), style="yellow")
     if asked.probe or (asked.probe is None and not asked.dry_run):

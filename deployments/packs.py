@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tasks.evaluations.contract import Params, Study
     from tasks.packs.folder import Folder
     from tasks.packs.shape import Content, Fault, PackFile, Shape
 
@@ -58,6 +59,46 @@ def contents(folder: Folder) -> list[Content]:
 
     known = shapes()
     return [examine(folder, name, known[name], {})[0] for name in parts(folder, known)]
+
+
+def shared_out(packs: Sequence[str], evaluations: Collection[str]) -> dict[str, list[str]]:
+    """Which packs each of these evaluations takes: those that have files for it; {} without packs.
+
+    Raises:
+        ValueError: there is no such pack, or it has files for none of them.
+    """
+    from tasks.packs.check import brings
+    from tasks.packs.folder import folder_of
+    from warehouse.storage import usual_home
+
+    taken: dict[str, list[str]] = {name: [] for name in evaluations} if packs else {}
+    for pack in dict.fromkeys(packs):
+        there = brings(folder_of(pack, usual_home()), shapes())
+        if not set(there) & set(evaluations):
+            has = f"it has files for {', '.join(there)}" if there else "it has files for no evaluation"
+            raise ValueError(f"--pack: the pack {pack!r} adds nothing to {', '.join(evaluations)}: {has}")
+        for name in taken.keys() & there:
+            taken[name].append(pack)
+    return taken
+
+
+def of_packs_unasked(name: str, params: Params, study: Study) -> str:
+    """What users are told where a study asks nothing of its packs: it is the same without them. Else ""."""
+    from deployments.evaluations import evaluation, profiles
+    from flows.session import build
+
+    if not params.pack:
+        return ""
+    try:
+        bare, *_ = build(evaluation(name), params.model_copy(update={"pack": []}))
+    except ValueError:  # what only a pack has was asked for by name
+        return ""
+    if bare.config_hash() != study.config_hash():
+        return ""
+    packs = [pack.partition("@")[0] for pack in params.pack]
+    own = [label for label in profiles(name) if label.partition("/")[0] in packs]
+    profile = f", or choose its profile {' or '.join(own)}" if own else ""
+    return f"nothing of pack {', '.join(packs)} is asked under these options: name its content{profile}"
 
 
 def write_new(folder: Path, evaluations: Sequence[str]) -> list[Path]:

@@ -19,7 +19,7 @@ from prefect.context import FlowRunContext
 from prefect.states import Cancelled
 
 from deployments import evaluations
-from deployments.choices import AllParams, completed, form, one_of_all
+from deployments.choices import AllParams, completed, form, one_of_all, packs_of_all
 from flows import session as sessions
 from flows.evaluation import evaluate
 from tasks import steps
@@ -82,8 +82,10 @@ def run_all(params: AllParams) -> list[str]:
 
     Raises:
         EngineError: some failed; says which and why. The others are done, whatever failed before them.
+        ValueError: a pack is not there, or for none of the evaluations.
     """
     chosen = params.model_copy(update={"occasion": sessions.occasion(params.occasion)})
+    packs_of_all(chosen)  # a pack that none of them takes stops all, before anything is run
     done: list[str] = []
     failures: dict[str, str] = {}
     for name in chosen.evaluations or evaluations.doors():

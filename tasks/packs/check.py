@@ -34,6 +34,17 @@ def parts(folder: Folder, shapes: Mapping[str, Shape]) -> list[str]:
     return [name for name in shapes if (folder.path / name).is_dir()]
 
 
+def brings(folder: Folder, shapes: Mapping[str, Shape]) -> list[str]:
+    """The evaluations for which a pack has files beside profiles, right or wrong."""
+    paths, faults = files(folder)
+    names = {*paths, *(fault.file for fault in faults)}
+    return [
+        evaluation
+        for evaluation in shapes
+        if any(n.startswith(f"{evaluation}/") and n != f"{evaluation}/{PROFILES}" for n in names)
+    ]
+
+
 def load(folder: Folder, evaluation: str, shape: Shape, shipped: ByName) -> Content:
     """What a pack brings to an evaluation.
 

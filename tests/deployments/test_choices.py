@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from deployments.choices import AllParams, completed, form, one_of_all
+from deployments.choices import AllParams, completed, form, one_of_all, packs_of_all
 from deployments.evaluations import doors, params, profile, profiles
+from deployments.packs import write_new
 from tasks.evaluations.contract import Params
+from tasks.packs.shape import PackError
 
 
 def of(name: str, **given: Any) -> Params:
@@ -55,3 +58,67 @@ def test_what_is_chosen_for_all_reaches_those_that_have_it() -> None:
     }
     own = one_of_all("cure", AllParams(profile="smoke"))
     assert own == params("cure")(models=list(doors()["cure"].models), **profile("cure", "smoke"))
+
+
+@pytest.fixture
+def sports(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A pack with content for two evaluations, and profiles alone for a third."""
+    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    folder = home / "packs" / "sports"
+    write_new(folder, ["cure", "spectral", "worldwise"])
+    for path in (folder / "worldwise").glob("*.csv"):
+        path.unlink()
+    return folder
+
+
+def test_each_evaluation_takes_the_packs_that_have_files_for_it(sports: Path) -> None:
+    chosen = AllParams(models=["m"], profile="smoke", pack=["sports", "sports"])
+    assert {name for name, packs in packs_of_all(chosen).items() if packs == ["sports"]} == {
+        "cure",
+        "spectral",
+    }
+    each = {name: one_of_all(name, chosen) for name in doors()}
+    expected = params("cure")(**{"models": ["m"], **profile("cure", "sports/smoke")})
+    assert each["cure"] == expected  # as: run cure --profile sports/smoke
+    assert each["worldwise"] == one_of_all("worldwise", AllParams(models=["m"], profile="smoke"))
+    demo = one_of_all("cure", AllParams(models=["m"], profile="demo", pack=["sports"]))
+    assert demo == params("cure")(**{"models": ["m"], **profile("cure", "demo"), "pack": ["sports"]})
+
+
+def test_of_several_packs_the_first_that_has_the_profile_gives_it(sports: Path) -> None:
+    write_new(sports.parent / "foods", ["cure"])
+    (sports / "cure" / "profiles.toml").unlink()
+    chosen = AllParams(
+        models=["m"], profile="smoke", pack=["sports", "foods"], evaluations=["cure", "spectral"]
+    )
+    both = one_of_all("cure", chosen)
+    assert (both.profile, both.pack) == ("foods/smoke", ["sports", "foods"])
+    assert one_of_all("spectral", chosen).pack == ["sports"]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        (
+            {"evaluations": ["fmlama", "worldwise"]},
+            "^--pack: the pack 'sports' adds nothing to fmlama, worldwise: it has files for cure, spectral$",
+        ),
+        ({"pack": ["sprots"]}, "^there is no pack 'sprots'; there are: sports"),
+        ({"pack": ["sports@0123456789abcdef"]}, "name the pack alone"),
+    ],
+)
+def test_a_pack_that_nobody_takes_is_refused(sports: Path, chosen: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        packs_of_all(AllParams(**{"pack": ["sports"], **chosen}))
+
+
+def test_a_faulty_part_is_taken_and_said_not_left_out(sports: Path) -> None:
+    """A link in place of a file, and profiles that cannot be read."""
+    items = sports / "cure" / "item.csv"
+    items.rename(sports.parent / "elsewhere.csv")
+    items.symlink_to(sports.parent / "elsewhere.csv")
+    chosen = AllParams(models=["m"], profile="smoke", pack=["sports"])
+    assert packs_of_all(chosen)["cure"] == ["sports"]
+    (sports / "cure" / "profiles.toml").write_text("[smoke")
+    with pytest.raises(PackError, match=r"cure/profiles\.toml"):
+        one_of_all("cure", chosen)

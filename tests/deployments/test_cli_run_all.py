@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from typer.testing import CliRunner, Result
 
+from deployments.choices import AllParams
 from deployments.cli import app
+from deployments.packs import write_new
+from deployments.served import run_all
 from warehouse import Warehouse
 
 runner = CliRunner()
@@ -38,6 +43,32 @@ def test_one_that_fails_does_not_stop_the_others(warehouse: Warehouse) -> None:
     assert "in all: nothing" in again
 
 
+def test_a_pack_reaches_the_evaluations_that_it_has_files_for(warehouse: Warehouse, home: Path) -> None:
+    write_new(home / "packs" / "sports", ["spectral"])
+    asked = ("--evaluations", "cure,spectral", "--pack", "sports", "--judges", "fake-b")
+    text = run(*asked, "--dry-run")
+    assert "cure, profile smoke, config" in text
+    assert "spectral, profile sports/smoke + pack sports, config" in text
+    assert "pack sports: spectral without a pack: cure in all:" in text
+    assert "nothing of pack" not in text
+    run(*asked)
+    profiles = dict(warehouse.query("SELECT DISTINCT evaluation, profile FROM run WHERE NOT is_null").rows())
+    assert profiles == {"cure": "smoke", "spectral": "sports/smoke + pack sports"}
+    assert run(*asked).endswith("nothing to do")
+    nobody = run("--evaluations", "cure", "--pack", "sports", code=1)
+    assert nobody == "error: --pack: the pack 'sports' adds nothing to cure: it has files for spectral"
+
+
+def test_a_plan_says_where_nothing_of_a_pack_is_asked(warehouse: Warehouse, home: Path) -> None:
+    write_new(home / "packs" / "sports", ["cure"])
+    note = (
+        "note: nothing of pack sports is asked under these options: name its content, or choose its profile"
+    )
+    one = ("--evaluations", "cure", "--pack", "sports", "--judges", "fake-b", "--dry-run")
+    assert f"{note} sports/smoke" in run(*one, "--profile", "demo")
+    assert note not in run(*one)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -52,3 +83,12 @@ def test_one_that_fails_does_not_stop_the_others(warehouse: Warehouse) -> None:
 )
 def test_wrong_options_are_one_line(warehouse: Warehouse, arguments: tuple[str, ...], message: str) -> None:
     assert message in run(*arguments, code=1)
+
+
+def test_a_flow_with_a_pack_that_nobody_takes_runs_nothing(warehouse: Warehouse, home: Path) -> None:
+    write_new(home / "packs" / "sports", ["spectral"])
+    asked = {"models": ["fake-a"], "profile": "smoke", "pack": ["sports"]}
+    with pytest.raises(ValueError, match="adds nothing to cure: it has files for spectral"):
+        run_all(AllParams(**asked, evaluations=["cure"]))
+    assert warehouse.query("SELECT count(*) AS n FROM run")["n"][0] == 0
+    assert run_all(AllParams(**asked, evaluations=["spectral"])) == ["spectral"]

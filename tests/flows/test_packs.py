@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from bs4 import BeautifulSoup
 
 from deployments.evaluations import doors, evaluation, params, profile
 from deployments.packs import faults_of, shapes, write_new
-from deployments.report import write_report
+from deployments.report import read_data, write_report
 from flows.evaluation import evaluate
 from flows.session import build, prepare
 from flows.stored import finished_runs, rebuilt, samples
@@ -219,6 +220,51 @@ def test_a_pack_brings_dimensions_targets_and_values(home: Path) -> None:
     assert "Slowness" in material.labels
     (folder / "exemplar.csv").unlink()
     assert {fault.column for fault in faults_of(folder_of("mine", home))} == {"dimension"}
+
+
+def names_on_page(home: Path, config: str) -> set[str]:
+    """Headers of rows and texts of figures on the page of a configuration of worldwise."""
+    page = write_report(Warehouse.open(), home / "page.html", config, "worldwise").read_text()
+    cells = BeautifulSoup(page, "html.parser").select("th[scope=row], svg text")
+    return {" ".join(cell.get_text().split()) for cell in cells}
+
+
+@pytest.mark.slow
+def test_a_report_names_what_a_pack_brings_as_it_was_then(home: Path) -> None:
+    """Scenarios, values and dimensions of a pack, like the shipped ones beside them: out of the warehouse."""
+    folder = new(home, "mine", "worldwise") / "worldwise"
+    tables = {
+        "scenario": "scenario,framework,dimension,category,text,option_a,option_b\n"
+        "x-1,mine,pace_of_life,public_places,Hurry?,Yes.,No.\nx-2,hofstede,individualism,own_time,Alone?,Yes.,No.\n",
+        "exemplar": "framework,dimension,pole,number,text\n"
+        "mine,pace_of_life,high,1,I hurry.\nmine,pace_of_life,low,1,I wait.\n",
+        "culture_profile": "profile,country,framework,dimension,score\n"
+        "walks,US,mine,pace_of_life,2\nwalks,IN,mine,pace_of_life,-1\n",
+        "guiding_value": "value,label\nslowness,Taking one's time\n",
+    }
+    for name, text in tables.items():
+        (folder / f"{name}.csv").write_text(text)
+    asked = {"models": ["fake-a"], "embedder": vectors(home), "bootstrap": 20, "repetitions": 1}
+    asked |= {"cultures": ["US"], "pack": ["mine"]}
+    worldwise, kind = evaluation("worldwise"), params("worldwise")
+    own, both = (evaluate(worldwise, kind(**asked, targets=t)) for t in ("walks", "hofstede_published"))
+    alone = evaluate(worldwise, kind(**asked | {"pack": []}))
+    for name, text in tables.items():
+        (folder / f"{name}.csv").write_text(
+            text.replace("public_places", "queues").replace("Taking", "Loving")
+        )
+    assert "x-1 Pace of life, public places" in names_on_page(home, own)
+    on_page = {config: names_on_page(home, config) for config in (both, alone)}
+    assert "x-2 Individualism, own time" in on_page[both] - on_page[alone]
+    assert all(
+        any(name.startswith("ww-idv-01 Individualism, ") for name in some) for some in on_page.values()
+    )
+    data = {config: read_data(Warehouse.open(), "worldwise", config) for config in (own, both, alone)}
+    assert [each.names["value"].get("slowness") for each in data.values()] == ["Taking one's time"] * 2 + [
+        None
+    ]
+    labels = "SELECT DISTINCT label FROM worldwise_values WHERE config_hash = ? AND value = 'slowness'"
+    assert Warehouse.open().query(labels, [both]).rows() == [("Taking one's time",)]
 
 
 @pytest.mark.slow

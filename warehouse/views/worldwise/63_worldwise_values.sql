@@ -1,6 +1,6 @@
 CREATE OR REPLACE VIEW worldwise_values AS
 SELECT r.config_hash, r.profile, r.model, split_part(v.slice, ':', 1) AS culture,
-    coalesce(g.value, split_part(v.slice, ':', 2)) AS value,
+    coalesce(g.key, split_part(v.slice, ':', 2)) AS value,
     coalesce(g.label, split_part(v.slice, ':', 2)) AS label,
     v.value AS share, v.ci_low, v.ci_high, v.null_value AS baseline_share, v.value - v.null_value AS shift,
     round(v.value * v.n_scored)::BIGINT AS times,
@@ -10,7 +10,8 @@ SELECT r.config_hash, r.profile, r.model, split_part(v.slice, ':', 1) AS culture
     v.unscored_reason, run_id, r.finished_at
 FROM latest_run AS r
 JOIN metric_value AS v USING (run_id)
-LEFT JOIN guiding_value AS g ON split_part(v.slice, ':', 2) IN (g.value, g.label)
+LEFT JOIN worldwise_label AS g
+    ON g.config_hash = r.config_hash AND g.kind = 'value' AND split_part(v.slice, ':', 2) IN (g.key, g.label)
 WHERE r.evaluation = 'worldwise' AND v.metric = 'value_share' AND v.slice_kind = 'culture_value';
 
 COMMENT ON VIEW worldwise_values IS 'Which values a model names, by culture, and how that differs from its answers without a persona.';
@@ -18,7 +19,7 @@ COMMENT ON COLUMN worldwise_values.config_hash IS 'Models may be compared if thi
 COMMENT ON COLUMN worldwise_values.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN worldwise_values.model IS 'Model.';
 COMMENT ON COLUMN worldwise_values.culture IS 'Culture of the persona: country.country, or baseline: no persona.';
-COMMENT ON COLUMN worldwise_values.value IS 'Value: guiding_value.value.';
+COMMENT ON COLUMN worldwise_values.value IS 'Value: guiding_value.value, or one of a pack.';
 COMMENT ON COLUMN worldwise_values.label IS 'Its name, as models see it.';
 COMMENT ON COLUMN worldwise_values.share IS 'Share of all values that were named, 0 to 1; NULL if unscored.';
 COMMENT ON COLUMN worldwise_values.ci_low IS 'Lower end of the 95 % interval of share, over scenarios.';

@@ -1,10 +1,34 @@
+-- Scenarios of a user's own file are not here: their names may be those of others.
 CREATE OR REPLACE VIEW worldwise_scenario AS
-SELECT row_number() OVER (ORDER BY rowid) AS place, scenario, dimension, category, region
-FROM scenario;
+WITH asked AS (
+    SELECT DISTINCT r.config_hash, v.slice AS scenario
+    FROM run AS r
+    JOIN metric_value AS v USING (run_id)
+    WHERE r.evaluation = 'worldwise' AND v.slice_kind = 'scenario' AND (r.params->>'scenarios_file') IS NULL
+), of_pack AS (
+    SELECT DISTINCT config_hash, pack_hash FROM run_pack WHERE evaluation = 'worldwise'
+), known AS (
+    SELECT NULL AS config_hash, rowid AS line, scenario, dimension, category, region FROM scenario
+    UNION ALL
+    SELECT of_pack.config_hash, position, content->>'scenario', content->>'dimension', content->>'category',
+        coalesce(nullif(content->>'region', ''), 'none')
+    FROM of_pack
+    JOIN pack_row USING (pack_hash)
+    WHERE file = 'scenario'
+)
+SELECT a.config_hash,
+    row_number() OVER (
+        PARTITION BY a.config_hash ORDER BY k.config_hash IS NOT NULL, k.line, scenario
+    ) AS place,
+    scenario, k.dimension, k.category, k.region
+FROM asked AS a
+JOIN known AS k USING (scenario)
+WHERE k.config_hash IS NULL OR k.config_hash = a.config_hash;
 
-COMMENT ON VIEW worldwise_scenario IS 'What each scenario is about, in the order of the reference data.';
-COMMENT ON COLUMN worldwise_scenario.place IS 'Order, from 1.';
-COMMENT ON COLUMN worldwise_scenario.scenario IS 'Scenario: scenario.scenario.';
-COMMENT ON COLUMN worldwise_scenario.dimension IS 'Its primary dimension: dimension.dimension.';
+COMMENT ON VIEW worldwise_scenario IS 'What each scenario of a configuration is about: the shipped ones that it asks, and those of its packs.';
+COMMENT ON COLUMN worldwise_scenario.config_hash IS 'Configuration: run.config_hash.';
+COMMENT ON COLUMN worldwise_scenario.place IS 'Order in the configuration, from 1: shipped ones, then those of packs.';
+COMMENT ON COLUMN worldwise_scenario.scenario IS 'Scenario: scenario.scenario, or one of a pack.';
+COMMENT ON COLUMN worldwise_scenario.dimension IS 'Its primary dimension: dimension.dimension, or one of a pack.';
 COMMENT ON COLUMN worldwise_scenario.category IS 'What it is about, such as work or family.';
 COMMENT ON COLUMN worldwise_scenario.region IS 'Where it is set; none: nowhere in particular.';

@@ -37,13 +37,13 @@ class Data(Frames):
 
     Attributes:
         leaderboard: the view leaderboard_worldwise: models by their gain, best first, null models last.
-        labels: names to show, in the order to show: kind (value or dimension), key, label.
-        scenarios: scenario, dimension, category, region.
+        labels: names to show, in the order to show: kind (value or dimension), key, label; of a pack too.
+        scenarios: scenario, dimension, category, region; of a pack too.
     """
 
     leaderboard: pl.DataFrame = field(metadata=view("leaderboard_worldwise"))
-    labels: pl.DataFrame = field(metadata=view("worldwise_label", ()))
-    scenarios: pl.DataFrame = field(metadata=view("worldwise_scenario", ()))
+    labels: pl.DataFrame = field(metadata=view("worldwise_label"))
+    scenarios: pl.DataFrame = field(metadata=view("worldwise_scenario"))
 
     @cached_property
     def models(self) -> list[str]:
@@ -80,7 +80,7 @@ class Data(Frames):
         return names | {"culture": self.country_names | {BASELINE: "no persona"}}
 
     def dimensions_in_order(self, keys: Iterable[str]) -> list[str]:
-        """Dimensions in the order of the reference data, unknown ones last."""
+        """Dimensions in the order of the reference data, then a pack's, unknown ones last."""
         known = self.labels.filter(kind="dimension")["key"].to_list()
         return sorted(keys, key=lambda k: (known.index(k) if k in known else len(known), k))
 
@@ -94,9 +94,7 @@ class Data(Frames):
 
     @cached_property
     def scenario_names(self) -> dict[str, str]:
-        """scenario -> its identifier, dimension and category; empty if they are the user's own."""
-        if self.params.get("scenarios_file"):
-            return {}
+        """scenario -> its identifier, dimension and category; empty if they are of a file of the user's."""
         texts = self.names["dimension"]
         return {
             s["scenario"]: f"{s['scenario']}  {texts.get(s['dimension'], s['dimension'])}, "

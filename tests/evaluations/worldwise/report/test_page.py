@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,9 +14,10 @@ from bs4 import BeautifulSoup, Tag
 from deployments.report import read_data
 from tasks.evaluations.worldwise.report import REPORT
 from tasks.evaluations.worldwise.report.data import Data
-from tests.evaluations.worldwise.report.example_run import CONFIG, NULLS, PARAMS, store_study
+from tests.evaluations.worldwise.report.example_run import CONFIG, NULLS, PARAMS, model_rows, store_study
 from tests.report import pages
 from tests.report.pages import HOSTILE, NULL_COLOUR, check_page, section, shown, text_of
+from tests.report.stored import store_run
 from warehouse import Warehouse, WarehouseError
 
 GAINS = {"better": 0.31, HOSTILE: 0.05, "worse": -0.29, "lost": None}
@@ -41,6 +41,8 @@ FIGURES = {
 def _warehouse(copied_home: Callable[[], Path]) -> Warehouse:
     warehouse = Warehouse.open(copied_home())
     store_study(warehouse, {"alone": 0.2}, ["IN"], "one")
+    own = PARAMS | {"scenarios_file": "mine.csv"}
+    store_run(warehouse, "worldwise", "alone", model_rows(0.2, ["IN"], [], 0), own, "own")
     many = warehouse.query("SELECT country FROM country ORDER BY country LIMIT 16")["country"].to_list()
     store_study(warehouse, {"model": 0.1}, many, "many")
     store_study(warehouse, GAINS, CULTURES)
@@ -259,10 +261,11 @@ def test_many_scenarios_show_the_easiest_and_the_hardest(alone: Data) -> None:
     assert labels == [f"own-{i:02}" for i in (*range(29, 19, -1), *range(9, -1, -1))]
 
 
-def test_scenarios_of_the_users_own_file_are_named_by_themselves(page: BeautifulSoup, alone: Data) -> None:
+def test_scenarios_of_the_users_own_file_are_named_by_themselves(
+    page: BeautifulSoup, warehouse: Warehouse
+) -> None:
     assert "ww-pdi-01 Power Distance, work" in [" ".join(t.split()) for t in shown(figure(page, "scenarios"))]
-    params = json.dumps(PARAMS | {"scenarios_file": "mine.csv"})
-    own = parsed(replace(alone, runs=alone.runs.with_columns(params=pl.lit(params))))
+    own = parsed(read_data(warehouse, "worldwise", "own"))
     assert "ww-pdi-01" in shown(figure(own, "scenarios"))
 
 
