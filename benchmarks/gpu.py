@@ -1,4 +1,4 @@
-"""Figure: items scored a second by 8B and 70B models on a GPU, and the time of the whole profile ``full``.
+"""Figure: what 8B and 70B models score and write a second on a GPU; the time of the whole profile ``full``.
 
 Weights are random: speed does not depend on them. A shape that does not fit is measured with few of its
 layers and with twice as many, and told for all of them: a layer takes what the second half took. What was
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -18,10 +17,11 @@ from unittest.mock import patch
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig
 
-from benchmarks import inputs
+from benchmarks import gpu_generation, inputs
 from benchmarks.orchestration import full_plan
 from benchmarks.process import Result, WorkerError, measure, peak, show
 from benchmarks.scoring import SHARE
+from benchmarks.shapes import SHAPES, Shape, fits
 from benchmarks.sizes import Sizes
 from deployments.cli_doctor import facts
 from tasks.engines import packed_trie, pretrained, speed, tree_attention
@@ -34,46 +34,10 @@ BAR_MINUTES = 15.0
 """Within which an 8B model is to score the whole profile on one H200."""
 FEW = 4
 """Layers of a shape that does not fit; and twice as many."""
-SLACK = 1.25
-"""On top of the weights: activations."""
-
-
-@dataclass(frozen=True)
-class Shape:
-    """What of an architecture determines its speed."""
-
-    hidden: int
-    layers: int
-    heads: int
-    kv_heads: int
-    inner: int
-    vocabulary: int = 128_256
-
-    def config(self, layers: int) -> LlamaConfig:
-        """With so many of its layers."""
-        return LlamaConfig(
-            hidden_size=self.hidden,
-            num_hidden_layers=layers,
-            num_attention_heads=self.heads,
-            num_key_value_heads=self.kv_heads,
-            intermediate_size=self.inner,
-            vocab_size=self.vocabulary,
-        )
-
-    def weights(self, layers: int) -> int:
-        """Numbers in its matrices: look-up table and head, and each layer's attention and inner products."""
-        attention = 2 * self.hidden * (self.hidden + self.hidden * self.kv_heads // self.heads)
-        return 2 * self.vocabulary * self.hidden + layers * (attention + 3 * self.hidden * self.inner)
-
-
-SHAPES = {
-    "llama-8b": Shape(hidden=4096, layers=32, heads=32, kv_heads=8, inner=14336),
-    "llama-70b": Shape(hidden=8192, layers=80, heads=64, kv_heads=8, inner=28672),
-}
 
 
 def gpu(sizes: Sizes) -> None:
-    """Two lines a shape; one line that says why where there is no GPU. The file is written all the same."""
+    """Two lines a shape, and one of what it writes; without a GPU, why. The file is always written."""
     report: dict[str, Any] = {"machine": facts(home()), "n_full": full_plan(), "shapes": {}}
     for name in SHAPES:
         try:
@@ -84,6 +48,7 @@ def gpu(sizes: Sizes) -> None:
             ours = {"skipped": str(error)}
         report["shapes"][name] = ours | projected(ours, report["n_full"])
         _show(name, report["shapes"][name])
+        report["shapes"][name]["generation"] = gpu_generation.figure(name, sizes)
     REPORT.write_text(json.dumps(report, indent=2) + "\n")
     show(f"to send: {REPORT.resolve()}")
 
@@ -112,8 +77,7 @@ def on_gpu(name: str, prefixes: int, limit: int | None, repeats: int) -> Result:
     if not torch.cuda.is_available():
         return {"skipped": "torch sees no CUDA device"}
     free, shape = torch.cuda.mem_get_info()[0], SHAPES[name]
-    fits = SLACK * 2 * shape.weights(shape.layers) < free
-    depths = [shape.layers] if fits else [FEW, 2 * FEW]
+    depths = [shape.layers] if fits(shape, 2, free) else [FEW, 2 * FEW]
     found = measured(shape, depths, "cuda", torch.bfloat16, prefixes, limit, repeats)
     return found | {
         "device": torch.cuda.get_device_name(),

@@ -23,6 +23,7 @@ class Sizes:
         flow_items: items of each list in the flow.
         talk_repetitions: seeds of each conversation.
         gpu_prefixes: countries that the GPU scores the whole list for.
+        gpu_conversations: answered at once on the GPU, ``gpu_tokens`` tokens each.
         people, people_seconds: who save at once in the web app of a study, and for how long.
         tasks, settings: items of CulturALL, and models that have answered them; drafts: of a build of it.
         shared_parts: parts in a shared store.
@@ -45,6 +46,8 @@ class Sizes:
     flow_items: int = 2500
     talk_repetitions: int = 10
     gpu_prefixes: int = 16
+    gpu_conversations: int = 170
+    gpu_tokens: int = 256
     simulations: int = 2000
     people: int = 100
     people_seconds: float = 300.0
@@ -75,6 +78,8 @@ QUICK = Sizes(
     flow_items=10,
     talk_repetitions=1,
     gpu_prefixes=1,
+    gpu_conversations=2,
+    gpu_tokens=8,
     simulations=20,
     tasks=60,
     settings=2,

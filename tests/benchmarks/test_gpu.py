@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmarks import gpu, inputs
+from benchmarks import gpu, gpu_generation, inputs
+from benchmarks.shapes import SHAPES, Shape, fits
 from benchmarks.sizes import QUICK
 
-TINY = gpu.Shape(hidden=32, layers=6, heads=4, kv_heads=2, inner=64, vocabulary=49_152)
+TINY = Shape(hidden=32, layers=6, heads=4, kv_heads=2, inner=64, vocabulary=49_152)
 
 
 def test_weights_are_those_of_the_model() -> None:
@@ -23,7 +24,7 @@ def test_weights_are_those_of_the_model() -> None:
 
 @pytest.mark.parametrize(("name", "billions"), [("llama-8b", 8.03), ("llama-70b", 70.55)])
 def test_the_shapes_are_of_their_sizes(name: str, billions: float) -> None:
-    shape = gpu.SHAPES[name]
+    shape = SHAPES[name]
     assert shape.weights(shape.layers) / 1e9 == pytest.approx(billions, rel=0.01)
 
 
@@ -41,6 +42,25 @@ def test_what_is_projected() -> None:
     }  # fmt: skip
     assert gpu.projected(ours, 3000) == {"rate": 5.0, "share": 0.8, "full_minutes": 10.0}
     assert gpu.projected({"skipped": "no GPU"}, 3000) == {}
+
+
+def test_what_fits_leaves_room_for_a_pass() -> None:
+    weights = 2 * TINY.weights(TINY.layers)
+    assert fits(TINY, 2, int(1.3 * weights))
+    assert not fits(TINY, 2, int(1.2 * weights))
+
+
+@pytest.mark.heavy
+def test_what_a_shape_writes_is_measured_on_a_processor(
+    smollm2_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inputs, "model_folder", lambda: str(smollm2_folder))
+    # vLLM has no kernel for heads of 8 numbers
+    shape = Shape(hidden=128, layers=2, heads=2, kv_heads=1, inner=128, vocabulary=128_256)
+    ours = gpu_generation.written(shape, "cpu", conversations=3, tokens=8, repeats=1)
+    assert (ours["conversations"], ours["completion_tokens"]) == (3, 24)  # random weights do not end early
+    assert ours["rate"] > 0
+    assert ours["prompt_tokens"] > 3 * 10
 
 
 @pytest.mark.slow
@@ -63,11 +83,13 @@ def test_without_a_gpu_the_file_says_why(
     monkeypatch.chdir(home)
     monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(gpu, "measure", lambda function, **given: function(**given))
+    for each in (gpu, gpu_generation):
+        monkeypatch.setattr(each, "measure", lambda function, **given: function(**given))
     monkeypatch.setattr(gpu, "full_plan", lambda: 7)
     gpu.gpu(QUICK)
     written = json.loads((home / gpu.REPORT).read_text())
-    assert written["shapes"] == {name: {"skipped": "torch sees no CUDA device"} for name in gpu.SHAPES}
+    why = {"skipped": "torch sees no CUDA device"}
+    assert written["shapes"] == {name: why | {"generation": why} for name in SHAPES}
     assert {"device", "processor", "versions"} <= written["machine"].keys()
     assert str(home) not in json.dumps(written)
     assert "llama-70b: skipped" in capsys.readouterr().out

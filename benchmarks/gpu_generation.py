@@ -1,0 +1,86 @@
+"""Part of the figure ``gpu``: tokens that vLLM writes a second, asked as the evaluations ask it.
+
+vLLM makes the random weights itself. What it writes then makes no sense, so hardly ever ends before its
+limit: every answer is as long as answers may be, which is what a run's time is planned by.
+"""
+
+from __future__ import annotations
+
+import time
+from statistics import median
+from tempfile import TemporaryDirectory
+
+import torch
+from transformers import AutoTokenizer
+
+from benchmarks import inputs
+from benchmarks.process import Result, WorkerError, measure, peak, show
+from benchmarks.shapes import SHAPES, Shape, fits
+from benchmarks.sizes import Sizes
+from tasks.engines import load
+from tasks.engines.protocols import Sampling
+from tasks.engines.specs import EngineSpec
+from warehouse import home
+
+
+def figure(name: str, sizes: Sizes) -> Result:
+    """Print one line of a shape and give what it says; {"skipped": why} where it was not measured."""
+    try:
+        ours = measure(
+            on_gpu, name=name, conversations=sizes.gpu_conversations, tokens=sizes.gpu_tokens,
+            repeats=sizes.repeats,
+        )  # fmt: skip
+    except WorkerError as error:
+        ours = {"skipped": str(error)}
+    if "skipped" in ours:
+        show(f"vllm, {name} shape: skipped: {ours['skipped']}")
+    else:
+        show(
+            f"vllm, {name} shape, writes {ours['rate']:,.0f} tokens/s {peak(ours)} — {ours['conversations']} "
+            f"conversations at once, {sizes.gpu_tokens} tokens each, random, {ours['device']}"
+        )
+    return ours
+
+
+def on_gpu(name: str, conversations: int, tokens: int, repeats: int) -> Result:
+    """A shape on the GPU, in bfloat16; {"skipped": why} without one, or where the weights do not fit."""
+    if not torch.cuda.is_available():
+        return {"skipped": "torch sees no CUDA device"}
+    shape, free = SHAPES[name], torch.cuda.mem_get_info()[0]
+    if not fits(shape, 2, free):
+        needed = 2 * shape.weights(shape.layers) / 2**30
+        return {"skipped": f"its weights take {needed:,.0f} GiB, {free / 2**30:,.0f} GiB are free"}
+    return written(shape, "cuda", conversations, tokens, repeats) | {"device": torch.cuda.get_device_name()}
+
+
+def written(shape: Shape, device: str, conversations: int, tokens: int, repeats: int) -> Result:
+    """Tokens a second over so many conversations at once, the median of ``repeats`` after a first one.
+
+    Args:
+        tokens: that each answer may have at most.
+    """
+    questions = inputs.questions(conversations)
+    talks = [[{"role": "user", "content": question}] for question in questions]
+    with TemporaryDirectory(prefix="culturescope-bench-") as folder:
+        shape.config(shape.layers).save_pretrained(folder)
+        AutoTokenizer.from_pretrained(inputs.model_folder()).save_pretrained(folder)
+        spec = EngineSpec(
+            name="random", kind="vllm", model=folder, device=device, dtype="bfloat16",
+            options={"load_format": "dummy"},
+        )  # fmt: skip
+        engine = load.load(spec, home() / "models")
+        try:
+            rates = []
+            for repeat in range(1 + repeats):  # with other seeds, so that nothing is kept
+                start = time.perf_counter()
+                answers = engine.generate(talks, Sampling(temperature=1.0, max_tokens=tokens, seed=repeat))
+                n_tokens = sum(answer.completion_tokens for answer in answers)
+                rates.append(n_tokens / (time.perf_counter() - start))
+        finally:
+            engine.close()
+    return {
+        "rate": median(rates[1:]),
+        "conversations": len(talks),
+        "completion_tokens": n_tokens,
+        "prompt_tokens": sum(answer.prompt_tokens for answer in answers),
+    }

@@ -1,0 +1,49 @@
+"""Architectures whose speed is measured with random weights: speed does not depend on what they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from transformers import LlamaConfig
+
+SLACK = 1.25
+"""On top of the weights: activations."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What of an architecture determines its speed."""
+
+    hidden: int
+    layers: int
+    heads: int
+    kv_heads: int
+    inner: int
+    vocabulary: int = 128_256
+
+    def config(self, layers: int) -> LlamaConfig:
+        """With so many of its layers."""
+        return LlamaConfig(
+            hidden_size=self.hidden,
+            num_hidden_layers=layers,
+            num_attention_heads=self.heads,
+            num_key_value_heads=self.kv_heads,
+            intermediate_size=self.inner,
+            vocab_size=self.vocabulary,
+        )
+
+    def weights(self, layers: int) -> int:
+        """Numbers in its matrices: look-up table and head, and each layer's attention and inner products."""
+        attention = 2 * self.hidden * (self.hidden + self.hidden * self.kv_heads // self.heads)
+        return 2 * self.vocabulary * self.hidden + layers * (attention + 3 * self.hidden * self.inner)
+
+
+SHAPES = {
+    "llama-8b": Shape(hidden=4096, layers=32, heads=32, kv_heads=8, inner=14336),
+    "llama-70b": Shape(hidden=8192, layers=80, heads=64, kv_heads=8, inner=28672),
+}
+
+
+def fits(shape: Shape, bytes_each: int, free: int) -> bool:
+    """Whether all layers of a shape fit into so many free bytes, with what a pass needs beside them."""
+    return SLACK * bytes_each * shape.weights(shape.layers) < free
