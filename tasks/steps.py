@@ -232,11 +232,12 @@ def load_engine(engine: Engine, ability: Ability, request_hash: str = "") -> Any
     Args:
         request_hash: what it is going to be asked, for engines that write down what they have sent.
     """
-    home = Warehouse.open().home
+    store = Warehouse.open().store
+    models = store.home / "models"
     if engine.spec is None or ability == "embed":
-        return load.embedder(engine.name, home / "models")
-    jobs = home / "batches" / request_hash if request_hash else None
-    return replicas.load_engine(engine.spec, home / "models", ability, jobs)
+        return load.embedder(engine.name, models)
+    jobs = store.jobs(request_hash) if request_hash else None
+    return replicas.load_engine(engine.spec, models, ability, jobs)
 
 
 def set_corrupt_aside(error: CorruptPart) -> CorruptPart:

@@ -46,7 +46,7 @@ def free_ports(n: int) -> list[int]:
 @contextmanager
 def postgres_server() -> Iterator[str]:
     """A new server; its URL, with the password. Skips the test where there is no Postgres."""
-    pytest.importorskip("psycopg", reason="the extra `shared` is not installed")
+    psycopg = pytest.importorskip("psycopg", reason="the extra `shared` is not installed")
     initdb, postgres = (_program(name, _POSTGRES_FOLDERS) for name in ("initdb", "postgres"))
     folder = Path(tempfile.mkdtemp(prefix="culturescope-postgres-", dir="/tmp"))
     as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
@@ -71,8 +71,18 @@ def postgres_server() -> Iterator[str]:
     command = [postgres, "-D", folder / "data", *(f"--{name}={value}" for name, value in settings.items())]
     try:
         with _running(command, folder, signal.SIGQUIT, **as_nobody) as server:
-            _wait_for(port, server, folder)
-            yield f"postgresql://{USER}:{PASSWORD}@127.0.0.1:{port}/postgres"
+            url = f"postgresql://{USER}:{PASSWORD}@127.0.0.1:{port}/postgres"
+
+            def lets_in() -> bool:
+                """It listens a while before."""
+                try:
+                    psycopg.connect(url).close()
+                except psycopg.OperationalError:
+                    return False
+                return True
+
+            _until(lets_in, server, folder)
+            yield url
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

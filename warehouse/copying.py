@@ -61,6 +61,7 @@ def copy(source: Warehouse, target: Store, report: Report = lambda n, total: Non
             _refuse_others(target)
         _copy_parts(source.store, target, parts, report)
         if not is_done:
+            _copy_jobs(source.store, target)
             with target.draft() as draft:
                 _refuse_others(target)  # somebody may have begun one meanwhile
                 shutil.copyfile(file, draft.path)
@@ -136,6 +137,14 @@ def _copy_parts(source: Store, target: Store, parts: list[tuple[str, str]], repo
                 report(n, len(parts))
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def _copy_jobs(source: Store, target: Store) -> None:
+    """What servers were sent is awaited from either store."""
+    for request_hash in source.asked():
+        with target.jobs(request_hash).locked() as jobs:
+            for name, (text, _) in source.jobs(request_hash).notes().items():
+                jobs.write(name, text)
 
 
 def _is_copy(file: Path, target: Store) -> bool:

@@ -3,13 +3,14 @@
 import os
 import shutil
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
 from filelock import FileLock, Timeout
 
+from warehouse.jobs import FolderJobs
 from warehouse.outside import lock_shared, patiently
 from warehouse.part_kinds import EMPTY_PART, part_path
 from warehouse.registrations import Position, Registrations
@@ -68,6 +69,12 @@ class LocalStore:
     def locked(self, name: str) -> Iterator[None]:
         with FileLock(self.home / "locks" / f"{name}.lock"):
             yield
+
+    def jobs(self, request_hash: str) -> FolderJobs:
+        return FolderJobs(self.home / "batches" / request_hash)
+
+    def asked(self) -> Sequence[str]:
+        return sorted({note.parent.name for note in (self.home / "batches").glob("*/*.json")})
 
     def put_part(self, kind: str, part: str, content: memoryview, *, remember: bool = True) -> None:
         with written_whole(part_path(self.home, kind, part), content.nbytes) as temporary:

@@ -5,11 +5,12 @@ database file and replaces it whole, takes registrations, keeps parts that are n
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
+from warehouse.jobs import Jobs
 from warehouse.local_store import LocalStore
 from warehouse.registrations import Log, Position
 from warehouse.storage import WarehouseError
@@ -65,6 +66,12 @@ class Store(Protocol):
 
     def locked(self, name: str) -> AbstractContextManager[None]:
         """Hold a lock of this name, which one process has at a time; it goes when its holder is killed."""
+
+    def jobs(self, request_hash: str) -> Jobs:
+        """What was sent to a server of this request, as jobs that are answered later."""
+
+    def asked(self) -> Sequence[str]:
+        """The request_hash of all that there are such jobs of."""
 
     def put_part(self, kind: str, part: str, content: memoryview, *, remember: bool = True) -> None:
         """Keep a part, whole or not at all. remember: whether it is likely to be read here soon."""

@@ -16,13 +16,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, Field
 
 from tasks.engines.hosted import HostedGenerator, HostedOptions, needed
-from tasks.engines.protocols import Generation, Message, Sampling, Schema
+from tasks.engines.protocols import Generation, Jobs, Message, Sampling, Schema
 from tasks.engines.specs import EngineSpec
 from tasks.engines.transport import Caller, Secrets, checked, count
 
@@ -55,7 +54,7 @@ class AnthropicGenerator(HostedGenerator):
         "without)"
     )
 
-    def __init__(self, spec: EngineSpec, jobs: Path | None = None) -> None:
+    def __init__(self, spec: EngineSpec, jobs: Jobs | None = None) -> None:
         """See ``HostedGenerator``; raises EngineError also where the client is not installed."""
         super().__init__(spec, jobs)
         self._package = needed("anthropic", "anthropic", spec)

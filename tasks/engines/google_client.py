@@ -17,7 +17,6 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import zip_longest
-from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -27,6 +26,7 @@ from tasks.engines.hosted import HostedGenerator, HostedOptions, needed
 from tasks.engines.protocols import (
     MAX_ALTERNATIVES,
     Generation,
+    Jobs,
     Message,
     Sampling,
     Schema,
@@ -57,7 +57,7 @@ class GoogleGenerator(HostedGenerator):
     api, speaks = "the Gemini API", "Google's Gemini API"
     refuses = "whether the model supports seed, JSON schemas and log-probabilities (options.logprobs)"
 
-    def __init__(self, spec: EngineSpec, jobs: Path | None = None) -> None:
+    def __init__(self, spec: EngineSpec, jobs: Jobs | None = None) -> None:
         """See ``HostedGenerator``; raises EngineError also where the client is not installed."""
         super().__init__(spec, jobs)
         self._package = needed("google.genai", "google", spec)

@@ -15,7 +15,6 @@ from collections.abc import AsyncIterator, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from importlib import import_module
-from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 from urllib.parse import urlsplit
 
@@ -26,6 +25,7 @@ from tasks.engines.protocols import (
     Conversations,
     EngineError,
     Generation,
+    Jobs,
     Message,
     Progress,
     Sampling,
@@ -74,11 +74,11 @@ class HostedGenerator(ABC):
     refuses: ClassVar[str]
     """What else of a request a model may not take."""
 
-    def __init__(self, spec: EngineSpec, jobs: Path | None = None) -> None:
+    def __init__(self, spec: EngineSpec, jobs: Jobs | None = None) -> None:
         """Read the options and the key; nothing is sent before ``generate``.
 
         Args:
-            jobs: folder where what has been sent may be written down.
+            jobs: where what has been sent may be written down.
 
         Raises:
             EngineError: an option is wrong, or the key's variable is not set.

@@ -16,7 +16,7 @@ from threading import RLock
 from typing import Any, Literal
 
 from tasks.engines import embedded, embedders, memory
-from tasks.engines.protocols import Embedder, EngineError
+from tasks.engines.protocols import Embedder, EngineError, Jobs
 from tasks.engines.providers import SERVERS
 from tasks.engines.specs import EngineSpec, check_trust, resolved
 
@@ -84,7 +84,7 @@ def check_ability(spec: EngineSpec, ability: Ability) -> None:
             )
 
 
-def load(spec: EngineSpec, cache: Path, ability: Ability | None = None, jobs: Path | None = None) -> Any:
+def load(spec: EngineSpec, cache: Path, ability: Ability | None = None, jobs: Jobs | None = None) -> Any:
     """The engine of a spec, loaded now or kept from an earlier call.
 
     Where memory is short, engines that were handed out before are closed, the least recently used first: let
@@ -94,7 +94,7 @@ def load(spec: EngineSpec, cache: Path, ability: Ability | None = None, jobs: Pa
     Args:
         cache: folder of the embedded models, ``$CULTURESCOPE_HOME/models``.
         ability: what it has to be able to do (``check_ability``); so which of the protocols it has.
-        jobs: folder where a server's engine may write down what it has sent of what is asked now.
+        jobs: where a server's engine may write down what it has sent of what is asked now.
 
     Raises:
         EngineError: the model or what it needs is missing, or it cannot; the message says what to do.

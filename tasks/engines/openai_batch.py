@@ -1,9 +1,9 @@
 """Requests as jobs of OpenAI's Batch API: files of requests, answered within a day at about half the price.
 
 A job is paid for once the server has it, and takes hours. So what is sent is written down before and
-afterwards: a *job file* says which requests are in which file and batch. A run that was killed, at whatever
-point, finds its jobs again and waits for them; nothing is sent twice. A request that came back without an
-answer is taken out of its job file, and so sent again by the next run.
+afterwards (``Jobs``): a note says which requests are in which file and batch. After a run that was killed, at
+whatever point, the next one finds its jobs and waits for them, and so do runs side by side; nothing is sent
+twice. A request that came back without an answer is taken out of its note, and so sent again by the next run.
 """
 
 from __future__ import annotations
@@ -12,22 +12,19 @@ import asyncio
 import hashlib
 import json
 import logging
-import os
+import math
 import re
 import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from tempfile import TemporaryFile
-from threading import get_ident
 from typing import Any, TypeVar
 
-from filelock import FileLock
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from tasks.engines.openai_reply import Results
-from tasks.engines.protocols import EngineError, Generation
+from tasks.engines.protocols import EngineError, Generation, Jobs
 from tasks.engines.transport import MAX_BYTES, Caller, Failed, Unreadable, checked
 
 CHAT = "/v1/chat/completions"
@@ -73,34 +70,35 @@ class _Page(BaseModel):
 
 
 class _Job(BaseModel):
-    """One job file. ids: of the requests that it has answered or may yet answer; batch: None if unknown."""
+    """A note. ids: of the requests that it has answered or may yet answer; batch: None if unknown.
+
+    age_s: see ``Jobs.notes``.
+    """
 
     ids: list[str]
     file: str
     batch: str | None = None
+    age_s: float = Field(default=math.inf, exclude=True)
 
-    def save(self, folder: Path) -> None:
-        """Write it so that a kill leaves the old one or the new one; without requests it goes."""
-        path = self.path(folder)
-        if not self.ids:
-            return path.unlink(missing_ok=True)
-        new = path.with_suffix(f".{os.getpid()}-{get_ident()}")  # two runs may wait for one job
-        with new.open("w", encoding="utf-8") as file:
-            file.write(self.model_dump_json())
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(path)
+    @property
+    def name(self) -> str:
+        """Of the note."""
+        return hashlib.sha256(self.file.encode()).hexdigest()[:16]
 
-    def path(self, folder: Path) -> Path:
-        """Where it lies."""
-        return folder / f"{hashlib.sha256(self.file.encode()).hexdigest()[:16]}.json"
+    def save(self, jobs: Jobs) -> None:
+        """Write it down; without requests it goes."""
+        if self.ids:
+            jobs.write(self.name, self.model_dump_json())
+        else:
+            jobs.delete(self.name)
 
 
 @dataclass
 class Batches:
-    """The jobs of one thing that is asked, in a folder of its own.
+    """What is sent of one thing that is asked.
 
     Attributes:
+        jobs: what was sent of it, by whomever.
         name: of the engine. at: its server, as messages name it.
         size: requests in one job, at most.
         seed: of the answers.
@@ -109,7 +107,7 @@ class Batches:
     """
 
     caller: Caller
-    folder: Path
+    jobs: Jobs
     name: str
     at: str
     size: int
@@ -120,38 +118,36 @@ class Batches:
 
     async def send(self, requests: Sequence[Mapping[str, Any]], answers: dict[int, Generation]) -> None:
         """Fill ``answers``, by place, and ``failures``; jobs that were sent before are not sent again."""
-        self.folder.mkdir(parents=True, exist_ok=True)
         places = {name: place for place, name in enumerate(_names(requests))}
-        jobs: list[_Job] = []
+        sent: list[_Job] = []
         # Held until everything is sent: a second run of the same requests then waits for the same jobs.
-        with FileLock(self.folder / "lock"):
+        with self.jobs.locked() as jobs:
             try:
-                for job in self._sent(places):
-                    job.batch = job.batch or await self._begun(job, is_new=False)
-                    job.save(self.folder)
-                    jobs.append(job)
-                known = {name for job in jobs for name in job.ids}
+                for job in self._sent(jobs, places):
+                    if job.batch is None:
+                        await self._begin(jobs, job, is_new=False)
+                    sent.append(job)
+                known = {name for job in sent for name in job.ids}
                 rest = {name: requests[place] for name, place in places.items() if name not in known}
                 for lines in self._files(rest):
-                    jobs.append(await self._sent_now(lines))
+                    sent.append(await self._sent_now(jobs, lines))
             except (Failed, EngineError) as failure:
                 self._fail(failure)
-        for results in await asyncio.gather(*map(self._answers, jobs)):
+        for results in await asyncio.gather(*map(self._answers, sent)):
             answers |= {places[name]: answer for name, answer in results.items() if name in places}
 
-    def _sent(self, names: Mapping[str, int]) -> Iterator[_Job]:
+    def _sent(self, jobs: Jobs, names: Mapping[str, int]) -> Iterator[_Job]:
         """The jobs that some of these requests are in."""
-        for path in sorted(self.folder.glob("*.json")):
+        for name, (text, age_s) in jobs.notes().items():
             try:
-                job = _Job.model_validate_json(path.read_text(encoding="utf-8"))
-            except FileNotFoundError:
-                continue  # another run has seen meanwhile that nothing of it was answered
+                job = _Job.model_validate_json(text)
             except ValueError as error:
                 raise EngineError(
-                    f"engine {self.name!r}: {path} is damaged, which says what a batch at {self.at} holds: "
-                    "delete it to have its requests sent, and paid, again"
+                    f"engine {self.name!r}: {jobs.place(name)} is damaged, which says what a batch at "
+                    f"{self.at} holds: delete it to have its requests sent, and paid, again"
                 ) from error
             if not names.keys().isdisjoint(job.ids):
+                job.age_s = age_s
                 yield job
 
     def _files(self, requests: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, bytes]]:
@@ -169,35 +165,42 @@ class Batches:
         if lines:
             yield lines
 
-    async def _sent_now(self, lines: Mapping[str, bytes]) -> _Job:
+    async def _sent_now(self, jobs: Jobs, lines: Mapping[str, bytes]) -> _Job:
         files = {"file": ("requests.jsonl", b"".join(lines.values()), "application/jsonl")}
         sent = await self.caller.ask("POST", "/files", timeout=FILE_S, files=files, data={"purpose": "batch"})
         job = _Job(ids=list(lines), file=self._id(checked(_File, sent).id))
-        job.save(self.folder)
-        job.batch = await self._begun(job, is_new=True)
-        job.save(self.folder)
+        await self._begin(jobs, job, is_new=True)
         _log.info("%s: batch %s of %d requests is sent", self.name, job.batch, len(job.ids))
         return job
 
-    async def _begun(self, job: _Job, is_new: bool) -> str:
-        """The batch of a file. One that may have been begun before, though no answer came, is looked up."""
+    async def _begin(self, jobs: Jobs, job: _Job, is_new: bool) -> None:
+        """Make a batch of a file, once. One that may have been begun before, though no answer came, is looked
+        up; one that another may be beginning right now, because the lock was lost, is looked up when that
+        has come to its end."""
         body = {"input_file_id": job.file, "endpoint": CHAT, "completion_window": WINDOW}
-        tries = 0
-        while True:
+        tries, doubt = 0, self.caller.timeout - job.age_s
+        while job.batch is None:
             if not is_new and (batch := await self._looked_up(job)):
-                return self._id(batch)
-            try:
-                begun = await self.caller.ask("POST", "/batches", max_retries=0, json=body)
-                return self._id(checked(_Batch, begun).id)
-            except Failed as failure:
-                tries, is_new = tries + 1, False
-                failure.tries = tries
-                if failure.status and failure.status >= 400 and not failure.is_transient:
-                    job.path(self.folder).unlink()  # refused, so nothing was begun
-                    raise
-                if not failure.is_transient or tries > self.caller.max_retries:
-                    raise
-                await self.caller.pause(min(FIRST_POLL_S * 2.0 ** (tries - 1), LONGEST_POLL_S))
+                job.batch = self._id(batch)
+            elif doubt > 0:
+                _log.info("%s: another run may be sending the same: looking again", self.name)
+                await self.caller.pause(doubt)
+                doubt = 0
+            else:
+                job.save(jobs)  # which fails without the lock, and tells others when this try began
+                try:
+                    begun = await self.caller.ask("POST", "/batches", max_retries=0, json=body)
+                    job.batch = self._id(checked(_Batch, begun).id)
+                except Failed as failure:
+                    tries, is_new = tries + 1, False
+                    failure.tries = tries
+                    if failure.status and failure.status >= 400 and not failure.is_transient:
+                        jobs.delete(job.name)  # refused, so nothing was begun
+                        raise
+                    if not failure.is_transient or tries > self.caller.max_retries:
+                        raise
+                    await self.caller.pause(min(FIRST_POLL_S * 2.0 ** (tries - 1), LONGEST_POLL_S))
+        job.save(jobs)
 
     async def _looked_up(self, job: _Job) -> str | None:
         """The batch that was begun with a file, if there is one."""
@@ -218,13 +221,13 @@ class Batches:
         return None
 
     async def _answers(self, job: _Job) -> dict[str, Generation]:
-        """What a job comes to, once it has ended; requests without an answer leave its job file."""
+        """What a job comes to, once it has ended; requests without an answer leave its note."""
         results = Results(self.caller, set(job.ids), self.seed)
         try:
             batch = await self._ended(job)
             most = MAX_BYTES + MAX_ANSWER_BYTES * len(job.ids)
             for file in filter(None, (batch.output_file_id, batch.error_file_id)):
-                with TemporaryFile(dir=self.folder) as lines:
+                with TemporaryFile(dir=self.jobs.folder) as lines:
                     path = f"/files/{self._id(file)}/content"
                     await self._known(job, self.caller.fetch(path, lines, most, FILE_S))
                     results.read(lines)
@@ -232,8 +235,8 @@ class Batches:
             self._fail(failure)
             return results.answers
         n, job.ids = len(job.ids), [name for name in job.ids if name in results.answers]
-        job.save(self.folder)
         if len(job.ids) < n:
+            job.save(self.jobs)
             why = "; ".join([*map(self.caller.clean, _reasons(batch)), *results.reasons()])
             self.failures.append(
                 EngineError(
@@ -294,7 +297,7 @@ class Batches:
     def _lost(self, job: _Job, what: str, failure: Failed) -> EngineError:
         return EngineError(
             f"engine {self.name!r}: {what} at {self.at} ({failure.status}: {failure.words}): look there, and "
-            f"delete {job.path(self.folder)} to have its {len(job.ids):,} requests sent, and paid, again"
+            f"delete {self.jobs.place(job.name)} to have its {len(job.ids):,} requests sent, and paid, again"
         )
 
     def _id(self, given: str) -> str:

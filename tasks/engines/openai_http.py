@@ -20,7 +20,6 @@ How many requests are under way at once is one option: ``max_concurrency = 200``
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -29,7 +28,15 @@ from tasks.engines.hosted import HostedGenerator, HostedOptions
 from tasks.engines.openai_batch import MAX_REQUESTS, Batches
 from tasks.engines.openai_reply import read_refusal, read_reply
 from tasks.engines.openai_settings import Dialect, settings_body
-from tasks.engines.protocols import MAX_ALTERNATIVES, EngineError, Generation, Message, Sampling, Schema
+from tasks.engines.protocols import (
+    MAX_ALTERNATIVES,
+    EngineError,
+    Generation,
+    Jobs,
+    Message,
+    Sampling,
+    Schema,
+)
 from tasks.engines.specs import EngineSpec
 from tasks.engines.transport import Caller, Failed
 
@@ -63,8 +70,8 @@ class HttpOptions(HostedOptions):
 
 
 class OpenAIGenerator(HostedGenerator):
-    """A model behind the chat API. With option ``batch`` its folder of jobs says what it has sent, a folder
-    for each thing that is asked, so that the same request of another occasion is sent again."""
+    """A model behind the chat API. With option ``batch`` its jobs say what it has sent, apart for each thing
+    that is asked, so that the same request of another occasion is sent again."""
 
     options_type = HttpOptions
     api, speaks = "the chat API", "OpenAI's chat API"
@@ -72,7 +79,7 @@ class OpenAIGenerator(HostedGenerator):
         "whether the server supports seed, json_schema and logprobs (options.logprobs = false does without)"
     )
 
-    def __init__(self, spec: EngineSpec, jobs: Path | None = None) -> None:
+    def __init__(self, spec: EngineSpec, jobs: Jobs | None = None) -> None:
         """See ``HostedGenerator``; raises EngineError also for settings that the dialect has no words for."""
         super().__init__(spec, jobs)
         self._settings = settings_body(spec, self.options.dialect)
@@ -119,7 +126,7 @@ class OpenAIGenerator(HostedGenerator):
             return await super().send_all(caller, requests, seed, answers)
         name, at, n = self.spec.name, self.base_url, self.options.batch
         if self.jobs is None:
-            raise EngineError(f"engine {name!r}: options.batch needs a folder for its job files")
+            raise EngineError(f"engine {name!r}: options.batch needs a place to write down its jobs")
         batches = Batches(caller, self.jobs, name, at, n, seed, self.explain, self.report)
         await batches.send(requests, answers)
         return batches.failures

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -227,3 +229,28 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str], progress: Progress | None = None) -> Embedded:
         """Embed all texts; a row depends on its own text only, within 1e-5."""
         ...
+
+
+class Jobs(Protocol):
+    """Where an engine writes down what it has sent of one thing that is asked, for whoever asks it next."""
+
+    @property
+    def folder(self) -> Path:
+        """Of this machine, for files that last as long as a call."""
+
+    def locked(self) -> AbstractContextManager[Jobs]:
+        """Have all others who would send the same wait; gives what to write with meanwhile: if the lock is
+        lost, its writing fails."""
+
+    def notes(self) -> Mapping[str, tuple[str, float]]:
+        """Name -> what was written, and how long ago if its writer may go on without the lock, in seconds;
+        infinite if not."""
+
+    def write(self, name: str, text: str) -> None:
+        """Write a note, whole and for good, in place of the one of this name."""
+
+    def delete(self, name: str) -> None:
+        """Delete a note, if it is there."""
+
+    def place(self, name: str) -> str:
+        """Where a note is, for people who are to delete it."""

@@ -27,6 +27,7 @@ from tasks.engines.protocols import (
     EngineError,
     Framed,
     Generation,
+    Jobs,
     Progress,
     Sampling,
     Schema,
@@ -56,7 +57,7 @@ def width(spec: EngineSpec | None) -> int:
     return 1 if spec is None or spec.is_served else int(said)
 
 
-def load_engine(spec: EngineSpec, cache: Path, ability: load.Ability, jobs: Path | None = None) -> Any:
+def load_engine(spec: EngineSpec, cache: Path, ability: load.Ability, jobs: Jobs | None = None) -> Any:
     """``load.load``; where several copies or a cluster are asked for, a proxy in place of the engine.
 
     Raises:

@@ -35,7 +35,7 @@ class BatchServer:
     Attributes:
         results: from the lines of a batch to the lines of its output and error files, as text where they are
             no JSON. ends: status at the end.
-        delays: (method, path's end) -> seconds between doing what is asked and saying so.
+        delays: (method, path's end) -> seconds between doing what is asked and saying so. stalls: before it.
         fails: (method, path's end) -> status that is given in place of doing it, until it is taken out.
         sent: the lines of all batches begun. calls: (method, path) of all requests.
     """
@@ -48,6 +48,7 @@ class BatchServer:
         self.ends, self.polls = "completed", 2
         self.errors: Any = None
         self.delays: dict[tuple[str, str], float] = {}
+        self.stalls: dict[tuple[str, str], float] = {}
         self.fails: dict[tuple[str, str], int] = {}
         self.message = "no"
         self.changes: dict[str, Any] = {}
@@ -102,11 +103,16 @@ class BatchServer:
             ]
             if failing:
                 return failing[0], json.dumps({"error": {"message": self.message}}).encode()
+        self._sleep(self.stalls, method, path)
+        with self._lock:
             answer = self._done(method, path, body, kind)
-        time.sleep(next((s for (m, end), s in self.delays.items() if m == method and path.endswith(end)), 0))
+        self._sleep(self.delays, method, path)
         if answer is None:
             return 404, json.dumps({"error": {"message": self.message}}).encode()
         return 200, answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+
+    def _sleep(self, seconds: dict[tuple[str, str], float], method: str, path: str) -> None:
+        time.sleep(next((s for (m, end), s in seconds.items() if m == method and path.endswith(end)), 0))
 
     def _done(self, method: str, path: str, body: bytes, kind: str) -> Any:
         if (method, path) == ("POST", "/files"):

@@ -21,6 +21,7 @@ from tasks.engines.specs import EngineSpec, in_flight
 from tests.conftest import REPOSITORY, environment
 from tests.engines.batch_server import BatchServer, Line, answered, refused
 from tests.engines.test_openai import SCHEMA, spec
+from warehouse.jobs import FolderJobs
 
 KEY = "sk-very/secret+key_0123456789"
 TALKS = [[{"role": "user", "content": f"question {n}"}] for n in range(5)]
@@ -47,7 +48,7 @@ def ask(server: BatchServer, tmp_path: Path) -> Callable[..., list[Generation]]:
     """Ask the questions, with job files that last."""
 
     def ask(talks: Any = TALKS, folder: str = "jobs", **options: Any) -> list[Generation]:
-        engine = OpenAIGenerator(batched(server, **options), tmp_path / folder)
+        engine = OpenAIGenerator(batched(server, **options), FolderJobs(tmp_path / folder))
         return engine.generate(talks, Sampling(max_tokens=9, seed=3), SCHEMA)
 
     return ask
@@ -106,7 +107,7 @@ def test_equal_requests_are_told_apart(server: BatchServer, ask: Ask) -> None:
 
 
 def test_it_needs_a_place_for_its_job_files(server: BatchServer) -> None:
-    with pytest.raises(EngineError, match=r"served.*options\.batch needs a folder"):
+    with pytest.raises(EngineError, match=r"served.*options\.batch needs a place"):
         OpenAIGenerator(batched(server)).generate(TALKS, Sampling())
     assert not server.calls
 
@@ -119,9 +120,9 @@ from pathlib import Path
 from tasks.engines import openai_batch
 from tasks.engines.openai_http import OpenAIGenerator
 from tasks.engines.protocols import Sampling
-from tests.engines.test_batch import SCHEMA, TALKS, EngineSpec
+from tests.engines.test_batch import SCHEMA, TALKS, EngineSpec, FolderJobs
 openai_batch.FIRST_POLL_S = 0.01
-engine = OpenAIGenerator(EngineSpec.model_validate_json(sys.argv[1]), Path(sys.argv[2]))
+engine = OpenAIGenerator(EngineSpec.model_validate_json(sys.argv[1]), FolderJobs(Path(sys.argv[2])))
 print("ready", flush=True)
 engine.generate(TALKS, Sampling(max_tokens=9, seed=3), SCHEMA)
 print("answered", flush=True)
@@ -213,7 +214,7 @@ def test_two_runs_write_one_job_file_at_once(tmp_path: Path) -> None:
 
     def save(_: int) -> None:
         for _ in range(100):
-            job.save(tmp_path)
+            job.save(FolderJobs(tmp_path))
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(save, range(4)))
@@ -261,10 +262,11 @@ def test_a_batch_that_the_server_has_forgotten(server: BatchServer, ask: Ask) ->
     assert len(server.sent) == 1
 
 
-def test_a_damaged_job_file(server: BatchServer, ask: Ask, tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", [b'{"ids": [', b'{"ids": ["\xff"], "file": "file-0"}', b""])
+def test_a_damaged_job_file(server: BatchServer, ask: Ask, tmp_path: Path, content: bytes) -> None:
     ask()
     (job,) = (tmp_path / "jobs").glob("*.json")
-    job.write_text('{"ids": [')
+    job.write_bytes(content)
     with pytest.raises(Unfinished, match=rf"{job} is damaged.* delete it"):
         ask()
     assert len(server.sent) == 1
@@ -444,7 +446,7 @@ def test_no_secret_and_no_text_is_in_a_job_file(server: BatchServer, ask: Ask, t
 
 def test_how_far_it_is_comes_from_the_server(server: BatchServer, tmp_path: Path) -> None:
     server.polls = 5
-    engine, told = OpenAIGenerator(batched(server), tmp_path / "jobs"), list[int]()
+    engine, told = OpenAIGenerator(batched(server), FolderJobs(tmp_path / "jobs")), list[int]()
     engine.report = told.append
     engine.generate(TALKS, Sampling())
     assert told == [1] * 4  # the fifth is told by whoever has the answers

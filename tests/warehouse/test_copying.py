@@ -26,6 +26,7 @@ from warehouse.local_store import LocalStore
 from warehouse.store import Store, store_named
 
 KIND = "item_logprob"
+JOB = '{"ids": ["a"], "file": "file-0", "batch": "batch_0"}'
 ROWS = (
     "SELECT request_hash, country, item, logprob, part FROM item_logprob ORDER BY ALL",
     "SELECT kind, request_hash, unit, part, run_id, n_rows, written_at FROM part_unit ORDER BY ALL",
@@ -41,7 +42,8 @@ def full(
     metrics: Callable[..., pl.DataFrame],
     make_run: Callable[..., Run],
 ) -> Warehouse:
-    """A local warehouse with a finished run and twelve parts, one of them registered since the last write."""
+    """A local warehouse with a finished run, twelve parts, one of them registered since the last write, and a
+    job that a server was sent."""
     with warehouse.write() as connection:
         save_run(connection, make_run("r1"))
         save_metrics(connection, "r1", metrics())
@@ -51,6 +53,8 @@ def full(
         if n == 10:
             with warehouse.write():
                 pass
+    with warehouse.store.jobs("asked").locked() as jobs:
+        jobs.write("job", JOB)
     return warehouse
 
 
@@ -87,6 +91,9 @@ def test_there_and_back(full: Warehouse, target: Store, tmp_path: Path) -> None:
     back = LocalStore(tmp_path / "back")
     copy(shared, back)
     assert_equal(full, Warehouse.open(back))
+    for store in (target, back):
+        assert store.asked() == ["asked"]
+        assert [text for text, _ in store.jobs("asked").notes().values()] == [JOB]
 
 
 def test_an_interrupted_copy_goes_on(full: Warehouse, target: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,9 +12,10 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple, TypeVar
+from pathlib import Path
+from typing import Any, LiteralString, NamedTuple, TypeVar
 from uuid import uuid4
 
 import psycopg
@@ -26,38 +27,7 @@ from warehouse.storage import WarehouseError
 T = TypeVar("T")
 Connection = psycopg.Connection[Any]
 
-_SCHEMA = """
-CREATE SCHEMA IF NOT EXISTS culturescope;
-CREATE TABLE IF NOT EXISTS culturescope.store (
-    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
-    log text NOT NULL,
-    parts text NOT NULL
-);
-COMMENT ON TABLE culturescope.store IS
-    'One row: the name of the log of registrations, and where the parts are.';
-CREATE TABLE IF NOT EXISTS culturescope.published (
-    version bigint PRIMARY KEY,
-    sha256 text NOT NULL CHECK (sha256 ~ '^[0-9a-f]{64}$'),
-    bytes bigint NOT NULL,
-    folded bigint NOT NULL,
-    published_at timestamptz NOT NULL DEFAULT clock_timestamp()
-);
-COMMENT ON TABLE culturescope.published IS
-    'The newest version is the file that everybody reads: published/<version>-<sha256>.duckdb on S3.';
-COMMENT ON COLUMN culturescope.published.folded IS 'Registrations up to this id are in the file.';
-CREATE TABLE IF NOT EXISTS culturescope.registration (
-    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    kind text NOT NULL,
-    request_hash text NOT NULL,
-    unit text NOT NULL,
-    part text NOT NULL,
-    run_id text NOT NULL,
-    n_rows bigint NOT NULL,
-    written_at timestamp NOT NULL
-);
-COMMENT ON TABLE culturescope.registration IS
-    'Which part answers which unit. Rows are only added, in the order of ids; the first of a unit counts.';
-"""
+_TABLES = Path(__file__).with_name("tables.sql").read_bytes()
 _NEWEST = """
 SELECT s.parts, p.version, p.sha256 FROM culturescope.store AS s
 LEFT JOIN LATERAL (SELECT * FROM culturescope.published ORDER BY version DESC LIMIT 1) AS p ON true
@@ -170,6 +140,24 @@ class Database:
         if not done:
             raise self._lost("it is not held any more, or another writer has published")
 
+    def change(self, statement: LiteralString, values: Sequence[str], held: Held | None) -> None:
+        """Change a row. held: a lock without which it must not be changed, on whose connection it is done.
+
+        Raises WarehouseError, and nothing has changed, if the lock was lost.
+        """
+
+        def work(connection: Connection) -> object:
+            return connection.execute(statement, values)
+
+        if held is None:
+            self.call(work)
+            return
+        try:
+            with self._errors(without=(psycopg.OperationalError,)):
+                self._done(held.connection, work)
+        except psycopg.OperationalError as error:
+            raise self._lost(error) from None
+
     def old(self) -> list[Version]:
         """The files that nobody opens any more: they were replaced ten minutes ago."""
         return self.call(lambda connection: [Version(*row) for row in connection.execute(_OLD).fetchall()])
@@ -222,11 +210,7 @@ class Database:
             time.sleep(pause)
             try:
                 with self._errors(without=(psycopg.OperationalError,)), self._session() as connection:
-                    try:
-                        return work(connection)
-                    except (errors.UndefinedTable, errors.InvalidSchemaName):
-                        self._create(connection)
-                        return work(connection)
+                    return self._done(connection, work)
             except psycopg.OperationalError as error:
                 last = error
                 with _mutex:  # what ended one connection has ended the others
@@ -236,10 +220,17 @@ class Database:
         with self._errors():
             raise last
 
+    def _done(self, connection: Connection, work: Callable[[Connection], T]) -> T:
+        try:
+            return work(connection)
+        except (errors.UndefinedTable, errors.InvalidSchemaName):
+            self._create(connection)
+            return work(connection)
+
     def _create(self, connection: Connection) -> None:
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [0])
-            connection.execute(_SCHEMA)
+            connection.execute(_TABLES)
             row = "INSERT INTO culturescope.store (log, parts) VALUES (%s, %s) ON CONFLICT DO NOTHING"
             connection.execute(row, [uuid4().hex, self.parts])
 

@@ -9,7 +9,7 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,6 +19,7 @@ from warehouse.local_store import new_draft, not_within_itself, remove_drafts
 from warehouse.part_kinds import EMPTY_PART, KINDS, has_hash, is_as_written, is_part_name, part_path
 from warehouse.registrations import Position
 from warehouse.shared.database import Database, Held, Version
+from warehouse.shared.jobs import PostgresJobs, asked
 from warehouse.shared.log import PostgresLog
 from warehouse.shared.objects import Objects
 from warehouse.shared.secrets import password_of
@@ -118,6 +119,12 @@ class SharedStore:
     def locked(self, name: str) -> Iterator[None]:
         with self.database.lock(name):
             yield
+
+    def jobs(self, request_hash: str) -> PostgresJobs:
+        return PostgresJobs(self.database, request_hash, self.home / "batches")
+
+    def asked(self) -> Sequence[str]:
+        return asked(self.database)
 
     def put_part(self, kind: str, part: str, content: memoryview, *, remember: bool = True) -> None:
         path = part_path(self.folder, kind, part)

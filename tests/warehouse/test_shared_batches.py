@@ -1,0 +1,220 @@
+"""Two machines that share no more than Postgres and S3 send each batch once, whoever is killed or cut off."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tasks.engines import openai_batch
+from tests.conftest import REPOSITORY
+from tests.engines.batch_server import BatchServer
+from tests.generation.test_batches import EngineSpec, complete
+from tests.warehouse.test_shared_locks import end_connections
+from warehouse import Warehouse, WarehouseError, run_checks
+from warehouse.local_store import LocalStore
+from warehouse.store import Store
+
+psycopg = pytest.importorskip("psycopg", reason="the extra `shared` is not installed")
+pytestmark = pytest.mark.slow
+
+MACHINE = """
+import sys
+from tests.generation.test_batches import EngineSpec, complete, openai_batch
+openai_batch.FIRST_POLL_S = 0.05
+spec = EngineSpec.model_validate_json(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+print(*(completion.text for completion in complete(spec)), sep="|")
+"""
+ANSWERS = "|".join(f"re: {text}" for text in "abcde")
+TIMEOUT_S = 3.0
+
+Machine = Callable[[str], "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchServer]:
+    monkeypatch.setattr(openai_batch, "FIRST_POLL_S", 0.05)
+    server = BatchServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def served(server: BatchServer) -> EngineSpec:
+    options = {"batch": 100, "max_retries": 0, "timeout": TIMEOUT_S}
+    return EngineSpec(name="served", kind="openai", model="m", base_url=server.url, options=options)
+
+
+@pytest.fixture
+def machine(shared: Warehouse, served: EngineSpec, tmp_path: Path) -> Iterator[Machine]:
+    """Start the same request in a process with a home of its own; it waits for a line to begin."""
+    processes: list[subprocess.Popen[str]] = []
+
+    def start(name: str) -> subprocess.Popen[str]:
+        env = os.environ | {"CULTURESCOPE_HOME": str(tmp_path / name), "PYTHONPATH": str(REPOSITORY)}
+        process = subprocess.Popen(
+            [sys.executable, "-c", MACHINE, served.model_dump_json()],
+            env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        processes.append(process)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        return process
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def begin(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+
+
+def said(process: subprocess.Popen[str]) -> str:
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    return output.strip()
+
+
+def called(server: BatchServer, method: str, end: str, n: int = 1) -> None:
+    """Wait until the server was asked for something so often."""
+    until = time.monotonic() + 60
+    while server.count(method, end) < n:
+        assert time.monotonic() < until, server.calls
+        time.sleep(0.01)
+
+
+def test_two_machines_at_once_send_a_batch_once(
+    shared: Warehouse, server: BatchServer, machine: Machine
+) -> None:
+    server.stalls["POST", "/files"] = 1.0  # long enough for the other to come to the same point
+    server.polls = 8
+    machines = [machine("one"), machine("two")]
+    for each in machines:
+        begin(each)
+    assert [said(each) for each in machines] == [ANSWERS] * 2
+    assert (server.count("POST", "/files"), len(server.sent)) == (1, 1)
+    assert server.count("GET", "/content") == 2  # both have waited for it
+    assert shared.query("SELECT count(*), count(DISTINCT part) FROM response").row(0) == (5, 1)
+    assert run_checks(shared)["n_violations"].sum() == 0
+
+
+@pytest.mark.parametrize(
+    ("held", "uploads"),
+    [
+        (("POST", "/files"), 2),  # nobody knows of the first file, which costs nothing
+        (("POST", "/batches"), 1),  # begun, and its id was never read
+        (("GET", "/batches/batch_0"), 1),
+    ],
+    ids=["file sent", "batch begun", "waiting"],
+)
+def test_the_batch_of_a_killed_machine_is_awaited_by_the_other(
+    server: BatchServer, served: EngineSpec, machine: Machine, held: tuple[str, str], uploads: int
+) -> None:
+    server.delays[held] = 60
+    killed = machine("killed")
+    begin(killed)
+    called(server, *held)
+    time.sleep(0.1)
+    killed.kill()
+    killed.communicate()
+    server.delays.clear()
+    assert "|".join(completion.text for completion in complete(served)) == ANSWERS
+    assert (server.count("POST", "/files"), len(server.sent)) == (uploads, 1)
+
+
+def test_a_batch_that_may_be_on_its_way_is_waited_for(
+    server: BatchServer, served: EngineSpec, machine: Machine
+) -> None:
+    """Its sender is gone, and the server has not come to begin it when the other looks for it first."""
+    server.stalls["POST", "/batches"] = TIMEOUT_S / 2
+    killed = machine("killed")
+    begin(killed)
+    called(server, "POST", "/batches")
+    killed.kill()
+    killed.communicate()
+    assert "|".join(completion.text for completion in complete(served)) == ANSWERS
+    assert (server.count("POST", "/files"), len(server.sent)) == (1, 1)
+    assert server.count("GET", "/batches") == 2
+
+
+def test_a_batch_that_never_arrived_is_begun_by_the_other(
+    server: BatchServer, served: EngineSpec, machine: Machine
+) -> None:
+    server.fails["POST", "/batches"] = 503
+    killed = machine("killed")
+    begin(killed)
+    called(server, "POST", "/batches")
+    _, errors = killed.communicate(timeout=120)
+    assert "failed after 1 try (503: no)" in errors
+    server.fails.clear()
+    assert "|".join(completion.text for completion in complete(served)) == ANSWERS
+    assert (server.count("POST", "/files"), len(server.sent)) == (1, 1)
+
+
+def test_a_machine_that_is_cut_off_sends_nothing(
+    server: BatchServer, served: EngineSpec, machine: Machine, postgres_url: str
+) -> None:
+    """Its lock is the other's by then: it has uploaded a file, and begins no batch."""
+    server.delays["POST", "/files"] = 2.0
+    cut_off = machine("cut-off")
+    begin(cut_off)
+    called(server, "POST", "/files")
+    end_connections(postgres_url, "granted")
+    server.delays.clear()
+    assert "|".join(completion.text for completion in complete(served)) == ANSWERS
+    _, errors = cut_off.communicate(timeout=120)
+    assert "was lost while its holder worked" in errors.splitlines()[-1]
+    assert (server.count("POST", "/files"), len(server.sent)) == (2, 1)
+    again = machine("cut-off")
+    begin(again)
+    assert said(again) == ANSWERS
+    assert len(server.sent) == 1
+
+
+def test_another_part_of_the_same_request_is_sent_by_whoever_comes(
+    shared: Warehouse, server: BatchServer, served: EngineSpec
+) -> None:
+    """Notes of one thing asked are together, and apart from those of another occasion."""
+    complete(served)
+    complete(served, occasion="2026-w48")
+    assert len(server.sent) == 2
+    asked = shared.store.asked()
+    assert len(asked) == 2
+    for request_hash in asked:
+        assert len(shared.store.jobs(request_hash).notes()) == 1
+    assert not list((shared.home / "batches").glob("**/*.json"))
+
+
+def test_how_long_a_note_stands_there_is_known_where_a_lock_can_be_lost(
+    shared: Warehouse, tmp_path: Path, postgres_url: str
+) -> None:
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("DROP TABLE culturescope.batch_job")  # as older code has left the store
+    stores: dict[str, Store] = {"local": LocalStore(tmp_path / "local"), "shared": shared.store}
+    ages = {}
+    for name, store in stores.items():
+        with store.jobs("asked").locked() as jobs:
+            jobs.write("a", "first")
+            jobs.write("a", "then")
+            jobs.write("b", "gone")
+            jobs.delete("b")
+            ((text, ages[name]),) = store.jobs("asked").notes().values()
+        assert text == "then"
+    assert ages["local"] == float("inf")
+    assert 0 <= ages["shared"] < 60
+    assert "culturescope.batch_job" in stores["shared"].jobs("asked").place("a")
+    with pytest.raises(WarehouseError, match="was lost"), stores["shared"].jobs("asked").locked() as jobs:  # noqa: PT012
+        end_connections(postgres_url, "granted")
+        jobs.write("a", "too late")
+    assert [text for text, _ in stores["shared"].jobs("asked").notes().values()] == ["then"]

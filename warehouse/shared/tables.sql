@@ -1,0 +1,40 @@
+-- The tables of a shared store, made by the first call that misses one.
+CREATE SCHEMA IF NOT EXISTS culturescope;
+CREATE TABLE IF NOT EXISTS culturescope.store (
+    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    log text NOT NULL,
+    parts text NOT NULL
+);
+COMMENT ON TABLE culturescope.store IS
+    'One row: the name of the log of registrations, and where the parts are.';
+CREATE TABLE IF NOT EXISTS culturescope.published (
+    version bigint PRIMARY KEY,
+    sha256 text NOT NULL CHECK (sha256 ~ '^[0-9a-f]{64}$'),
+    bytes bigint NOT NULL,
+    folded bigint NOT NULL,
+    published_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+COMMENT ON TABLE culturescope.published IS
+    'The newest version is the file that everybody reads: published/<version>-<sha256>.duckdb on S3.';
+COMMENT ON COLUMN culturescope.published.folded IS 'Registrations up to this id are in the file.';
+CREATE TABLE IF NOT EXISTS culturescope.registration (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    kind text NOT NULL,
+    request_hash text NOT NULL,
+    unit text NOT NULL,
+    part text NOT NULL,
+    run_id text NOT NULL,
+    n_rows bigint NOT NULL,
+    written_at timestamp NOT NULL
+);
+COMMENT ON TABLE culturescope.registration IS
+    'Which part answers which unit. Rows are only added, in the order of ids; the first of a unit counts.';
+CREATE TABLE IF NOT EXISTS culturescope.batch_job (
+    request_hash text NOT NULL,
+    name text NOT NULL,
+    note text NOT NULL,
+    written_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (request_hash, name)
+);
+COMMENT ON TABLE culturescope.batch_job IS
+    'Jobs that a Batch API was sent: file, batch, requests. Delete a row to have it sent, and paid, again.';
