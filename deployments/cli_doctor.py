@@ -39,6 +39,8 @@ def doctor(
         warehouse = Warehouse.open()
         with working("looking"):
             rows = facts(warehouse.home)
+            if kept := warehouse.store.kept():
+                rows["shared warehouse"] = f"keeps {kept}"
         if measure:
             with working(f"measuring for {SECONDS:.0f} seconds"):
                 rows |= measured(warehouse)

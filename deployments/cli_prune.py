@@ -25,7 +25,8 @@ def prune(
     """Show what can be deleted and why the rest stays; with `--delete`, delete it.
 
     Goes: parts that others have replaced, damaged ones in quarantine, and with `--older-than` the answers of
-    old occasions, whose numbers stay in the history. Stays: what a leaderboard or a cohort rests on.
+    old occasions, whose numbers stay in the history. Stays: what a leaderboard or a cohort rests on. Of a
+    shared warehouse what this machine has fetched goes, too, where it is more than CULTURESCOPE_CACHE_GB.
 
     Example: `culturescope prune --older-than 90d`
     """
@@ -53,6 +54,8 @@ def prune(
                 f"nothing is deleted yet: --delete deletes {n:,} files, {size}" if n else "nothing may go",
                 style="",
             )
+        if kept := warehouse.store.kept():
+            say(f"this machine keeps {kept}", style="")
 
 
 def _age(text: str) -> timedelta:

@@ -4,7 +4,7 @@ import os
 import shutil
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -94,6 +94,15 @@ class LocalStore:
 
     def fetch(self, parts: Iterable[tuple[str, str]]) -> None:
         """All are here."""
+
+    def reading(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def kept(self) -> None:
+        """All is here."""
+
+    def trim(self) -> None:
+        """All is here, and stays."""
 
     def delete_part(self, kind: str, part: str) -> None:
         part_path(self.home, kind, part).unlink(missing_ok=True)

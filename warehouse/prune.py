@@ -116,6 +116,7 @@ def prune(warehouse: Warehouse, older_than: timedelta | None = None) -> None:
     delete_superseded(warehouse)
     for file in _quarantined(warehouse):
         file.unlink(missing_ok=True)
+    warehouse.store.trim()
 
 
 def _fate(connection: duckdb.DuckDBPyConnection, older_than: timedelta | None) -> pl.DataFrame:

@@ -199,6 +199,11 @@ def reader(store: Store) -> Iterator[duckdb.DuckDBPyConnection]:
 
     Raises WarehouseError where nothing is published, for a file that DuckDB cannot attach, or as `patiently`.
     """
+    with store.reading():
+        yield from _reader(store)
+
+
+def _reader(store: Store) -> Iterator[duckdb.DuckDBPyConnection]:
     done = False
     while not done:
         path = store.published()

@@ -7,13 +7,17 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 from uuid import uuid4
 
 import duckdb
 import polars as pl
+
+CACHE_GB = "CULTURESCOPE_CACHE_GB"
+"""What a machine may keep of a store that is elsewhere."""
 
 _CHECKOUT = Path(__file__).resolve().parent.parent
 
@@ -30,6 +34,18 @@ FileSign = tuple[int, int, int]
 
 class WarehouseError(RuntimeError):
     """Something is wrong with the warehouse; the message says what, where and what to do next."""
+
+
+class Kept(NamedTuple):
+    """What a machine keeps of a store that is elsewhere. limit: bytes that it is trimmed to."""
+
+    n_files: int
+    bytes: int
+    limit: int
+
+    def __str__(self) -> str:
+        size, limit = self.bytes / 1e9, self.limit / 1e9
+        return f"{self.n_files:,} files, {size:.1f} of at most {limit:g} GB ({CACHE_GB})"
 
 
 def home() -> Path:
@@ -94,8 +110,9 @@ def remove_abandoned(folder: Path) -> None:
     """Delete the temporary files in `folder` that are an hour old: their writers were killed."""
     oldest = time.time() - _ABANDONED_AFTER_S
     for temporary in folder.glob(".*.tmp"):
-        if temporary.stat().st_mtime < oldest:
-            temporary.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):  # its writer has just given it its name
+            if temporary.stat().st_mtime < oldest:
+                temporary.unlink()
 
 
 def publish(temporary: Path, target: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Protocol
 from warehouse.jobs import Jobs
 from warehouse.local_store import LocalStore
 from warehouse.registrations import Log, Position
-from warehouse.storage import WarehouseError
+from warehouse.storage import Kept, WarehouseError
 from warehouse.storage import home as default_home
 
 VARIABLE = "CULTURESCOPE_WAREHOUSE"
@@ -87,6 +87,15 @@ class Store(Protocol):
 
     def fetch(self, parts: Iterable[tuple[str, str]]) -> None:
         """Have these (kind, part) in ``folder``, except those that are not there or damaged."""
+
+    def reading(self) -> AbstractContextManager[None]:
+        """What is fetched within the block, and the published file, stays on this machine until it ends."""
+
+    def kept(self) -> Kept | None:
+        """What this machine keeps of what is elsewhere; None: all is here."""
+
+    def trim(self) -> None:
+        """Delete what this machine keeps above its limit, except what is being read."""
 
     def delete_part(self, kind: str, part: str) -> None:
         """Delete a part, if it is there."""

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from tasks.engines import openai_batch
+from tasks.engines.specs import EngineSpec
 from tests.conftest import REPOSITORY
 from tests.engines.batch_server import BatchServer
-from tests.generation.test_batches import EngineSpec, complete
+from tests.generation.test_batches import complete
 from tests.warehouse.test_shared_locks import end_connections
 from warehouse import Warehouse, WarehouseError, run_checks
 from warehouse.local_store import LocalStore

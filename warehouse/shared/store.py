@@ -2,35 +2,32 @@
 
 On S3, under $CULTURESCOPE_PARTS: parts/<kind>/<part>.parquet and published/<version>-<sha256>.duckdb. In
 Postgres: which version is the newest, the registrations, the locks. At home, under shared/<name>: what this
-machine has fetched so far, each object once and only if it is what its name says; all of it may be deleted.
+machine has fetched so far, only if it is what its name says, up to a limit (`cache`); all may be deleted.
 """
 
 import hashlib
 import os
 import shutil
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from uuid import uuid4
 
 from warehouse.local_store import new_draft, not_within_itself, remove_drafts
 from warehouse.part_kinds import EMPTY_PART, KINDS, has_hash, is_as_written, is_part_name, part_path
 from warehouse.registrations import Position
+from warehouse.shared.cache import Cache, write_anew
 from warehouse.shared.database import Database, Held, Version
 from warehouse.shared.jobs import PostgresJobs, asked
 from warehouse.shared.log import PostgresLog
 from warehouse.shared.objects import Objects
 from warehouse.shared.secrets import password_of
-from warehouse.storage import WarehouseError, remove_abandoned, room_for
+from warehouse.storage import Kept, WarehouseError, remove_abandoned, room_for
 
 PARTS_VARIABLE = "CULTURESCOPE_PARTS"
 _WRITE_LOCK_PATIENCE_S = 600.0
 _AT_ONCE = 16
 """Objects that are fetched at the same time."""
-_FILES_STAY_S = 600.0
-"""How long a file that was replaced stays here: another process may be about to open it."""
 
 
 class SharedStore:
@@ -45,7 +42,8 @@ class SharedStore:
         self.database = Database(url, self.root)
         self.place = f"{self.database.place} with {self.root}"
         name = hashlib.sha256(self.place.encode()).hexdigest()[:16]
-        self.folder = home / "shared" / name
+        self.cache = Cache(home / "shared")
+        self.folder = self.cache.folder / name
 
     @classmethod
     def of_environment(cls, home: Path, url: str) -> "SharedStore":
@@ -96,8 +94,8 @@ class SharedStore:
                 ) from None
             if hashlib.sha256(content).hexdigest() != version.sha256:
                 raise WarehouseError(f"{self.root}/published/{version.name} is not what was published.")
-            self._keep(path, content)
-            self._remove_old_files(path)
+            self.cache.keep(path, content)
+            self.cache.remove_replaced(self.folder)
             return path
         return None
 
@@ -130,7 +128,7 @@ class SharedStore:
         path = part_path(self.folder, kind, part)
         self.objects.put(_object(kind, part), content)
         if remember:
-            self._keep(path, content)
+            self.cache.keep(path, content)
 
     def part(self, kind: str, part: str, *, anew: bool = False) -> bytes:
         path = part_path(self.folder, kind, part)
@@ -140,10 +138,11 @@ class SharedStore:
             with suppress(FileNotFoundError):
                 content = path.read_bytes()
                 if is_as_written(part, content):
+                    os.utime(path)  # it was used now
                     return content
         content = self._fetched(kind, part)
         if is_as_written(part, content) and (path.exists() or not anew):
-            self._keep(path, content)
+            self.cache.keep(path, content)
         return content
 
     def part_sizes(self, kind: str) -> Mapping[str, int]:
@@ -153,12 +152,20 @@ class SharedStore:
 
     def fetch(self, parts: Iterable[tuple[str, str]]) -> None:
         wanted = [each for each in parts if each[0] in KINDS and is_part_name(each[1]) and has_hash(each[1])]
-        kinds = {kind for kind, _ in wanted}
-        there = {kind: {file.stem for file in self._parts_of(kind).glob("*.parquet")} for kind in kinds}
-        missing = [(kind, part) for kind, part in wanted if part not in there[kind]]
+        places = {part_path(self.folder, *each): each for each in wanted}
+        missing = self.cache.touch(places)
         with ThreadPoolExecutor(min(_AT_ONCE, len(missing) or 1)) as pool:
-            for done in [pool.submit(self._fetch, *each) for each in missing]:
+            for done in [pool.submit(self._fetch, *places[path]) for path in missing]:
                 done.result()
+
+    def reading(self) -> AbstractContextManager[None]:
+        return self.cache.reading()
+
+    def kept(self) -> Kept:
+        return self.cache.kept()
+
+    def trim(self) -> None:
+        self.cache.trim()
 
     def delete_part(self, kind: str, part: str) -> None:
         self.objects.delete([_object(kind, part)])
@@ -167,44 +174,24 @@ class SharedStore:
     def set_part_aside(self, kind: str, part: str) -> Path:
         moved = self.home / "quarantine" / kind / f"{part}.parquet"
         with suppress(FileNotFoundError):  # another machine has met it as well
-            self._keep(moved, self.objects.get(_object(kind, part)))
+            write_anew(moved, self.objects.get(_object(kind, part)))
         self.delete_part(kind, part)
         return moved
 
     def remove_abandoned(self, kind: str) -> None:
-        remove_abandoned(self._parts_of(kind))
+        remove_abandoned(part_path(self.folder, kind, EMPTY_PART).parent)
 
     def _fetch(self, kind: str, part: str) -> None:
         """Keep a part here, unless it is not there or not what was written: then no query shows it."""
         with suppress(FileNotFoundError):
             content = self._fetched(kind, part)
             if is_as_written(part, content):
-                self._keep(part_path(self.folder, kind, part), content)
+                self.cache.keep(part_path(self.folder, kind, part), content)
 
     def _fetched(self, kind: str, part: str) -> bytes:
         """What the object holds; fetched twice before it is said to be damaged: lines damage things too."""
         content = self.objects.get(_object(kind, part))
         return content if is_as_written(part, content) else self.objects.get(_object(kind, part))
-
-    def _parts_of(self, kind: str) -> Path:
-        return part_path(self.folder, kind, EMPTY_PART).parent
-
-    def _keep(self, path: Path, content: bytes | memoryview) -> None:
-        """Write a file that can be fetched again: whole, but with no wait for the disk."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
-        with room_for(path, len(content)):
-            try:
-                temporary.write_bytes(content)
-                temporary.replace(path)
-            finally:
-                temporary.unlink(missing_ok=True)
-
-    def _remove_old_files(self, current: Path) -> None:
-        for file in self.folder.glob("*.duckdb"):
-            with suppress(FileNotFoundError):
-                if file != current and file.stat().st_mtime < time.time() - _FILES_STAY_S:
-                    file.unlink()
 
 
 class _Draft:
@@ -227,12 +214,13 @@ class _Draft:
         store = self.store
         store.objects.put(f"published/{version.name}", content)
         store.database.publish(self.held, version, len(content), folded.id if folded else 0)
+        os.utime(self.path)  # what it replaces may be read by whoever began before (`cache`)
         self.path.replace(store.folder / version.name)
         with suppress(WarehouseError):  # it is published; whoever comes next will tidy up
             if old := store.database.old():
                 store.objects.delete([f"published/{each.name}" for each in old])
                 store.database.forget(old)
-        store._remove_old_files(store.folder / version.name)
+        store.cache.remove_replaced(store.folder)
 
 
 def _of_this_process(home: Path) -> SharedStore:
