@@ -165,7 +165,7 @@ def test_every_variable_of_env_is_used_and_explained() -> None:
     for block in EXAMPLE.strip().split("\n\n"):
         assert block.startswith("#")
     values = {value for value in asked.values() if value}
-    assert values == {"127.0.0.1", "culturescope", "cpu", "https://download.pytorch.org/whl/cpu", "1"}
+    assert values == {"127.0.0.1", "culturescope", "cpu", "https://download.pytorch.org/whl/cpu", "1", "20"}
 
 
 def test_the_server_forgets_in_compose_what_it_forgets_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:

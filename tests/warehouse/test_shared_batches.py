@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tasks.engines import openai_batch
 from tasks.engines.specs import EngineSpec
 from tests.conftest import REPOSITORY
 from tests.engines.batch_server import BatchServer
+from tests.generation import test_batches
 from tests.generation.test_batches import complete
 from tests.warehouse.test_shared_locks import end_connections
 from warehouse import Warehouse, WarehouseError, run_checks
@@ -36,15 +36,8 @@ print(*(completion.text for completion in complete(spec)), sep="|")
 ANSWERS = "|".join(f"re: {text}" for text in "abcde")
 TIMEOUT_S = 3.0
 
+server = test_batches.server
 Machine = Callable[[str], "subprocess.Popen[str]"]
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchServer]:
-    monkeypatch.setattr(openai_batch, "FIRST_POLL_S", 0.05)
-    server = BatchServer()
-    yield server
-    server.close()
 
 
 @pytest.fixture

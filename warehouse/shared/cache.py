@@ -35,11 +35,11 @@ _NOBODY = sys.maxsize
 
 
 class _File(NamedTuple):
-    """touched: of a published file, when it came."""
+    """touched: of a published file, when it came. path: text, as there may be many."""
 
     touched: int
     size: int
-    path: Path
+    path: str
 
 
 @dataclass
@@ -123,7 +123,8 @@ class Cache:
                 for part in parts:
                     if size <= goal or part.touched >= oldest:
                         break
-                    part.path.unlink(missing_ok=True)
+                    with suppress(FileNotFoundError):
+                        os.unlink(part.path)
                     size -= part.size
                 book.waits_for = oldest if size > self.limit else None
                 book.left = _LOOK_EVERY
@@ -185,8 +186,8 @@ def _remove_replaced(store: Path, oldest: int) -> None:
     files = _published(store)
     before = min(oldest, time.time_ns() - int(_FILES_STAY_S * 1e9))
     for file in files:
-        if any(file.path.name < other.path.name and file.touched < other.touched < before for other in files):
-            file.path.unlink(missing_ok=True)
+        if any(file.path < other.path and file.touched < other.touched < before for other in files):
+            Path(file.path).unlink(missing_ok=True)
 
 
 def _published(store: Path) -> list[_File]:
@@ -195,7 +196,8 @@ def _published(store: Path) -> list[_File]:
 
 def _parts(store: Path) -> list[_File]:
     kinds = (store / "parts").glob("*/")
-    return [file for kind in kinds for file in _files(kind, ".parquet") if file.path.stem != EMPTY_PART]
+    empty = f"{os.sep}{EMPTY_PART}.parquet"
+    return [file for kind in kinds for file in _files(kind, ".parquet") if not file.path.endswith(empty)]
 
 
 def _files(folder: Path, suffix: str) -> list[_File]:
@@ -205,7 +207,7 @@ def _files(folder: Path, suffix: str) -> list[_File]:
             if entry.name.endswith(suffix):
                 with suppress(FileNotFoundError):
                     stat = entry.stat()
-                    files.append(_File(stat.st_mtime_ns, stat.st_size, Path(entry.path)))
+                    files.append(_File(stat.st_mtime_ns, stat.st_size, entry.path))
     return files
 
 

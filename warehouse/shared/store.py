@@ -152,7 +152,8 @@ class SharedStore:
 
     def fetch(self, parts: Iterable[tuple[str, str]]) -> None:
         wanted = [each for each in parts if each[0] in KINDS and is_part_name(each[1]) and has_hash(each[1])]
-        places = {part_path(self.folder, *each): each for each in wanted}
+        folders = {kind: part_path(self.folder, kind, EMPTY_PART).parent for kind in KINDS}
+        places = {folders[kind] / f"{part}.parquet": (kind, part) for kind, part in wanted}
         missing = self.cache.touch(places)
         with ThreadPoolExecutor(min(_AT_ONCE, len(missing) or 1)) as pool:
             for done in [pool.submit(self._fetch, *places[path]) for path in missing]:
