@@ -80,7 +80,7 @@ class Cache:
             path.unlink(missing_ok=True)
             fcntl.flock(mark, fcntl.LOCK_UN)
             mark.close()
-            if self._book.waits_for == began:
+            if self._book.left < 0 or self._book.waits_for == began:
                 self.trim()
 
     def touch(self, paths: Iterable[Path]) -> list[Path]:
@@ -113,6 +113,7 @@ class Cache:
             return  # another thread is at it
         try:
             with self._turn():
+                book.left = _LOOK_EVERY  # first: what other threads keep meanwhile counts
                 oldest = self._oldest_reading()
                 for store in self._stores():
                     remove_abandoned(store)
@@ -127,7 +128,6 @@ class Cache:
                         os.unlink(part.path)
                     size -= part.size
                 book.waits_for = oldest if size > self.limit else None
-                book.left = _LOOK_EVERY
         finally:
             book.turn.release()
 
