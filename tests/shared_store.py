@@ -129,14 +129,17 @@ def s3_endpoint() -> Iterator[str]:
 
 
 @pytest.fixture
-def postgres_url(postgres_server_url: str) -> str:
-    """A new database of this test's own, with the password."""
+def postgres_url(postgres_server_url: str) -> Iterator[str]:
+    """A new database of this test's own, with the password. It goes with all connections that are kept to it,
+    of which the server has a hundred."""
     import psycopg
 
     name = f"test_{next(_number)}"
     with psycopg.connect(postgres_server_url, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}".encode())
-    return f"{postgres_server_url.rpartition('/')[0]}/{name}"
+    yield f"{postgres_server_url.rpartition('/')[0]}/{name}"
+    with psycopg.connect(postgres_server_url, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
 
 @pytest.fixture
