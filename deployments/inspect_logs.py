@@ -26,7 +26,7 @@ from tasks.metric_rows import OVERALL
 from tasks.samples import Sample, Score
 from warehouse.storage import written_whole
 
-LAYOUT = 1
+LAYOUT = 2
 """Of what is written: a log of another layout is written again."""
 AT_ONCE = 256
 """Samples in memory."""
@@ -204,7 +204,9 @@ def _score(score: Score) -> Any:
     known = {"answer": score.answer, "explanation": score.explanation, "metadata": more or None}
     if score.value is None:
         return InspectScore.unscored(reason="unscored", **known)
-    return InspectScore(value=score.value, **known)
+    # The viewer writes every digit there is.
+    value = float(f"{score.value:.7g}") if isinstance(score.value, float) else score.value
+    return InspectScore(value=value, **known)
 
 
 def _message(message: Message, model: str) -> Any:

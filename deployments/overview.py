@@ -30,13 +30,17 @@ _METRICS = "SELECT * FROM report_metric WHERE evaluation = ? ORDER BY place"
 
 
 def overview(
-    warehouse: Warehouse, links: Mapping[str, str] | None = None, beside: Mapping[str, str] | None = None
+    warehouse: Warehouse,
+    links: Mapping[str, str] | None = None,
+    beside: Mapping[str, str] | None = None,
+    foot: str = "",
 ) -> str:
     """The page on the newest configuration of every evaluation.
 
     Args:
         links: evaluation -> where its page is; None: as ``guard`` serves them.
         beside: label -> where that page is, of pages beside those of the evaluations.
+        foot: what stands at the end of the page beside what it is made from.
 
     Raises:
         WarehouseError: no run has finished; says what to start.
@@ -62,7 +66,8 @@ def overview(
         for history in (warehouse.query(_HISTORY, [name, config]),)
         if not history.is_empty()
     ]
-    return render(sections, _agreements(warehouse, {s.evaluation: s.labels[0][0] for s in sections}), beside)
+    agreements = _agreements(warehouse, {s.evaluation: s.labels[0][0] for s in sections})
+    return render(sections, agreements, beside, foot)
 
 
 def _agreements(warehouse: Warehouse, first: Mapping[str, str]) -> pl.DataFrame:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -52,8 +52,9 @@ def configuration(
         raise WarehouseError(unknown(evaluation))
     finished = warehouse.query(_FINISHED, [names]).rows()
     if not finished:
-        commands = " or ".join(f"culturescope run {name} --profile smoke" for name in names)
-        raise WarehouseError(f"no finished run to show; start one with: {commands}")
+        name, which = ("EVALUATION", f", of {', '.join(names)}") if names[1:] else (names[0], "")
+        start = f"culturescope run {name} --profile smoke{which}"
+        raise WarehouseError(f"no finished run to show; start one with: {start}")
     chosen: tuple[str, str, str] | None = next((row for row in finished if config in (None, row[1])), None)
     if chosen is None:
         of = f" of {evaluation}" if evaluation else ""
@@ -193,7 +194,8 @@ def write_report(
     disk is full.
     """
     if links is None:
-        files = {name: usual_file(name) for name in reported()}
+        newest = _newest(warehouse)
+        files = {name: usual_file(name) for name in reported() if name in newest}
         there = {name: file if (path.parent / file).exists() else None for name, file in files.items()}
         links = there if not (path.parent / OVERVIEW).exists() else {"overview": OVERVIEW, **there}
     text = page(warehouse, evaluation, config_hash, links)
@@ -206,15 +208,26 @@ Links = Mapping[str, str | None]
 """Evaluation -> where its page is, "" for this one, None for one that is not written yet."""
 
 
-def page(warehouse: Warehouse, evaluation: str, config: str | None = None, links: Links | None = None) -> str:
+def page(
+    warehouse: Warehouse,
+    evaluation: str,
+    config: str | None = None,
+    links: Links | None = None,
+    foot: str = "",
+) -> str:
     """The HTML page on one configuration, its links (default) as ``guard`` serves them; raises as
-    ``read_data``."""
+    ``read_data``. foot: see ``Frames``."""
     if links is None:
-        newest = {name: key for name, key, _ in reversed(warehouse.query(_FINISHED, [reported()]).rows())}
-        links = {name: f"/reports/{name}/{newest[name]}" if name in newest else None for name in reported()}
-        links = {"overview": "/reports", **links}
+        newest = _newest(warehouse)
+        served = {name: f"/reports/{name}/{newest[name]}" for name in reported() if name in newest}
+        links = {"overview": "/reports", **served}
     data = read_data(warehouse, evaluation, config, {**links, evaluation: ""})
-    return _report(evaluation).render(data)
+    return _report(evaluation).render(replace(data, foot=foot))
+
+
+def _newest(warehouse: Warehouse) -> dict[str, str]:
+    """Evaluation -> its newest configuration, of those with a report and a finished run."""
+    return {name: key for name, key, _ in reversed(warehouse.query(_FINISHED, [reported()]).rows())}
 
 
 def read_data(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -39,10 +39,14 @@ SELECT m.metric, m.label, m.description, m.direction, v.* EXCLUDE (metric, evalu
 FROM report_value AS v
 JOIN metric AS m USING (evaluation, metric)
 WHERE evaluation = ? AND config_hash = ? AND m.is_headline AND v.slice_kind = 'overall'
-ORDER BY m.label, v.is_null, v.model
+ORDER BY v.is_null, v.model
 """
+_ORDER = "SELECT metric, place FROM report_metric WHERE evaluation = ?"
 _SOURCES = "FROM report_source ORDER BY place"
 _FROM = re.compile(r"FROM (\w+)")
+_NUMBERS = re.compile(r"[–∞%\d\s.,\[\]-]*")
+_MINUS = re.compile(r"(?<![^\s\[])-(?=\d)")
+_INTERVAL = re.compile(r", (?=[^\[\]]*\])")
 _EXAMPLES = Path(__file__).with_name("examples")
 
 
@@ -62,7 +66,7 @@ class Pages:
         self._templates = environment({}, "deployments.publish")
         links = {"overview": "index.html", **reports, **BESIDE}
         self._templates.globals |= {"about": about, "links": links, "doors": doors(), "reports": reports}
-        self._templates.globals["sql_link"] = sql_link
+        self._templates.globals |= {"sql_link": sql_link, "foot": foot(about)}
 
     def _page(self, file: str, **shown: Any) -> str:
         return self._templates.get_template(file).render(file=file, **shown)
@@ -93,6 +97,15 @@ class Pages:
         # A name of a table is letters and underscores, so that nothing closes the element it stands in.
         files = Markup(json.dumps({table.name: table.file for table in tables}))
         return self._page("query.html", tables=tables, files=files, examples=examples)
+
+
+def foot(about: About) -> Markup:
+    """What stands at the end of every page: who publishes it, and under which licence."""
+    title = "" if about.title == "Culturescope" else f" {about.title}."
+    by = f" Published by {about.creator}." if about.creator else ""
+    licence = f": {about.licence}" if about.licence else " is not stated"
+    link = Markup('<a href="data.html#cite">How to cite, data and licences</a>')
+    return Markup("{}{} Licence of the numbers{}. {}.").format(title, by, licence, link)
 
 
 def _examples() -> Iterator[tuple[str, str]]:
@@ -126,12 +139,12 @@ def boards(warehouse: Warehouse) -> Boards:
         door = doors()[name]
         board = report.leaderboard(warehouse, name, config)
         table = report.for_people(board, door.columns)
-        headlines = _matrix(warehouse.query(_HEADLINES, [name, config]), ["model"])
+        headlines = _matrix(warehouse.query(_HEADLINES, [name, config]), ["model"], _order(warehouse, name))
         order = {model: at for at, model in enumerate(board["model"])}
         headlines["lines"].sort(key=lambda line, order=order: order.get(line["model"], len(order)))
         shown.setdefault(name, []).append(
             row
-            | {"names": table.columns, "rows": list(zip(board["is_null"], table.rows(), strict=True))}
+            | _cells(table, board["is_null"])
             | {"headlines": headlines}
             | {"published": _published(warehouse, name, config)}
         )
@@ -140,6 +153,33 @@ def boards(warehouse: Warehouse) -> Boards:
             "no finished run to publish; start some with: culturescope run all --profile smoke"
         )
     return shown
+
+
+def _cells(table: pl.DataFrame, is_null: Iterable[bool]) -> dict[str, Any]:
+    """What the template shows of a leaderboard for people.
+
+    Returns:
+        names: of the columns; is_text: whether each holds words; head: which of them names the model; rows:
+        whether it is a null model's, whether its cells before the head differ from those above, its cells.
+    """
+    names = table.columns
+    head = names.index("model") if "model" in names else 0
+    rows: list[tuple[bool, bool, list[str]]] = []
+    for null, row in zip(is_null, table.iter_rows(), strict=True):
+        cells = [cell if at == head else _typeset(str(cell)) for at, cell in enumerate(row)]
+        rows.append((null, bool(rows) and cells[:head] != rows[-1][2][:head], cells))
+    is_text = [not all(_NUMBERS.fullmatch(str(cell)) for cell in table[name]) for name in names]
+    return {"names": names, "is_text": is_text, "head": head, "rows": rows}
+
+
+def _typeset(cell: str) -> str:
+    """With true minus signs, and no break within an interval."""
+    return _INTERVAL.sub(",\N{NO-BREAK SPACE}", _MINUS.sub("−", cell))
+
+
+def _order(warehouse: Warehouse, evaluation: str) -> Mapping[str, int]:
+    """Metric -> its place in the catalogue."""
+    return dict(warehouse.query(_ORDER, [evaluation]).rows())
 
 
 def _published(warehouse: Warehouse, evaluation: str, config: str) -> pl.DataFrame | None:
@@ -154,22 +194,23 @@ def _histories(warehouse: Warehouse, boards: Boards) -> list[dict[str, Any]]:
     """Of every configuration its headlines by model and occasion, and a figure where there are several."""
     shown = []
     for name, configurations in boards.items():
+        order = _order(warehouse, name)
         for at, board in enumerate(configurations):
             rows = report.history(warehouse, name, board["configuration"])
-            labels = rows.select("metric", "label").unique(maintain_order=True).sort("label").rows()
+            labels = sorted(rows.select("metric", "label").unique().rows(), key=lambda pair: order[pair[0]])
             figure = history_figure(rows, labels, f"history-{name}" + (f"-{at + 1}" if at else ""))
             keys = ["model", "run_id", "occasion", "finished_at"]
             shown.append(
-                {"evaluation": name, "board": board, "figure": figure, "numbers": _matrix(rows, keys)}
+                {"evaluation": name, "board": board, "figure": figure, "numbers": _matrix(rows, keys, order)}
             )
     return shown
 
 
-def _matrix(rows: pl.DataFrame, keys: Sequence[str]) -> dict[str, Any]:
-    """Long rows as a table: a line per key in the order of the rows, a column per headline."""
+def _matrix(rows: pl.DataFrame, keys: Sequence[str], order: Mapping[str, int]) -> dict[str, Any]:
+    """Long rows as a table: a line per key in the order of the rows, a column per headline in its place."""
     if "unscored_reason" not in rows.columns:
         rows = rows.with_columns(unscored_reason=pl.lit(None, pl.String))
-    columns = {row["metric"]: row for row in rows.sort("label", "metric").iter_rows(named=True)}
+    columns = {row["metric"]: row for row in sorted(rows.to_dicts(), key=lambda row: order[row["metric"]])}
     lines: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in rows.iter_rows(named=True):
         line = lines.setdefault(

@@ -20,7 +20,7 @@ from deployments.overview import overview
 from deployments.overview import pages as newest_reports
 from deployments.publish.croissant import About, croissant
 from deployments.publish.data import Table, write_tables
-from deployments.publish.pages import BESIDE, Boards, Pages, boards, sources
+from deployments.publish.pages import BESIDE, Boards, Pages, boards, foot, sources
 from deployments.publish.rule import refuse_secrets
 from tasks.report.svg import Drawn, kept_figures
 from warehouse import Warehouse, WarehouseError
@@ -157,14 +157,15 @@ def _drawn(
     for name in of_evaluation:
         texts[f"leaderboard-{name}.html"] = shown.leaderboards(of_evaluation, name)
     tell("the overview")
-    texts["index.html"] = overview(warehouse, files, BESIDE)
+    texts["index.html"] = overview(warehouse, files, BESIDE, foot(about))
     with kept_figures() as kept:
         texts[BESIDE["history"]] = shown.history(warehouse, of_evaluation)
     figures["history"] = kept
     for name, (config, file) in newest_reports(warehouse).items():
         tell(f"the report of {name}")
         with kept_figures() as kept:
-            texts[file] = report.page(warehouse, name, config, {"overview": "index.html", **files, **BESIDE})
+            links = {"overview": "index.html", **files, **BESIDE}
+            texts[file] = report.page(warehouse, name, config, links, foot(about))
         figures[name] = kept
     texts[BESIDE["figures"]] = shown.figures(figures)
     return texts, figures

@@ -40,6 +40,7 @@ class Frames:
         config_hash: which configuration this is.
         links: evaluation -> where its page is, in the order to show; "" for this page, None for one that is
             not written yet.
+        foot: what stands at the end of the page beside what it is made from.
         values: every number: model, is_null, metric, slice_kind, slice, value (null: unscored),
             unscored_reason, n_scored, n_unscored, ci_low, ci_high, null_value.
         metrics: the table metric, of this evaluation.
@@ -54,6 +55,7 @@ class Frames:
 
     config_hash: str
     links: Mapping[str, str | None] = field(default_factory=dict)
+    foot: str = ""
     values: pl.DataFrame = field(metadata=view("report_value", ("evaluation", "config_hash")))
     metrics: pl.DataFrame = field(metadata=view("report_metric", ("evaluation",)))
     runs: pl.DataFrame = field(metadata=view("report_run", ("evaluation", "config_hash")))

@@ -118,7 +118,7 @@ def _draw_bar(axes: Axes, row: float, bar: Bar, key: Key, end: float) -> None:
         axes.text(1.02 * end, y, text, va="center", fontsize=SMALL, color=MUTED)
     elif bar.value is not None and bar.mark:
         furthest = max(x for x in (bar.value, bar.high, bar.other) if x is not None)
-        axes.text(furthest, y, f" {bar.mark}", va="center_baseline", fontsize=8, color=INK)
+        axes.text(furthest, y, f"\N{NO-BREAK SPACE}{bar.mark}", va="center_baseline", fontsize=8, color=INK)
 
 
 def _colours(key: Key) -> tuple[str, ...]:
@@ -141,7 +141,10 @@ def _handles(key: Key, bars: Sequence[Bar]) -> list[panels.Handle]:
     ]
     if any(bar.is_null for bar in bars):
         handles.append(Patch(label="null model: knows nothing", **_HATCHED))  # type: ignore[arg-type]
-    handles += [panels.interval_handle(), panels.null_handle(key.null)]
+    if any(bar.low is not None for bar in bars):
+        handles.append(panels.interval_handle())
+    if any(bar.null is not None for bar in bars):
+        handles.append(panels.null_handle(key.null))
     if key.other:
         handles.append(panels.diamond_handle(key.other))
     return handles + [Line2D([], [], linestyle="none", label=note) for note in key.notes]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -19,6 +19,8 @@ from tasks.report.svg import INK, MUTED, RULE, SMALL, styled, to_svg
 from tasks.report.text import short
 
 _CELL_WIDTH, _CELL_HEIGHT = 0.66, 0.38  # inches
+_STRAIGHT: Final = 3
+"""Names of columns as long as this stand upright; longer ones would touch."""
 _DARK, _LIGHT = "#111111", "#ffffff"
 Rgb = tuple[float, float, float]
 
@@ -57,8 +59,10 @@ def matrix_panels(
     titles = {cell.panel: cell.is_null for cell in cells}
     width = _CELL_WIDTH * len(columns)
     per_row = max(1, min(len(titles), int(panels.WIDTH / (width + panels.PANEL_GAP[0]))))
-    scale = ScalarMappable(Normalize(0.0, max(values) or 1.0), colormaps["viridis"])
+    scale = ScalarMappable(Normalize(0.0, max(0.0, *values) or 1.0), colormaps["viridis"])
     across, down = list(columns), list(rows)
+    is_long = max(map(len, columns.values())) > _STRAIGHT
+    ticks: dict[str, Any] = {"rotation": 30, "ha": "right"} if is_long else {}
     with styled():
         size = (width, _CELL_HEIGHT * len(rows))
         figure, drawn = panels.panel_grid(
@@ -67,10 +71,10 @@ def matrix_panels(
         for axes, (title, is_null) in zip(drawn, titles.items(), strict=True):
             for cell in (cell for cell in cells if cell.panel == title):
                 at = (float(across.index(cell.column)), float(down.index(cell.row)))
-                number = "" if cell.value is None else f"{cell.value:.{digits}f}"
-                draw_cell(axes, at, shade(scale, cell.value), number, cell.note, cell.is_framed)
+                text = "" if cell.value is None else f"{cell.value:.{digits}f}".replace("-", "−")
+                draw_cell(axes, at, shade(scale, cell.value), text, cell.note, cell.is_framed)
             axes.set_xlim(-0.5, len(columns) - 0.5)
-            axes.set_xticks(range(len(columns)), list(columns.values()), rotation=30, ha="right")
+            axes.set_xticks(range(len(columns)), list(columns.values()), **ticks)
             axes.title.set_color(MUTED if is_null else INK)
             axes.spines[:].set_visible(False)
         drawn[0].set_ylim(len(rows) - 0.5, -0.5)

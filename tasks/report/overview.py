@@ -134,12 +134,14 @@ def render(
     sections: Sequence[Section],
     agreements: pl.DataFrame | None = None,
     beside: Mapping[str, str] | None = None,
+    foot: str = "",
 ) -> str:
     """One HTML document that needs nothing from the network; the same sections give the same bytes.
 
     Args:
         agreements: rows of ``evaluation_agreement`` with ``p_holm``, in order; None: there are none.
         beside: label -> where that page is, of pages beside those of the evaluations.
+        foot: what stands at the end of the page beside what it is made from.
     """
     shown = [_shown(section) for section in sections]
     models = sorted({model for section in sections for model in section.models})
@@ -151,6 +153,7 @@ def render(
         "agreements": _agreements(agreements, shown),
         "unseparated": [each["section"] for each in shown if _separates(each) is False],
         "beside": beside or {},
+        "foot": foot,
     }
     return environment({}).get_template("overview.html").render(context)
 

@@ -93,10 +93,10 @@ def test_a_wrong_query_is_one_clear_error(query: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("leaderboard", "culturescope run cure --profile smoke or culturescope run"),
+        ("leaderboard", "culturescope run EVALUATION --profile smoke, of culturall, cure"),
         ("leaderboard spectral", "start one with: culturescope run spectral --profile smoke"),
         ("leaderboard zebra", "there is no evaluation 'zebra'; there are: "),
-        ("report", "culturescope run spectral"),
+        ("report", "culturescope run EVALUATION --profile smoke, of culturall, cure"),
     ],
 )
 def test_commands_before_any_run_say_which_one_to_start(arguments: str, message: str) -> None:

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 import deployments.publish
 from deployments.cli import app
 from deployments.publish.croissant import About
+from deployments.publish.pages import _cells, _matrix, _order, foot
 from deployments.publish.rule import published
 from deployments.publish.site import MARK, publish
 from tasks.report.svg import _VARIABLES, _shares
@@ -87,6 +88,44 @@ def test_leaderboards_show_intervals_nulls_and_what_could_not_be_scored(site: Pa
     history = table_of(parsed(site / "history.html"), "History of spectral")
     assert [row[1].split(" 20")[0] for row in history[1:]] == ["2026-w48", "first"]
     assert history[1][2].startswith("0.750")
+
+
+def test_words_stand_left_and_numbers_in_one_line(site: Path) -> None:
+    for name in ("spectral", "worldwise"):
+        (head, *rows) = parsed(site / f"leaderboard-{name}.html").select("table")[0].select("tr")
+        assert head.select("th")[0]["class"] == ["text"]
+        assert all(row.select("th") for row in rows)
+        numbers = [cell for row in rows for cell in row.select("td.date")]
+        assert numbers
+        assert not [cell.text for cell in numbers if cell.text.startswith("-")]
+
+
+def test_headlines_stand_in_the_order_of_the_catalogue(filled: Warehouse) -> None:
+    order = _order(filled, "spectral")
+    assert order["macro_f1"] < order["rank_spearman"] < order["reference_mass"]
+    row = {"model": "m", "is_null": False, "value": 1.0}
+    rows = pl.DataFrame([row | {"metric": name, "label": name} for name in ("reference_mass", "macro_f1")])
+    shown = _matrix(rows, ["model"], order)
+    assert list(shown["columns"]) == ["macro_f1", "reference_mass"]
+    assert [line["cells"].keys() for line in shown["lines"]] == [{"reference_mass", "macro_f1"}]
+
+
+def test_boards_with_words_before_the_model_are_set_off_and_intervals_are_not_broken() -> None:
+    board = pl.DataFrame(
+        {"task": ["a", "a", "b"], "model": ["m-1", "null:x", "m-1"], "gain": ["-0.5 [-1.0, 0.1]", "–", "2"]}
+    )
+    cells = _cells(board, [False, True, False])
+    assert (cells["head"], cells["is_text"]) == (1, [True, True, False])
+    assert [is_first for _, is_first, _ in cells["rows"]] == [False, False, True]
+    assert cells["rows"][0][2] == ["a", "m-1", "−0.5 [−1.0,\N{NO-BREAK SPACE}0.1]"]
+
+
+def test_every_page_says_who_publishes_it_and_under_which_licence(site: Path) -> None:
+    for file in site.glob("*.html"):
+        (footer,) = parsed(file).select("footer")
+        assert "Our models. Published by Our lab. Licence of the numbers: CC-BY-4.0." in footer.text, file
+        assert footer.select_one("a[href='data.html#cite']"), file
+    assert foot(About("Culturescope")).startswith(" Licence of the numbers is not stated. ")
 
 
 def test_data_are_the_rows_of_the_warehouse_and_every_column_is_explained(

@@ -49,6 +49,7 @@ FOLLOW = """new Promise((done) => {
     addEventListener("hashchange", () => done(true), { once: true });
     location.href = %s;
 })"""
+HEIGHTS = "[...new Set([...document.querySelectorAll('#result tbody tr')].map((row) => row.offsetHeight))]"
 PREFILLED = "document.getElementById('sql').value"
 
 
@@ -135,7 +136,8 @@ def test_sql_runs_over_the_published_files_and_asks_no_other_host(
             assert asked(tab, f"SELECT count(*) FROM {name}")["rows"][1] == [str(n)], name
         for wrong, message in {
             "SELEC 1": 'Parser Error: syntax error at or near "SELEC"',
-            "FROM nothing": "Catalog Error: Table with name nothing does not exist!",
+            "FROM model_score": "Catalog Error: Table with name model_score does not exist! "
+            'Did you mean "model_scores"?',
             "": "There is no query: write one, or choose an example.",
         }.items():
             shown = asked(tab, wrong)
@@ -150,6 +152,8 @@ def test_sql_runs_over_the_published_files_and_asks_no_other_host(
             shown = asked(tab, outside)
             assert shown["isError"], shown
             assert "\n" not in shown["status"]
+        asked(tab, "SELECT * FROM metric_value LIMIT 20")
+        assert tab.run(HEIGHTS) == [tab.run(HEIGHTS)[0]], "no number and no name is broken into lines"
         assert asked(tab, "SELECT 1 AS one")["rows"] == [["one"], ["1"]]  # it goes on after an error
         for example in tab.run("[...document.querySelectorAll('.examples a')].map((a) => a.href)"):
             tab.run(FOLLOW % json.dumps(example))

@@ -67,7 +67,8 @@ def test_figures_without_numbers_are_none() -> None:
 
 
 def test_labels_and_ids_are_the_figures_own() -> None:
-    svg = str(bar_panels([Bar(HOSTILE, "r", 1.0)], {"r": "$x$ & \\frac{"}, KEY, "one", HOSTILE))
+    bar = Bar(HOSTILE, "r", 1.0, 0.5, 1.5, 0.25)
+    svg = str(bar_panels([bar], {"r": "$x$ & \\frac{"}, KEY, "one", HOSTILE))
     drawn = BeautifulSoup(svg, "lxml").svg
     assert drawn is not None
     assert drawn["aria-label"] == HOSTILE
@@ -76,6 +77,23 @@ def test_labels_and_ids_are_the_figures_own() -> None:
     # One scheme for light and dark: what is drawn of ours has colours of the page.
     assert {"var(--accent)", "var(--null)", "var(--ink)"} <= set(re.findall(r"var\(--\w+\)", svg))
     assert not re.search(r"#(?:0[0-9a-f]){3}\b", svg)
+
+
+def test_a_legend_explains_what_is_drawn_and_nothing_else() -> None:
+    without = texts(bar_panels([Bar("a", "r", 1.0)], {"r": "row"}, KEY, "one", "one"))
+    assert not {"95 % interval", KEY.null} & set(without)
+    drawn = texts(bar_panels([Bar("a", "r", 1.0, 0.5, 1.5, 0.25)], {"r": "row"}, KEY, "one", "one"))
+    assert {"95 % interval", KEY.null} <= set(drawn)
+
+
+def test_names_of_columns_slant_where_they_would_touch() -> None:
+    def slants(columns: dict[str, str]) -> bool:
+        return "rotate(-30" in str(matrix_panels([Cell("a", "r", "x", -0.5)], {"r": "r"}, columns, "m", "m"))
+
+    assert slants({"x": "a long name"})
+    assert not slants({"x": "12"})
+    svg = matrix_panels([Cell("a", "r", "x", -0.5)], {"r": "r"}, {"x": "12"}, "m", "m")
+    assert "−0.500" in texts(svg)
 
 
 def test_matrix_has_notes_frames_and_crosses() -> None:

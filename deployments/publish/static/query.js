@@ -128,7 +128,7 @@ async function run() {
     say(`${n} row${n === "1" ? "" : "s"} in ${((performance.now() - start) / 1000).toFixed(1)} s${first}.`);
     history.replaceState(null, "", `#${new URLSearchParams({ sql })}`);
   } catch (error) {
-    say(String(error?.message ?? error).split("\n").find((line) => line.trim()), true);
+    say(String(error?.message ?? error).trim().split(/\n\s*\n/)[0].replace(/\s*\n\s*/g, " "), true); // with its hint
   } finally {
     at("run").disabled = false;
   }

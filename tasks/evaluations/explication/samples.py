@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 from tasks.evaluations.contract import Completions
 from tasks.evaluations.explication.judge import (
+    INSTRUCTIONS,
+    QUALITY,
     Judged,
     Reply,
     calls_about,
@@ -21,13 +24,17 @@ from tasks.evaluations.explication.judge import (
     replies,
     scaled,
 )
+from tasks.evaluations.explication.measures import Measures
 from tasks.evaluations.explication.scores import COUNTS, GRADES, Held, hold
 from tasks.evaluations.explication.study import REAL, Key, Study
 from tasks.evaluations.explication.task import RECOMMENDER
 from tasks.generation.dialogue import Talk, history
 from tasks.judging.samples import score_name, verdict_scores
+from tasks.report.text import listed
 from tasks.samples import Sample, Score
 
+OF_THE_DISH = ("apr", "recommended")
+"""Scores beside which the recommended dish stands."""
 COUNTED = ("recommended", "facts_elicited", "facts_used", "violated")
 """What is shown of all that is counted without a judge."""
 
@@ -63,6 +70,7 @@ def _sample(study: Study, key: Key, talk: Talk, scores: dict[str, Score]) -> Sam
         f"{key.source}:{key.label}",
         history(own, [], voices),
         said[-1] if said else "",
+        f"{persona.name} ({persona.cuisine}): {persona.summary}" if persona else "",
         transcript=history(own, talk.turns, voices),
         finish_reason="stop" if said else "",
         tokens=(talk.tokens, 0),
@@ -93,7 +101,39 @@ def _scores(held: Held, place: int) -> dict[str, Score]:
         count, _, missing = COUNTS[name]
         values, reasons = held.counted(count, missing)
         scores[name] = Score.of(float(values[place]), reasons[place])
-    return scores
+    measures = held.measures[place]
+    why = _joined(held.study) | ({} if measures is None else _counted(measures))
+    answer = measures.title if measures else None
+    return {
+        name: replace(
+            score,
+            answer=answer if name in OF_THE_DISH else None,
+            explanation=why.get(name) if score.explanation is None else score.explanation,
+        )
+        for name, score in scores.items()
+    }
+
+
+def _joined(study: Study) -> dict[str, str]:
+    """Grade -> what it is the mean of."""
+    by = listed([engine.name for engine in study.judges.values()])
+    parts = {"apr": QUALITY[:3], "instruction_following": INSTRUCTIONS}
+    return dict.fromkeys(GRADES, f"by {by}") | {
+        name: f"by {by}: mean of {listed(of)}" for name, of in parts.items()
+    }
+
+
+def _counted(measures: Measures) -> dict[str, str]:
+    """Number that needs no judge -> what was counted."""
+    broken = [name for name, is_kept in measures.kept.items() if is_kept is False]
+    decided = sum(is_kept is not None for is_kept in measures.kept.values())
+    is_there = measures.recommendation is not None
+    return {
+        "recommended": "in the required form" if is_there else "nothing was recommended",
+        "facts_elicited": f"{measures.elicited} of {measures.facts} facts",
+        "facts_used": f"{measures.used} of {measures.usable} facts",
+        "violated": f"{listed(broken) or 'none'} of {decided} constraints",
+    }
 
 
 def _verdicts(study: Study, reply: Reply, name: str, written: Judged) -> tuple[str, Score]:

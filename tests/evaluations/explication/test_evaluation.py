@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tasks.engines.protocols import Message, Sampling, Schema
-from tasks.evaluations.contract import Cohort
+from tasks.evaluations.contract import Cohort, Completions
 from tasks.evaluations.explication.evaluation import EVALUATION, Answers
 from tasks.evaluations.explication.params import CONDITIONS
 from tasks.evaluations.explication.study import REAL, SHUFFLED, SILENT, Key
@@ -116,6 +116,23 @@ def test_the_numbers_of_a_model_that_adapts() -> None:
     assert named["own_cuisine", "overall", "all"].value == pytest.approx(1 / 30)
     assert named["own_cuisine", "overall", "all"].null_value == pytest.approx(1 / 30)
     assert named["likeness_across", "overall", "all"].value > 0.5
+
+
+def test_a_sample_names_its_person_its_dish_and_what_each_score_is_made_of() -> None:
+    of, loop = study(repetitions=1), Loop(scripts())
+    loop.run(of)
+    assert EVALUATION.samples
+    completions = Completions(engine("m"), {name: engine(name) for name in ("sim", "judge")}, loop.read)
+    graded, *_ = EVALUATION.samples(of, completions)
+    person = of.personas[graded.metadata["persona"]]
+    assert graded.target == f"{person.name} ({person.cuisine}): {person.summary}"
+    apr, violated = graded.scores["apr"], graded.scores["violated"]
+    assert str(apr.answer).startswith("Bibimbap of ")
+    assert apr.explanation == ("by judge: mean of cultural_depth, constraint_awareness and personalisation")
+    assert graded.scores["interaction"].explanation == "by judge"
+    assert graded.scores["recommended"].explanation == "in the required form"
+    assert re.fullmatch(r"\d+ of \d+ facts", str(graded.scores["facts_elicited"].explanation))
+    assert re.search("of [0-9]+ constraints$|could be decided$", str(violated.explanation))
 
 
 def test_a_judge_that_does_not_look_is_flagged() -> None:

@@ -52,7 +52,7 @@ def items_figure(data: Data) -> Markup | None:
             one.set_xlim(0, 1.15 * max(of.values()))
             one.set_xticks([])
             for row, n in enumerate(of.values()):
-                one.text(n, row, f" {n}", va="center", fontsize=SMALL, color=MUTED)
+                one.text(n, row, f"\N{NO-BREAK SPACE}{n}", va="center", fontsize=SMALL, color=MUTED)
             one.set_title(f"{KINDS[kind]} ({len(of)})")
             panels.bare(one)
         rows = [(kind, data.label(kind, name), n) for kind, of in counts.items() for name, n in of.items()]
