@@ -30,7 +30,6 @@ from tasks.evaluations.explication.study import REAL, Key, Study
 from tasks.evaluations.explication.task import RECOMMENDER
 from tasks.generation.dialogue import Talk, history
 from tasks.judging.samples import score_name, verdict_scores
-from tasks.report.text import listed
 from tasks.samples import Sample, Score
 
 OF_THE_DISH = ("apr", "recommended")
@@ -116,10 +115,10 @@ def _scores(held: Held, place: int) -> dict[str, Score]:
 
 def _joined(study: Study) -> dict[str, str]:
     """Grade -> what it is the mean of."""
-    by = listed([engine.name for engine in study.judges.values()])
+    by = ", ".join(engine.name for engine in study.judges.values())
     parts = {"apr": QUALITY[:3], "instruction_following": INSTRUCTIONS}
     return dict.fromkeys(GRADES, f"by {by}") | {
-        name: f"by {by}: mean of {listed(of)}" for name, of in parts.items()
+        name: f"by {by}: mean of {', '.join(of)}" for name, of in parts.items()
     }
 
 
@@ -132,7 +131,7 @@ def _counted(measures: Measures) -> dict[str, str]:
         "recommended": "in the required form" if is_there else "nothing was recommended",
         "facts_elicited": f"{measures.elicited} of {measures.facts} facts",
         "facts_used": f"{measures.used} of {measures.usable} facts",
-        "violated": f"{listed(broken) or 'none'} of {decided} constraints",
+        "violated": f"{', '.join(broken) or 'none'} of {decided} constraints",
     }
 
 

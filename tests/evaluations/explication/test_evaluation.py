@@ -128,7 +128,7 @@ def test_a_sample_names_its_person_its_dish_and_what_each_score_is_made_of() -> 
     assert graded.target == f"{person.name} ({person.cuisine}): {person.summary}"
     apr, violated = graded.scores["apr"], graded.scores["violated"]
     assert str(apr.answer).startswith("Bibimbap of ")
-    assert apr.explanation == ("by judge: mean of cultural_depth, constraint_awareness and personalisation")
+    assert apr.explanation == ("by judge: mean of cultural_depth, constraint_awareness, personalisation")
     assert graded.scores["interaction"].explanation == "by judge"
     assert graded.scores["recommended"].explanation == "in the required form"
     assert re.fullmatch(r"\d+ of \d+ facts", str(graded.scores["facts_elicited"].explanation))
