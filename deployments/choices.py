@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 
 from deployments import options
-from deployments.evaluations import DEFAULT_PROFILE, doors, params, profile, profiles, shipped_profiles
+from deployments.evaluations import DEFAULT_PROFILE, doors, params, profile, profiles
 from deployments.pack_profiles import check_profile
 from tasks.evaluations.contract import Params
 from tasks.packs.folder import NAME
@@ -23,10 +23,8 @@ CUSTOM = "custom"
 
 if TYPE_CHECKING:
     Evaluation = str
-    Profile = str
 else:
     Evaluation = Literal[tuple(doors())]
-    Profile = Literal[tuple(dict.fromkeys(label for name in doors() for label in shipped_profiles(name)))]
 
 _PROFILE = "fills the fields that are left at their defaults; custom: none. A field that is changed wins"
 _KNOBS = Params.model_fields
@@ -39,6 +37,12 @@ def _unpinned(pack: str) -> str:
     return pack
 
 
+def _labels() -> list[str]:
+    """The profiles of all evaluations; those of packs, as ``pack/name``, last."""
+    every = dict.fromkeys(label for name in doors() for label in profiles(name))
+    return sorted(every, key=lambda label: "/" in label)
+
+
 class AllParams(BaseModel):
     """The knobs of all evaluations together: several models, one occasion."""
 
@@ -46,7 +50,11 @@ class AllParams(BaseModel):
 
     evaluations: list[Evaluation] = Field([], description=f"{', '.join(doors())}; empty: all")
     models: list[str] = Field([], description="as of one evaluation; empty: each evaluation's own")
-    profile: Profile = Field(DEFAULT_PROFILE, description="of every evaluation")
+    profile: str = Field(
+        DEFAULT_PROFILE,
+        description="of every evaluation; PACK/NAME: the pack too, and NAME where it adds nothing",
+        json_schema_extra=lambda schema: schema.update(enum=[*_labels()]),
+    )
     pack: list[Annotated[str, AfterValidator(_unpinned)]] = Field(
         [],
         description="packs of your own content: an evaluation that one has files for takes it, in the pack's "
@@ -59,6 +67,20 @@ class AllParams(BaseModel):
     )
     max_total_tokens: int | None = Field(None, ge=1, description=f"tokens {_OF_MODEL}")
     max_usd: float | None = Field(None, gt=0, description=f"dollars {_OF_MODEL}; needs prices")
+
+    @model_validator(mode="after")
+    def _has_a_profile(self) -> AllParams:
+        if self.profile not in (labels := _labels()):
+            for name in doors():
+                check_profile(name, self.profile, params(name))
+            raise ValueError(f"--profile: there is no {self.profile!r}; choose one of {', '.join(labels)}")
+        return self
+
+    @property
+    def packs(self) -> list[str]:
+        """That of the profile, and those that are named."""
+        own = [self.profile.partition("/")[0]] if "/" in self.profile else []
+        return list(dict.fromkeys([*own, *self.pack]))
 
 
 @cache
@@ -102,10 +124,11 @@ def one_of_all(name: str, chosen: AllParams) -> Params:
     It takes the packs that have files for it, and the first of their profiles that has the chosen name.
     """
     known, packs = params(name).model_fields, packs_of_all(chosen).get(name, [])
-    labels = [f"{pack}/{chosen.profile}" for pack in packs]
+    label_of_all = chosen.profile.rpartition("/")[2]
+    labels = [f"{pack}/{label_of_all}" for pack in packs]
     for label in labels:
         check_profile(name, label, params(name))
-    usual = profile(name, next((label for label in labels if label in profiles(name)), chosen.profile))
+    usual = profile(name, next((label for label in labels if label in profiles(name)), label_of_all))
     own: dict[str, Any] = {"models": chosen.models or list(doors()[name].models)}
     own |= {**judging(name, chosen.judges), **({"pack": packs} if packs else {})}
     given = chosen.model_dump(include={"occasion", "dtype", "max_total_tokens", "max_usd"}, exclude_none=True)
@@ -119,7 +142,7 @@ def packs_of_all(chosen: AllParams) -> dict[str, list[str]]:
     not there, or adds nothing to the evaluations that are chosen."""
     from deployments.packs import shared_out
 
-    return shared_out(chosen.pack, chosen.evaluations or doors())
+    return shared_out(chosen.packs, chosen.evaluations or doors())
 
 
 def judging(name: str, judges: Sequence[str] | None) -> Mapping[str, Any]:

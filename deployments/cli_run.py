@@ -54,7 +54,7 @@ Examples:
 
 - `culturescope run all --profile smoke --dry-run`
 
-- `culturescope run all --profile smoke --pack sports`
+- `culturescope run all --profile sports/smoke`
 
 - `culturescope run all -m ./gpt.toml --evaluations cure,worldwise --occasion {week} --max-usd 5`"""
 _AGAIN = "ask everything anew, on an occasion named after the time; what is there stays"
@@ -183,7 +183,7 @@ def start_all(asked: Asked, given: Mapping[str, Any]) -> None:
         estimates.append(estimate)
         failures += [f"{name}: {failure}" for failure in session.failures]
         is_done &= session.is_done()
-    for pack in dict.fromkeys(chosen.pack):
+    for pack in chosen.packs:
         say(f"pack {pack}: {', '.join(name for name, some in packs.items() if pack in some)}", style="")
     if without := [name for name, some in packs.items() if not some]:
         say(f"without a pack: {', '.join(without)}", style="")

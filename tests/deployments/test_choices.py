@@ -9,6 +9,7 @@ import pytest
 
 from deployments.choices import AllParams, completed, form, one_of_all, packs_of_all
 from deployments.evaluations import doors, params, profile, profiles
+from deployments.options import validated
 from deployments.packs import write_new
 from tasks.evaluations.contract import Params
 from tasks.packs.shape import PackError
@@ -83,6 +84,38 @@ def test_each_evaluation_takes_the_packs_that_have_files_for_it(sports: Path) ->
     assert each["worldwise"] == one_of_all("worldwise", AllParams(models=["m"], profile="smoke"))
     demo = one_of_all("cure", AllParams(models=["m"], profile="demo", pack=["sports"]))
     assert demo == params("cure")(**{"models": ["m"], **profile("cure", "demo"), "pack": ["sports"]})
+
+
+def test_a_profile_of_a_pack_chooses_the_pack_too(sports: Path) -> None:
+    """As `run cure --profile sports/smoke` does."""
+    write_new(sports.parent / "foods", ["cure"])
+    (sports / "spectral" / "profiles.toml").write_text("[quick]\nmax_items = 3\n")
+    one, named = ({"models": ["m"], "profile": "sports/smoke"}, {"models": ["m"], "profile": "smoke"})
+    for name in doors():
+        assert one_of_all(name, AllParams(**one)) == one_of_all(name, AllParams(**named, pack=["sports"]))
+    both = AllParams(**one, pack=["foods", "sports"])
+    assert one_of_all("cure", both).pack == ["sports", "foods"]
+    quick = AllParams(models=["m"], profile="sports/quick")
+    assert one_of_all("spectral", quick).model_dump()["max_items"] == 3
+    with pytest.raises(ValueError, match=r"there is no 'quick' of fmlama; choose one of smoke, demo, full$"):
+        one_of_all("fmlama", quick)
+
+
+@pytest.mark.parametrize(
+    ("label", "message"),
+    [
+        ("sports/huge", r"there is no 'sports/huge'; choose one of smoke, .*, sports/smoke$"),
+        ("sprots/smoke", r"there is no pack 'sprots'; there are: sports"),
+    ],
+)
+def test_a_profile_that_no_pack_has_is_refused(sports: Path, label: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        validated(AllParams, {"profile": label})
+
+
+def test_the_form_of_all_offers_what_evaluations_and_packs_have(sports: Path) -> None:
+    schema = AllParams.model_json_schema()["properties"]["profile"]
+    assert schema["enum"] == ["smoke", "demo", "full", "world", "sports/smoke"]
 
 
 def test_of_several_packs_the_first_that_has_the_profile_gives_it(sports: Path) -> None:

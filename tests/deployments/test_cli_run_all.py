@@ -55,6 +55,8 @@ def test_a_pack_reaches_the_evaluations_that_it_has_files_for(warehouse: Warehou
     profiles = dict(warehouse.query("SELECT DISTINCT evaluation, profile FROM run WHERE NOT is_null").rows())
     assert profiles == {"cure": "smoke", "spectral": "sports/smoke + pack sports"}
     assert run(*asked).endswith("nothing to do")
+    named = ("--evaluations", "cure,spectral", "--judges", "fake-b", "--profile", "sports/smoke")
+    assert run(*named).endswith("nothing to do")
     nobody = run("--evaluations", "cure", "--pack", "sports", code=1)
     assert nobody == "error: --pack: the pack 'sports' adds nothing to cure: it has files for spectral"
 
@@ -75,7 +77,7 @@ def test_a_plan_says_where_nothing_of_a_pack_is_asked(warehouse: Warehouse, home
         (("--evaluations", "spectrum"), "error: --evaluations: Input should be 'culturall'"),
         (
             ("--profile", "huge"),
-            "error: --profile: Input should be 'smoke', 'demo', 'full' or 'world', not 'huge'",
+            "error: --profile: there is no 'huge'; choose one of smoke, demo, full, world",
         ),
         (("--occasion", "{month}"), "error: occasion '{month}': "),
         (("--max-usd", "0"), "error: --max-usd: Input should be greater than 0"),
