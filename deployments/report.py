@@ -21,6 +21,9 @@ from tasks.report import Frames, Report, Row
 from warehouse import Warehouse, WarehouseError
 from warehouse.storage import written_whole
 
+FIRST = "spectral"
+"""What newcomers run first: it needs neither a judge nor vLLM."""
+
 OVERVIEW = "report-all.html"
 """The usual name of the overview under the home folder."""
 
@@ -52,9 +55,10 @@ def configuration(
         raise WarehouseError(unknown(evaluation))
     finished = warehouse.query(_FINISHED, [names]).rows()
     if not finished:
-        name, which = ("EVALUATION", f", of {', '.join(names)}") if names[1:] else (names[0], "")
-        start = f"culturescope run {name} --profile smoke{which}"
-        raise WarehouseError(f"no finished run to show; start one with: {start}")
+        first = FIRST if FIRST in names else names[0]
+        others = ", ".join(name for name in names if name != first)
+        start = f"no finished run to show; start one with:\n\n  culturescope run {first} --profile smoke"
+        raise WarehouseError(start + (f"\n\nor, in place of {first}, any of {others}" if others else ""))
     chosen: tuple[str, str, str] | None = next((row for row in finished if config in (None, row[1])), None)
     if chosen is None:
         of = f" of {evaluation}" if evaluation else ""

@@ -93,16 +93,25 @@ def test_a_wrong_query_is_one_clear_error(query: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("leaderboard", "culturescope run EVALUATION --profile smoke, of culturall, cure"),
+        (
+            "leaderboard",
+            "culturescope run spectral --profile smoke or, in place of spectral, any of culturall,",
+        ),
         ("leaderboard spectral", "start one with: culturescope run spectral --profile smoke"),
         ("leaderboard zebra", "there is no evaluation 'zebra'; there are: "),
-        ("report", "culturescope run EVALUATION --profile smoke, of culturall, cure"),
+        ("report", "culturescope run spectral --profile smoke or, in place of spectral, any of culturall,"),
     ],
 )
 def test_commands_before_any_run_say_which_one_to_start(arguments: str, message: str) -> None:
     result = runner.invoke(app, arguments.split())
     assert result.exit_code == 1
     assert message in " ".join(result.stderr.split())
+
+
+def test_the_command_to_start_with_stands_alone_on_its_line() -> None:
+    """So that a triple click copies it."""
+    lines = runner.invoke(app, ["leaderboard"]).stderr.splitlines()
+    assert "  culturescope run spectral --profile smoke" in lines
 
 
 def test_models_list_names_the_embedded_ones() -> None:

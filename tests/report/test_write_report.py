@@ -32,7 +32,7 @@ def test_empty_warehouse_says_what_to_run(tmp_path: Path) -> None:
     warehouse = Warehouse.open(tmp_path / "home")
     with pytest.raises(WarehouseError, match="culturescope run spectral --profile smoke"):
         write_report(warehouse, tmp_path / "report.html")
-    with pytest.raises(WarehouseError, match="run EVALUATION --profile smoke, of culturall, cure, "):
+    with pytest.raises(WarehouseError, match="in place of spectral, any of culturall, cure, "):
         configuration(warehouse, None, None)
     assert not (tmp_path / "report.html").exists()
 
