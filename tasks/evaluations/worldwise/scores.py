@@ -6,6 +6,7 @@ no number can depend on the order in which answers came.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -52,7 +53,7 @@ def build_space(study: Study, embedded: Embedded) -> Space:
     """From the vectors of ``fixed_texts``.
 
     Raises:
-        ValueError: a statement has no vector.
+        ValueError: an exemplar has no vector; says which, of which embedder, and what to do.
     """
     row = {text: i for i, text in enumerate(fixed_texts(study))}
 
@@ -60,8 +61,23 @@ def build_space(study: Study, embedded: Embedded) -> Space:
         return embedded.vectors[[row[text] for text in texts]]
 
     m = study.content
+    exemplars = [(d.dimension, text) for d in m.dimensions for text in (*d.high, *d.low)]
+    if missing := [exemplar for exemplar in exemplars if not vectors(exemplar[1:]).any()]:
+        raise ValueError(_without_vectors(study.params.embedder, missing, len(exemplars)))
     poles = tuple((vectors(d.high), vectors(d.low)) for d in m.dimensions)
     return Space(poles, project_dimensions(vectors([scenario_text(s) for s in m.scenarios]), poles))
+
+
+def _without_vectors(embedder: str, missing: Sequence[tuple[str, str]], n: int) -> str:
+    """What users are told of exemplars (dimension, text) that have no vector, of n."""
+    counts = Counter(dimension for dimension, _ in missing)
+    return (
+        f"--embedder {embedder} has no vector for {len(missing)} of the {n} exemplars that dimensions are "
+        f"measured by: {', '.join(f'{k} of {dimension}' for dimension, k in counts.items())}. It knows no "
+        f"word of {missing[0][1]!r}, for one. Name an embedder of their language, or give exemplars in words "
+        "that it knows (--exemplars-file, or exemplar.csv of a pack); what models have answered is stored "
+        "and not asked again"
+    )
 
 
 NO_VECTOR = "the embedder has no vector for the text"

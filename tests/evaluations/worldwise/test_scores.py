@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from tasks.evaluations.worldwise.answer_rows import SCHEMA, answer_frame
-from tasks.evaluations.worldwise.scores import answer_texts, fixed_texts, read_completions
+from tasks.evaluations.worldwise.scores import answer_texts, build_space, fixed_texts, read_completions
 from tasks.generation.prompts import Completion
 from tests.evaluations.worldwise.conftest import (
     MakeStudy,
     completion,
+    embedded,
     placed_at,
     scored,
     space_of,
@@ -36,6 +37,20 @@ def test_scenarios_lie_where_their_texts_say(make_study: MakeStudy) -> None:
     assert space_of(study).scenario_scores[:, :2] == pytest.approx(
         np.array([[0, 0], [-0.5, 0], [0, 0], [0, 1]]), abs=1e-6
     )
+
+
+def test_exemplars_without_a_vector_are_named_with_embedder_and_dimension(make_study: MakeStudy) -> None:
+    study = make_study(embedder="words.vec")
+    texts = fixed_texts(study)
+    all_of_them = embedded(texts)
+    for text in ("low individualism", "high power_distance"):
+        all_of_them.vectors[texts.index(text)] = 0
+    with pytest.raises(ValueError, match="^--embedder words.vec has no vector") as caught:
+        build_space(study, all_of_them)
+    said = str(caught.value)
+    assert "for 2 of the 6 exemplars" in said
+    assert "measured by: 1 of individualism, 1 of power_distance." in said
+    assert "It knows no word of 'low individualism', for one. Name an embedder of their language" in said
 
 
 def test_what_is_embedded(make_study: MakeStudy) -> None:
