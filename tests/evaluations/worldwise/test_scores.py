@@ -45,7 +45,7 @@ def test_exemplars_without_a_vector_are_named_with_embedder_and_dimension(make_s
     all_of_them = embedded(texts)
     for text in ("low individualism", "high power_distance"):
         all_of_them.vectors[texts.index(text)] = 0
-    with pytest.raises(ValueError, match="^--embedder words.vec has no vector") as caught:
+    with pytest.raises(ValueError, match=r"^--embedder words\.vec has no vector") as caught:
         build_space(study, all_of_them)
     said = str(caught.value)
     assert "for 2 of the 6 exemplars" in said
