@@ -118,19 +118,20 @@ def completed(name: str, given: Params) -> Params:
     return checked
 
 
-def one_of_all(name: str, chosen: AllParams) -> Params:
+def one_of_all(name: str, chosen: AllParams, packs: Sequence[str]) -> Params:
     """What is chosen for all, as the params of one evaluation; raises ValueError as ``completed``.
 
-    It takes the packs that have files for it, and the first of their profiles that has the chosen name.
+    Args:
+        packs: those that it takes (``packs_of_all``); the first of their profiles that has the chosen name
+            goes before its own.
     """
-    known, packs = params(name).model_fields, packs_of_all(chosen).get(name, [])
-    label_of_all = chosen.profile.rpartition("/")[2]
+    known, label_of_all = params(name).model_fields, chosen.profile.rpartition("/")[2]
     labels = [f"{pack}/{label_of_all}" for pack in packs]
     for label in labels:
         check_profile(name, label, params(name))
     usual = profile(name, next((label for label in labels if label in profiles(name)), label_of_all))
     own: dict[str, Any] = {"models": chosen.models or list(doors()[name].models)}
-    own |= {**judging(name, chosen.judges), **({"pack": packs} if packs else {})}
+    own |= {**judging(name, chosen.judges), **({"pack": list(packs)} if packs else {})}
     given = chosen.model_dump(include={"occasion", "dtype", "max_total_tokens", "max_usd"}, exclude_none=True)
     values = usual | own | {knob: v for knob, v in given.items() if knob in known}
     checked: Params = options.validated(params(name), values)
@@ -138,8 +139,8 @@ def one_of_all(name: str, chosen: AllParams) -> Params:
 
 
 def packs_of_all(chosen: AllParams) -> dict[str, list[str]]:
-    """Evaluation -> the packs that it takes; {} where none are chosen. Raises ValueError for a pack that is
-    not there, or adds nothing to the evaluations that are chosen."""
+    """Evaluation that is chosen -> the packs that it takes. Raises ValueError for a pack that is not there,
+    or adds nothing to any of them."""
     from deployments.packs import shared_out
 
     return shared_out(chosen.packs, chosen.evaluations or doors())

@@ -174,9 +174,9 @@ def start_all(asked: Asked, given: Mapping[str, Any]) -> None:
     chosen = chosen.model_copy(update={"occasion": sessions.occasion(chosen.occasion)})
     packs = packs_of_all(chosen)
     estimates, failures, is_done = [], [], True
-    for name in chosen.evaluations or doors():
+    for name, taken in packs.items():
         try:
-            session, estimate = _planned(name, one_of_all(name, chosen), asked)
+            session, estimate = _planned(name, one_of_all(name, chosen, taken), asked)
         except (EngineError, WarehouseError, ValueError) as error:
             failures.append(f"{name}: {error}")
             continue
@@ -185,7 +185,8 @@ def start_all(asked: Asked, given: Mapping[str, Any]) -> None:
         is_done &= session.is_done()
     for pack in chosen.packs:
         say(f"pack {pack}: {', '.join(name for name, some in packs.items() if pack in some)}", style="")
-    if without := [name for name, some in packs.items() if not some]:
+    without = [name for name, some in packs.items() if not some]
+    if chosen.packs and without:
         say(f"without a pack: {', '.join(without)}", style="")
     plan.show_sum(estimates)
     if asked.dry_run or not estimates:

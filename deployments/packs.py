@@ -62,7 +62,7 @@ def contents(folder: Folder) -> list[Content]:
 
 
 def shared_out(packs: Sequence[str], evaluations: Collection[str]) -> dict[str, list[str]]:
-    """Which packs each of these evaluations takes: those that have files for it; {} without packs.
+    """Which packs each of these evaluations takes: those that have files for it.
 
     Raises:
         ValueError: there is no such pack, or it has files for none of them.
@@ -71,7 +71,7 @@ def shared_out(packs: Sequence[str], evaluations: Collection[str]) -> dict[str, 
     from tasks.packs.folder import folder_of
     from warehouse.storage import usual_home
 
-    taken: dict[str, list[str]] = {name: [] for name in evaluations} if packs else {}
+    taken: dict[str, list[str]] = {name: [] for name in evaluations}
     for pack in dict.fromkeys(packs):
         there = brings(folder_of(pack, usual_home()), shapes())
         if not set(there) & set(evaluations):

@@ -85,12 +85,12 @@ def run_all(params: AllParams) -> list[str]:
         ValueError: a pack is not there, or for none of the evaluations.
     """
     chosen = params.model_copy(update={"occasion": sessions.occasion(params.occasion)})
-    packs_of_all(chosen)  # a pack that none of them takes stops all, before anything is run
+    packs = packs_of_all(chosen)  # one that none of them takes stops all, before anything is run
     done: list[str] = []
     failures: dict[str, str] = {}
-    for name in chosen.evaluations or evaluations.doors():
+    for name, taken in packs.items():
         try:
-            failure = _run(name, one_of_all(name, chosen))
+            failure = _run(name, one_of_all(name, chosen, taken))
         except Exception as error:  # whatever one evaluation does, the next is run
             failure = str(error) or type(error).__name__
         if failure:

@@ -20,6 +20,11 @@ def of(name: str, **given: Any) -> Params:
     return completed(name, form(name)(**form(name)(**given).model_dump()))
 
 
+def one(name: str, chosen: AllParams) -> Params:
+    """Of what is chosen for all, with the packs that it takes."""
+    return one_of_all(name, chosen, packs_of_all(chosen)[name])
+
+
 @pytest.mark.parametrize("name", doors())
 def test_a_profile_fills_what_is_left_at_its_default(name: str) -> None:
     for label in profiles(name):
@@ -48,7 +53,7 @@ def test_a_form_offers_the_profiles_and_no_others(name: str) -> None:
 
 def test_what_is_chosen_for_all_reaches_those_that_have_it() -> None:
     chosen = AllParams(models=["m"], profile="smoke", occasion="w1", judges=["j", "k"], max_usd=2)
-    each = {name: one_of_all(name, chosen).model_dump() for name in doors()}
+    each = {name: one(name, chosen).model_dump() for name in doors()}
     assert all(knobs["models"] == ["m"] for knobs in each.values())
     assert {knobs["occasion"] for knobs in each.values()} == {"w1"}
     assert (each["cure"]["judges"], each["fmlama"]["judge"]) == (["j", "k"], "j")
@@ -57,7 +62,7 @@ def test_what_is_chosen_for_all_reaches_those_that_have_it() -> None:
         "fmlama",
         "worldwise",
     }
-    own = one_of_all("cure", AllParams(profile="smoke"))
+    own = one("cure", AllParams(profile="smoke"))
     assert own == params("cure")(models=list(doors()["cure"].models), **profile("cure", "smoke"))
 
 
@@ -78,11 +83,11 @@ def test_each_evaluation_takes_the_packs_that_have_files_for_it(sports: Path) ->
         "cure",
         "spectral",
     }
-    each = {name: one_of_all(name, chosen) for name in doors()}
+    each = {name: one(name, chosen) for name in doors()}
     expected = params("cure")(**{"models": ["m"], **profile("cure", "sports/smoke")})
     assert each["cure"] == expected  # as: run cure --profile sports/smoke
-    assert each["worldwise"] == one_of_all("worldwise", AllParams(models=["m"], profile="smoke"))
-    demo = one_of_all("cure", AllParams(models=["m"], profile="demo", pack=["sports"]))
+    assert each["worldwise"] == one("worldwise", AllParams(models=["m"], profile="smoke"))
+    demo = one("cure", AllParams(models=["m"], profile="demo", pack=["sports"]))
     assert demo == params("cure")(**{"models": ["m"], **profile("cure", "demo"), "pack": ["sports"]})
 
 
@@ -90,15 +95,15 @@ def test_a_profile_of_a_pack_chooses_the_pack_too(sports: Path) -> None:
     """As `run cure --profile sports/smoke` does."""
     write_new(sports.parent / "foods", ["cure"])
     (sports / "spectral" / "profiles.toml").write_text("[quick]\nmax_items = 3\n")
-    one, named = ({"models": ["m"], "profile": "sports/smoke"}, {"models": ["m"], "profile": "smoke"})
+    alone, named = ({"models": ["m"], "profile": "sports/smoke"}, {"models": ["m"], "profile": "smoke"})
     for name in doors():
-        assert one_of_all(name, AllParams(**one)) == one_of_all(name, AllParams(**named, pack=["sports"]))
-    both = AllParams(**one, pack=["foods", "sports"])
-    assert one_of_all("cure", both).pack == ["sports", "foods"]
+        assert one(name, AllParams(**alone)) == one(name, AllParams(**named, pack=["sports"]))
+    both = AllParams(**alone, pack=["foods", "sports"])
+    assert one("cure", both).pack == ["sports", "foods"]
     quick = AllParams(models=["m"], profile="sports/quick")
-    assert one_of_all("spectral", quick).model_dump()["max_items"] == 3
+    assert one("spectral", quick).model_dump()["max_items"] == 3
     with pytest.raises(ValueError, match=r"there is no 'quick' of fmlama; choose one of smoke, demo, full$"):
-        one_of_all("fmlama", quick)
+        one("fmlama", quick)
 
 
 @pytest.mark.parametrize(
@@ -124,9 +129,9 @@ def test_of_several_packs_the_first_that_has_the_profile_gives_it(sports: Path) 
     chosen = AllParams(
         models=["m"], profile="smoke", pack=["sports", "foods"], evaluations=["cure", "spectral"]
     )
-    both = one_of_all("cure", chosen)
+    both = one("cure", chosen)
     assert (both.profile, both.pack) == ("foods/smoke", ["sports", "foods"])
-    assert one_of_all("spectral", chosen).pack == ["sports"]
+    assert one("spectral", chosen).pack == ["sports"]
 
 
 @pytest.mark.parametrize(
@@ -154,4 +159,4 @@ def test_a_faulty_part_is_taken_and_said_not_left_out(sports: Path) -> None:
     assert packs_of_all(chosen)["cure"] == ["sports"]
     (sports / "cure" / "profiles.toml").write_text("[smoke")
     with pytest.raises(PackError, match=r"cure/profiles\.toml"):
-        one_of_all("cure", chosen)
+        one("cure", chosen)
