@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import polars as pl
 import pytest
 from bs4 import BeautifulSoup
 
@@ -246,6 +247,17 @@ def test_the_page_has_the_papers_figures(page: BeautifulSoup) -> None:
     assert {"Topic (2)", "Language (2)", "Region (3)", "Spanish", "Japan", "10"} <= set(items)
     languages = shown(page.select_one("figure#figure-languages"))  # type: ignore[arg-type]
     assert {"Japanese (6)", "Spanish (10)", "1.00"} <= set(languages)
+
+
+def test_regions_are_in_the_order_of_the_names_that_are_shown(made: Made) -> None:
+    """Mexico (MX) and Peru (PE) have five items each; under another name Mexico comes last of the two."""
+    data = read_data(made.warehouse, "culturall", made.judged)
+    assert list(data.n_items["region"]) == ["JP", "MX", "PE"]
+    names = data.countries.with_columns(pl.col("name").replace({"Mexico": "United Mexican States"}))
+    renamed = replace(data, countries=names)
+    assert list(renamed.n_items["region"]) == ["JP", "PE", "MX"]
+    table = [line[0] for line in lines(parsed(REPORT, renamed), "by-region")]
+    assert table == ["Japan", "Peru", "United Mexican States"]
 
 
 def test_hostile_names_and_answers_are_text(page: BeautifulSoup) -> None:

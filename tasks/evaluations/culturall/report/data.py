@@ -43,16 +43,18 @@ class Data(Frames):
 
     @cached_property
     def n_items(self) -> dict[str, dict[str, int]]:
-        """Kind of slice -> slice -> its items: most first, then by name."""
+        """Kind of slice -> slice -> its items: most first, then by the name that is shown."""
         rows = self.values.filter(pl.col("slice_kind").is_in(list(KINDS)), metric="accuracy", is_null=False)
         counts = rows.with_columns(n=pl.col("n_scored") + pl.col("n_unscored"))
+        slices = counts.select("slice_kind", "slice", "n").unique().rows()
         by_kind: dict[str, dict[str, int]] = {kind: {} for kind in KINDS}
-        for kind, name, n in counts.select("slice_kind", "slice", "n").unique().rows():
+        for kind, name, n in sorted(slices, key=lambda row: (-row[2], self.label(*row[:2]))):
             by_kind[kind][name] = n
-        return {
-            kind: dict(sorted(of.items(), key=lambda part: (-part[1], part[0])))
-            for kind, of in by_kind.items()
-        }
+        return by_kind
+
+    def by_name(self, kind: str) -> list[str]:
+        """The slices of a kind, by the name that is shown."""
+        return sorted(self.n_items[kind], key=lambda name: self.label(kind, name))
 
     @cached_property
     def settings(self) -> list[dict[str, Any]]:

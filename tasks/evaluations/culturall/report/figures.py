@@ -62,7 +62,7 @@ def items_figure(data: Data) -> Markup | None:
 
 def languages_figure(data: Data) -> Markup | None:
     """Accuracy of every model in every language, framed where above guessing (figure 5)."""
-    languages = sorted(data.n_items["language"])
+    languages = data.by_name("language")
     cells = []
     for model in data.models:
         for language in languages:
@@ -80,7 +80,7 @@ def languages_figure(data: Data) -> Markup | None:
 
 def solved_figure(data: Data) -> Markup | None:
     """How many items of each language are solved by how many models (figure 13)."""
-    n_models, languages = len(data.models), sorted(data.n_items["language"])
+    n_models, languages = len(data.models), data.by_name("language")
     counts = {
         (language, n): items
         for language, n, items in data.solved.select("language", "n_solved", "n_items").rows()
