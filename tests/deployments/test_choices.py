@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -118,9 +119,14 @@ def test_a_profile_that_no_pack_has_is_refused(sports: Path, label: str, message
         validated(AllParams, {"profile": label})
 
 
-def test_the_form_of_all_offers_what_evaluations_and_packs_have(sports: Path) -> None:
-    schema = AllParams.model_json_schema()["properties"]["profile"]
-    assert schema["enum"] == ["smoke", "demo", "full", "world", "sports/smoke"]
+@pytest.mark.parametrize(
+    "shape", [lambda: AllParams, lambda: form.__wrapped__("cure")], ids=["evaluate-all", "cure"]
+)
+def test_every_form_takes_packs_and_their_profiles(sports: Path, shape: Callable[[], type[Any]]) -> None:
+    """The server refuses what is not in the schema."""
+    schema = shape().model_json_schema()["properties"]
+    assert "sports/smoke" in schema["profile"]["enum"]
+    assert schema["pack"]["type"] == "array"
 
 
 def test_of_several_packs_the_first_that_has_the_profile_gives_it(sports: Path) -> None:
