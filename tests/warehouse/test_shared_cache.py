@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 from tests.conftest import REPOSITORY, command, environment
+from tests.shared_store import PASSWORD
 from tests.warehouse.test_shared_store import KIND, another_machine, cached, part, store_of
 from warehouse import Warehouse, WarehouseError
 
@@ -336,7 +337,10 @@ def test_prune_and_doctor_say_how_much_it_is(
 
     said = "13 files, 0.0 of at most 3 GB (CULTURESCOPE_CACHE_GB)"
     assert f"this machine keeps {said}" in run("prune", gigabytes="3").stderr
-    assert said in run("doctor", "--no-measure", "--format", "json", gigabytes="3").stdout
+    doctor = run("doctor", "--no-measure", "--format", "json", gigabytes="3").stdout
+    assert said in doctor
+    assert " with s3://" in doctor
+    assert PASSWORD not in doctor
     assert "this machine keeps 13 files" in run("prune", gigabytes="0").stderr
     assert "this machine keeps 2 files" in run("prune", "--delete", gigabytes="0").stderr  # a new version
     assert cached(reader) == []
