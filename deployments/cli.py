@@ -220,7 +220,8 @@ def leaderboard(
             return show(rows, form, f"{title}: measured and published", NOT_RANKED, is_wide=wide)
         board = report.leaderboard(warehouse, name, chosen, occasion)
         title += "" if occasion is None else f", occasion {occasion}"
-        caption = doors()[name].caption
+        beyond = report.beyond_null(warehouse, name, chosen, occasion)
+        caption = "\n".join(filter(None, (doors()[name].caption, beyond)))
         if form is Format.table:
             board = report.for_people(board, doors()[name].columns)
         show(board, form, title, caption, is_wide=wide)

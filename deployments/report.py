@@ -175,6 +175,24 @@ def for_people(board: pl.DataFrame, columns: Callable[[Row], dict[str, Any]]) ->
     return pl.DataFrame([columns(row) | {n: row[n] or "–" for n in ("dtype", "revision")} for row in rows])
 
 
+_BEYOND = """
+SELECT a.label, string_agg(DISTINCT a.model, ', ' ORDER BY a.model) FILTER (a.is_beyond_null)
+FROM against_null AS a JOIN report_metric AS m USING (evaluation, metric)
+WHERE run_id IN (SELECT run_id FROM latest_run) AND evaluation = ? AND config_hash = ?
+    AND is_beyond_null IS NOT NULL
+GROUP BY a.label, m.place ORDER BY m.place
+"""
+
+
+def beyond_null(warehouse: Warehouse, evaluation: str, config: str, occasion: str | None = None) -> str:
+    """Of which models each headline is beyond its null, in one line; "" where nothing can be said of any."""
+    rows = warehouse.query(
+        _BEYOND, [evaluation, config], None if occasion is None else {"occasion": occasion}
+    )
+    said = [f"{label} of {models or 'no model'}" for label, models in rows.rows()]
+    return f"Beyond its null: {'; '.join(said)}." if said else ""
+
+
 def reported() -> list[str]:
     """The evaluations that have a report; none is imported."""
     return [name for name in doors() if find_spec(f"tasks.evaluations.{name}.report")]

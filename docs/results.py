@@ -45,6 +45,7 @@ def write_results(
     board = report.for_people(report.leaderboard(warehouse, evaluation, config), door.columns)
     lines = [f"# {evaluation}, profile {profile}", "", door.title, "", f"Configuration `{config}`.", ""]
     lines += ["## Leaderboard", "", *table(board), "", door.caption, ""]
+    lines += [report.beyond_null(warehouse, evaluation, config), ""]
     lines += ["## How long it took", "", *table(warehouse.query(RUNS, [config])), "", "## Figures", ""]
     folder.mkdir(parents=True, exist_ok=True)
     written = []

@@ -16,6 +16,7 @@ from warehouse.storage import WarehouseError, folder_signs, glob_escaped, now
 _FOLDER = Path(__file__).resolve().parent
 _SCHEMA, _VIEWS = _FOLDER / "schema", _FOLDER / "views"
 _PARTS = "{parts}"  # in a view's text: the folder of parts
+_DOUBTS = "{doubts}"  # the rows of all views <evaluation>_doubt
 
 
 def is_up_to_date(connection: duckdb.DuckDBPyConnection, root: str) -> bool:
@@ -120,7 +121,9 @@ def _views() -> list[tuple[str, str]]:
     """
     kinds = [(f"kinds/{name}.toml", kind_view(kind)) for name, kind in KINDS.items()]
     files = sorted(_VIEWS.glob("*/*.sql"), key=lambda file: (file.name, file.parent.name))
-    written = [(str(file), file.read_text(encoding="utf-8")) for file in files]
+    evaluations = [file.parent.name for file in files if file.stem.endswith(f"_{file.parent.name}_doubt")]
+    doubts = "\nUNION ALL\n".join(f"FROM {name}_doubt" for name in evaluations)
+    written = [(str(file), file.read_text(encoding="utf-8").replace(_DOUBTS, doubts)) for file in files]
     return [*kinds, ("kinds/*.toml", unit_rows_view(KINDS.values())), *written]
 
 

@@ -145,7 +145,7 @@ def boards(warehouse: Warehouse) -> Boards:
         shown.setdefault(name, []).append(
             row
             | _cells(table, board["is_null"])
-            | {"headlines": headlines}
+            | {"headlines": headlines, "beyond": report.beyond_null(warehouse, name, config)}
             | {"published": _published(warehouse, name, config)}
         )
     if not shown:

@@ -117,17 +117,16 @@ def told_apart(differences: Iterable[Row], direction: str) -> list[Pair]:
 
 
 def beyond_null(row: Row, direction: str) -> Badge | None:
-    """Whether a model's interval lies beyond its null on the better side; None where nothing can be said."""
+    """What ``against_null`` says of a model's number; None where nothing can be said."""
     null = row["null_value"]
     if row["is_null"] or row["value"] is None or null is None or direction == "none":
         return None
-    if row["ci_low"] is None:
+    if row["is_beyond_null"] is None:
         return "plain", "no interval"
-    above, below = row["ci_low"] > null, row["ci_high"] < null
-    better, worse = (below, above) if direction == "lower" else (above, below)
-    if better:
+    if row["is_beyond_null"]:
         return "good", "beyond its null"
-    return ("warn", "worse than its null") if worse else ("warn", "not told from its null")
+    is_worse = row["ci_low"] > null if direction == "lower" else row["ci_high"] < null
+    return "warn", "worse than its null" if is_worse else "not told from its null"
 
 
 def render(

@@ -26,12 +26,14 @@ def row(
     model: str, value: float | None, low: float | None = None, high: float | None = None, **more: Any
 ) -> dict[str, Any]:
     """A row of leaderboard_history."""
-    week = more.pop("week", 0)
+    week, null = more.pop("week", 0), more.get("null_value", 0.25)
+    beyond = None if low is None or null is None else low > null
     return {
         "evaluation": "e", "config_hash": "c", "model": model, "engine_hash": model, "is_null": False,
         "occasion": f"w{week}" if week else "", "run_id": f"{model}{week}",
         "finished_at": FIRST + timedelta(weeks=week), "metric": "f1", "label": "F1", "value": value,
-        "ci_low": low, "ci_high": high, "null_value": 0.25, "n_scored": 27, "n_unscored": 0, **more,
+        "ci_low": low, "ci_high": high, "null_value": 0.25, "is_beyond_null": beyond, "doubt": None,
+        "n_scored": 27, "n_unscored": 0, **more,
     }  # fmt: skip
 
 
@@ -69,23 +71,37 @@ def test_models_are_told_apart_by_their_paired_difference() -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "direction", "kind"),
+    ("number", "direction", "badge"),
     [
-        (A, "higher", "good"),
-        (row("a", 0.3, 0.2, 0.4), "higher", "warn"),
-        (row("a", 0.1, 0.05, 0.2), "higher", "warn"),
-        (row("a", 0.1, 0.05, 0.2), "lower", "good"),
-        (row("a", 0.9), "higher", "plain"),
+        (A, "higher", ("good", "beyond its null")),
+        (
+            A | {"is_beyond_null": False, "doubt": "draws reach as far"},
+            "higher",
+            ("warn", "not told from its null"),
+        ),
+        (row("a", 0.3, 0.2, 0.4), "higher", ("warn", "not told from its null")),
+        (row("a", 0.1, 0.05, 0.2), "higher", ("warn", "worse than its null")),
+        (row("a", 0.1, 0.05, 0.2, is_beyond_null=True), "lower", ("good", "beyond its null")),
+        (row("a", 0.8, 0.7, 0.9, is_beyond_null=False), "lower", ("warn", "worse than its null")),
+        (row("a", 0.9), "higher", ("plain", "no interval")),
         (A, "none", None),
         (row("a", 0.9, 0.8, 1.0, null_value=None), "higher", None),
         (row("a", None), "higher", None),
     ],
 )
-def test_a_number_is_beyond_its_null_if_its_whole_interval_is(
-    number: dict[str, Any], direction: str, kind: str | None
+def test_the_badge_says_what_the_warehouse_says(
+    number: dict[str, Any], direction: str, badge: tuple[str, str] | None
 ) -> None:
-    badge = beyond_null(number, direction)
-    assert (badge and badge[0]) == kind
+    assert beyond_null(number, direction) == badge
+
+
+def test_what_speaks_against_a_number_stands_beside_its_badge() -> None:
+    doubted = A | {"is_beyond_null": False, "doubt": f"{HOSTILE} reaches 0.90"}
+    page = BeautifulSoup(render([section(doubted, B)]), "lxml")
+    check_page(page)
+    assert "1 of 2 headline numbers" in text_of(page.select_one("p.lead"))
+    shown = text_of(page.select("table")[1].select("tbody tr")[1])
+    assert f"not told from its null {HOSTILE} reaches 0.90" in shown
 
 
 def test_an_axis_has_a_width_and_an_end() -> None:

@@ -14,12 +14,11 @@ WITH chosen AS (
 )
 SELECT n.evaluation, n.config_hash, m.metric, m.label, m.direction, n.model, n.engine_hash, n.model_id, v.value,
     v.ci_low, v.ci_high, v.null_value, v.unscored_reason, v.n_scored, v.n_unscored,
-    CASE m.direction WHEN 'higher' THEN v.ci_low > v.null_value WHEN 'lower' THEN v.ci_high < v.null_value END
-        AS is_beyond_null,
-    n.run_id, n.finished_at
+    a.is_beyond_null, a.doubt, n.run_id, n.finished_at
 FROM newest AS n
 JOIN metric AS m ON m.evaluation = n.evaluation AND m.is_headline
-JOIN metric_value AS v ON v.run_id = n.run_id AND v.metric = m.metric AND v.slice_kind = 'overall';
+JOIN metric_value AS v ON v.run_id = n.run_id AND v.metric = m.metric AND v.slice_kind = 'overall'
+JOIN against_null AS a ON a.run_id = n.run_id AND a.metric = m.metric;
 
 COMMENT ON VIEW model_scores IS 'Every model on every headline of every evaluation, each in its newest configuration with models. Read it down a metric, not across: metrics have scales of their own.';
 COMMENT ON COLUMN model_scores.evaluation IS 'Evaluation.';
@@ -37,7 +36,8 @@ COMMENT ON COLUMN model_scores.null_value IS 'What a model that knows nothing sc
 COMMENT ON COLUMN model_scores.unscored_reason IS 'Why there is no number; NULL if there is one.';
 COMMENT ON COLUMN model_scores.n_scored IS 'Points that the value rests on.';
 COMMENT ON COLUMN model_scores.n_unscored IS 'Points that could not be scored.';
-COMMENT ON COLUMN model_scores.is_beyond_null IS 'Whether the interval lies beyond the null on the better side; NULL without an interval or a null.';
+COMMENT ON COLUMN model_scores.is_beyond_null IS 'As against_null.is_beyond_null, which reports show too; NULL without an interval or a null.';
+COMMENT ON COLUMN model_scores.doubt IS 'What speaks against it (doubt.reason); NULL if nothing does.';
 COMMENT ON COLUMN model_scores.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN model_scores.finished_at IS 'When the run ended (UTC).';
 

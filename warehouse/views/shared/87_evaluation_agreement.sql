@@ -51,9 +51,7 @@ SELECT spread.evaluation, spread.metric, label, other_evaluation, other_metric, 
     CASE WHEN n_models >= 5 THEN if(rho = 1, 1, tanh(atanh(inner_rho) + half)) END AS ci_high,
     CASE WHEN n_models < 3 THEN 'fewer than three models have both' WHEN rho IS NULL THEN 'one of them does not vary' END
         AS unscored_reason,
-    CASE n_models WHEN 5 THEN 1.0 WHEN 6 THEN 31 / 35 WHEN 7 THEN 11 / 14 WHEN 8 THEN 31 / 42 WHEN 9 THEN 0.7
-        ELSE if(n_models < 5, NULL, 1.959964 / sqrt(n_models - 1)) END AS least_rho,
-    ranks, other_ranks, is_untied, coalesce(own.n_apart, 0) AS n_apart, other.n_apart AS other_n_apart
+    least_rho(n_models) AS least_rho, ranks, other_ranks, is_untied, coalesce(own.n_apart, 0) AS n_apart, other.n_apart AS other_n_apart
 FROM spread
 LEFT JOIN apart AS own ON (own.evaluation, own.metric) = (spread.evaluation, spread.metric)
 LEFT JOIN apart AS other ON (other.evaluation, other.metric) = (spread.other_evaluation, spread.other_metric);

@@ -27,7 +27,7 @@ _F1 = Key(("model",), "what guessing scores on average", end=1.0)
 
 def _context(data: Data) -> dict[str, Any]:
     models = data.leaderboard.filter(~pl.col("is_null"))
-    by_model = verdicts(data.leaderboard)
+    by_model = verdicts(data)
     scored = models.filter(pl.col("macro_f1").is_not_null()).to_dicts()
     n_items = sorted(set(data.domains["n_items"].drop_nulls()))
     return {
@@ -35,6 +35,7 @@ def _context(data: Data) -> dict[str, Any]:
         "models": models.to_dicts(),
         "verdicts": by_model,
         "distinguished": [model for model, verdict in by_model.items() if not verdict.reasons],
+        "random_order": data.doubts.filter(metric="rank_spearman").to_dicts(),
         "shuffled": shuffled_copies(data.leaderboard),
         "best": scored[0] if scored else None,
         "item_range": " to ".join(f"{n:,}" for n in n_items[:: max(len(n_items) - 1, 1)]) or "–",

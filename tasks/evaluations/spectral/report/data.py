@@ -20,12 +20,14 @@ class Data(Frames):
         by_question: the view spectral_by_domain: one row a model and question, domains from common to unique.
         similarity: model, domain, country_a, country_b, similarity; each pair once.
         domains: domain, label, n_items (scored), human_question, human_score, human_sd, human_category.
+        doubts: model, metric, reason: why a headline is not shown to be beyond its null (the view doubt).
     """
 
     leaderboard: pl.DataFrame = field(metadata=view("leaderboard_spectral"))
     by_question: pl.DataFrame = field(metadata=view("spectral_by_domain"))
     similarity: pl.DataFrame = field(metadata=view("spectral_similarity"))
     domains: pl.DataFrame = field(metadata=view("spectral_domain"))
+    doubts: pl.DataFrame = field(metadata=view("report_doubt", ("evaluation", "config_hash")))
 
     @cached_property
     def models(self) -> list[str]:
@@ -73,15 +75,20 @@ class Verdict:
         return doubts or [("good", "better than guessing")]
 
 
-def verdicts(leaderboard: pl.DataFrame) -> dict[str, Verdict]:
+def verdicts(data: Data) -> dict[str, Verdict]:
     """A verdict on every model that is no null model.
 
-    leaderboard: rows of one configuration. Shuffled copies of a model are left out: they have their model's
-    categories by construction (``shuffled_copies``).
+    Shuffled copies of a model are left out: they have their model's categories by construction
+    (``shuffled_copies``).
     """
-    rows = leaderboard.to_dicts()
-    nulls = [r for r in rows if r["is_null"] and not r["model"].startswith(SHUFFLED)]
-    return {row["model"]: _verdict(row, nulls) for row in rows if not row["is_null"]}
+    rows = data.leaderboard.to_dicts()
+    look_up = next((r["macro_f1"] for r in rows if r["model"] == LOOK_UP), None)
+    doubts = data.doubts.filter(metric="macro_f1")
+    return {
+        row["model"]: _verdict(row, doubts.filter(model=row["model"])["reason"].to_list(), look_up)
+        for row in rows
+        if not row["is_null"]
+    }
 
 
 def shuffled_copies(leaderboard: pl.DataFrame) -> list[str]:
@@ -94,23 +101,18 @@ def shuffled_copies(leaderboard: pl.DataFrame) -> list[str]:
     ]
 
 
-def _verdict(row: dict[str, Any], nulls: list[dict[str, Any]]) -> Verdict:
+def _verdict(row: dict[str, Any], doubts: list[str], look_up: float | None) -> Verdict:
+    """doubts: what the warehouse has beside the interval. look_up: what the reference list scores."""
     own, low, high, expected = (row[name] for name in ("macro_f1", "ci_low", "ci_high", "null_macro_f1"))
     if own is None:
         return Verdict(["it has no macro-F1"], [])
-    guessing: list[str] = []
-    look_up: list[str] = []
+    guessing = [*doubts]
     if low is None:
-        guessing.append("its macro-F1 has no interval")
+        guessing.insert(0, "its macro-F1 has no interval")
     elif expected is not None and low <= expected:
-        guessing.append(
+        average = (
             f"its 95 % interval is {low:.2f} to {high:.2f}, and guessing scores {expected:.2f} on average"
         )
-    for null in nulls:
-        value, top = null["macro_f1"], null["ci_high"]
-        reasons = look_up if null["model"] == LOOK_UP else guessing
-        if value is not None and value >= own:
-            reasons.append(f"{null['model']} scores {value:.2f}, the model {own:.2f}")
-        elif top is not None and top >= own and null["model"] != LOOK_UP:
-            reasons.append(f"{null['model']} reaches {top:.2f} in 2.5 % of its draws, the model {own:.2f}")
-    return Verdict(guessing, look_up)
+        guessing.insert(0, average)
+    above = look_up is not None and look_up >= own
+    return Verdict(guessing, [f"{LOOK_UP} scores {look_up:.2f}, the model {own:.2f}"] if above else [])

@@ -90,12 +90,18 @@ def example(
         similarity=_similarity(models, domains, codes, rng),
         countries=frame(countries, "country name region"),
         domains=_domains(domains),
+        doubts=doubts(),
         metrics=_metrics(),
         runs=_runs(everyone),
         unscored=frame([lost], "model metric slice_kind slice unscored_reason n_unscored"),
         sources=frame([source], "file source version licence retrieved build notes"),
         configurations=frame(configurations, "configuration profile n_models finished_at"),
     )
+
+
+def doubts(*rows: tuple[str, str, str]) -> pl.DataFrame:
+    """Rows of the view report_doubt: model, metric, reason."""
+    return pl.DataFrame(rows, dict.fromkeys(("model", "metric", "reason"), pl.String), orient="row")
 
 
 def frame(rows: list[tuple[Any, ...]], columns: str) -> pl.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from tasks.evaluations.spectral.report.data import shuffled_copies, verdicts
 from tasks.evaluations.spectral.report.figures import sr_ranks
 from tasks.evaluations.spectral.report.maps import Matrix, cluster, matrix_of, neighbours
+from tests.evaluations.spectral.report.example_frames import doubts, example
 
 COLUMNS = ["model", "is_null", "macro_f1", "ci_low", "ci_high", "null_macro_f1"]
 
@@ -24,29 +26,38 @@ def leaderboard(*rows: tuple[Any, ...]) -> pl.DataFrame:
     )
 
 
+FAR = ("m", "macro_f1", "null:uniform-by-domain reaches 0.60 in 2.5 % of its draws, the model 0.50")
+RANDOM = ("m", "rank_spearman", "a random order of 9 domains reaches 0.70 in 2.5 % of cases")
+
+
 @pytest.mark.parametrize(
-    ("low", "nulls", "guessing", "look_up"),
+    ("low", "doubt", "look_up", "guessing"),
     [
-        (0.4, [], False, False),
-        (0.2, [], True, False),  # the interval touches what guessing scores
-        (0.4, [("null:always-LH", True, 0.5, 0.5, 0.5, 0.5)], True, False),  # a tie counts
-        (0.4, [("null:uniform-by-domain", True, 0.2, 0.1, 0.6, 0.2)], True, False),  # within its draws
-        (0.4, [("null:uniform-by-domain", True, 0.2, 0.1, 0.4, 0.2)], False, False),
-        (0.4, [("null:list-frequency", True, 0.5, 0.4, 0.6, 0.2)], False, True),
-        (0.4, [("null:list-frequency", True, 0.3, 0.2, 0.6, 0.2)], False, False),
-        (0.4, [("null:shuffled(m)", True, 0.5, 0.4, 0.6, 0.2)], False, False),  # a tie by construction
-        (None, [], True, False),
+        (0.4, [], 0.3, []),
+        (0.4, [RANDOM], 0.3, []),  # of another number
+        (0.2, [], 0.3, ["its 95 % interval is 0.20 to 0.60, and guessing scores 0.20 on average"]),
+        (0.4, [FAR], 0.3, [FAR[2]]),
+        (0.4, [("another", *FAR[1:])], 0.3, []),
+        (0.4, [], 0.5, []),  # a tie with the look-up counts
+        (None, [], 0.3, ["its macro-F1 has no interval"]),
     ],
 )
-def test_verdict(low: float | None, nulls: list[tuple[Any, ...]], guessing: bool, look_up: bool) -> None:
-    verdict = verdicts(leaderboard(("m", False, 0.5, low, 0.6, 0.2), *nulls))["m"]
-    assert (bool(verdict.guessing), bool(verdict.look_up)) == (guessing, look_up)
+def test_verdict(
+    low: float | None, doubt: list[tuple[str, str, str]], look_up: float, guessing: list[str]
+) -> None:
+    nulls = [
+        ("null:list-frequency", True, look_up, 0.2, 0.6, 0.2),
+        ("null:shuffled(m)", True, 0.5, 0.4, 0.6, 0.2),
+    ]
+    board = leaderboard(("m", False, 0.5, low, 0.6, 0.2), *nulls)
+    verdict = verdicts(replace(example(), leaderboard=board, doubts=doubts(*doubt)))["m"]
+    assert verdict.guessing == guessing
+    assert bool(verdict.look_up) == (look_up >= 0.5)
 
 
 def test_unscored_model_is_not_told_from_guessing() -> None:
-    assert verdicts(leaderboard(("m", False, None, None, None, 0.2)))["m"].badges == [
-        ("warn", "not distinguishable from guessing")
-    ]
+    data = replace(example(), leaderboard=leaderboard(("m", False, None, None, None, 0.2)))
+    assert verdicts(data)["m"].badges == [("warn", "not distinguishable from guessing")]
 
 
 def test_shuffled_copies() -> None:

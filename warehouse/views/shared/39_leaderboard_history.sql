@@ -8,10 +8,11 @@ WITH newest AS (
     ) = 1
 )
 SELECT r.evaluation, r.config_hash, r.model, r.engine_hash, r.is_null, r.occasion, r.run_id, r.finished_at, m.metric,
-    m.label, v.value, v.ci_low, v.ci_high, v.null_value, v.n_scored, v.n_unscored
+    m.label, v.value, v.ci_low, v.ci_high, v.null_value, a.is_beyond_null, a.doubt, v.n_scored, v.n_unscored
 FROM newest AS r
 JOIN metric AS m ON m.evaluation = r.evaluation AND m.is_headline
 JOIN metric_value AS v ON v.run_id = r.run_id AND v.metric = m.metric
+LEFT JOIN against_null AS a ON a.run_id = r.run_id AND a.metric = m.metric
 WHERE v.slice_kind = 'overall';
 
 COMMENT ON VIEW leaderboard_history IS 'The headlines of all evaluations on every occasion: newest finished run of each engine, configuration and occasion. Compare within one config_hash only.';
@@ -29,5 +30,7 @@ COMMENT ON COLUMN leaderboard_history.value IS 'The number; NULL if unscored (me
 COMMENT ON COLUMN leaderboard_history.ci_low IS 'Lower end of the 95 % interval; NULL if there is none.';
 COMMENT ON COLUMN leaderboard_history.ci_high IS 'Upper end of the 95 % interval; NULL if there is none.';
 COMMENT ON COLUMN leaderboard_history.null_value IS 'What a model that knows nothing scores; NULL if there is none.';
+COMMENT ON COLUMN leaderboard_history.is_beyond_null IS 'As against_null.is_beyond_null; NULL of null models.';
+COMMENT ON COLUMN leaderboard_history.doubt IS 'What speaks against it (doubt.reason); NULL if nothing does.';
 COMMENT ON COLUMN leaderboard_history.n_scored IS 'Points that the value rests on.';
 COMMENT ON COLUMN leaderboard_history.n_unscored IS 'Points that could not be scored.';

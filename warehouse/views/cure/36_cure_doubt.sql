@@ -1,0 +1,17 @@
+CREATE OR REPLACE VIEW cure_doubt AS
+-- A flag that could not be scored leaves it to the other benchmarks of the metric.
+SELECT v.run_id, v.metric,
+    if(bool_and(flag.value = 1) IS NULL, 'too few explanations to be distinguished from shuffled ones',
+        'explanations not distinguished from shuffled ones') AS reason
+FROM metric_value AS v
+JOIN metric AS m ON m.evaluation = 'cure' AND m.metric = v.metric AND m.is_headline
+JOIN run AS r ON r.run_id = v.run_id AND r.evaluation = 'cure' AND NOT r.is_null
+JOIN metric_value AS flag ON flag.run_id = v.run_id AND flag.slice_kind = v.slice_kind AND flag.slice = v.slice
+WHERE v.slice_kind = 'benchmark' AND flag.metric = 'tells_real_from_shuffled'
+GROUP BY v.run_id, v.metric
+HAVING NOT coalesce(bool_and(flag.value = 1), false);
+
+COMMENT ON VIEW cure_doubt IS 'As doubt, of cure: judges that do not tell explanations from those of other items.';
+COMMENT ON COLUMN cure_doubt.run_id IS 'Run: run.run_id.';
+COMMENT ON COLUMN cure_doubt.metric IS 'Headline: metric.metric.';
+COMMENT ON COLUMN cure_doubt.reason IS 'What speaks against it.';

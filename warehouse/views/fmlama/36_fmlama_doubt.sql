@@ -1,0 +1,27 @@
+-- A random ranking is beaten by naming common ingredients, without knowing a dish. Of mAP there is a paired gain
+-- over that; else the difference has to exceed both intervals' sides, as of independent numbers (Zou and Donner 2008).
+CREATE OR REPLACE VIEW fmlama_doubt AS
+WITH own AS (
+    SELECT v.run_id, r.config_hash, v.metric, v.value, v.ci_low
+    FROM run AS r
+    JOIN metric_value AS v USING (run_id)
+    WHERE r.evaluation = 'fmlama' AND NOT r.is_null AND v.slice_kind = 'overall'
+), common AS (
+    SELECT n.config_hash, n.model, v.metric, v.value, coalesce(v.ci_high, v.value) AS highest
+    FROM latest_run AS n
+    JOIN metric_value AS v USING (run_id)
+    WHERE n.evaluation = 'fmlama' AND n.is_null AND v.metric IN ('mws', 'mes') AND v.slice_kind = 'overall'
+)
+SELECT run_id, 'map' AS metric, 'not distinguished from naming common ingredients' AS reason
+FROM own
+WHERE metric = 'map_gain' AND NOT coalesce(ci_low > 0, false)
+UNION ALL
+SELECT run_id, metric, format('{} scores {:.2f}, too near for both intervals', c.model, c.value)
+FROM own
+JOIN common AS c USING (config_hash, metric)
+WHERE own.value - c.value <= sqrt((own.value - own.ci_low) ** 2 + (c.highest - c.value) ** 2);
+
+COMMENT ON VIEW fmlama_doubt IS 'As doubt, of fmlama: what naming common ingredients scores too.';
+COMMENT ON COLUMN fmlama_doubt.run_id IS 'Run: run.run_id.';
+COMMENT ON COLUMN fmlama_doubt.metric IS 'Headline: metric.metric.';
+COMMENT ON COLUMN fmlama_doubt.reason IS 'What speaks against it.';
