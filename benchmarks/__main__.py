@@ -22,6 +22,7 @@ FIGURES = {
     "gpu": "gpu",
     "coverage": "coverage",
     "paired": "paired",
+    "beyond_null": "beyond_null",
     "history": "history",
     "culturall": "culturall",
     "culturall_release": "culturall",

@@ -22,7 +22,7 @@ def uniform_category_f1(
 
     true_by_domain: d human labels; questions_per_domain: d numbers of scored questions; draws: how many
     random predictions. Returns the F1 of each of them, in [0, 1], by class present in truth; macro-F1 is the
-    mean over the classes. A model within their central 95 % is not told from guessing. Depends on nothing but
+    mean over the classes. A model that 2.5 % of them reach is not told from guessing. Depends on nothing but
     the arguments.
     """
     truth, weight = np.array(true_by_domain), np.asarray(questions_per_domain)

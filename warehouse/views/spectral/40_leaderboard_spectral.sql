@@ -25,7 +25,7 @@ SELECT config_hash,
 FROM wide
 ORDER BY max(finished_at) OVER (PARTITION BY config_hash) DESC, config_hash, place;
 
-COMMENT ON VIEW leaderboard_spectral IS 'One row a configuration and model: newest configuration first, in it models by macro-F1, then null models. Compare within one config_hash only; a model whose interval reaches null_macro_f1 is not distinguished from guessing.';
+COMMENT ON VIEW leaderboard_spectral IS 'One row a configuration and model: newest configuration first, in it models by macro-F1, then null models. Compare within one config_hash only; an interval above null_macro_f1 alone does not distinguish a model from guessing (against_null).';
 COMMENT ON COLUMN leaderboard_spectral.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN leaderboard_spectral.place IS 'Order in the configuration, from 1: models by macro-F1, then null models.';
 COMMENT ON COLUMN leaderboard_spectral.profile IS 'Run profile that set the parameters.';
