@@ -118,15 +118,11 @@ def told_apart(differences: Iterable[Row], direction: str) -> list[Pair]:
 
 def beyond_null(row: Row, direction: str) -> Badge | None:
     """What ``against_null`` says of a model's number; None where nothing can be said."""
-    null = row["null_value"]
-    if row["is_null"] or row["value"] is None or null is None or direction == "none":
+    if row["is_null"] or row["value"] is None or row["null_value"] is None or direction == "none":
         return None
     if row["is_beyond_null"] is None:
         return "plain", "no interval"
-    if row["is_beyond_null"]:
-        return "good", "beyond its null"
-    is_worse = row["ci_low"] > null if direction == "lower" else row["ci_high"] < null
-    return "warn", "worse than its null" if is_worse else "not told from its null"
+    return ("good", "beyond its null") if row["is_beyond_null"] else ("warn", "not beyond its null")
 
 
 def render(

@@ -77,12 +77,12 @@ def test_models_are_told_apart_by_their_paired_difference() -> None:
         (
             A | {"is_beyond_null": False, "doubt": "draws reach as far"},
             "higher",
-            ("warn", "not told from its null"),
+            ("warn", "not beyond its null"),
         ),
-        (row("a", 0.3, 0.2, 0.4), "higher", ("warn", "not told from its null")),
-        (row("a", 0.1, 0.05, 0.2), "higher", ("warn", "worse than its null")),
+        (row("a", 0.3, 0.2, 0.4), "higher", ("warn", "not beyond its null")),
+        (row("a", 0.1, 0.05, 0.2), "higher", ("warn", "not beyond its null")),
         (row("a", 0.1, 0.05, 0.2, is_beyond_null=True), "lower", ("good", "beyond its null")),
-        (row("a", 0.8, 0.7, 0.9, is_beyond_null=False), "lower", ("warn", "worse than its null")),
+        (row("a", 0.8, 0.7, 0.9, is_beyond_null=False), "lower", ("warn", "not beyond its null")),
         (row("a", 0.9), "higher", ("plain", "no interval")),
         (A, "none", None),
         (row("a", 0.9, 0.8, 1.0, null_value=None), "higher", None),
@@ -101,7 +101,7 @@ def test_what_speaks_against_a_number_stands_beside_its_badge() -> None:
     check_page(page)
     assert "1 of 2 headline numbers" in text_of(page.select_one("p.lead"))
     shown = text_of(page.select("table")[1].select("tbody tr")[1])
-    assert f"not told from its null {HOSTILE} reaches 0.90" in shown
+    assert f"not beyond its null {HOSTILE} reaches 0.90" in shown
 
 
 def test_an_axis_has_a_width_and_an_end() -> None:

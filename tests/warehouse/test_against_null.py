@@ -65,7 +65,7 @@ def test_a_number_above_the_mean_of_its_null_and_within_its_draws_is_nowhere_bey
         label = body.select_one("tr.block").get_text(" ", strip=True)  # type: ignore[union-attr]
         for line in body.select("tr:not(.block)"):
             badges[line.bdi.get_text(), label.split()[0]] = line.select_one(".badge").get_text()  # type: ignore[union-attr]
-    assert badges["gemma", "Category"] == badges["gemma", "Rank"] == "not told from its null"
+    assert badges["gemma", "Category"] == badges["gemma", "Rank"] == "not beyond its null"
     assert badges["clear", "Category"] == badges["clear", "Rank"] == "beyond its null"
 
     own = BeautifulSoup(page(warehouse, "spectral", "c spectral"), "lxml")
@@ -166,7 +166,7 @@ def test_a_null_with_an_interval_of_its_own_counts_with_it(
     else:
         models = {model: [*rows, beside] for model, rows in models.items()}
     said = store(warehouse, evaluation, models)
-    assert said["near", metric] == (False, f"{null} scores 0.50, too near for both intervals")
+    assert said["near", metric] == (False, f"{null} scores 0.50, not clearly less")
     assert said["far", metric] == (True, None)
 
 

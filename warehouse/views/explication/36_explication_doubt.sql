@@ -8,7 +8,7 @@ JOIN metric_value AS v USING (run_id)
 WHERE r.evaluation = 'explication' AND NOT r.is_null AND v.metric = 'tells_real_from_shuffled'
     AND v.slice_kind = 'overall' AND v.value IS DISTINCT FROM 1
 UNION ALL
-SELECT own.run_id, own.metric, format('null:{} scores {:.2f}, too near for both intervals', n.slice, n.value)
+SELECT own.run_id, own.metric, format('null:{} scores {:.2f}, not clearly less', n.slice, n.value)
 FROM run AS r
 JOIN metric_value AS own ON own.run_id = r.run_id AND own.metric = 'interaction' AND own.slice_kind = 'overall'
 JOIN metric_value AS n ON n.run_id = r.run_id AND n.metric = 'interaction' AND n.slice_kind = 'null'

@@ -16,7 +16,7 @@ SELECT run_id, 'map' AS metric, 'not distinguished from naming common ingredient
 FROM own
 WHERE metric = 'map_gain' AND NOT coalesce(ci_low > 0, false)
 UNION ALL
-SELECT run_id, metric, format('{} scores {:.2f}, too near for both intervals', c.model, c.value)
+SELECT run_id, metric, format('{} scores {:.2f}, not clearly less', c.model, c.value)
 FROM own
 JOIN common AS c USING (config_hash, metric)
 WHERE own.value - c.value <= sqrt((own.value - own.ci_low) ** 2 + (c.highest - c.value) ** 2);
