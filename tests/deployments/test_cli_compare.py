@@ -100,6 +100,7 @@ def test_history_has_every_occasion(warehouse: Warehouse) -> None:
     assert rows.columns == [
         "evaluation", "config_hash", "model", "engine_hash", "is_null", "occasion", "run_id", "finished_at",
         "metric", "label", "value", "ci_low", "ci_high", "null_value", "n_scored", "n_unscored",
+        "is_beyond_null", "doubt",
     ]  # fmt: skip
     assert rows.select("model", "occasion", "metric").n_unique() == rows.height == 6
     shown = runner.invoke(app, ["leaderboard", "cure", "--history"], env={"COLUMNS": "160"}).stdout

@@ -8,7 +8,7 @@ WITH newest AS (
     ) = 1
 )
 SELECT r.evaluation, r.config_hash, r.model, r.engine_hash, r.is_null, r.occasion, r.run_id, r.finished_at, m.metric,
-    m.label, v.value, v.ci_low, v.ci_high, v.null_value, a.is_beyond_null, a.doubt, v.n_scored, v.n_unscored
+    m.label, v.value, v.ci_low, v.ci_high, v.null_value, v.n_scored, v.n_unscored, a.is_beyond_null, a.doubt
 FROM newest AS r
 JOIN metric AS m ON m.evaluation = r.evaluation AND m.is_headline
 JOIN metric_value AS v ON v.run_id = r.run_id AND v.metric = m.metric
