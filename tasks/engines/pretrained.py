@@ -21,7 +21,7 @@ from tasks.engines.protocols import EngineError
 from tasks.engines.specs import PICKLE_ADVICE, EngineSpec, is_allowed, resolved
 
 VOCABULARY_SLICE = {"cpu": 4096, "cuda": 32768}
-CACHED_LOGITS = 2**21
+CACHED_LOGITS = 2**17
 """Logits whose log-sum-exp is taken at once on a CPU: they stay in the cache."""
 TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 1.0, torch.float16: 0.25}
 """Nats by which a model's own numbers may differ from those read here. Half precisions reorder their
@@ -36,10 +36,10 @@ class Pretrained:
     def __init__(self, auto_class: Any, spec: EngineSpec, folder: str, **arguments: Any) -> None:
         """See ``load``; raises ``EngineError`` also for a model that names no output layer."""
         self.spec = spec = resolved(spec)
+        if devices.device(spec.device).type == "cpu":
+            devices.keep_freed_memory()
         self.tokenizer, self.model = load(auto_class, spec, folder, **arguments)
         self.device: torch.device = self.model.device
-        if self.device.type == "cpu":
-            devices.keep_freed_memory()
         self._head = OutputHead(self.model)
 
     def close(self) -> None:
@@ -216,9 +216,12 @@ def _half_precision_products(enabled: bool) -> Iterator[None]:
 def _log_sum_exp(logits: torch.Tensor) -> torch.Tensor:
     """[r] log of the sum of exponentials of each row.
 
-    From one column of log-softmax, whose kernel is several times faster on a CPU than torch.logsumexp.
+    Plain sums first: a CPU takes them at twice the speed of anything that looks for the largest logit.
     """
     rows = max(1, CACHED_LOGITS // logits.shape[1])
-    return torch.cat(
-        [part[:, 0] - torch.log_softmax(part, dim=-1)[:, 0] for part in torch.split(logits, rows)]
-    )
+    parts = torch.split(logits, rows)
+    plain = torch.cat([part.exp().sum(-1) for part in parts]).log()
+    if plain.isfinite().all():
+        return plain
+    # From one column of log-softmax, whose kernel is faster on a CPU than torch.logsumexp.
+    return torch.cat([part[:, 0] - torch.log_softmax(part, dim=-1)[:, 0] for part in parts])

@@ -18,12 +18,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.nn.functional import pad, scaled_dot_product_attention
+from numpy.typing import NDArray
+from torch.nn.functional import scaled_dot_product_attention
 
 from tasks.engines.trie import IntArray, TokenTrie
 
 NAME = "packed_trie"
 BLOCK = 32
+KEYS = 32
+"""Keys come in multiples of this: half a cache line of bfloat16 more halves the speed of their softmax."""
 
 Beginning = dict[torch.nn.Module, tuple[torch.Tensor, torch.Tensor]]
 """Attention layer -> keys and values [1, kv_heads, C, d] of the tokens that all prefixes begin with."""
@@ -36,8 +39,9 @@ class TreeLayout:
     Attributes:
         prefix_width: width P of the right-padded prefixes, their shared beginning included.
         n_blocks: blocks of the nodes after the prefixes; the last may be filled in part.
-        key_index: [n_blocks * k] chunk position of each block's gathered keys.
-        mask: {window: [b, n_blocks, BLOCK, P + k]} additive masks in the model's dtype; window 0 means
+        query_index: [n_blocks, BLOCK] which node each row of a block is; any where the block ends sooner.
+        key_index: [n_blocks, k] position of each block's keys, prefix first, in the sequence of P + n tokens.
+        mask: {window: [b, n_blocks, BLOCK, k]} additive masks in the model's dtype; window 0 means
             no sliding window.
         beginning: of all prefixes, run before; {} if they share none.
         kept: where every layer puts the keys and values of this pass; None: nowhere.
@@ -45,7 +49,8 @@ class TreeLayout:
 
     prefix_width: int
     n_blocks: int = 0
-    key_index: torch.Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.long))
+    query_index: torch.Tensor = field(default_factory=lambda: torch.empty(0, 0, dtype=torch.long))
+    key_index: torch.Tensor = field(default_factory=lambda: torch.empty(0, 0, dtype=torch.long))
     mask: dict[int, torch.Tensor] = field(default_factory=dict)
     beginning: Beginning = field(default_factory=dict)
     kept: Beginning | None = None
@@ -63,8 +68,13 @@ def sliding_windows(model: Any) -> set[int]:
     return {0, int(window)} if window else {0}
 
 
-def block_keys(trie: TokenTrie, nodes: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+def block_keys(
+    trie: TokenTrie, nodes: IntArray, n_before: int = 0
+) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
     """Cut sorted nodes into blocks and find the keys of each.
+
+    Args:
+        n_before: keys that stand before those of every block; all together are a multiple of KEYS.
 
     Returns:
         query: [n_blocks, BLOCK] position in ``nodes``, -1 where padded.
@@ -76,6 +86,7 @@ def block_keys(trie: TokenTrie, nodes: IntArray) -> tuple[IntArray, IntArray, In
     query = np.where(position < len(nodes), position, -1).reshape(n_blocks, BLOCK)
     paths = [np.searchsorted(nodes, trie.ancestors(int(nodes[first]))) for first in query[:, 0]]
     width = max(len(p) for p in paths)
+    width += -(n_before + width + BLOCK) % KEYS
     above = np.full((n_blocks, width), -1, dtype=np.int64)
     for i, path in enumerate(paths):
         above[i, : len(path)] = path
@@ -105,7 +116,7 @@ def tree_layout(
     if not len(nodes):
         return TreeLayout(prefix_width, beginning=beginning)
     device = prefix_lengths.device
-    _, key, visible = block_keys(trie, nodes)
+    query, key, visible = block_keys(trie, nodes, prefix_width)
     n_blocks = len(key)
     seen = torch.from_numpy(visible).to(device)[None]
     column = torch.arange(prefix_width, device=device)
@@ -124,8 +135,11 @@ def tree_layout(
         allowed = torch.cat([in_prefix, in_tree.expand(len(prefix_lengths), -1, -1, -1)], dim=-1)
         mask = torch.zeros(allowed.shape, dtype=dtype, device=device)
         masks[window] = mask.masked_fill_(~allowed, torch.finfo(dtype).min)
-    key_index = torch.from_numpy(np.maximum(key, 0).ravel()).to(device)
-    return TreeLayout(prefix_width, n_blocks, key_index, masks, beginning)
+    in_sequence = np.concatenate(
+        [np.tile(np.arange(prefix_width), (n_blocks, 1)), prefix_width + np.maximum(key, 0)], axis=1
+    )
+    query_index, key_index = (torch.from_numpy(x).to(device) for x in (np.maximum(query, 0), in_sequence))
+    return TreeLayout(prefix_width, n_blocks, query_index, key_index, masks, beginning)
 
 
 def block_attention(
@@ -133,30 +147,32 @@ def block_attention(
 ) -> torch.Tensor:
     """Attention of many short blocks.
 
-    A CPU takes it as plain products, three times as fast as PyTorch's fused kernel on blocks this short.
+    A CPU takes it as plain products, faster than PyTorch's fused kernel on blocks this short.
 
     Args:
-        query: [n, heads, q, d]. key, value: [n, kv_heads, k, d].
-        mask: [n, 1, q, k] additive.
+        query: [n, kv_heads, q, g, d]: g heads share their keys.
+        key, value: [n, kv_heads, k, d].
+        mask: [n, 1, q, 1, k] additive.
 
     Returns:
-        [n, heads, q, d].
+        [n, kv_heads, q, g, d].
     """
-    n, heads, q, d = query.shape
-    kv_heads, k = key.shape[1:3]
+    n, kv_heads, q, g, d = query.shape
+    k = key.shape[2]
     if query.is_cuda:
-        return scaled_dot_product_attention(
-            query, key, value, attn_mask=mask, scale=scaling, enable_gqa=heads != kv_heads
+        by_head = query.transpose(2, 3).reshape(n, kv_heads * g, q, d)
+        out = scaled_dot_product_attention(
+            by_head, key, value, attn_mask=mask.squeeze(3), scale=scaling, enable_gqa=g > 1
         )
+        return out.view(n, kv_heads, g, q, d).transpose(2, 3)
     # Heads that share their keys are rows of one product.
-    scores = query.reshape(n, kv_heads, -1, d) @ key.transpose(2, 3)
+    scores = (query.reshape(n, kv_heads, q * g, d) @ key.transpose(2, 3)).view(n, kv_heads, q, g, k)
     scale = scaling or d**-0.5
-    scores = scores.view(n, heads, q, k)
     # By a power of two, as in most models, nothing is rounded in half precision either.
     if math.frexp(scale)[0] != 0.5:
         scores = scores.float()
     weights = torch.softmax(torch.add(mask, scores, alpha=scale), dim=-1)
-    return (weights.to(value.dtype).view(n, kv_heads, -1, k) @ value).view(n, heads, q, d)
+    return (weights.to(value.dtype).view(n, kv_heads, q * g, k) @ value).view(n, kv_heads, q, g, d)
 
 
 def tree_attention(
@@ -204,23 +220,32 @@ def tree_attention(
     prefix_out = scaled_dot_product_attention(
         query[:, :, : p - c], key[:, :, :p], value[:, :, :p],
         attn_mask=prefix_mask, is_causal=prefix_mask is None, scale=scaling, enable_gqa=heads != kv_heads,
-    )  # fmt: skip
-
+    ).transpose(1, 2)  # fmt: skip
     if not n_blocks:
-        return prefix_out.transpose(1, 2), None
-
-    def blocks(x: torch.Tensor) -> torch.Tensor:
-        """[b, kv_heads, P + n, d] -> [b * n_blocks, kv_heads, P + k, d]: each block's own keys."""
-        own = x[:, :, p:].index_select(2, tree.key_index).view(b, kv_heads, n_blocks, -1, d)
-        prefix = x[:, :, :p].unsqueeze(2).expand(-1, -1, n_blocks, -1, -1)
-        return torch.cat([prefix, own], dim=3).transpose(1, 2).reshape(b * n_blocks, kv_heads, -1, d)
-
-    n = query.shape[2] - (p - c)
-    node_query = pad(query[:, :, p - c :], (0, 0, 0, n_blocks * BLOCK - n))
-    node_query = node_query.view(b, heads, n_blocks, BLOCK, d).transpose(1, 2)
+        return prefix_out, None
+    group = heads // kv_heads
+    by_group = query.transpose(1, 2).reshape(b, -1, kv_heads, group * d)
+    node_query = _rows(by_group, p - c + tree.query_index)
     node_out = block_attention(
-        node_query.reshape(b * n_blocks, heads, BLOCK, d), blocks(key), blocks(value),
-        tree.mask[window].view(b * n_blocks, 1, BLOCK, -1), scaling,
+        node_query.view(b * n_blocks, kv_heads, BLOCK, group, d),
+        _rows(key.transpose(1, 2), tree.key_index),
+        _rows(value.transpose(1, 2), tree.key_index),
+        tree.mask[window].view(b * n_blocks, 1, BLOCK, 1, -1), scaling,
     )  # fmt: skip
-    node_out = node_out.view(b, n_blocks, heads, BLOCK, d).transpose(2, 3).reshape(b, -1, heads, d)[:, :n]
-    return torch.cat([prefix_out.transpose(1, 2), node_out], dim=1), None
+    n = query.shape[2] - (p - c)
+    out = query.new_empty(b, p - c + n_blocks * BLOCK, heads, d)
+    out[:, : p - c] = prefix_out
+    by_node = out[:, p - c :].view(b, n_blocks, BLOCK, kv_heads, group, d)
+    by_node.copy_(node_out.view(b, n_blocks, kv_heads, BLOCK, group, d).transpose(2, 3))
+    return out[:, : p - c + n], None
+
+
+def _rows(states: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+    """[b, L, kv_heads, w] at [n_blocks, m] positions -> [b * n_blocks, kv_heads, m, w], copied once."""
+    b, length, kv_heads, width = states.shape
+    head = torch.arange(kv_heads, device=states.device)[:, None]
+    index = positions[:, None] * kv_heads + head
+    if b > 1:
+        index = index + torch.arange(b, device=states.device).view(-1, 1, 1, 1) * (length * kv_heads)
+    rows = states.reshape(-1, width).index_select(0, index.flatten())
+    return rows.view(b * len(positions), kv_heads, -1, width)

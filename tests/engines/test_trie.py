@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.engines.tree_attention import BLOCK, block_keys
+from tasks.engines.tree_attention import BLOCK, KEYS, block_keys
 from tasks.engines.trie import TokenTrie, build_trie
 
 SEQUENCES = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=6), min_size=1, max_size=40)
@@ -68,12 +68,18 @@ def test_chunks_cover_every_node_once_and_bring_their_ancestors(
     assert seen == list(range(trie.n_internal))
 
 
-@given(st.lists(st.lists(st.integers(0, 3), min_size=2, max_size=8), min_size=1, max_size=60))
-def test_a_node_sees_its_ancestors_and_itself_and_nothing_else(sequences: list[list[int]]) -> None:
+@given(
+    st.lists(st.lists(st.integers(0, 3), min_size=2, max_size=8), min_size=1, max_size=60),
+    st.integers(0, 100),
+)
+def test_a_node_sees_its_ancestors_and_itself_and_nothing_else(
+    sequences: list[list[int]], n_before: int
+) -> None:
     trie = build_trie(sequences)
     nodes = np.arange(trie.n_internal)
-    query, key, visible = block_keys(trie, nodes)
+    query, key, visible = block_keys(trie, nodes, n_before)
     assert query.shape[1] == BLOCK
+    assert (n_before + key.shape[1]) % KEYS == 0
     for block, row in zip(*np.nonzero(query >= 0), strict=True):
         node = int(query[block, row])
         assert set(key[block][visible[block, row]].tolist()) == {*trie.ancestors(node).tolist(), node}
