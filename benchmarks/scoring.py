@@ -43,15 +43,23 @@ def scoring(sizes: Sizes) -> None:
     whole: dict[str, Any] = {"limit": sizes.dishes}
     speed, exact = {"style": "chat", "repeats": sizes.repeats}, {"style": "base"}
     part = whole | {"sample": sizes.sample}
-    for dtype in ("bfloat16", "float32"):
+    for dtype, compiled in (("bfloat16", False), ("bfloat16", True), ("float32", False)):
         for threads in (None,) if torch.cuda.is_available() else (None, 1):
             repeats = sizes.repeats if threads is None else 1
-            ours = measure(limits, dtype=dtype, limit=sizes.dishes, repeats=repeats, threads=threads)
+            ours = measure(
+                limits,
+                dtype=dtype,
+                compiled=compiled,
+                limit=sizes.dishes,
+                repeats=repeats,
+                threads=threads,
+            )
             reached = ours["flops"] / ours["reachable"]
             what = "the device" if threads is None else "one thread, in processor seconds,"
             show(
                 f"packed_trie {ours['flops'] / 1e9:,.0f} GFLOP/s {peak(ours)}, plain products of its "
-                f"matrices {ours['reachable'] / 1e9:,.0f} GFLOP/s — {dtype}, {ours['n_items']:,} dishes, "
+                f"matrices {ours['reachable'] / 1e9:,.0f} GFLOP/s — {dtype}{', compiled' * compiled}, "
+                f"{ours['n_items']:,} dishes, "
                 f"load {ours['load']:.1f} on {os.cpu_count()} cores",
                 f"share of what {what} reaches: {reached:.0%}; bar {SHARE:.0%}: "
                 f"{'met' if reached >= SHARE else 'missed'}",
@@ -103,7 +111,9 @@ def _compare(
             show(f"{name}: not measured: {error}")
 
 
-def limits(dtype: str, limit: int | None, repeats: int, threads: int | None = None) -> Result:
+def limits(
+    dtype: str, limit: int | None, repeats: int, threads: int | None = None, compiled: bool = False
+) -> Result:
     """Operations a second of scoring, and those that plain products reach; by turns, the fastest of each.
 
     Args:
@@ -118,7 +128,9 @@ def limits(dtype: str, limit: int | None, repeats: int, threads: int | None = No
     with _loaded("packed_trie", dtype, 0) as (_, tokenizer):
         frame = prompting.frame(tokenizer, inputs.questions(), "chat")
         texts = [frame.lead + item for item in items]
-        scorer = load.load(_spec("packed_trie", inputs.model_folder(), dtype), home() / "models")
+        spec = _spec("packed_trie", inputs.model_folder(), dtype).model_copy(update={"compile": compiled})
+        scorer = load.load(spec, home() / "models")
+        scorer.score(frame.prefixes, texts[:WARM_UP])  # sets kernels up
         for repeat in range(repeats):
             random.Random(repeat).shuffle(texts)  # so that no trie is kept
             reached.append(speed.reachable(scorer, clock))

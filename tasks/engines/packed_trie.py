@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from transformers import AttentionInterface, AutoModelForCausalLM
+from transformers.modeling_layers import GradientCheckpointingLayer
 
 from tasks.engines import devices, prompting, tree_attention
 from tasks.engines.pretrained import TOLERANCE, Pretrained
@@ -27,7 +28,11 @@ from tasks.engines.protocols import CandidateScores, Cloze, EngineError, Progres
 from tasks.engines.specs import EngineSpec
 from tasks.engines.trie import IntArray, TokenTrie, build_trie
 
-AttentionInterface.register(tree_attention.NAME, tree_attention.tree_attention)
+# Its gathers are faster as they are than compiled.
+AttentionInterface.register(
+    tree_attention.NAME,
+    torch.compiler.disable(tree_attention.tree_attention),  # type: ignore[no-untyped-call]
+)
 
 
 class PackedTrieScorer(Pretrained, ContinuationScorer):
@@ -154,7 +159,7 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
         items = [frame.lead + w for w in ("bread", "bread soup", "fried rice", "fried rice with eggs", "tea")]
         advice = f'choose kind = "vllm" for {self.spec.name!r}'
         try:
-            packed = self.score(frame.prefixes, items)
+            packed = [self.score(frame.prefixes, items)]
         except (NotImplementedError, TypeError, AttributeError, KeyError, RuntimeError) as error:
             raise EngineError(
                 f"this model's architecture cannot take a tree mask ({error}); {advice}"
@@ -163,12 +168,34 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
         pairs = [(0, 3), (1, 1)]  # the deepest item, and one whose prefix is padded
         plain = [self._plain_score(frame.prefixes[p], items[i]) for p, i in pairs]
         self.model.set_attn_implementation(tree_attention.NAME)
-        worst = max(abs(float(packed[pair]) - own) for pair, own in zip(pairs, plain, strict=True))
+        if self.spec.compile:
+            self._compile()
+            packed.append(self.score(frame.prefixes, items))
+        worst = max(
+            abs(float(scores[pair]) - own)
+            for scores in packed
+            for pair, own in zip(pairs, plain, strict=True)
+        )
         if not worst <= TOLERANCE[self.model.dtype]:
             raise EngineError(
                 f"packed scores of this architecture differ from a plain forward pass by {worst:.2g} nats; "
                 f"{advice}"
             )
+
+    def _compile(self) -> None:
+        """Have torch compile every layer, whatever its lengths; ``EngineError`` where it cannot."""
+        layers = [layer for layer in self.model.modules() if isinstance(layer, GradientCheckpointingLayer)]
+        for layer in layers:
+            layer.compile(dynamic=True)
+        try:
+            for n in (1, 2):  # a single sequence is compiled by itself
+                self.score(["What do people eat?", "What do people drink?"][:n], [" bread", " bread soup"])
+        except Exception as error:  # the compiler's own, of many kinds
+            reason = str(error).strip().splitlines()[0]
+            raise EngineError(
+                f"model {self.spec.name!r}: torch cannot compile it here: {reason}; install a C++ "
+                "compiler, or leave compile out of the engine's spec"
+            ) from error
 
     def _plain_score(self, prefix: str, continuation: str) -> float:
         """One sequence, no packing: the definition."""

@@ -20,8 +20,8 @@ from tasks.engines import devices
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import PICKLE_ADVICE, EngineSpec, is_allowed, resolved
 
-VOCABULARY_SLICE = {"cpu": 4096, "cuda": 32768}
-CACHED_LOGITS = 2**17
+VOCABULARY_SLICE = {"cpu": 1024, "cuda": 32768}
+CACHED_LOGITS = 2**18
 """Logits whose log-sum-exp is taken at once on a CPU: they stay in the cache."""
 TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 1.0, torch.float16: 0.25}
 """Nats by which a model's own numbers may differ from those read here. Half precisions reorder their

@@ -122,14 +122,22 @@ def continuation_tokens(
         EngineError: a continuation has no token, so no probability; names it.
     """
     tail = prefix[-32:]
-    head: list[int] = tokenizer(tail, add_special_tokens=False).input_ids
-    joint: list[list[int]] = tokenizer([tail + c for c in continuations], add_special_tokens=False).input_ids
-    apart: list[list[int]] = tokenizer(list(continuations), add_special_tokens=False).input_ids
-    tokens = [
-        both[len(head) :] if both[: len(head)] == head else own
-        for both, own in zip(joint, apart, strict=True)
-    ]
+    head, *joint = _token_ids(tokenizer, [tail, *(tail + text for text in continuations)])
+    tokens = [ids[len(head) :] for ids in joint]
+    merged = [i for i, ids in enumerate(joint) if ids[: len(head)] != head]
+    for i, apart in zip(merged, _token_ids(tokenizer, [continuations[i] for i in merged]), strict=True):
+        tokens[i] = apart
     for text, ids in zip(continuations, tokens, strict=True):
         if not ids:
             raise EngineError(f"the item {text!r} has no token in this model's vocabulary; remove it")
     return tokens
+
+
+def _token_ids(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
+    """Tokens of each text by itself; without masks, which take as long to make as the tokens."""
+    if not texts:
+        return []
+    ids: list[list[int]] = tokenizer(
+        list(texts), add_special_tokens=False, return_attention_mask=False, return_token_type_ids=False
+    ).input_ids
+    return ids

@@ -86,6 +86,11 @@ class EngineSpec(BaseModel):
     batch_tokens: int = Field(
         default=4096, ge=64, description="token positions per forward pass (bounds memory)"
     )
+    compile: bool = Field(
+        default=False,
+        description="packed_trie: whether torch compiles the layers: up to a minute at the start, faster "
+        "after, and other roundings",
+    )
     tensor_parallel: int = Field(
         default=1, ge=1, description="vllm: GPUs that share the weights of one copy of the model"
     )
@@ -123,6 +128,8 @@ class EngineSpec(BaseModel):
             )
         if self.kind != "vllm" and self.tensor_parallel > 1:
             raise ValueError('tensor_parallel splits a model among GPUs: it needs kind = "vllm"')
+        if self.kind != "packed_trie" and self.compile:
+            raise ValueError('compile is for kind = "packed_trie"; vLLM compiles by itself')
         return self
 
     @field_validator("base_url")
@@ -171,6 +178,8 @@ class EngineSpec(BaseModel):
             if self.dtype == "auto":
                 raise ValueError(f'model {self.name!r}: dtype "auto" has no identity before ``resolved``')
             fields.add("dtype")
+        if self.compile:
+            fields.add("compile")
         return self.model_dump(include=fields) | {"options": options}
 
     def described(self) -> dict[str, Any]:

@@ -171,7 +171,7 @@ def block_attention(
     # By a power of two, as in most models, nothing is rounded in half precision either.
     if math.frexp(scale)[0] != 0.5:
         scores = scores.float()
-    weights = torch.softmax(torch.add(mask, scores, alpha=scale), dim=-1)
+    weights = torch.softmax(torch.add(mask, scores, alpha=scale, out=scores), dim=-1)
     return (weights.to(value.dtype).view(n, kv_heads, q * g, k) @ value).view(n, kv_heads, q, g, d)
 
 
@@ -224,15 +224,25 @@ def tree_attention(
     if not n_blocks:
         return prefix_out, None
     group = heads // kv_heads
-    by_group = query.transpose(1, 2).reshape(b, -1, kv_heads, group * d)
-    node_query = _rows(by_group, p - c + tree.query_index)
+    n = query.shape[2] - (p - c)
+    query_rows = _rows(p - c + tree.query_index, b, p - c + n, kv_heads)
+    key_rows = _rows(tree.key_index, b, p + n, kv_heads)
+    by_block = (b * n_blocks, kv_heads, -1, d)
+    node_query, node_key, node_value = (
+        states.transpose(1, 2).reshape(-1, width).index_select(0, rows)
+        for states, width, rows in (
+            (query, group * d, query_rows),
+            (key, d, key_rows),
+            (value, d, key_rows),
+        )
+    )
     node_out = block_attention(
         node_query.view(b * n_blocks, kv_heads, BLOCK, group, d),
-        _rows(key.transpose(1, 2), tree.key_index),
-        _rows(value.transpose(1, 2), tree.key_index),
-        tree.mask[window].view(b * n_blocks, 1, BLOCK, 1, -1), scaling,
-    )  # fmt: skip
-    n = query.shape[2] - (p - c)
+        node_key.view(by_block),
+        node_value.view(by_block),
+        tree.mask[window].view(b * n_blocks, 1, BLOCK, 1, -1),
+        scaling,
+    )
     out = query.new_empty(b, p - c + n_blocks * BLOCK, heads, d)
     out[:, : p - c] = prefix_out
     by_node = out[:, p - c :].view(b, n_blocks, BLOCK, kv_heads, group, d)
@@ -240,12 +250,8 @@ def tree_attention(
     return out[:, : p - c + n], None
 
 
-def _rows(states: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
-    """[b, L, kv_heads, w] at [n_blocks, m] positions -> [b * n_blocks, kv_heads, m, w], copied once."""
-    b, length, kv_heads, width = states.shape
-    head = torch.arange(kv_heads, device=states.device)[:, None]
-    index = positions[:, None] * kv_heads + head
-    if b > 1:
-        index = index + torch.arange(b, device=states.device).view(-1, 1, 1, 1) * (length * kv_heads)
-    rows = states.reshape(-1, width).index_select(0, index.flatten())
-    return rows.view(b * len(positions), kv_heads, -1, width)
+def _rows(positions: torch.Tensor, b: int, length: int, kv_heads: int) -> torch.Tensor:
+    """[b * n_blocks * kv_heads * m] rows of [b * length * kv_heads, w] states, at [n_blocks, m] positions."""
+    sequence = torch.arange(b, device=positions.device).view(-1, 1, 1, 1) * length
+    head = torch.arange(kv_heads, device=positions.device).view(-1, 1)
+    return ((sequence + positions[:, None]) * kv_heads + head).flatten()

@@ -20,6 +20,7 @@ from transformers import (
 
 from tasks.engines import prompting
 from tasks.engines.packed_trie import PackedTrieScorer
+from tasks.engines.pretrained import _log_sum_exp
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import EngineSpec
 
@@ -138,6 +139,34 @@ def test_what_prefixes_share_is_run_once(windowed: Path, monkeypatch: pytest.Mon
     n_shared = len(scorer.tokenizer("Name the food of a country, no more.").input_ids)
     scorer.score(prefixes, [" rice", " rice pudding"])  # one inner node: rice
     assert run == [(1, n_shared), (2, max(own) - n_shared + 1)]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_compiled_layers_equal_brute_force(name: str, tokenizer_folder: Path, tmp_path: Path) -> None:
+    folder = save_random(ARCHITECTURES[name], tokenizer_folder, tmp_path)
+    scorer = PackedTrieScorer(EngineSpec(name="tiny", model="x", dtype="float32", compile=True), str(folder))
+    for prefixes in SHARING.values():
+        continuations = [" " + item for item in ITEMS]
+        expected = brute_force(folder, prefixes, continuations)
+        np.testing.assert_allclose(scorer.score(prefixes, continuations), expected, atol=1e-3)
+
+
+@pytest.mark.slow
+def test_without_a_compiler_the_error_says_so(windowed: Path) -> None:
+    spec = EngineSpec(name="tiny", model="x", dtype="float32", compile=True)
+    torch._dynamo.reset()  # type: ignore[no-untyped-call]  # what other tests compiled
+    missing = {"cpp.cxx": (None, "/nonexistent/g++"), "fx_graph_cache": False}
+    with (
+        torch._inductor.config.patch(missing),
+        pytest.raises(EngineError, match=r"cannot compile it here: .*install a C\+\+ compiler, or leave"),
+    ):
+        PackedTrieScorer(spec, str(windowed))
+
+
+def test_logits_too_large_for_plain_sums() -> None:
+    logits = torch.tensor([[1000.0, 1000.0], [0.0, 1.0], [-1000.0, -1001.0]])
+    torch.testing.assert_close(_log_sum_exp(logits), torch.logsumexp(logits, dim=-1))
 
 
 @pytest.mark.heavy

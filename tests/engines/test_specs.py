@@ -51,6 +51,7 @@ def test_missing_spec_file_is_not_taken_for_a_hugging_face_id() -> None:
         ('model = "a/b"\nkind = "magic"', "packed_trie"),
         ('kind = "vllm"', "model"),
         ('model = "a/b"\nbatch_tokens = 1', "batch_tokens"),
+        ('model = "a/b"\nkind = "vllm"\ncompile = true', 'compile is for kind = "packed_trie"'),
         ('model = "a/b"\nusd_per_million_input_tokens = 1', "give both usd_per_million_input_tokens and"),
         ('model = "a/b"\nusd_per_million_output_tokens = -1', "usd_per_million_output_tokens"),
     ],
@@ -104,6 +105,7 @@ def test_hash_ignores_what_cannot_change_a_score(change: dict[str, object]) -> N
         {"revision": "v2"},
         {"dtype": "float32"},
         {"prompt_style": "base"},
+        {"compile": True},
         {"options": {"rope_scaling": 2}},
     ],
 )
