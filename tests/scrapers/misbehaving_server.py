@@ -111,19 +111,16 @@ class _Handler(BaseHTTPRequestHandler):
             server.requests.append(Seen(self.path, dict(self.headers), time.monotonic(), self))
             server.at_work += 1
             server.most_at_work = max(server.most_at_work, server.at_work)
-        try:
-            self._answer(server.next_reply(self.path))
-        finally:
-            with server.lock:
-                server.at_work -= 1
+        reply = server.next_reply(self.path)
+        if reply.manner in ("silent", "slow"):
+            server.stopping.wait(None if reply.manner == "silent" else 0.05)
+        with server.lock:  # from the first byte on, whoever asked may rightly ask again
+            server.at_work -= 1
+        self._answer(reply)
 
     def _answer(self, reply: Reply) -> None:
         if reply.manner == "reset":
             return self._reset()
-        if reply.manner == "silent":
-            self.server.stopping.wait()
-        if reply.manner == "slow":
-            self.server.stopping.wait(0.05)
         if self._unchanged(reply):
             self.send_response(304)
             return self.end_headers()
