@@ -185,6 +185,11 @@ class PackedTrieScorer(Pretrained, ContinuationScorer):
     def _compile(self) -> None:
         """Have torch compile every layer, whatever its lengths; ``EngineError`` where it cannot."""
         layers = [layer for layer in self.model.modules() if isinstance(layer, GradientCheckpointingLayer)]
+        if not layers:
+            raise EngineError(
+                f"model {self.spec.name!r}: its architecture names no layers to compile; leave compile out "
+                "of the engine's spec"
+            )
         for layer in layers:
             layer.compile(dynamic=True)
         try:
