@@ -17,7 +17,7 @@ from deployments.options import validated as validated
 from deployments.server import ServerError
 from scrapers.model import ScrapeError
 from tasks.engines.protocols import EngineError
-from warehouse import WarehouseError
+from warehouse import WarehouseError, interruption
 
 EXPECTED = (WarehouseError, EngineError, ScrapeError, ServerError, ValueError, OSError)
 """What a user can put right."""
@@ -70,6 +70,7 @@ def _interruptions() -> Iterator[list[int]]:
 
     def note(number: int, frame: FrameType | None) -> None:
         seen.append(number)
+        interruption.note()
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGINT, note)
@@ -77,3 +78,4 @@ def _interruptions() -> Iterator[list[int]]:
         yield seen
     finally:
         signal.signal(signal.SIGINT, before)
+        interruption.forget()

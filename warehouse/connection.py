@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
-from warehouse import needed
+from warehouse import interruption, needed
 from warehouse.migrate import bring_up_to_date, is_up_to_date, source_signs
 from warehouse.part_kinds import KINDS, create_empty_parts, empty_part
 from warehouse.published import damaged, is_damage, reader, signals_as_raised
@@ -113,6 +113,7 @@ class Warehouse:
                     position = self._fold(connection)
                     connection.begin()
                     yield connection
+                    interruption.check()
                     connection.commit()
                     connection.execute("CHECKPOINT")
                 finally:
@@ -139,6 +140,7 @@ class Warehouse:
         units: what `write_part` returned. A unit that another part already answers keeps it. Once this has
         returned, neither kill -9 nor a power cut undoes it. Raises WarehouseError for a full disk.
         """
+        interruption.check()
         waiting = self.store.log.append(units)
         if waiting // _FOLD_AT > (waiting - units.height) // _FOLD_AT:
             with self.write():

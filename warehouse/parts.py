@@ -9,6 +9,7 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
+from warehouse import interruption
 from warehouse.part_kinds import PartKind, has_hash, is_as_written, is_part_name, part_kind
 from warehouse.storage import WarehouseError, execute_with, now
 from warehouse.store import Store, store_at
@@ -49,6 +50,7 @@ def write_part(where: Path | Store, kind: str, name: str, frame: pl.DataFrame) -
     # Polars writes dictionary encoding wherever values repeat.
     complete.write_parquet(content, compression="zstd", row_group_size=_ROW_GROUP)
     part = f"{name}-{sha256(content.getbuffer()).hexdigest()[:32]}"
+    interruption.check()
     store_at(where).put_part(kind, part, content.getbuffer())
     return units_of(kind, part, complete)
 
