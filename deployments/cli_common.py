@@ -46,11 +46,11 @@ def errors(resume: str = "run again to resume") -> Iterator[None]:
     Args:
         resume: what to do after Ctrl-C.
     """
-    with _interruptions() as interruptions:
+    with _interruptions():
         try:
             yield
         except (Exception, KeyboardInterrupt) as error:
-            if interruptions or isinstance(error, KeyboardInterrupt):
+            if interruption.has_come() or isinstance(error, KeyboardInterrupt):
                 say(f"interrupted: {resume}", style="")
                 raise typer.Exit(INTERRUPTED) from error
             # pydantic's own errors are for us (``validated`` words the user's), broken pipes for typer.
@@ -61,21 +61,19 @@ def errors(resume: str = "run again to resume") -> Iterator[None]:
 
 
 @contextmanager
-def _interruptions() -> Iterator[list[int]]:
-    """Ctrl-C within the block, noted: libraries turn it into errors of their own, as DuckDB does."""
-    seen: list[int] = []
+def _interruptions() -> Iterator[None]:
+    """Ctrl-C within the block is noted: libraries swallow it or turn it into errors of their own."""
     if threading.current_thread() is not threading.main_thread():
-        yield seen
+        yield
         return
 
     def note(number: int, frame: FrameType | None) -> None:
-        seen.append(number)
         interruption.note()
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGINT, note)
     try:
-        yield seen
+        yield
     finally:
         signal.signal(signal.SIGINT, before)
         interruption.forget()

@@ -23,7 +23,12 @@ def forget() -> None:
     _noted.clear()
 
 
+def has_come() -> bool:
+    """Whether Ctrl-C has come and what it is to end has not ended."""
+    return _noted.is_set()
+
+
 def check() -> None:
     """To be called before something is written for good; raises KeyboardInterrupt after Ctrl-C."""
-    if _noted.is_set():
+    if has_come():
         raise KeyboardInterrupt
