@@ -16,9 +16,11 @@ from warehouse import interruption, needed
 from warehouse.migrate import bring_up_to_date, is_up_to_date, source_signs
 from warehouse.part_kinds import KINDS, create_empty_parts, empty_part
 from warehouse.published import damaged, is_damage, reader, signals_as_raised
+from warehouse.querying import check_query, to_frame
 from warehouse.registrations import Position, fold
 from warehouse.storage import WarehouseError, sign_of, without_bar
 from warehouse.store import Store, store_at
+from warehouse.verified import check_parts_of
 
 _FOLD_AT = 50_000
 """So many registrations wait at most: a reader that has just started reads them in a tenth of a second."""
@@ -77,8 +79,9 @@ class Warehouse:
                 _current[folder] = signs
             else:
                 with warehouse.write() as connection:
-                    if not store.has_all_parts:  # a view is bound to some file when it is made
-                        connection.execute("SET VARIABLE parts = ?", [needed.empty_ones(folder)])
+                    # A view is bound to some file when it is made: to one that is as declared, whatever
+                    # state the parts are in.
+                    connection.execute("SET VARIABLE parts = ?", [needed.empty_ones(folder)])
                     bring_up_to_date(connection, store.root)
         return warehouse
 
@@ -154,27 +157,19 @@ class Warehouse:
     ) -> pl.DataFrame:
         """The result of a read-only `sql`, its values bound from `params` (`?` or `$name`).
 
-        variables: what views ask for by `getvariable`. It is one SELECT in any of its forms. Raises
-        WarehouseError with DuckDB's own words, and what to do if a part cannot be read.
+        variables: what views ask for by `getvariable`. It is one SELECT in any of its forms, and calls table
+        functions of a list only (`warehouse.querying`); columns of types that polars does not hold (INTERVAL,
+        UNION …) are text. Raises WarehouseError with DuckDB's own words, and what to do if a part cannot be
+        read.
         """
         with self.read() as connection:
             try:
-                # A PIVOT is a query too; the type that DuckDB makes for it first has no text.
-                statements = [each for each in connection.extract_statements(sql) if each.query]
-                for statement in statements:
-                    if statement.type != duckdb.StatementType.SELECT:
-                        raise WarehouseError(
-                            f"{statement.type.name} is not allowed: the warehouse answers queries only "
-                            f"(SELECT, FROM, SUMMARIZE …). `culturescope sql … --out FILE` writes a result."
-                        )
-                if len(statements) > 1:
-                    raise WarehouseError(
-                        f"one query at a time: these are {len(statements)}, and only one result can be shown"
-                    )
+                check_query(connection, sql)
                 for name, value in (variables or {}).items():
                     connection.execute(f"SET VARIABLE {name} = ?", [value])
                 if self.store.has_all_parts:
-                    return connection.execute(sql, params).pl()
+                    check_parts_of(connection, self.store.version(), sql)
+                    return to_frame(connection, sql, params)
                 return needed.execute(connection, self.store, sql, params)
             except duckdb.Error as error:
                 if is_damage(error):

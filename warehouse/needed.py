@@ -15,10 +15,10 @@ import duckdb
 import polars as pl
 
 from warehouse.part_kinds import KINDS, empty_part
+from warehouse.querying import Params, to_frame
 from warehouse.storage import glob_escaped
 from warehouse.store import Store
-
-Params = Sequence[object] | Mapping[str, object] | None
+from warehouse.verified import check_files
 
 _NOT_LISTED = "_needed.parquet"  # no part has this name, nor does a file
 _NAMED = re.compile(rf"parts/([a-z][a-z0-9_]*)/{re.escape(_NOT_LISTED)}")
@@ -55,7 +55,7 @@ def execute(connection: duckdb.DuckDBPyConnection, store: Store, sql: str, param
     _list_files(connection, store, files, *_narrowed(plan, len(files)))
     while True:
         try:
-            return connection.execute(sql, params).pl()
+            return to_frame(connection, sql, params)
         except duckdb.IOException as error:  # of what cannot be planned alone, such as a PIVOT
             kind = _kind_not_listed(error)
             if kind is None or kind in files:
@@ -127,9 +127,9 @@ def _list_files(
         folder = empty_part(store.folder, KINDS[kind]).parent
         there = {file.stem for file in folder.glob("*.parquet")} if len(parts) > 100 else None
         paths = [folder / f"{part}.parquet" for of_kind, part in parts if of_kind == kind]
-        files[kind] = [
-            glob_escaped(p) for p in paths if (p.stem in there if there is not None else p.exists())
-        ]
+        paths = [p for p in paths if (p.stem in there if there is not None else p.exists())]
+        check_files(paths)
+        files[kind] = [glob_escaped(path) for path in paths]
     _show(connection, store, files)
 
 

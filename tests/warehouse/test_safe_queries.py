@@ -1,5 +1,6 @@
 """What a query may do: read the warehouse and its parts, and nothing else on this machine or beyond."""
 
+import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,7 +8,8 @@ import duckdb
 import polars as pl
 import pytest
 
-from warehouse import Warehouse, WarehouseError, register_parts, write_part
+from warehouse import Warehouse, WarehouseError, part_path, register_parts, verified, write_part
+from warehouse.querying import TABLE_FUNCTIONS, to_frame
 
 LogprobRows = Callable[..., pl.DataFrame]
 
@@ -133,3 +135,112 @@ def test_no_progress_bar_goes_among_the_data(warehouse: Warehouse) -> None:
     assert warehouse.query(setting).item() is False
     with warehouse.write() as connection:
         assert connection.execute(setting).fetchall() == [(False,)]
+
+
+def table_functions() -> list[str]:
+    """All that this DuckDB has, whatever it will have."""
+    with duckdb.connect(":memory:") as connection:
+        rows = connection.execute(
+            "SELECT DISTINCT lower(function_name) FROM duckdb_functions() "
+            "WHERE function_type IN ('table', 'table_macro') ORDER BY 1"
+        ).fetchall()
+    return [name for (name,) in rows]
+
+
+def test_table_functions_are_allowed_by_list(warehouse: Warehouse) -> None:
+    others = [name for name in table_functions() if name not in TABLE_FUNCTIONS]
+    assert {"enable_logging", "enable_profiling", "truncate_duckdb_logs", "query", "checkpoint"} < set(others)
+    for name in others:
+        for query in (
+            f"FROM {name}('x')",
+            f'SELECT (SELECT count(*) FROM main."{name.upper()}"()) AS n',
+            f"WITH w AS MATERIALIZED (FROM {name}()) FROM w",
+            f"PIVOT (FROM {name} /* here */ ()) ON range USING count(*)",
+        ):
+            with pytest.raises(WarehouseError, match=rf"{name}\(\) is not allowed"):
+                warehouse.query(query)
+    assert warehouse.query("SELECT 1 AS one").item() == 1
+
+
+@pytest.mark.parametrize(
+    "query", ["SELECT write_log('x')", "SELECT nextval('s')", "SELECT [sleep_ms(9)]", "SELECT stats(1)"]
+)
+def test_functions_with_effects_are_refused(warehouse: Warehouse, query: str) -> None:
+    with pytest.raises(WarehouseError, match=r"\(\) is not allowed in a query"):
+        warehouse.query(query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["FROM range(3)", "FROM duckdb_columns()", "SELECT unnest([1, 2])", "SELECT random(), uuid(), now()"],
+)
+def test_functions_without_effects_are_not(warehouse: Warehouse, query: str) -> None:
+    assert not warehouse.query(query).is_empty()
+
+
+def test_all_types_of_duckdb_become_a_frame() -> None:
+    """Some that polars does not hold make it panic, which is no Exception."""
+    with duckdb.connect(":memory:") as connection:
+        names = [row[0] for row in connection.execute("DESCRIBE FROM test_all_types()").fetchall()]
+        for name in names:
+            for value in (f'"{name}"', f'["{name}"]', f"{{'a': \"{name}\"}}"):
+                frame = to_frame(connection, f"SELECT {value} AS value FROM test_all_types()", None)
+                assert len(frame.rows()) == 3
+                assert str(frame)
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("SELECT INTERVAL 1 MONTH AS a, 2 AS b;  -- the end", [("1 month", 2)]),
+        ("SELECT union_value(a := 1) AS u", [("1",)]),
+        ("SELECT DATE 'infinity' AS d, 1.5::DOUBLE AS x", [("infinity", 1.5)]),
+        ('SELECT 1 AS "a ""b""", INTERVAL 1 DAY AS "a ""b""" /* twice */', [(1, "1 day")]),
+        ("SELECT {'a': [1]} AS s, MAP {'k': 1} AS m", [({"a": [1]}, {"k": 1})]),
+    ],
+)
+def test_what_polars_does_not_hold_is_text(
+    warehouse: Warehouse, query: str, rows: list[tuple[object, ...]]
+) -> None:
+    assert warehouse.query(query).rows() == rows
+
+
+def test_times_between_runs_are_shown(warehouse: Warehouse) -> None:
+    assert "duration" in warehouse.query("SELECT finished_at - started_at AS duration FROM run").columns
+
+
+def test_no_flipped_bit_is_queried_as_data(warehouse: Warehouse, logprobs: LogprobRows) -> None:
+    """60 single bits, anywhere in the file: without the hash, most of them were read as other numbers."""
+    codes = warehouse.query("SELECT country FROM country")["country"]
+    units = write_part(warehouse.home, "item_logprob", "p1", logprobs(" ".join(codes)))
+    with warehouse.write() as connection:
+        register_parts(connection, [units])
+    path = part_path(warehouse.home, "item_logprob", units["part"][0])
+    content, where = path.read_bytes(), random.Random(3)
+    for query in ("SELECT sum(logprob) FROM item_logprob", "FROM unit_rows"):  # by name, and through a view
+        expected = warehouse.query(query)
+        for _ in range(30):
+            rotten = bytearray(content)
+            rotten[where.randrange(len(content))] ^= 1 << where.randrange(8)
+            path.unlink()
+            path.write_bytes(rotten)
+            with pytest.raises(WarehouseError, match=r"is not what was written.*culturescope check"):
+                warehouse.query(query)
+            assert warehouse.query("SELECT count(*) FROM country").height == 1, "no part is read for this"
+        path.unlink()
+        path.write_bytes(content)
+        assert warehouse.query(query).equals(expected)
+
+
+def test_a_file_is_hashed_once(
+    warehouse: Warehouse, logprobs: LogprobRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hashed: list[str] = []
+    sound = verified._is_sound
+    monkeypatch.setattr(verified, "_is_sound", lambda path: hashed.append(path) or sound(path))
+    with warehouse.write() as connection:
+        register_parts(connection, [write_part(warehouse.home, "item_logprob", "p1", logprobs())])
+    for _ in range(3):
+        warehouse.query("SELECT count(*) FROM item_logprob")
+        warehouse.query("FROM leaderboard")
+    assert len(hashed) == 1

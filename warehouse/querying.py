@@ -1,0 +1,159 @@
+"""What a query may do, and how its result becomes a frame: SQL that somebody else may have written.
+
+A query is one SELECT in any of its forms. Its table functions are on a list, because what is not on it may
+write (logs, profiles, checkpoints), read what is no part, or run SQL that is hidden in a text. Types that
+polars has no room for become text by DuckDB's own cast.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+import duckdb
+import polars as pl
+
+from warehouse.storage import WarehouseError
+
+Params = Sequence[object] | Mapping[str, object] | None
+
+TABLE_FUNCTIONS = frozenset(
+    {
+        "duckdb_columns", "duckdb_constraints", "duckdb_functions", "duckdb_keywords", "duckdb_tables",
+        "duckdb_types", "duckdb_views", "generate_series", "json_each", "json_tree", "pragma_show",
+        "pragma_table_info", "pragma_version", "range", "repeat", "summary", "unnest",
+    }
+)  # fmt: skip
+"""The table functions that a query may call: catalogue, series, and values of the query's own."""
+
+# Of the functions that have effects, those that change nothing outside of the query.
+_HARMLESS = frozenset(
+    {"gen_random_uuid", "random", "setseed", "uuid", "uuidv4", "uuidv7", "get_current_timestamp", "error"}
+)
+_FUNCTIONS = """
+SELECT DISTINCT lower(function_name), function_type LIKE 'table%' FROM duckdb_functions()
+WHERE function_type IN ('table', 'table_macro') OR (function_type = 'scalar' AND has_side_effects)
+"""
+
+_HELD = frozenset(
+    {
+        "boolean", "tinyint", "smallint", "integer", "bigint", "hugeint", "utinyint", "usmallint", "uinteger",
+        "ubigint", "uhugeint", "float", "double", "decimal", "varchar", "json", "uuid", "enum", "sqlnull",
+    }
+)  # fmt: skip
+"""Types that polars holds, alone and within lists and structs."""
+_TIMES = frozenset(
+    {
+        "date", "time", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns",
+        "timestamp with time zone",
+    }
+)  # fmt: skip
+"""Types of which polars holds most values, but not infinity."""
+_FIRST, _LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
+"""What Python can show of time; DuckDB also has infinity."""
+
+
+def check_query(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+    """Raise WarehouseError for what is not one SELECT, or calls a function that is not on the list."""
+    # A PIVOT is a query too; the type that DuckDB makes for it first has no text.
+    statements = [each for each in connection.extract_statements(sql) if each.query]
+    for statement in statements:
+        if statement.type != duckdb.StatementType.SELECT:
+            raise WarehouseError(
+                f"{statement.type.name} is not allowed: the warehouse answers queries only "
+                f"(SELECT, FROM, SUMMARIZE …). `culturescope sql … --out FILE` writes a result."
+            )
+    if len(statements) > 1:
+        raise WarehouseError(
+            f"one query at a time: these are {len(statements)}, and only one result can be shown"
+        )
+    if refused := sorted(_called(connection, sql)):
+        raise WarehouseError(
+            f"{refused[0]}() is not allowed in a query. Table functions that are: "
+            f"{', '.join(sorted(TABLE_FUNCTIONS))}."
+        )
+
+
+def to_frame(connection: duckdb.DuckDBPyConnection, sql: str, params: Params) -> pl.DataFrame:
+    """Rows of a query; columns of types that polars does not hold are text. Raises what DuckDB raises."""
+    connection.execute(sql, params)
+    description = connection.description or []
+    odd = {place for place, (_, of, *_) in enumerate(description) if not (of.id in _TIMES or _is_held(of))}
+    if not odd:
+        frame = connection.pl()
+        odd = {place for place, column in enumerate(frame.iter_columns()) if not _has_python_times(column)}
+        if not odd:
+            return frame
+    names = ['"{}"'.format(str(column[0]).replace('"', '""')) for column in description]
+    columns = [
+        f"CAST(#{place + 1} AS VARCHAR) AS {name}" if place in odd else f"#{place + 1} AS {name}"
+        for place, name in enumerate(names)
+    ]
+    return to_frame(connection, f"SELECT {', '.join(columns)} FROM (\n{_bare(connection, sql)}\n)", params)
+
+
+def _is_held(of: Any) -> bool:
+    """Whether polars holds a type of DuckDB's whatever its values are."""
+    if of.id in ("list", "array", "struct", "map"):
+        return all(_is_held(child) for name, child in of.children if name != "size")
+    return of.id in _HELD
+
+
+def _bare(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
+    """The query without the semicolon and the comments after it."""
+    texts = [each.query for each in connection.extract_statements(sql) if each.query] or [sql]
+    return re.sub(r";?(\s|--[^\n]*(\n|$)|/\*([^*]|\*(?!/))*\*/)*$", "", texts[-1])
+
+
+@cache
+def _refused() -> tuple[frozenset[str], frozenset[str]]:
+    """Names of the table functions, and of functions with effects, that a query may not call."""
+    with duckdb.connect(":memory:") as connection:
+        functions = connection.execute(_FUNCTIONS).fetchall()
+    tables = frozenset(name for name, is_table in functions if is_table)
+    return tables - TABLE_FUNCTIONS, frozenset(n for n, is_table in functions if not is_table) - _HARMLESS
+
+
+def _called(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[str]:
+    """Names of functions in a query that a query may not call."""
+    tables, effects = _refused()
+    row = connection.execute("SELECT json_serialize_sql(?)", [sql]).fetchone()
+    tree = json.loads(row[0]) if row else {"error": True}
+    if not tree["error"]:
+        for is_table, name in _functions(tree["statements"]):
+            if (is_table and name not in TABLE_FUNCTIONS) or name in effects:
+                yield name
+        return
+    # DuckDB gives no tree of a PIVOT. Then a name followed by a parenthesis is taken for a call, also one
+    # within a text.
+    for name in tables | effects:
+        if re.search(
+            rf'\b{re.escape(name)}\b"?(?:\s|/\*.*?\*/|--[^\n]*\n)*\(', sql, re.IGNORECASE | re.DOTALL
+        ):
+            yield name
+
+
+def _functions(node: Any) -> Iterator[tuple[bool, str]]:
+    """(whether it is a table function, name) of every call in a parse tree."""
+    if isinstance(node, dict):
+        if node.get("type") == "TABLE_FUNCTION":
+            yield True, str(node["function"]["function_name"]).lower()
+        elif node.get("class") == "FUNCTION":
+            yield False, str(node["function_name"]).lower()
+    for child in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from _functions(child)
+
+
+def _has_python_times(column: pl.Series) -> bool:
+    """Whether every date in a column is one that Python has."""
+    if not (column.dtype.is_temporal() and column.dtype not in (pl.Time, pl.Duration)):
+        return True
+    if column.dtype == pl.Date:
+        low, high = _FIRST.timestamp() // 86_400, _LAST.timestamp() // 86_400
+    else:
+        unit = {"ms": 10**3, "us": 10**6, "ns": 10**9}[column.dtype.time_unit]  # type: ignore[attr-defined]
+        low, high = _FIRST.timestamp() * unit, _LAST.timestamp() * unit
+    values = column.to_physical().drop_nulls()
+    return bool(values.is_between(low, high).all())

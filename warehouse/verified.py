@@ -1,0 +1,86 @@
+"""Parts are held to the hash in their names before a query reads them, once per process and file.
+
+DuckDB reads a flipped bit as data: it holds Parquet files to no checksum. So the first query of a process
+hashes the parts of the kinds that it can touch, and remembers each file by inode, time and size. A bit that
+flips later, while the process lives and the file's times stay as they are, is seen by the next process.
+"""
+
+import re
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import file_digest
+from pathlib import Path
+
+import duckdb
+
+from warehouse.part_kinds import EMPTY_PART, KINDS, has_hash
+from warehouse.storage import FileSign, WarehouseError, sign_of
+
+_VIEWS = "SELECT view_name, sql FROM duckdb_views() WHERE database_name = current_database() AND NOT internal"
+_LISTED = "SELECT unnest(getvariable('parts')[?])"
+
+_sound: dict[str, FileSign] = {}
+"""Path -> sign of the file when its content was seen to be what its name says."""
+_reads: tuple[object, dict[str, frozenset[str]]] = None, {}
+"""Version of the published file, and view -> words of its SQL."""
+
+
+def check_parts_of(connection: duckdb.DuckDBPyConnection, version: object, sql: str) -> None:
+    """Raise WarehouseError if a part that a query can read is not what was written.
+
+    version: of the published file; while it is the same, its views are not read again.
+    """
+    for kind in sorted(kinds_read(connection, version, sql)):
+        rows = connection.execute(_LISTED, [kind]).fetchall()
+        check_files(re.sub(r"\[([*?[])\]", r"\1", str(glob)) for (glob,) in rows)
+
+
+def check_files(paths: Iterable[str | Path]) -> None:
+    """Raise WarehouseError, naming the first, if a file is not what the hash in its name says.
+
+    Parts of older code, without a hash, and those without rows are not looked at.
+    """
+    signs = {path: sign_of(path) for path in map(str, paths)}
+    new = [p for p, sign in signs.items() if sign and _sound.get(p) != sign and _is_named_by_content(p)]
+    if not new:
+        return
+    with ThreadPoolExecutor(4) as pool:
+        for path, is_sound in zip(new, pool.map(_is_sound, new), strict=True):
+            if not is_sound:
+                raise WarehouseError(
+                    f"part {path} is not what was written: bits of it have changed. Run `culturescope "
+                    f"check`: it moves the part to quarantine/, and the next run does its work again."
+                )
+            _sound[path] = signs[path] or (0, 0, 0)
+
+
+def kinds_read(connection: duckdb.DuckDBPyConnection, version: object, sql: str) -> set[str]:
+    """Part kinds whose names stand in a query, or in a view that it names; maybe more than it reads.
+
+    No query reads a view without its name in it: functions that take names as texts are not allowed.
+    """
+    global _reads
+    if _reads[0] != version:
+        views = connection.execute(_VIEWS).fetchall()
+        _reads = version, {str(name).lower(): _words(text) for name, text in views if name not in KINDS}
+    views = _reads[1]
+    words, seen = set(_words(sql)), set[str]()
+    while named := (words & views.keys()) - seen:
+        seen |= named
+        words |= frozenset().union(*(views[name] for name in named))
+    return words & KINDS.keys()
+
+
+def _words(sql: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", sql.lower()))
+
+
+def _is_named_by_content(path: str) -> bool:
+    stem = Path(path).stem
+    return stem != EMPTY_PART and has_hash(stem)
+
+
+def _is_sound(path: str) -> bool:
+    with open(path, "rb") as file:
+        digest = file_digest(file, "sha256").hexdigest()
+    return Path(path).stem.endswith(f"-{digest[:32]}")
