@@ -90,8 +90,8 @@ def register_orphans(warehouse: Warehouse, kind: str) -> Orphans:
 def verify_parts(warehouse: Warehouse) -> pl.DataFrame:
     """Unregister the parts that are missing or corrupt, so that the next run does them again.
 
-    Reads every registered part; corrupt files go to quarantine/. Returns kind, part, n_units (that are now to
-    be done again) and problem, one row for each bad part.
+    Reads every part, registered or not; corrupt files go to quarantine/. Returns kind, part, n_units (that
+    are now to be done again: 0 for a part that nothing rests on) and problem, one row for each bad part.
     """
     bad: list[tuple[str, str, int, str]] = []
     there: dict[object, Mapping[str, int]] = {}
@@ -102,6 +102,13 @@ def verify_parts(warehouse: Warehouse) -> pl.DataFrame:
         problem = _problem(warehouse.store, str(kind), str(part), there.get(kind, {}), expected)
         if problem:
             bad.append((str(kind), str(part), expected.height, problem))
+    registered = set(units.select("kind", "part").iter_rows())
+    bad += [
+        (kind, part, 0, problem)
+        for kind in KINDS
+        for part in sorted(warehouse.store.part_sizes(kind).keys())
+        if (kind, part) not in registered and (problem := _damage(warehouse.store, kind, part))
+    ]
     schema = {"kind": pl.String, "part": pl.String, "n_units": pl.Int64, "problem": pl.String}
     problems = pl.DataFrame(bad, schema=schema, orient="row")
     _unregister(warehouse, problems)
@@ -193,6 +200,15 @@ def delete_superseded(warehouse: Warehouse) -> None:
         for kind, part in old.select("kind", "part").rows():
             warehouse.store.delete_part(kind, part)
         execute_with(connection, old, _FORGET)
+
+
+def _damage(store: Store, kind: str, part: str) -> str | None:
+    """What is wrong with the file of a part, or None; a wrong one is moved to quarantine/."""
+    try:
+        read_part(store, kind, part, ["request_hash"], anew=True)
+    except CorruptPart as error:
+        return str(error)
+    return None
 
 
 def _named(kind: str, parts: Iterable[str]) -> pl.DataFrame:

@@ -61,8 +61,8 @@ def kinds_read(connection: duckdb.DuckDBPyConnection, version: object, sql: str)
     """
     global _reads
     if _reads[0] != version:
-        views = connection.execute(_VIEWS).fetchall()
-        _reads = version, {str(name).lower(): _words(text) for name, text in views if name not in KINDS}
+        rows = connection.execute(_VIEWS).fetchall()
+        _reads = version, {str(name).lower(): _words(text) for name, text in rows if name not in KINDS}
     views = _reads[1]
     words, seen = set(_words(sql)), set[str]()
     while named := (words & views.keys()) - seen:

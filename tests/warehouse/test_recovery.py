@@ -2,7 +2,9 @@
 
 import os
 import random
+import shutil
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 
 import polars as pl
@@ -301,3 +303,71 @@ def test_a_lost_warehouse_is_made_again_of_its_parts(
     again = Warehouse.open(warehouse.home)
     register_orphans(again, KIND)
     assert again.query(SHOWN).equals(before)
+
+
+# --- restored from a copy, then checked ----------------------------------------------------------------
+
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda content: b"",
+    "cut": lambda content: content[: len(content) // 2],
+    "no Parquet": lambda content: b"<html>not found</html>",
+    "zeros": lambda content: bytes(len(content)),
+    "footer": lambda content: content[:-12] + bytes(8) + content[-4:],
+    "a bit": lambda content: content[:40] + bytes([content[40] ^ 1]) + content[41:],
+    "other columns": lambda content: parquet(pl.DataFrame({"x": [1]})),
+}
+
+
+def parquet(frame: pl.DataFrame) -> bytes:
+    content = BytesIO()
+    frame.write_parquet(content)
+    return content.getvalue()
+
+
+def rows_of(kind: str) -> pl.DataFrame:
+    """One row of any kind."""
+    columns = {name: type_ for name, type_ in KINDS[kind].columns.items() if name != "part"}
+    texts = {"request_hash": "q", "run_id": "r"}
+    cells = {n: [texts.get(n, "x") if t == pl.String else None] for n, t in columns.items()}
+    frame = pl.DataFrame(cells, schema=columns)
+    numbers = [n for n, t in columns.items() if t.is_numeric() or t == pl.Boolean]
+    lists = [n for n, t in columns.items() if t.is_nested()]
+    return frame.with_columns(
+        *(pl.lit(0).cast(columns[name]).alias(name) for name in numbers),
+        *(pl.Series(name, [[]], dtype=columns[name]) for name in lists),
+    )
+
+
+@pytest.mark.parametrize(
+    ("damage", "is_moved"), [*((each, True) for each in DAMAGE), ("a bit", False), ("no Parquet", False)]
+)
+def test_a_restored_home_is_opened_and_checked_whatever_parts_it_has(
+    warehouse: Warehouse, tmp_path: Path, damage: str, is_moved: bool
+) -> None:
+    """One damaged part of every kind that answers something, and one that nothing rests on."""
+    units = {
+        kind: [write_part(warehouse.home, kind, n, rows_of(kind)) for n in ("p1", "p2")] for kind in KINDS
+    }
+    with warehouse.write() as connection:  # the second registers nothing: the first answers its units
+        register_parts(connection, [first for first, _ in units.values()])
+    home = tmp_path / "elsewhere"
+    shutil.copytree(warehouse.home, home)
+    if not is_moved:
+        shutil.rmtree(warehouse.home)
+        home = home.rename(warehouse.home)
+    names = {(kind, each["part"][0]) for kind, both in units.items() for each in both}
+    for kind, part in names:
+        path = part_path(home, kind, part)
+        path.write_bytes(DAMAGE[damage](path.read_bytes()))
+    connection_module._current.clear()  # as in a new process
+    restored = Warehouse.open(home)
+    assert restored.query("SELECT count(*) FROM country").item() > 100
+    for kind in KINDS:
+        with pytest.raises(WarehouseError, match="culturescope check"):
+            restored.query(f"FROM {kind}")
+    problems = verify_parts(restored)
+    assert set(problems.select("kind", "part").rows()) == names
+    assert {path.stem for path in (home / "quarantine").rglob("*.parquet")} == {part for _, part in names}
+    for kind in KINDS:
+        assert restored.query(f"FROM {kind}").is_empty()
+    assert not run_checks(restored)["n_violations"].sum()
