@@ -88,11 +88,15 @@ def list_packs(form: As = Format.table, wide: Wide = False) -> None:
         labels = [label for name in doors() for label in profiles(name)]
         rows = []
         for folder in folders(Warehouse.open().home).values():
-            about = next((content.about for content in contents(folder)), {})
             own = dict.fromkeys(p for p in labels if p.startswith(f"{folder.name}/"))
+            try:
+                about = next((content.about for content in contents(folder)), {})
+                adds = _adds(folder)
+            except (ValueError, OSError, RecursionError) as error:  # it does not hide the others
+                about, adds = {}, f"cannot be read: {error}"
             rows.append(
                 {
-                    "pack": folder.name, "adds": _adds(folder), "profiles": ", ".join(own),
+                    "pack": folder.name, "adds": adds, "profiles": ", ".join(own),
                     "title": about.get("title", ""), "version": about.get("version", ""),
                     "licence": about.get("licence", ""), "folder": str(folder.path),
                 }

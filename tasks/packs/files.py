@@ -18,6 +18,11 @@ from tasks.packs.shape import Fault, PackFile
 Placed = tuple[str, int | None, dict[str, Any]]
 """File, line and cells of a row."""
 
+_DEEPEST = 20
+"""Tables and lists within each other."""
+_NAME = r"""(?:[\w-]+|"[^"\n]*"|'[^'\n]*')"""
+_DEEP = re.compile(rf"^[\[ \t]*{_NAME}(?:[ \t]*\.[ \t]*{_NAME}){{{_DEEPEST}}}", re.MULTILINE)
+"""A dotted name of more parts; the time that tomllib takes for one grows with their square."""
 _FORMULA = re.compile(r"^[=+\-@\t\r]")
 _NUMBER = re.compile(r"^[+-]?\d+([.,]\d+)*%?$")
 _HIDDEN = {*"\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff"}
@@ -60,14 +65,30 @@ def read_toml(content: bytes, file: str, row: type[BaseModel]) -> tuple[list[Pla
 
 def parse_toml(content: bytes, file: str) -> tuple[dict[str, Any], list[Fault]]:
     """A TOML file's tables, or what is wrong with it."""
+    deep = Fault(
+        file, None, "", f"its tables are nested more than {_DEEPEST} deep", "shorten the dotted names"
+    )
     try:
-        return tomllib.loads(content.decode("utf-8-sig")), []
+        text = content.decode("utf-8-sig")
+        if _DEEP.search(text):
+            return {}, [deep]
+        fields = tomllib.loads(text)
     except UnicodeDecodeError:
         return {}, [Fault(file, None, "", "it is not UTF-8", "save the file in that encoding")]
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # of a number of thousands of digits no TOMLDecodeError
         line = re.search(r"at line (\d+)", str(error))
         what = f"it is no TOML file ({str(error).partition(' (at')[0]})"
         return {}, [Fault(file, int(line[1]) if line else None, "", what, "correct it there")]
+    return (fields, []) if _is_shallow(fields) else ({}, [deep])
+
+
+def _is_shallow(fields: dict[str, Any]) -> bool:
+    """Whether values are nested no deeper than any reader of them can follow."""
+    level: list[Any] = [fields]
+    for _ in range(_DEEPEST):
+        level = [v for each in level for v in (each.values() if isinstance(each, dict) else each)]
+        level = [each for each in level if isinstance(each, dict | list)]
+    return not level
 
 
 def checked_row(

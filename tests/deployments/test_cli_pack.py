@@ -110,3 +110,23 @@ def test_a_run_with_a_pack_says_so_and_stands_apart(home: Path) -> None:
     missing = call(*asked, "--pack", "sprots", "--dry-run")
     assert missing.exit_code == 1
     assert "there is no pack 'sprots'; there are: sports" in missing.stderr
+
+
+def test_a_bad_pack_is_listed_and_hides_no_other(home: Path) -> None:
+    call("pack", "new", "sports", "--for", "spectral")
+    for name, text in {"deep": "a" + ".a" * 50_000 + " = 1", "long": f"version = {'9' * 10_000}"}.items():
+        folder = home / "packs" / name / "spectral"
+        folder.mkdir(parents=True)
+        (folder.parent / "pack.toml").write_text(text)
+        (folder / "profiles.toml").write_text(text)
+    unreadable = home / "packs" / "gone"
+    (unreadable / "spectral").mkdir(parents=True)
+    (unreadable / "spectral" / "item.csv").symlink_to(unreadable / "nowhere.csv")
+    listed = {row["pack"]: row["adds"] for row in json.loads(call("pack", "list", "-f", "json").stdout)}
+    assert set(listed) == {"sports", "deep", "long", "gone"}
+    assert "domain 1" in listed["sports"]
+    checked = call("pack", "check")
+    assert checked.exit_code == 1
+    assert "sports: spectral" in checked.stderr
+    for name in ("deep", "long", "gone"):
+        assert f"{name}: " in checked.stderr

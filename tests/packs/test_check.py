@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tasks.evaluations.spectral.pack import PACK
-from tasks.packs.check import examine, load, stray
+from tasks.packs.check import examine, load, profiles, stray
 from tasks.packs.folder import MOST_BYTES, Folder, checked_name, folder_of, folders
 from tasks.packs.shape import PackError
 from tests.packs.conftest import FILES, SHIPPED, Examine
@@ -153,3 +153,24 @@ def test_an_installed_pack_is_found_and_never_imported(
     assert folders(tmp_path / "home")["sporty"].path == own
     with pytest.raises(ValueError, match="there is no pack 'sprty'; there are: sporty"):
         folder_of("sprty", tmp_path / "home")
+
+
+HOSTILE_TOML = {
+    "dotted": b"a" + b".a" * 50_000 + b" = 1\n",
+    "number": b"version = " + b"9" * 10_000 + b"\n",
+    "lists": b"title = " + b"[" * 5_000 + b"]" * 5_000 + b"\n",
+    "lists of tables": b"title = " + b"[{a=" * 30 + b"1" + b"}]" * 30 + b"\n",
+    "bytes": b"\xff\xfe\x00",
+    "null": b"title = '\x00'\n",
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE_TOML)
+@pytest.mark.parametrize("file", ["pack.toml", "spectral/profiles.toml"])
+def test_hostile_toml_is_one_fault_of_its_file(folder: Folder, kind: str, file: str) -> None:
+    (folder.path / file).write_bytes(HOSTILE_TOML[kind])
+    _, faults = examine(folder, "spectral", PACK, SHIPPED)
+    if file.endswith("profiles.toml"):
+        faults = profiles(folder, "spectral")[1]
+    assert [fault.file for fault in faults] == [file]
+    assert len(str(faults[0])) < 500
