@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import logging
 import math
-import re
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,14 +25,14 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
+from tasks.report.text import CONTROL
+
 err = Console(stderr=True, width=None if sys.stderr.isatty() else 160)
 """For people: progress, notes and errors. Data alone goes to standard output."""
 
 FOLDED = 36
 """Characters after which a cell of a table may go on in the next line; 28 on a narrow screen."""
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""C0 but tab and line feed, delete, and C1: what moves a cursor, sets a title or fills a clipboard."""
 _FORMULA = r"^([=+\-@\t\r])"
 
 
@@ -48,8 +47,8 @@ class Format(StrEnum):
 
 
 def clean(text: object) -> str:
-    """A text without control characters."""
-    return _CONTROL.sub("", str(text))
+    """A text without control characters and marks that turn its direction."""
+    return CONTROL.sub("", str(text))
 
 
 def say(text: object, head: str = "", style: str = "green") -> None:
@@ -69,8 +68,7 @@ def show(
     """Write rows to standard output; a table as ``print_table``."""
     match form:
         case Format.csv | Format.spreadsheet:
-            text = to_csv(frame, quoted=form is Format.spreadsheet)
-            sys.stdout.write(clean(text) if sys.stdout.isatty() else text)
+            sys.stdout.write(to_csv(frame, quoted=form is Format.spreadsheet))
         case Format.json:
             sys.stdout.write(to_json(frame))
         case Format.table:
@@ -123,6 +121,8 @@ def print_table(
 def to_csv(frame: pl.DataFrame, quoted: bool = False) -> str:
     """CSV has no nested values: texts of a list are joined with |, anything else is written as JSON.
 
+    Control characters are left out (``clean``); Parquet and JSON have them.
+
     Args:
         quoted: put an apostrophe before texts that a spreadsheet would run as a formula.
     """
@@ -133,18 +133,19 @@ def to_csv(frame: pl.DataFrame, quoted: bool = False) -> str:
         for name in nested
     ]
     flat = frame.with_columns(pl.col(texts).list.join("|"), *as_json)
-    return flat.with_columns(pl.col(pl.String).str.replace(_FORMULA, "'$1") if quoted else []).write_csv()
+    text = flat.with_columns(pl.col(pl.String).str.replace(_FORMULA, "'$1") if quoted else [])
+    return clean(text.write_csv())
 
 
 def to_json(frame: pl.DataFrame) -> str:
-    """A list of objects. JSON has no infinity and no NaN; of control characters it escapes all but some."""
+    """A list of objects. JSON has no infinity and no NaN; control characters are escaped (``clean``)."""
     rows = [{k: _json(v) for k, v in row.items()} for row in frame.to_dicts()]
     text = json.dumps(rows, ensure_ascii=False, default=str, indent=2)
-    return re.sub(r"[\x7f-\x9f]", lambda c: f"\\u{ord(c[0]):04x}", text) + "\n"
+    return CONTROL.sub(lambda c: f"\\u{ord(c[0]):04x}", text) + "\n"
 
 
 def write(frame: pl.DataFrame, path: Path) -> None:
-    """Write rows to a new file, in the format that its name says.
+    """Write rows to a new file, in the format that its name says; no cell of a CSV file runs as a formula.
 
     Raises:
         ValueError: it says none, or there is such a file.
@@ -154,7 +155,7 @@ def write(frame: pl.DataFrame, path: Path) -> None:
         case ".parquet":
             frame.write_parquet(content)
         case ".csv":
-            content.write(to_csv(frame).encode())
+            content.write(to_csv(frame, quoted=True).encode())
         case ".json":
             content.write(to_json(frame).encode())
         case _:

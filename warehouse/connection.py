@@ -18,7 +18,7 @@ from warehouse.part_kinds import KINDS, create_empty_parts, empty_part
 from warehouse.published import damaged, is_damage, reader, signals_as_raised
 from warehouse.querying import check_query, to_frame
 from warehouse.registrations import Position, fold
-from warehouse.storage import WarehouseError, sign_of, without_bar
+from warehouse.storage import WarehouseError, private_folder, sign_of, without_bar
 from warehouse.store import Store, store_at
 from warehouse.verified import check_parts_of
 
@@ -72,7 +72,7 @@ class Warehouse:
                 f"CULTURESCOPE_HOME to a folder without one."
             )
         if _current.get(folder) != warehouse._signs():
-            folder.mkdir(parents=True, exist_ok=True)
+            private_folder(folder)
             create_empty_parts(folder)
             signs = warehouse._signs()  # before looking: what changes meanwhile is looked at the next time
             if warehouse._is_up_to_date():

@@ -21,7 +21,7 @@ from warehouse.migrate import bring_up_to_date
 from warehouse.part_kinds import create_empty_parts, has_hash, is_as_written
 from warehouse.published import reader
 from warehouse.registrations import fold
-from warehouse.storage import WarehouseError
+from warehouse.storage import WarehouseError, private_folder
 from warehouse.store import Store
 
 _AT_ONCE = 8
@@ -72,7 +72,7 @@ def copy(source: Warehouse, target: Store, report: Report = lambda n, total: Non
 @contextmanager
 def _snapshot(source: Store, target: Store) -> Iterator[Path]:
     """A copy of the source's file, with what was registered since and the views of the target."""
-    target.folder.mkdir(parents=True, exist_ok=True)
+    private_folder(target.folder)
     create_empty_parts(target.folder)
     with TemporaryDirectory(prefix="culturescope-copy-") as folder:
         file = Path(folder) / "copy.duckdb"

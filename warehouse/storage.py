@@ -58,13 +58,24 @@ def home() -> Path:
     """
     folder = usual_home()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        private_folder(folder)
     except OSError as error:
         raise WarehouseError(
             f"cannot create the warehouse folder {folder}: {error}. Set CULTURESCOPE_HOME to a folder that "
             f"you may write to."
         ) from error
     return folder
+
+
+def private_folder(folder: Path) -> None:
+    """Make a folder, or take an empty one, that nobody but its owner can look into.
+
+    One that holds something stays as it is: its owner may have opened it to others.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if next(folder.iterdir(), None) is None:
+        with suppress(PermissionError):  # it is somebody else's
+            folder.chmod(0o700)
 
 
 def usual_home() -> Path:

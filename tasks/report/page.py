@@ -9,7 +9,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, PrefixLoader, Stric
 
 from tasks.report import Frames, Row
 from tasks.report.downloads import table_link
-from tasks.report.text import FILTERS
+from tasks.report.text import FILTERS, clean
 
 CELLS = ("cell", "null", "axis", "name", "counts", "isolated", "head")
 """The macros of ``cells.html`` that every template has."""
@@ -39,6 +39,7 @@ def environment(catalogue: Mapping[str, Row], package: str = "tasks.report") -> 
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=clean,
     )
     templates.filters |= FILTERS | {"table_link": table_link}
     templates.globals["catalogue"] = catalogue

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
 LONGEST_NAME: Final = 30
 MOST_SLICES: Final = 8
+CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""C0 but tab and line feed, delete and C1 move a cursor, set a title or fill a clipboard; marks that turn the
+direction of what follows make people read another text than is there. Names and answers may hold them."""
+
+
+def clean(text: Any) -> Any:
+    """A text without ``CONTROL``, and markup as markup; any other value as it is."""
+    return type(text)(CONTROL.sub("", text)) if isinstance(text, str) else text
 
 
 def number(value: float | None, digits: int = 2, sign: bool = False) -> str:

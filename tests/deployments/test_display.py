@@ -8,12 +8,13 @@ import json
 import logging
 import re
 import time
+from pathlib import Path
 
 import polars as pl
 import pytest
 
 from deployments import bars, display
-from deployments.display import Format, interval, notes, number, say, show, working
+from deployments.display import Format, interval, notes, number, say, show, working, write
 from tasks import progress
 
 WIDE = pl.DataFrame(
@@ -25,6 +26,7 @@ WIDE = pl.DataFrame(
         "last": [1, 2],
     }
 )
+BIDI = "a\u202eb\u2066c\u2069"
 
 
 def shown(capsys: pytest.CaptureFixture[str], width: int, *, is_wide: bool | None = False) -> tuple[str, str]:
@@ -107,11 +109,28 @@ def test_no_cell_is_markup_and_no_control_character_reaches_a_terminal(
         assert text.count("[/INST] [link=x]]52;c;cm0gLXJm[2J") >= 3
 
 
-def test_files_keep_what_models_wrote(capsys: pytest.CaptureFixture[str]) -> None:
-    show(pl.DataFrame({"a": [EVIL]}), Format.csv)
-    assert EVIL in capsys.readouterr().out
-    show(pl.DataFrame({"a": [EVIL]}), Format.json)
-    assert json.loads(capsys.readouterr().out) == [{"a": EVIL}]
+def test_json_and_parquet_keep_what_models_wrote_and_csv_is_clean(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    frame = pl.DataFrame({"a": [EVIL + BIDI]})
+    show(frame, Format.json)
+    text = capsys.readouterr().out
+    assert json.loads(text) == frame.to_dicts()
+    for form in (Format.csv, Format.spreadsheet, Format.table):
+        show(frame, form)
+        text += capsys.readouterr().out
+    for name in ("a.parquet", "a.json", "a.csv"):
+        write(frame, tmp_path / name)
+    assert pl.read_parquet(tmp_path / "a.parquet").equals(frame)
+    text += (tmp_path / "a.csv").read_text() + (tmp_path / "a.json").read_text()
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text)
+    assert "abc" in text, "what stands between the marks stays"
+
+
+def test_a_csv_file_runs_no_formula(tmp_path: Path) -> None:
+    write(pl.DataFrame({"a": ['=HYPERLINK("http://evil.example")', "b"]}), tmp_path / "f.csv")
+    with (tmp_path / "f.csv").open(newline="") as file:
+        assert [row["a"] for row in csv.DictReader(file)] == ['\'=HYPERLINK("http://evil.example")', "b"]
 
 
 def test_spreadsheets_get_no_formula(capsys: pytest.CaptureFixture[str]) -> None:

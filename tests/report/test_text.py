@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 import pytest
+from markupsafe import Markup
 
+from tasks.report.page import environment
 from tasks.report.text import (
     LONGEST_NAME,
     compact,
@@ -85,3 +87,10 @@ def test_short_name_keeps_both_ends() -> None:
 def test_time_is_to_the_minute() -> None:
     assert when(datetime(2026, 1, 2, 3, 4, 59)) == "2026-01-02 03:04 UTC"
     assert when(None) == "–"
+
+
+def test_a_page_shows_no_control_character_and_turns_no_text() -> None:
+    template = environment({}).from_string("{{ text }}|{{ markup }}|{{ number }}|{{ isolated(text) }}")
+    evil = "a\x1b[2J\u202eb\u2066c\u2069\x9b<i>"
+    shown = template.render(text=evil, markup=Markup("<b>\x07x</b>"), number=3)
+    assert shown == "a[2Jbc&lt;i&gt;|<b>x</b>|3|" + '<bdi dir="auto">a[2Jbc&lt;i&gt;</bdi>'

@@ -3,6 +3,7 @@
 import os
 import pickle
 import shutil
+import stat
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,8 @@ import warehouse.connection as connection_module
 import warehouse.local_store as local_store_module
 import warehouse.published as published_module
 from warehouse import Warehouse, WarehouseError, home, register_parts, write_part
+from warehouse.copying import copy
+from warehouse.local_store import LocalStore
 from warehouse.migrate import is_up_to_date
 from warehouse.store import Store
 
@@ -320,3 +323,27 @@ def test_log_of_an_outside_writer_is_never_dropped(warehouse: Warehouse) -> None
     warehouse.path.with_name(f"{warehouse.path.name}.wal").write_bytes(b"x")
     with pytest.raises(WarehouseError, match=r"outside program.*CHECKPOINT"), warehouse.write():
         pass
+
+
+@pytest.mark.parametrize("is_there", [False, True], ids=["missing", "empty"])
+def test_a_home_is_its_owners_alone_however_it_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_there: bool
+) -> None:
+    before = os.umask(0o022)
+    try:
+        for name, make in {
+            "opened": lambda path: Warehouse.open(path),
+            "usual": lambda path: home(),
+            "copied": lambda path: copy(Warehouse.open(tmp_path / "opened"), LocalStore(path)),
+        }.items():
+            path = tmp_path / name
+            monkeypatch.setenv("CULTURESCOPE_HOME", str(path))
+            if is_there:
+                path.mkdir()
+            make(path)
+            assert stat.S_IMODE(path.stat().st_mode) == 0o700
+        path.chmod(0o750)  # its owner may open it to a group
+        Warehouse.open(path)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o750
+    finally:
+        os.umask(before)

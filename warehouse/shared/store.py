@@ -22,7 +22,7 @@ from warehouse.shared.jobs import PostgresJobs, asked
 from warehouse.shared.log import PostgresLog
 from warehouse.shared.objects import Objects
 from warehouse.shared.secrets import password_of
-from warehouse.storage import Kept, WarehouseError, remove_abandoned, room_for
+from warehouse.storage import Kept, WarehouseError, private_folder, remove_abandoned, room_for
 
 PARTS_VARIABLE = "CULTURESCOPE_PARTS"
 _WRITE_LOCK_PATIENCE_S = 600.0
@@ -103,7 +103,7 @@ class SharedStore:
     def draft(self) -> Iterator["_Draft"]:
         lock = self.database.lock("write", _WRITE_LOCK_PATIENCE_S)
         with not_within_itself(self.place), lock as held:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            private_folder(self.folder)
             remove_drafts(self.folder)
             draft = _Draft(self, held)
             with room_for(draft.path, 2 * draft.size):
