@@ -33,6 +33,9 @@ from deployments.display import Format, err, say, show, working, write
 from deployments.evaluations import doors
 from warehouse import Warehouse
 
+SHOWN = 20
+"""Rows that differ, of one configuration, that `check --numbers` names."""
+
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
@@ -89,10 +92,21 @@ def main(
 
 
 @app.command()
-def check() -> None:
+def check(
+    numbers: Annotated[
+        bool, typer.Option("--numbers", help="also make every metric row again from the stored answers")
+    ] = False,
+) -> None:
     """Check the warehouse's integrity and set damaged Parquet parts aside, to be answered again.
 
-    Example: `culturescope check`
+    With `--numbers` every row of a finished run is made again from its stored answers. A row that somebody
+    has edited is named, and the command exits with 1.
+
+    Examples:
+
+    - `culturescope check`
+
+    - `culturescope check --numbers`
     """
     from warehouse import compact_parts, verify_parts
 
@@ -102,6 +116,31 @@ def check() -> None:
             say(f"{kind}/{part} ({n} units to be done again): {problem}", "set aside", "red")
         compact_parts(warehouse, all_unhashed=True)
         cli_ingest.report_checks(warehouse)
+        if numbers and not _check_numbers(warehouse):
+            raise typer.Exit(1)
+
+
+def _check_numbers(warehouse: Warehouse) -> bool:
+    """Whether every stored row is what its answers come to; says which are not."""
+    from deployments.server import configure
+
+    configure(warehouse.home)  # before Prefect is imported
+    from deployments.evaluations import evaluation
+    from flows.recomputed import recomputed
+
+    is_right = True
+    for result in recomputed(evaluation):
+        of = f"{result.evaluation} {result.config_hash}{f', {result.occasion}' if result.occasion else ''}"
+        if result.reason:
+            say(f"{of}: {result.reason}", "not made again", "yellow")
+            continue
+        n = len(result.differences)
+        say(f"{of}: {result.n_rows:,} rows", f"{n} differ" if n else "equal", "red" if n else "green")
+        for row in result.differences[:SHOWN]:
+            where = f"{row.model}, {row.metric}, {row.slice}, {row.column}"
+            say(f"{where}: {row.stored} is stored, its answers come to {row.again}", " differs", "red")
+        is_right &= not n
+    return is_right
 
 
 @models_app.command("list")

@@ -21,10 +21,12 @@ from tasks.requests import Engine
 from tasks.samples import Sample
 from warehouse import Warehouse, WarehouseError
 
-_RUNS = """
+_FINISHED = """
 SELECT run_id, evaluation, config_hash, model, engine_hash, coalesce(occasion, '') AS occasion, profile,
     params, engine, boundary_rule, code_version, started_at, finished_at
-FROM run WHERE status = 'finished' AND NOT is_null
+FROM run WHERE status = 'finished' AND NOT is_null"""
+_EVERY = f"{_FINISHED} ORDER BY evaluation, config_hash, occasion, code_version, model"
+_RUNS = f"""{_FINISHED}
     AND ($evaluation::VARCHAR IS NULL OR evaluation = $evaluation)
     AND ($model::VARCHAR IS NULL OR model = $model)
     AND ($config::VARCHAR IS NULL OR config_hash = $config)
@@ -82,6 +84,12 @@ def finished_runs(
     return [Run(**row) for row in parsed]
 
 
+def every_finished_run() -> list[Run]:
+    """All finished runs of models, by evaluation, configuration, occasion and version of the code."""
+    rows = Warehouse.open().query(_EVERY).to_dicts()
+    return [Run(**row | {name: json.loads(row[name]) for name in ("params", "engine")}) for row in rows]
+
+
 def rebuilt(evaluation: Evaluation[Any, Any, Any], run: Run) -> tuple[Study, Completions]:
     """The study of a run, and what is stored of it.
 
@@ -98,9 +106,13 @@ def rebuilt(evaluation: Evaluation[Any, Any, Any], run: Run) -> tuple[Study, Com
         raise WarehouseError(f"{about}: it cannot be asked any more ({error}): {again}") from error
     if (now := comparable(study)) != run.config_hash:
         raise WarehouseError(f"{about}: what it asked has changed since, to configuration {now}: {again}")
+    return study, Completions(candidate_of(run), engines, steps.stored, run.occasion)
+
+
+def candidate_of(run: Run) -> Engine:
+    """The engine that a run evaluated, as far as reading its answers needs it."""
     spec = run.engine
-    candidate = Engine(run.model, str(spec.get("kind", "")), str(spec.get("model", "")), run.engine_hash)
-    return study, Completions(candidate, engines, steps.stored, run.occasion)
+    return Engine(run.model, str(spec.get("kind", "")), str(spec.get("model", "")), run.engine_hash)
 
 
 def samples(

@@ -1,0 +1,70 @@
+"""Whoever can write the warehouse's file can edit a row: ``check --numbers`` makes all rows again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from deployments.cli import app
+from tests.golden.conftest import Homes
+from tests.golden.harness import EVALUATIONS, run
+from tests.golden.test_contract import disturbed
+from warehouse import Warehouse, run_checks
+
+pytestmark = pytest.mark.slow
+
+EDITS = {
+    "value": "UPDATE metric_value SET value = value + 0.001 WHERE value IS NOT NULL",
+    "a null's value": "UPDATE metric_value SET null_value = null_value - 0.001 WHERE null_value IS NOT NULL",
+    "interval": "UPDATE metric_value SET ci_low = ci_low - 0.01 WHERE ci_low IS NOT NULL",
+    "n": "UPDATE metric_value SET n_scored = n_scored + 1 WHERE n_unscored = 0",
+    "reason": "UPDATE metric_value SET unscored_reason = 'too few' WHERE unscored_reason IS NOT NULL",
+    "a row less": "DELETE FROM metric_value WHERE true",
+}
+"""Each is confined to one row below."""
+
+
+def checked(home: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
+    """Exit code and words of the command."""
+    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    done = CliRunner().invoke(app, ["check", "--numbers"])
+    return done.exit_code, done.stderr
+
+
+@pytest.mark.parametrize("evaluation", disturbed(EVALUATIONS))
+def test_rows_made_again_are_the_stored_ones(
+    undisturbed: Homes, evaluation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = undisturbed(evaluation)
+    code, words = checked(home, monkeypatch)
+    n = Warehouse.open(home).query("SELECT count(*) FROM metric_value").item()
+    assert code == 0, words
+    assert f"{n:,} rows" in words
+
+
+def test_rows_of_another_occasion_are_made_against_the_frozen_cohort(
+    finished: Homes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = finished("spectral")
+    run("spectral", home, models=["fake-b"], occasion="2026-w48")
+    code, words = checked(home, monkeypatch)
+    assert code == 0, words
+    assert "2026-w48" in words
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edited_row_is_named(finished: Homes, edit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = finished("cure")
+    statement = EDITS[edit]
+    place = "(SELECT min(rowid) FROM metric_value WHERE " + statement.partition(" WHERE ")[2] + ")"
+    with Warehouse.open(home).write() as connection:
+        row = connection.execute(f"SELECT model, metric FROM metric_value WHERE rowid = {place}").fetchone()
+        connection.execute(f"{statement} AND rowid = {place}")
+    assert row is not None
+    assert not run_checks(Warehouse.open(home))["n_violations"].sum(), "nothing else sees it"
+    code, words = checked(home, monkeypatch)
+    assert code == 1
+    assert "1 differ " in words
+    assert f"{row[0]}, {row[1]}" in " ".join(words.split())
