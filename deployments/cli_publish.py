@@ -66,4 +66,40 @@ def publish(
                 "note",
                 "yellow",
             )
+        say(f"{done.fingerprint}: culturescope verify {folder} --fingerprint …", "fingerprint", "dim")
         say(f"look at it: python -m http.server --directory {folder}", style="dim")
+
+
+def verify(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="a published site")],
+    fingerprint: Annotated[
+        str | None, typer.Option(help="as publish printed it, or at least its first 8 characters")
+    ] = None,
+    here: Annotated[
+        bool, typer.Option("--here", help="also look for its numbers and answers in this warehouse")
+    ] = False,
+) -> None:
+    """Hold a published site to the hashes in it; exits with 1 if a file is not what was published.
+
+    Whoever can change a file of the site can change its list of hashes too. The fingerprint, quoted where the
+    site is cited, tells. With `--here`, and `check --numbers` after it, the numbers are held to the answers.
+
+    Examples:
+
+    - `culturescope verify site`
+
+    - `culturescope verify site --fingerprint 3fa8c51e --here`
+    """
+    with errors():
+        from deployments.publish.verify import verify as held
+
+        done = held(folder, fingerprint, Warehouse.open() if here else None)
+        for problem in done.problems:
+            say(problem, "differs", "red")
+        if done.problems:
+            raise typer.Exit(1)
+        say(
+            f"{done.n_files} files, numbers from {done.n_parts} parts with answers, fingerprint "
+            f"{done.fingerprint}",
+            "as published",
+        )

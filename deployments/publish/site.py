@@ -22,12 +22,10 @@ from deployments.publish.croissant import About, croissant
 from deployments.publish.data import Table, write_tables
 from deployments.publish.pages import BESIDE, Boards, Pages, boards, foot, sources
 from deployments.publish.rule import refuse_secrets
+from deployments.publish.verify import MARK, answer_parts, fingerprint
 from tasks.report.svg import Drawn, kept_figures
 from warehouse import Warehouse, WarehouseError
 from warehouse.storage import room_for
-
-MARK = "site.json"
-"""The file by which a folder is known as a site: every other file with its SHA-256."""
 
 _HERE = Path(__file__).parent
 _NEEDED = 20_000_000
@@ -36,7 +34,8 @@ _NEWEST = "SELECT max(finished_at) FROM run WHERE status = 'finished'"
 
 @dataclass(frozen=True)
 class Published:
-    """What was written. n_bytes: of all files; engine_bytes: of those that the query page runs."""
+    """What was written. n_bytes: of all files; engine_bytes: of those that the query page runs; fingerprint:
+    as ``verify.fingerprint``."""
 
     folder: Path
     n_files: int
@@ -45,6 +44,7 @@ class Published:
     n_pages: int
     n_figures: int
     tables: Sequence[Table]
+    fingerprint: str
 
 
 def publish(
@@ -88,10 +88,16 @@ def publish(
             if path.is_file()
         }
         n_bytes = sum((site / name).stat().st_size for name in digests)
-        mark = {"culturescope": version("culturescope"), "files": digests}
+        mark = {
+            "culturescope": version("culturescope"),
+            "files": digests,
+            "parts": answer_parts(warehouse),
+        }
         (site / MARK).write_text(json.dumps(mark, indent=1) + "\n", encoding="utf-8")
     n_pages = sum(name.endswith(".html") for name in texts)
-    return Published(folder, len(digests) + 1, n_bytes, engine_bytes, n_pages, n_figures, tables)
+    return Published(
+        folder, len(digests) + 1, n_bytes, engine_bytes, n_pages, n_figures, tables, fingerprint(folder)
+    )
 
 
 def check(folder: Path) -> None:

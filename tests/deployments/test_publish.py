@@ -20,7 +20,8 @@ from deployments.cli import app
 from deployments.publish.croissant import About
 from deployments.publish.pages import _cells, _matrix, _order, foot
 from deployments.publish.rule import published
-from deployments.publish.site import MARK, publish
+from deployments.publish.site import publish
+from deployments.publish.verify import MARK
 from tasks.report.svg import _VARIABLES, _shares
 from tests.deployments.a_site import SAID, fill
 from tests.report.pages import HOSTILE

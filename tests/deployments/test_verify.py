@@ -1,0 +1,105 @@
+"""A published site is held to its hashes, and to the warehouse that it was made of."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from deployments.cli import app
+from deployments.publish.croissant import About
+from deployments.publish.site import publish
+from deployments.publish.verify import MARK, verify
+from tests.deployments.a_site import fill
+from warehouse import Warehouse, WarehouseError
+
+METRICS = "data/metric_value.parquet"
+
+
+@pytest.fixture(scope="module", name="filled")
+def _filled(copied_home: Callable[[], Path]) -> Warehouse:
+    """A warehouse whose runs rest on one part."""
+    warehouse = Warehouse.open(copied_home())
+    fill(warehouse, with_nulls=False)
+    return warehouse
+
+
+@pytest.fixture(scope="module", name="published")
+def _published(filled: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sites") / "site"
+    publish(filled, folder, About("Our models"))
+    return folder
+
+
+@pytest.fixture
+def site(published: Path, tmp_path: Path) -> Path:
+    """A copy to be changed."""
+    return Path(shutil.copytree(published, tmp_path / "site"))
+
+
+def test_a_site_is_as_it_was_published(published: Path, filled: Warehouse) -> None:
+    done = verify(published, warehouse=filled)
+    assert done.problems == []
+    assert (done.n_files, done.n_parts) == (len(json.loads((published / MARK).read_text())["files"]), 1)
+    assert verify(published, done.fingerprint[:8]).problems == []
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        (lambda site: (site / "index.html").write_text("better"), "index.html"),
+        (lambda site: (site / "query.js").unlink(), "query.js"),
+        (lambda site: (site / "more.html").write_text("x"), "more.html"),
+        (lambda site: (site / METRICS).write_bytes(b"PAR1"), METRICS),
+    ],
+)
+def test_every_changed_file_is_named(site: Path, change: Callable[[Path], object], name: str) -> None:
+    change(site)
+    (problem,) = verify(site).problems
+    assert problem.startswith(f"{name}: ")
+
+
+def edited(site: Path) -> None:
+    """Change a number and its hash, as somebody would who knows how sites are made."""
+    frame = pl.read_parquet(site / METRICS).with_columns(pl.col("value") + 0.1)
+    frame.write_parquet(site / METRICS)
+    mark = json.loads((site / MARK).read_text())
+    mark["files"][METRICS] = sha256((site / METRICS).read_bytes()).hexdigest()
+    (site / MARK).write_text(json.dumps(mark))
+
+
+def test_who_changes_the_hashes_too_is_seen_by_fingerprint_and_warehouse(
+    published: Path, site: Path, filled: Warehouse
+) -> None:
+    edited(site)
+    assert verify(site).problems == []
+    (problem,) = verify(site, verify(published).fingerprint).problems
+    assert "the fingerprint is" in problem
+    (problem,) = verify(site, warehouse=filled).problems
+    assert "metric rows are not here" in problem
+
+
+def test_parts_that_the_warehouse_lacks_are_counted(published: Path, copied_home: Callable[[], Path]) -> None:
+    problems = verify(published, warehouse=Warehouse.open(copied_home())).problems
+    assert problems[0].startswith("1 of 1 parts with answers are not here, such as item_logprob/")
+
+
+@pytest.mark.parametrize("text", [None, "{}", "[1]", '{"files": 3}', "\x00"])
+def test_what_is_no_site_is_refused(tmp_path: Path, text: str | None) -> None:
+    if text is not None:
+        (tmp_path / MARK).write_text(text)
+    with pytest.raises(WarehouseError, match="is no site of culturescope"):
+        verify(tmp_path)
+
+
+def test_the_command_exits_with_1_where_something_differs(site: Path) -> None:
+    runner = CliRunner()
+    assert runner.invoke(app, ["verify", str(site)]).exit_code == 0
+    done = runner.invoke(app, ["verify", str(site), "--fingerprint", "00000000"])
+    assert (done.exit_code, "differs" in done.stderr) == (1, True)
