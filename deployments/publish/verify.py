@@ -101,7 +101,7 @@ def _not_here(site: Path, parts: list[str], warehouse: Warehouse) -> Iterator[st
     except (OSError, pl.exceptions.PolarsError) as error:
         yield f"data/metric_value.parquet: it cannot be read: {error}"
         return
-    here = warehouse.query(_ROWS).select(published.columns).cast(dict(published.schema))
+    here = warehouse.query(_ROWS).select(published.columns).cast(published.schema)
     others = published.join(here, on=published.columns, how="anti", nulls_equal=True)
     if others.height:
         first = others.row(0, named=True)
