@@ -122,7 +122,7 @@ def _study(items: int, subsets: int) -> Study:
     codes = [f"C{i:03d}" for i in range(N_COUNTRIES)]
     listed = tuple(frozenset(codes[(i + step) % N_COUNTRIES] for step in range(LISTED)) for i in range(items))
     lists = {"made_up": ItemList("made_up", tuple(f"item {i}" for i in range(items)), listed)}
-    params = SpectralParams.model_validate({"models": ["none"], "bootstrap": subsets})
+    params = SpectralParams.model_validate({"models": ["none"], "half_samples": subsets})
     return Study(params, {code: code for code in codes}, (_question(),), lists, "")
 
 

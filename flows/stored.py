@@ -100,7 +100,7 @@ def rebuilt(evaluation: Evaluation[Any, Any, Any], run: Run) -> tuple[Study, Com
     about = f"{run.evaluation}, {run.model}, configuration {run.config_hash}"
     again = f"run it again, or export it with version {run.code_version} and the files of then"
     try:
-        params = evaluation.params(**run.params, models=[run.model], occasion=run.occasion)
+        params = evaluation.params.stored({**run.params, "models": [run.model], "occasion": run.occasion})
         study, engines, _ = build(evaluation, params)
     except ValueError as error:
         raise WarehouseError(f"{about}: it cannot be asked any more ({error}): {again}") from error

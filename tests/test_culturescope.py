@@ -17,7 +17,7 @@ NAMESAKES = {"tasks.py": "raise RuntimeError('the wrong tasks')", "flows/__init_
 RUN = """
 import culturescope as cs
 import tasks.metrics.spectral
-small = {"countries": ["BR", "DE", "JP"], "max_items": 6, "bootstrap": 20}
+small = {"countries": ["BR", "DE", "JP"], "max_items": 6, "half_samples": 20}
 board = cs.run("spectral", ["fake-a", "fake-b"], "smoke", **small)
 assert {"fake-a", "fake-b"} <= set(board["model"]), board
 assert board.equals(cs.leaderboard("spectral"))

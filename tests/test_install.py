@@ -114,7 +114,7 @@ def test_the_wheel_runs_beside_namesakes(wheel: Path, smollm2_folder: Path, tmp_
 
     where = "import culturescope as cs, tasks, flows; print(cs.__file__, tasks.__file__, flows.__file__)"
     assert run("python", "-c", where).count(str(site)) == 3
-    small = ("--domains", "currency", "--max-items", "5", "--bootstrap", "20")
+    small = ("--domains", "currency", "--max-items", "5", "--half-samples", "20")
     run("culturescope", "run", "spectral", "--profile", "smoke", "-m", "smollm2-135m", "--no-server", *small)
     assert "smollm2-135m" in run("culturescope", "leaderboard", "spectral")
     from_python = (

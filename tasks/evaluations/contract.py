@@ -7,12 +7,12 @@ judges, turns of a dialogue and votes are further rounds, and resuming costs not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Generic, Literal, Protocol, Self, TypeVar
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
 from tasks.identity import digest
 from tasks.metric_rows import Metric
@@ -23,6 +23,9 @@ from tasks.samples import Sample
 Rows = Sequence[Mapping[str, Any]]
 """Rows of a table of the warehouse."""
 
+
+HALF_SAMPLES, FORMER = "half_samples", "bootstrap"
+"""The knob of evaluations with intervals by half-samples, and what it was called when all evaluations had it."""
 
 FIRST = "first"
 """The cohort of the models of a configuration's first finished run."""
@@ -53,11 +56,30 @@ class Params(BaseModel):
         description="packs of your own content that are added (culturescope pack list); their numbers stand "
         "apart",
     )
-    bootstrap: int = Field(
-        200, ge=20, le=10_000, description="half-samples for intervals of ranks, categories and shifts"
-    )
-    seed: int = Field(0, ge=0, description="of the half-samples and of other random choices")
+    seed: int = Field(0, ge=0, description="of random choices")
     profile: str = Field("custom", description="a label for the leaderboard; changes nothing")
+    _formerly: dict[str, Any] = PrivateAttr(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_then(cls, values: Any) -> Any:
+        """``bootstrap`` taken for what it was: half-samples where there are any, else nothing."""
+        if not isinstance(values, Mapping) or FORMER not in values:
+            return values
+        now = {knob: value for knob, value in values.items() if knob != FORMER}
+        return {HALF_SAMPLES: values[FORMER], **now} if HALF_SAMPLES in cls.model_fields else now
+
+    @classmethod
+    def stored(cls, values: Mapping[str, Any]) -> Self:
+        """The params that a run stored; ``hashed`` gives of them what it gave then."""
+        params = cls(**values)
+        params._formerly = {FORMER: values[FORMER]} if FORMER in values else {}
+        return params
+
+    def hashed(self, knobs: Set[str]) -> dict[str, Any]:
+        """Those of the knobs that stand in a config_hash as they are, by name."""
+        own = self.model_dump(include=set(knobs) - ({HALF_SAMPLES} if self._formerly else set()))
+        return own | self._formerly
 
     @property
     def label(self) -> str:

@@ -100,7 +100,7 @@ def test_a_survey_becomes_a_ground_truth(warehouse: Warehouse) -> None:
 def test_a_run_is_held_against_the_people_of_a_study(warehouse: Warehouse) -> None:
     rank(warehouse.home, 8)
     assert people("pull", "survey").exit_code == 0
-    options = ("--countries", "FR,IT,JP", "--max-items", "6", "--variants", "1", "--bootstrap", "20")
+    options = ("--countries", "FR,IT,JP", "--max-items", "6", "--variants", "1", "--half-samples", "20")
     for human in (("--human", "survey"), ()):
         run = ["run", "spectral", "--no-server", "-m", "fake-a", *options, *human]
         result = CliRunner().invoke(app, run)

@@ -21,7 +21,7 @@ from tests.conftest import command, environment
 from warehouse import Warehouse
 
 runner = CliRunner()
-SMALL = ("--profile", "smoke", "--countries", "BR,DE,JP", "--max-items", "6", "--bootstrap", "20")
+SMALL = ("--profile", "smoke", "--countries", "BR,DE,JP", "--max-items", "6", "--half-samples", "20")
 
 
 def run(*arguments: str, check: bool = True) -> Result:

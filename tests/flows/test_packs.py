@@ -51,7 +51,8 @@ def example(home: Path, name: str) -> dict[str, object]:
     new(home, "mine", name)
     chosen = {"models": ["fake-a"]} | profile(name, "mine/smoke")
     known = params(name).model_fields
-    chosen |= {"bootstrap": 20} | {knob: vectors(home) for knob in VECTORS if knob in known}
+    chosen |= {"half_samples": 20} if "half_samples" in known else {}
+    chosen |= {knob: vectors(home) for knob in VECTORS if knob in known}
     chosen |= {"judges": ["fake-j"]} if "judges" in known else {}
     chosen |= {"simulator": "fake-j"} if "simulator" in known else {}
     return chosen
@@ -117,7 +118,7 @@ def test_numbers_with_a_pack_stand_apart_by_content_alone(home: Path) -> None:
 
 def test_an_edited_pack_is_another_configuration_and_the_old_one_is_still_there(home: Path) -> None:
     folder = new(home, "mine", "spectral")
-    asked = SMALL | {"pack": ["mine"], "domains": ["national_sports", "currency"], "bootstrap": 20}
+    asked = SMALL | {"pack": ["mine"], "domains": ["national_sports", "currency"], "half_samples": 20}
     spectral, kind = evaluation("spectral"), params("spectral")
     first = evaluate(spectral, kind(**asked))
     view = "SELECT * EXCLUDE (place) FROM spectral_by_domain WHERE config_hash = ? ORDER BY ALL"
@@ -244,7 +245,7 @@ def test_a_report_names_what_a_pack_brings_as_it_was_then(home: Path) -> None:
     }
     for name, text in tables.items():
         (folder / f"{name}.csv").write_text(text)
-    asked = {"models": ["fake-a"], "embedder": vectors(home), "bootstrap": 20, "repetitions": 1}
+    asked = {"models": ["fake-a"], "embedder": vectors(home), "half_samples": 20, "repetitions": 1}
     asked |= {"cultures": ["US"], "pack": ["mine"]}
     worldwise, kind = evaluation("worldwise"), params("worldwise")
     own, both = (evaluate(worldwise, kind(**asked, targets=t)) for t in ("walks", "hofstede_published"))
@@ -278,7 +279,7 @@ def test_a_packs_benchmark_is_judged_as_the_published_one_that_it_is_made_like(h
         for n, (code, label) in enumerate([("BR", "yes"), ("DE", "no"), ("JP", "yes")])
     ]
     file.write_text(columns + "".join(rows))
-    asked = {"models": ["fake-a"], "judges": ["fake-j"], "pack": ["mine"], "bootstrap": 20}
+    asked = {"models": ["fake-a"], "judges": ["fake-j"], "pack": ["mine"]}
     few = asked | {"items_per_benchmark": 3}
     names = [name for kind in METRICS for name in (kind, f"{kind}-mine")]  # beside the published ones
     config = evaluate(evaluation("cure"), params("cure")(**few, benchmarks=names))

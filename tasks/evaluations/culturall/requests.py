@@ -23,7 +23,7 @@ from tasks.requests import Engine
 
 RUBRIC = Path(__file__).parent / "rubrics" / "correct.toml"
 
-KNOBS = {"temperature", "max_tokens", "judge_max_tokens", "bootstrap", "seed"}
+KNOBS = {"temperature", "max_tokens", "judge_max_tokens", "seed"}
 """What of the params is in config_hash as it stands; items, documents, prompts, rubric: by content."""
 
 _RULES = (
@@ -143,7 +143,7 @@ class Study:
     def config_hash(self) -> str:
         """See ``contract.Study``."""
         wording = [_RULES, _RULES_ALONE, _CHOICE, _PASSAGES]
-        knobs = self.params.model_dump(include=KNOBS)
+        knobs = self.params.hashed(KNOBS)
         asked = [self.conditions, self.materials, wording]
         judged = [self.rubric.hash(), sorted(engine.hash for engine in self.judges.values())]
         return digest(["culturall", SCORES_VERSION, knobs, asked, judged if self.judges else None])

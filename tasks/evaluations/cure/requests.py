@@ -34,7 +34,7 @@ WORDS: Mapping[str, Mapping[str, str]] = tomllib.loads(
 Key = tuple[str, str, str]
 """(benchmark, mode, item)"""
 
-KNOBS = {"judge_samples", "temperature", "max_tokens", "judge_max_tokens", "bootstrap", "seed"}
+KNOBS = {"judge_samples", "temperature", "max_tokens", "judge_max_tokens", "seed"}
 """What of the params is in config_hash as it stands; items, prompts, rubrics and judges are by content."""
 
 
@@ -130,7 +130,7 @@ class Study:
         first = [self.samples(*part)[0].prompt for part in self.parts()]
         wording = [[prompt.conversation, prompt.schema] for prompt in first]
         judged = {b: self.rubric_id(b) for b in self.benchmarks} if self.judges else None
-        knobs = self.params.model_dump(include=KNOBS)
+        knobs = self.params.hashed(KNOBS)
         judges = sorted(engine.hash for engine in self.judges.values())
         return digest(["cure", SCORES_VERSION, knobs, self.chosen.hash(), wording, judged, judges])
 

@@ -44,7 +44,7 @@ MOST_HEARD = 4000
 
 KNOBS = {
     "conditions", "repetitions", "temperature", "max_turns", "max_tokens", "simulator_max_tokens",
-    "conversation_tokens", "judge_max_tokens", "bootstrap", "seed",
+    "conversation_tokens", "judge_max_tokens", "seed",
 }  # fmt: skip
 """What of the params is in config_hash as it stands."""
 
@@ -156,7 +156,7 @@ class Study:
         """Identifies what may be compared across models."""
         judged = [rubric.hash() for rubric in self.rubrics.values()] if self.judges else None
         judges = sorted(engine.hash for engine in self.judges.values())
-        knobs = self.params.model_dump(include=KNOBS) | {"conditions": self.conditions}
+        knobs = self.params.hashed(KNOBS) | {"conditions": self.conditions}
         wording = [PROMPTS, dict(BEGIN), MOST_HEARD, SCORES_VERSION]
         identity = ["explication", wording, knobs, self.materials, self.simulator.hash, judged, judges]
         return digest(json.loads(json.dumps(identity)))

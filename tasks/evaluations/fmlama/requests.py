@@ -27,6 +27,10 @@ from tasks.scoring.candidates import CandidateRanking
 
 Row = Mapping[str, Any]
 
+KNOBS = {"pooling", "word_vectors", "baseline_top", "seed"}
+KNOBS_OF_JUDGE = {"judge", "judged_dishes_per_origin"}
+"""What of the params is in config_hash as it stands, and with a judge; probes and dishes are by content."""
+
 
 class Condition(NamedTuple):
     """P(main, subject) of section 4.2, with or without the country."""
@@ -96,11 +100,8 @@ class Study:
 
     def config_hash(self) -> str:
         """Identifies what may be compared across models."""
-        knobs = self.params.model_dump(
-            include={"pooling", "word_vectors", "baseline_top", "bootstrap", "seed"}
-        )
+        knobs = self.params.hashed(KNOBS | (KNOBS_OF_JUDGE if self.judge else set()))
         if self.judge:
-            knobs |= self.params.model_dump(include={"judge", "judged_dishes_per_origin"})
             knobs["judged_by"] = digest([self.judge.hash, rubric().hash()])
         return digest(
             ["fmlama", SCORES_VERSION, knobs]

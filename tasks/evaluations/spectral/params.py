@@ -29,6 +29,9 @@ class SpectralParams(Params):
     normalisation: Literal["sum", "per_token", "per_byte"] = Field(
         "sum", description="log-probability of an item: the sum over its tokens (the paper), or its mean"
     )
+    half_samples: int = Field(
+        200, ge=20, le=10_000, description="of the countries, for intervals of categories and ranks"
+    )
     countries_per_part: int = Field(
         34, ge=1, description="countries stored together, so lost at most by a kill"
     )

@@ -15,6 +15,9 @@ from tasks.identity import UnknownName, choose_codes, digest
 
 Row = Mapping[str, Any]
 
+KNOBS = {"normalisation", "half_samples", "seed"}
+"""What of the params is in config_hash as it stands; countries, questions and items are by their content."""
+
 
 @dataclass(frozen=True)
 class Question:
@@ -60,7 +63,7 @@ class Study:
 
     def config_hash(self) -> str:
         """Identifies what may be compared across models."""
-        knobs = self.params.model_dump(include={"normalisation", "bootstrap", "seed"})
+        knobs = self.params.hashed(KNOBS)
         return digest(
             ["spectral", SCORES_VERSION, knobs, list(self.countries), self.reference_hash]
             + [[q.question, q.prefix, q.template, self.lists[q.item_list].hash] for q in self.questions]

@@ -109,7 +109,7 @@ def country_subsets(study: Study) -> tuple[NDArray[np.intp], list[NDArray[np.int
     n, seed = len(study.countries), study.params.seed
     if n < MIN_COUNTRIES:
         return np.empty((0, n // 2), dtype=np.intp), []
-    return intervals.half_samples(n, study.params.bootstrap, seed), intervals.jackknife_groups(n, seed)
+    return intervals.half_samples(n, study.params.half_samples, seed), intervals.jackknife_groups(n, seed)
 
 
 def score_question(

@@ -57,6 +57,9 @@ class WorldwiseParams(GenerationParams):
     embedder: str = Field(
         MINILM, description="embedded:all-minilm-l6-v2, or a sentence-transformers model's id or folder"
     )
+    half_samples: int = Field(
+        200, ge=20, le=10_000, description="of the scenarios, for intervals of shifts of values"
+    )
     stereotype_rule: Literal["off", "words", "substring"] = Field(
         "off",
         description="also count listed phrases (table stereotype), which few answers hold: words: as whole "

@@ -24,7 +24,7 @@ Key = tuple[str, str, int]
 
 KNOBS = {
     "repetitions", "answer_format", "temperature", "max_tokens", "values_weight", "order", "decision",
-    "embedder", "stereotype_rule", "bootstrap", "seed", "reproduce",
+    "embedder", "stereotype_rule", "half_samples", "seed", "reproduce",
 }  # fmt: skip
 """What of the params is in config_hash as it stands; cultures, targets and files are by their content."""
 
@@ -55,7 +55,7 @@ class Study:
     def config_hash(self) -> str:
         """Identifies what may be compared across models."""
         wording = self.samples[0].prompt.conversation
-        knobs = self.params.model_dump(include=KNOBS)
+        knobs = self.params.hashed(KNOBS)
         return digest(["worldwise", SCORES_VERSION, knobs, self.content.hash, wording])
 
     @property

@@ -84,7 +84,7 @@ def _shift_rows(study: Study, scored_answers: Scored, counts: IntArray) -> Itera
 def _shift_interval(study: Study, counts: IntArray, shifts: dict[int, ValueShift]) -> Interval:
     """Of the mean shift of some cultures, over scenarios."""
     by_scenario = counts.sum(axis=2).astype(np.float64)  # [C, S, values]
-    personas, draws = by_scenario[list(shifts)], (study.params.bootstrap, study.params.seed)
+    personas, draws = by_scenario[list(shifts)], (study.params.half_samples, study.params.seed)
     return shift_interval(list(shifts.values()), personas, by_scenario[0], *draws)
 
 
@@ -92,7 +92,7 @@ def _shift(study: Study, counts: IntArray, culture: int) -> ValueShift | None:
     scenarios, repetitions = counts.shape[1:3]
     strata = np.repeat(np.arange(scenarios), repetitions)
     persona, baseline = (counts[c].reshape(strata.size, -1) for c in (culture, 0))
-    return persona_shift(persona, baseline, strata, strata, study.params.bootstrap, study.params.seed)
+    return persona_shift(persona, baseline, strata, strata, study.params.half_samples, study.params.seed)
 
 
 def _decision_rows(study: Study, scored_answers: Scored) -> Iterator[Metric]:

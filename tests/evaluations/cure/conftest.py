@@ -94,7 +94,7 @@ def make_study() -> MakeStudy:
 
     def make(rows: Tables | None = None, judges: Sequence[Engine] = (judge(),), **params: Any) -> Study:
         engines = {engine.name: engine for engine in judges}
-        chosen = {"models": ["m"], "bootstrap": 20, "judges": list(engines)} | params
+        chosen = {"models": ["m"], "judges": list(engines)} | params
         return build_study(CureParams(**chosen), rows or tables(), {}, engines)
 
     return make

@@ -36,7 +36,6 @@ def test_what_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
         {"temperature": 0.5},
         {"max_tokens": 300},
         {"judge_samples": 2},
-        {"bootstrap": 50},
         {"seed": 1},
         {"modes": ["thick"]},
         {"benchmarks": ["normad"]},

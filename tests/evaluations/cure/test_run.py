@@ -106,7 +106,7 @@ def params(*models: str, **more: Any) -> CureParams:
     """The two benchmarks whose metrics are more than one vote's mean; of each three items."""
     chosen: dict[str, Any] = {
         "models": list(models), "benchmarks": ["culturebank", "specnorm"], "judges": list(JUDGES),
-        "items_per_benchmark": 3, "judge_samples": 2, "bootstrap": 20,
+        "items_per_benchmark": 3, "judge_samples": 2,
     }  # fmt: skip
     return CureParams(**chosen | more)
 

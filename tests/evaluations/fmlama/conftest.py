@@ -80,7 +80,7 @@ def make_study() -> MakeStudy:
     def make(
         dishes: Rows | None = None, templates: Rows | None = None, groups: Rows | None = None, **params: Any
     ) -> Study:
-        chosen = {"models": ["m"], "mention_country": "no", "variants": [1, 2], "bootstrap": 20} | params
+        chosen = {"models": ["m"], "mention_country": "no", "variants": [1, 2]} | params
         return build_study(
             FmlamaParams(**chosen),
             dishes or dish_rows(),

@@ -70,7 +70,7 @@ def make_study(country_rows: Rows, question_rows: Rows, item_rows: Rows) -> Make
     """A study of the params given; one phrasing and 20 half-samples unless told."""
 
     def make(**params: Any) -> Study:
-        chosen = SpectralParams(**{"models": ["m"], "variants": [1], "bootstrap": 20} | params)
+        chosen = SpectralParams(**{"models": ["m"], "variants": [1], "half_samples": 20} | params)
         return build_study(chosen, country_rows, question_rows, item_rows)
 
     return make
@@ -81,7 +81,7 @@ def make_score() -> MakeScore:
     """A model whose ER and SR of some questions are given, every half-sample having the estimate itself."""
 
     def make(study: Study, numbers: Mapping[str, tuple[float, float]], lost: str = "not asked") -> ModelScore:
-        n, r = len(study.countries), study.params.bootstrap
+        n, r = len(study.countries), study.params.half_samples
         questions = {
             q.question: QuestionScore(
                 question=q,

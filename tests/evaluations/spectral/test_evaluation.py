@@ -39,7 +39,7 @@ def params(*models: str, **more: Any) -> SpectralParams:
         "domains": ["currency", "religions"],
         "variants": [1],
     }
-    return SpectralParams(models=list(models), max_items=12, bootstrap=20, **chosen | more)
+    return SpectralParams(models=list(models), max_items=12, half_samples=20, **chosen | more)
 
 
 def numbers(warehouse: Warehouse, *models: str) -> pl.DataFrame:

@@ -171,7 +171,7 @@ def test_what_does_not_change_the_numbers_is_not_in_config_hash(
         {"variants": [2]},
         {"max_items": 2},
         {"normalisation": "per_byte"},
-        {"bootstrap": 21},
+        {"half_samples": 21},
         {"seed": 1},
     ],
 )
@@ -205,7 +205,7 @@ def test_answers_are_found_again_by_another_choice_of_countries(make_study: Make
         "countries": ["FR", "IT"],
         "models": ["n"],
         "seed": 5,
-        "bootstrap": 30,
+        "half_samples": 30,
         "normalisation": "per_byte",
     }
     assert request_hash(make_study(**some)) == request_hash(make_study())
@@ -286,7 +286,7 @@ def test_people_of_a_study_are_the_ground_truth(
     make_study: MakeStudy, country_rows: Rows, question_rows: Rows, item_rows: Rows
 ) -> None:
     def of(said: Rows, **params: Any) -> Study:
-        chosen = SpectralParams(models=["m"], variants=[1], bootstrap=20, **params)
+        chosen = SpectralParams(models=["m"], variants=[1], half_samples=20, **params)
         return build_study(chosen, country_rows, question_rows, item_rows, said)
 
     said = human_rows(coins="LH", foods="HL")

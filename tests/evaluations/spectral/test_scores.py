@@ -33,7 +33,7 @@ TWO = ItemList("l", ("ab", "né"), (frozenset({"AA", "BB"}), frozenset({"BB"})))
 
 
 def study_of(items: ItemList, codes: str = "AA BB") -> Study:
-    params = SpectralParams(models=["m"], bootstrap=20)
+    params = SpectralParams(models=["m"], half_samples=20)
     return Study(params, {c: c.title() for c in codes.split()}, (QUESTION,), {"l": items}, "ref")
 
 

@@ -102,7 +102,7 @@ def make_study() -> MakeStudy:
     """A study of the rows and params given; one repetition and 20 resamples unless told."""
 
     def make(rows: Tables | None = None, **params: Any) -> Study:
-        chosen = {"models": ["m"], "targets": "by_hand", "repetitions": 1, "bootstrap": 20} | params
+        chosen = {"models": ["m"], "targets": "by_hand", "repetitions": 1, "half_samples": 20} | params
         return build_study(WorldwiseParams(**chosen), rows or tables())
 
     return make

@@ -114,7 +114,7 @@ def run(*models: str, **more: Any) -> str:
     """Two cultures and none, a scenario per dimension, two repetitions: 36 answers of each model."""
     chosen: dict[str, Any] = {
         "models": list(models), "cultures": ["IN", "JP"], "scenarios_per_dimension": 1, "repetitions": 2,
-        "bootstrap": 20, "embedder": os.environ["WORDS"],
+        "half_samples": 20, "embedder": os.environ["WORDS"],
     }  # fmt: skip
     return evaluate(EVALUATION, WorldwiseParams(**chosen | more))
 
@@ -244,9 +244,9 @@ def test_an_unreadable_part_is_one_clear_error_and_is_done_again(
     victim = sorted((warehouse.home / "parts" / kind).glob("[!_]*.parquet"))[0]
     victim.write_bytes(victim.read_bytes()[:100])
     with pytest.raises(CorruptPart, match=r"(?s)Set aside: .*Run the same command again") as caught:
-        run("fake-a", bootstrap=21)  # another configuration of the same answers: all are read
+        run("fake-a", half_samples=21)  # another configuration of the same answers: all are read
     assert victim.stem in str(caught.value)
-    run("fake-a", bootstrap=21)
+    run("fake-a", half_samples=21)
     assert len(counted.asked) == n_asked
     assert bool(counted.embedded) == (kind == "embedding")
     assert run("fake-a") == finished[1]  # nothing is missing any more

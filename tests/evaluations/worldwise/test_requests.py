@@ -72,7 +72,7 @@ def test_repetitions_are_sampling_seeds(make_study: MakeStudy) -> None:
 OTHER: dict[str, Any] = {
     "repetitions": 2, "answer_format": "text", "temperature": 0.1, "max_tokens": 100, "values_weight": 3,
     "order": "explanation-values-decision", "decision": "letter", "embedder": "other/model",
-    "stereotype_rule": "substring", "bootstrap": 30, "seed": 1, "reproduce": True,
+    "stereotype_rule": "substring", "half_samples": 30, "seed": 1, "reproduce": True,
 }  # fmt: skip
 BY_CONTENT: dict[str, Any] = {
     "cultures": ["IN", "JP"], "scenarios_per_dimension": 1, "multi_dimensional": False,

@@ -37,7 +37,7 @@ def answers(study: Study) -> dict[Key, Completion]:
 
 @pytest.fixture(scope="module")
 def rows(make_study: MakeStudy) -> list[Metric]:
-    study = make_study(bootstrap=2000)
+    study = make_study(half_samples=2000)
     made = value_rows(study, scored(study, answers(study)))
     check(made)
     return made

@@ -41,7 +41,6 @@ NET = Net(
         "conditions": ["native", "english", "question"],
         "judge_max_tokens": 32,
         "max_tokens": 32,
-        "bootstrap": 20,
         "batch": 16,
     },
     other={"batch": 7},

@@ -63,7 +63,6 @@ NET = Net(
         "judge_samples": 2,
         "max_tokens": 32,
         "judge_max_tokens": 32,
-        "bootstrap": 20,
         "batch": 48,
     },
     other={"batch": 11},

@@ -15,7 +15,6 @@ NET = Net(
         "max_tokens": 32,
         "simulator_max_tokens": 32,
         "judge_max_tokens": 128,
-        "bootstrap": 20,
         "batch": 16,
     },
     other={"batch": 3},

@@ -52,7 +52,6 @@ NET = Net(
         "variants": [1, 2],
         "word_vectors": "{files}/words.vec",
         "baseline_top": 3,
-        "bootstrap": 20,
         "judge": "fake-j",
         "judged_dishes_per_origin": 2,
     },

@@ -10,7 +10,7 @@ NET = Net(
         "countries": ["BR", "DE", "JP", "NG", "TR", "US"],
         "domains": ["currency", "house_numbers", "religions"],
         "max_items": 15,
-        "bootstrap": 20,
+        "half_samples": 20,
         "countries_per_part": 6,
     },
     other={"countries_per_part": 4},

@@ -74,7 +74,7 @@ NET = Net(
         "exemplars_file": "{files}/exemplars.csv",
         "profiles_file": "{files}/profiles.csv",
         "max_tokens": 64,
-        "bootstrap": 20,
+        "half_samples": 20,
         "batch": 24,
     },
     other={"batch": 11},

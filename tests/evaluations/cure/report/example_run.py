@@ -22,7 +22,7 @@ MAJORITY = {"normad": 0.45, "casa": 0.5, "culturebank": 0.61, "specnorm": 0.65}
 PRIOR = {"normad": 0.38, "casa": 0.5, "culturebank": 0.52, "specnorm": 0.54}
 PARAMS: dict[str, Any] = {
     "benchmarks": list(METRICS), "modes": ["thin", "thick"], "judges": ["judge-a"], "judge_samples": 3,
-    "temperature": 0.0, "bootstrap": 200, "items_per_benchmark": None, "files": {},
+    "temperature": 0.0, "items_per_benchmark": None, "files": {},
 }  # fmt: skip
 JUDGE = "judge-a"
 N = 72

@@ -18,7 +18,7 @@ ORIGINS = ["Japan", HOSTILE]
 # mAP without the country; the better baseline scores 0.3 and chance 0.1
 MODELS = {"knows": 0.55, HOSTILE: 0.25, "null:common": 0.3, "null:common-of-origin": 0.2}
 PARAMS: dict[str, Any] = {
-    "aligned": True, "pooling": "mean_probability", "bootstrap": 200, "variants": [1, 2], "dish_set": "hand",
+    "aligned": True, "pooling": "mean_probability", "variants": [1, 2], "dish_set": "hand",
     "baseline_top": 10, "judge": "strict", "judged_dishes_per_origin": 5, "word_vectors": "some vectors",
 }  # fmt: skip
 

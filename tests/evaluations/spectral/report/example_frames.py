@@ -217,7 +217,7 @@ def _metrics() -> pl.DataFrame:
 
 
 def _runs(everyone: list[str]) -> pl.DataFrame:
-    params = json.dumps({"normalisation": "sum", "bootstrap": 200, "max_items": 150, "profile": "demo"})
+    params = json.dumps({"normalisation": "sum", "half_samples": 200, "max_items": 150, "profile": "demo"})
     own = ("spectral", "demo", "0.1.0", '{"kind": "fake"}', params, "rule", FINISHED, FINISHED)
     rows = [(f"run of {m}", m, m.startswith("null:"), *own) for m in everyone]
     about = "evaluation profile code_version engine params boundary_rule started_at finished_at"

@@ -12,7 +12,7 @@ from warehouse import Warehouse, save_run_requests
 
 CODES = ["DE", "FR", "IT", "JP"]
 QUESTIONS = [("currency", "currency-1"), ("religions", "religions-1"), ("holidays", "holidays-1")]
-PARAMS: dict[str, Any] = {"normalisation": "sum", "bootstrap": 20, "max_items": 2}
+PARAMS: dict[str, Any] = {"normalisation": "sum", "half_samples": 20, "max_items": 2}
 LOST = "1 of 8 log-probabilities are stored"
 
 

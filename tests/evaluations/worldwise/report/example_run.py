@@ -16,7 +16,7 @@ CATEGORIES = ["work", "family", "health", "law_and_state"]
 VALUES = ["family_harmony", "future_planning", "achievement_success", "group_loyalty", "honesty_integrity"]
 NULLS = {"zero": 6.9, "global_mean": 6.8, "scenario_text": 5.5, "shuffled": 6.0, "unprompted": 6.2}
 PARAMS: dict[str, Any] = {
-    "targets": "hofstede_published", "repetitions": 3, "temperature": 0.7, "bootstrap": 200,
+    "targets": "hofstede_published", "repetitions": 3, "temperature": 0.7, "half_samples": 200,
     "embedder": "embedded:all-minilm-l6-v2", "values_weight": 1, "order": "values-explanation-decision",
     "scenarios_file": None,
 }  # fmt: skip

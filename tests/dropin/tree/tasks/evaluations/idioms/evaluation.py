@@ -45,7 +45,7 @@ class Study:
 
     def config_hash(self) -> str:
         """See ``contract.Study``."""
-        knobs = self.params.model_dump(include={"max_tokens", "bootstrap", "seed"})
+        knobs = self.params.hashed({"max_tokens", "seed"})
         return digest(["idioms", knobs, self.materials, self.judge.hash, self.rubric.hash()])
 
 

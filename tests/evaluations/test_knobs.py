@@ -1,0 +1,219 @@
+"""What is hashed is read, and what changes a number is hashed: for every knob of every evaluation."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+import pytest
+from pydantic.fields import FieldInfo
+
+from deployments.evaluations import doors, evaluation, params
+from flows.evaluation import evaluate
+from flows.session import build
+from flows.stored import finished_runs, rebuilt
+from tasks.evaluations.contract import GenerationParams, Params
+from tests.golden.harness import write_engine
+from warehouse import Warehouse
+
+TREE = Path(__file__).parents[2] / "tasks" / "evaluations"
+
+OPERATIONAL = {
+    *("models", "occasion", "dtype"),  # a run's, not a configuration's: engine hash and occasion
+    *("cohort", "pack"),  # ``comparable`` mixes them in
+    *("profile", "max_total_tokens", "max_usd"),
+    *("batch", "countries_per_part", "dishes_per_part"),
+}
+"""Knobs that change no number of a model under a configuration."""
+
+JUDGED: dict[str, Any] = {"judges": ["fake-a"]}
+BASE: Mapping[str, dict[str, Any]] = {
+    "spectral": {"countries": ["BR", "DE", "JP"], "domains": ["currency"], "max_items": 4},
+    "fmlama": {"origins": ["Italy"], "max_dishes_per_origin": 3, "variants": [1], "judge": "fake-a"},
+    "cure": {"benchmarks": ["normad"], "items_per_benchmark": 4, **JUDGED},
+    "worldwise": {"cultures": ["IN", "JP"], "scenarios_per_dimension": 2, "embedder": "{files}/words.vec"},
+    "culturall": {"languages": ["zh", "km"], "items_per_language": 3, **JUDGED},
+    "explication": {"max_personas": 2, "simulator": "fake-b", **JUDGED},
+}
+FILES = ("scenarios_file", "exemplars_file", "profiles_file", "values_file", "personas_file", "file")
+OTHER: Mapping[str, Mapping[str, Any]] = {
+    "spectral": {"countries": ["BR", "DE", "TR"], "domains": ["religions"], "variants": [1]},
+    "fmlama": {
+        "variants": [1, 2],
+        "origins": ["Japan"],
+        "word_vectors": "other.vec",
+        "judge": "fake-b",
+    },
+    "cure": {"benchmarks": ["casa"], "modes": ["thin"], "judges": ["fake-b"]},
+    "worldwise": {
+        "cultures": ["IN", "US"],
+        "targets": "seed_bucketed",
+        "embedder": "{files}/../files/words.vec",
+        "persona_language": "own",
+    },
+    "culturall": {
+        "conditions": ["native"],
+        "judges": ["fake-b"],
+        "languages": ["zh"],
+        "regions": ["CN"],
+        "topics": ["Food"],
+    },
+    "explication": {
+        "tasks": ["gift"],
+        "conditions": ["control"],
+        "personas": ["aisha-kano"],
+        "simulator": "fake-a",
+        "judges": ["fake-b"],
+    },
+}
+"""Knob -> another value, where one cannot be told from its type."""
+
+ELSEWHERE = {
+    **dict.fromkeys((("worldwise", file) for file in FILES), "by content: test_requests"),
+    ("explication", "personas_file"): "by content",
+    ("culturall", "file"): "by content: test_items",
+    ("culturall", "documents"): "by content: test_retrieval",
+    ("culturall", "passages"): "with documents alone: test_retrieval",
+    ("cure", "files"): "by content: test_materials",
+    ("fmlama", "dish_set"): "by content: test_requests",
+    ("fmlama", "languages"): "with dishes in them: test_requests",
+    ("fmlama", "aligned"): "dishes with labels in all languages: test_dishes",
+    ("fmlama", "code_switching"): "with two languages: test_requests",
+    ("spectral", "human"): "with a study of people alone: test_requests",
+}
+"""(evaluation, knob) -> what else shows that it is hashed: it needs files, or tables of its own."""
+
+
+@pytest.fixture
+def study(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Makes the study of an evaluation's small params."""
+    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    files = home / "files"
+    files.mkdir()
+    (files / "words.vec").write_text("1 2\nword 1 2\n")
+    write_engine(home, "fake-a")
+
+    def make(name: str, **more: Any) -> Any:
+        chosen = {"models": ["fake-a"]} | BASE[name] | more
+        chosen = {k: v.replace("{files}", str(files)) if isinstance(v, str) else v for k, v in chosen.items()}
+        return build(evaluation(name), params(name)(**chosen))[0]
+
+    return make
+
+
+def hashed(make: Callable[..., Any], name: str, patch: pytest.MonkeyPatch) -> set[str]:
+    """Knobs that stand in the config_hash as they are."""
+    knobs: set[str] = set()
+    original = Params.hashed
+
+    def recorded(self: Params, wanted: Any) -> dict[str, Any]:
+        knobs.update(wanted)
+        return original(self, wanted)
+
+    own = make(name)
+    patch.setattr(Params, "hashed", recorded)
+    own.config_hash()
+    return knobs
+
+
+def read(name: str) -> set[str]:
+    """Attributes of ``params`` that the evaluation's code reads outside of ``config_hash``."""
+    found: set[str] = set()
+    for file in (TREE / name).rglob("*.py"):
+        if file.name == "params.py" or "build" in file.parts or "specnorm" in file.parent.name:
+            continue
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        for function in ast.walk(tree):
+            if isinstance(function, ast.FunctionDef) and function.name == "config_hash":
+                function.body = []
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and _is_params(node.value):
+                found.add(node.attr)
+    return found
+
+
+def _is_params(node: ast.expr) -> bool:
+    """``params``, ``….params``, or ``p``, which stands for it in some functions."""
+    return (isinstance(node, ast.Name) and node.id in ("params", "p", "knobs")) or (
+        isinstance(node, ast.Attribute) and node.attr == "params"
+    )
+
+
+def another(field: FieldInfo, value: Any) -> Any:
+    """A value that the field may have and has not; None if its type does not tell."""
+    kinds = [field.annotation, *get_args(field.annotation)]
+    choices = [choice for kind in kinds if get_origin(kind) is Literal for choice in get_args(kind)]
+    if choices and not isinstance(value, list):
+        return next(choice for choice in choices if choice != value)
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 1 if isinstance(value, int) else value / 2 + 0.25
+    return 2 if int in kinds else None
+
+
+def test_the_knobs_that_all_have_change_no_number_or_are_hashed() -> None:
+    assert {*GenerationParams.model_fields} - OPERATIONAL == {"seed"}
+
+
+@pytest.mark.parametrize("name", doors())
+def test_what_is_hashed_is_read(
+    study: Callable[..., Any], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    knobs = hashed(study, name, monkeypatch)
+    assert knobs
+    assert knobs <= params(name).model_fields.keys()
+    assert sorted(knobs - read(name)) == []
+
+
+@pytest.mark.parametrize("name", doors())
+def test_what_changes_a_number_is_hashed(
+    study: Callable[..., Any], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = study(name)
+    before, knobs = own.config_hash(), hashed(study, name, monkeypatch)
+    unhashed = []
+    for knob, field in params(name).model_fields.items():
+        if knob in OPERATIONAL or knob in knobs or (name, knob) in ELSEWHERE:
+            continue
+        value = OTHER[name].get(knob) or another(field, getattr(own.params, knob))
+        assert value is not None, f"{name}, {knob}: say in OTHER what else it may be, or in OPERATIONAL"
+        if study(name, **{knob: value}).config_hash() == before:
+            unhashed.append(knob)
+    assert unhashed == []
+
+
+def test_only_what_draws_half_samples_has_a_number_of_them() -> None:
+    having = {name for name in doors() if "half_samples" in params(name).model_fields}
+    assert having == {name for name in doors() if "half_samples" in read(name)}
+
+
+@pytest.mark.parametrize("name", doors())
+def test_params_of_before_are_read_and_hashed_as_then(name: str) -> None:
+    kind = params(name)
+    of_then = {"models": ["m"], "bootstrap": 50, "seed": 3}
+    now = kind(**of_then)
+    kept = {"half_samples": 50} if "half_samples" in kind.model_fields else {}
+    assert now.hashed({"seed", *kept}) == {"seed": 3, **kept}
+    assert now.model_dump() == kind(models=["m"], seed=3, **kept).model_dump()
+    assert kind.stored(of_then).hashed({"seed", *kept}) == {"seed": 3, "bootstrap": 50}
+    assert kind.stored({"models": ["m"], "seed": 3}).hashed({"seed"}) == {"seed": 3}
+
+
+def test_a_run_of_before_is_made_anew(study: Callable[..., Any]) -> None:
+    """Its parameters have the old name and its configuration the old hash: ``rebuilt`` knows both."""
+    evaluate(evaluation("spectral"), study("spectral").params)
+    renamed = 'json_merge_patch(params, \'{"half_samples": null, "bootstrap": 200}\')'
+    params_then = Warehouse.open().query("SELECT params FROM run WHERE NOT is_null").item()
+    kind = params("spectral")
+    old = json.loads(params_then) | {"models": ["fake-a"], "bootstrap": 200}
+    del old["half_samples"]
+    then = build(evaluation("spectral"), kind.stored(old))[0].config_hash()
+    with Warehouse.open().write() as connection:
+        connection.execute(f"UPDATE run SET params = {renamed}, config_hash = ?", [then])
+    (run,) = finished_runs("spectral")
+    again, _ = rebuilt(evaluation("spectral"), run)
+    assert again.params.half_samples == 200
