@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import polars as pl
 
+from tasks.engines.weights import model_hash
 from tasks.evaluations.contract import Detail, Evaluation, Study, Tables, comparable
 from tasks.identity import digest
 from tasks.metric_rows import OVERALL, Metric
@@ -186,6 +187,7 @@ def _row(session: Session, run: str, model: str, engine: Engine | None, rule: st
         profile=study.params.label,
         config_hash=comparable(study),
         engine_hash=engine.hash if engine else "null",
+        model_hash=model_hash(spec) if spec else "null",
         params=study.params.model_dump(exclude={"models", "occasion"}),
         engine=spec.described() if spec else {},
         item_lists=study.materials,

@@ -53,7 +53,10 @@ WHERE kind = $kind AND request_hash IN (SELECT unnest($requests::VARCHAR[]))
 
 @dataclass(frozen=True)
 class Run:
-    """One run; the comments on the table `run` say what each is. params, engine, item_lists become JSON."""
+    """One run; the comments on the table `run` say what each is. params, engine, item_lists become JSON.
+
+    model_hash: "" where no more is known of the model than its engine, whose hash then names it.
+    """
 
     run_id: str
     evaluation: str
@@ -68,11 +71,13 @@ class Run:
     boundary_rule: str
     code_version: str
     occasion: str = ""
+    model_hash: str = ""
 
 
 def save_run(connection: duckdb.DuckDBPyConnection, run: Run) -> None:
     """Store the run as running from now. A finished one stays finished, on the leaderboards."""
     values = asdict(run) | {"started_at": now(), "status": "running"}
+    values["model_hash"] = run.model_hash or run.engine_hash
     for name in ("params", "engine", "item_lists"):
         values[name] = json.dumps(values[name], sort_keys=True)
     execute_with(connection, pl.DataFrame([values]), _SAVE_RUN)

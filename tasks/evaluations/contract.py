@@ -25,7 +25,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 HALF_SAMPLES, FORMER = "half_samples", "bootstrap"
-"""The knob of evaluations with intervals by half-samples, and what it was called when all evaluations had it."""
+"""The knob of evaluations with intervals by half-samples, and its name when all evaluations had it."""
 
 FIRST = "first"
 """The cohort of the models of a configuration's first finished run."""

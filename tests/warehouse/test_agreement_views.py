@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
@@ -11,8 +13,10 @@ import pytest
 import scipy.stats
 
 from tasks.metrics.agreement import spearman_interval
-from tests.report.stored import store_headline
-from warehouse import Warehouse, save_ranking
+from tests.report.stored import row, store_headline
+from warehouse import Run, Warehouse, finish_run, save_metrics, save_ranking, save_run
+
+MakeRun = Callable[..., Run]
 
 SPECTRAL = [0.1, 0.2, 0.2, 0.5, 0.7, 0.6, 0.8, 0.9, 0.95, 1.0, 0.3]
 CV = [0.9, 0.8, 0.5, 0.6, 0.4, 0.3, 0.2, 0.25, 0.1, 0.05, 0.7]  # lower is better
@@ -91,3 +95,43 @@ def test_rankings_of_others_are_joined_by_name_or_id(warehouse: Warehouse) -> No
         "SELECT model FROM external_ranking WHERE benchmark = 'mine' AND our_model IS NULL"
     )
     assert missing["model"].to_list() == ["another"]
+
+
+def test_a_model_of_two_engines_is_one_model_across_evaluations(
+    warehouse: Warehouse, make_run: MakeRun
+) -> None:
+    """spectral by one engine, culturall by another; where both ran one evaluation, float32 stands."""
+    names = "abcdef"
+    for evaluation, metric, kind in (
+        ("spectral", "macro_f1", "packed_trie"),
+        ("culturall", "accuracy", "vllm"),
+    ):
+        for n, name in enumerate(names):
+            store_model(warehouse, make_run, evaluation, metric, name, n / 10, kind, "bfloat16")
+    store_model(warehouse, make_run, "spectral", "macro_f1", "a", 0.9, "packed_trie", "float32")
+    pair = agreement(warehouse, "spectral")
+    assert pair["n_models"] == len(names)
+    assert pair["rho"] == pytest.approx(scipy.stats.spearmanr([9, 1, 2, 3, 4, 5], range(6)).statistic)
+    rows = warehouse.query("FROM model_run WHERE evaluation = 'spectral' ORDER BY model").to_dicts()
+    assert [(row["model"], row["dtype"], row["n_engines"]) for row in rows] == [
+        ("a", "float32", 2), *((name, "bfloat16", 1) for name in names[1:]),
+    ]  # fmt: skip
+
+
+def store_model(
+    warehouse: Warehouse, make_run: MakeRun, evaluation: str, metric: str, name: str, value: float, kind: str,
+    dtype: str,
+) -> None:  # fmt: skip
+    """A finished run of one model by an engine, with one headline."""
+    run_id = f"{evaluation}-{name}-{kind}-{dtype}"
+    own = {"evaluation": evaluation, "engine_hash": run_id, "model_hash": f"weights of {name}"}
+    run = replace(
+        make_run(run_id, name, evaluation),
+        **own,
+        engine={"kind": kind, "model": f"lab/{name}", "dtype": dtype},
+    )
+    rows = pl.DataFrame([row(metric, ("overall", "all"), value)]).with_columns(model=pl.lit(name))
+    with warehouse.write() as connection:
+        save_run(connection, run)
+        save_metrics(connection, run_id, rows)
+        finish_run(connection, run_id)

@@ -1,26 +1,24 @@
 CREATE OR REPLACE VIEW meta_explication AS
 WITH own AS (
-    SELECT r.config_hash, run.engine_hash, v.slice AS condition, v.metric, v.value
-    FROM latest_run AS r
-    JOIN run USING (run_id)
+    SELECT r.config_hash, r.model_hash, v.slice AS condition, v.metric, v.value
+    FROM model_run AS r
     JOIN metric_value AS v USING (run_id)
-    WHERE r.evaluation = 'explication' AND NOT r.is_null AND v.slice_kind = 'condition' AND v.value IS NOT NULL
+    WHERE r.evaluation = 'explication' AND v.slice_kind = 'condition' AND v.value IS NOT NULL
         AND v.metric IN ('apr', 'interaction', 'instruction_following', 'facts_elicited')
 ), other AS (
-    -- Models of several runs of one evaluation: the newest stands for the engine.
-    SELECT r.evaluation, v.metric, v.slice_kind, v.slice, run.engine_hash, v.value
-    FROM latest_run AS r
-    JOIN run USING (run_id)
+    -- Models of several configurations of one evaluation: the newest stands for the model.
+    SELECT r.evaluation, v.metric, v.slice_kind, v.slice, r.model_hash, v.value
+    FROM model_run AS r
     JOIN metric_value AS v USING (run_id)
     JOIN metric AS m ON m.evaluation = r.evaluation AND m.metric = v.metric
-    WHERE NOT r.is_null AND v.value IS NOT NULL AND r.evaluation <> 'explication'
+    WHERE v.value IS NOT NULL AND r.evaluation <> 'explication'
         AND (v.slice_kind = 'overall' AND (m.is_headline OR v.metric = 'macro_f1')
             OR (r.evaluation = 'cure' AND v.slice_kind = 'benchmark_mode' AND m.is_headline))
     QUALIFY row_number() OVER (
-        PARTITION BY r.evaluation, v.metric, v.slice_kind, v.slice, run.engine_hash ORDER BY r.finished_at DESC, r.run_id
+        PARTITION BY r.evaluation, v.metric, v.slice_kind, v.slice, r.model_hash ORDER BY r.finished_at DESC, r.run_id
     ) = 1
     UNION ALL
-    SELECT 'explication' AS evaluation, metric, 'condition' AS slice_kind, condition AS slice, engine_hash, value
+    SELECT 'explication' AS evaluation, metric, 'condition' AS slice_kind, condition AS slice, model_hash, value
     FROM own
     WHERE metric = 'instruction_following'
 ), pair AS (
@@ -29,7 +27,7 @@ WITH own AS (
         rank() OVER (PARTITION BY own.config_hash, own.condition, own.metric, other.evaluation, other.metric, other.slice ORDER BY own.value) + (count(*) OVER (PARTITION BY own.config_hash, own.condition, own.metric, other.evaluation, other.metric, other.slice, own.value) - 1) / 2.0 AS own_rank,
         rank() OVER (PARTITION BY own.config_hash, own.condition, own.metric, other.evaluation, other.metric, other.slice ORDER BY other.value) + (count(*) OVER (PARTITION BY own.config_hash, own.condition, own.metric, other.evaluation, other.metric, other.slice, other.value) - 1) / 2.0 AS other_rank
     FROM own
-    JOIN other ON other.engine_hash = own.engine_hash
+    JOIN other ON other.model_hash = own.model_hash
         AND NOT (other.evaluation = 'explication' AND (other.metric = own.metric OR other.slice <> own.condition))
 )
 SELECT config_hash, condition, metric, other_evaluation, other_metric, other_slice, count(*) AS n_models,

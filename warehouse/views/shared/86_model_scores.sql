@@ -5,14 +5,10 @@ WITH chosen AS (
     WHERE n_models > 0
     QUALIFY row_number() OVER (PARTITION BY evaluation ORDER BY place) = 1
 ), newest AS (
-    SELECT r.evaluation, r.config_hash, r.model, run.engine_hash, run.engine->>'model' AS model_id, run_id, r.finished_at
-    FROM latest_run AS r
+    FROM model_run
     JOIN chosen USING (evaluation, config_hash)
-    JOIN run USING (run_id)
-    WHERE NOT r.is_null
-    QUALIFY row_number() OVER (PARTITION BY r.evaluation, run.engine_hash ORDER BY r.finished_at DESC, run_id) = 1
 )
-SELECT n.evaluation, n.config_hash, m.metric, m.label, m.direction, n.model, n.engine_hash, n.model_id, v.value,
+SELECT n.evaluation, n.config_hash, m.metric, m.label, m.direction, n.model, n.model_hash, n.engine_hash, n.dtype, n.model_id, v.value,
     v.ci_low, v.ci_high, v.null_value, v.unscored_reason, v.n_scored, v.n_unscored,
     a.is_beyond_null, a.doubt, n.run_id, n.finished_at
 FROM newest AS n
@@ -20,14 +16,16 @@ JOIN metric AS m ON m.evaluation = n.evaluation AND m.is_headline
 JOIN metric_value AS v ON v.run_id = n.run_id AND v.metric = m.metric AND v.slice_kind = 'overall'
 JOIN against_null AS a ON a.run_id = n.run_id AND a.metric = m.metric;
 
-COMMENT ON VIEW model_scores IS 'Every model on every headline of every evaluation, each in its newest configuration with models. Read it down a metric, not across: metrics have scales of their own.';
+COMMENT ON VIEW model_scores IS 'Every model on every headline of every evaluation, each in its newest configuration with models, and by the engine that model_run says. Read it down a metric, not across: metrics have scales of their own.';
 COMMENT ON COLUMN model_scores.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN model_scores.config_hash IS 'Configuration: run.config_hash; one for each evaluation.';
 COMMENT ON COLUMN model_scores.metric IS 'Headline: metric.metric where metric.is_headline.';
 COMMENT ON COLUMN model_scores.label IS 'Its name to show.';
 COMMENT ON COLUMN model_scores.direction IS 'Which way is better: higher or lower.';
 COMMENT ON COLUMN model_scores.model IS 'Model; null models are in null_value.';
-COMMENT ON COLUMN model_scores.engine_hash IS 'What evaluations are joined on: what determines the model''s answers.';
+COMMENT ON COLUMN model_scores.model_hash IS 'What evaluations are joined on: run.model_hash.';
+COMMENT ON COLUMN model_scores.engine_hash IS 'The engine that gave the answers: run.engine_hash.';
+COMMENT ON COLUMN model_scores.dtype IS 'Its precision; NULL where it is the server''s own.';
 COMMENT ON COLUMN model_scores.model_id IS 'Hugging Face id or path of the model.';
 COMMENT ON COLUMN model_scores.value IS 'The number; NULL if unscored.';
 COMMENT ON COLUMN model_scores.ci_low IS 'Lower end of the 95 % interval; NULL if there is none.';
@@ -49,10 +47,10 @@ WITH ranking AS (
     UNION ALL
     SELECT benchmark, model, place, model, source, NULL, NULL, true FROM user_rank
 ), known AS (
-    SELECT DISTINCT model, engine_hash, unnest([lower(model), lower(split_part(model, '#', 1)), lower(model_id)]) AS name
+    SELECT DISTINCT model, model_hash, unnest([lower(model), lower(split_part(model, '#', 1)), lower(model_id)]) AS name
     FROM model_scores
 )
-SELECT DISTINCT r.benchmark, r.place, r.model, k.model AS our_model, k.engine_hash, r.source, r.topics, r.note, r.is_users
+SELECT DISTINCT r.benchmark, r.place, r.model, k.model AS our_model, k.model_hash, r.source, r.topics, r.note, r.is_users
 FROM ranking AS r
 LEFT JOIN known AS k ON list_contains(string_split(lower(r.names), '|'), k.name);
 
@@ -61,7 +59,7 @@ COMMENT ON COLUMN external_ranking.benchmark IS 'Benchmark; a user''s takes the 
 COMMENT ON COLUMN external_ranking.place IS 'Place, from 1: the best.';
 COMMENT ON COLUMN external_ranking.model IS 'Model, as the benchmark names it.';
 COMMENT ON COLUMN external_ranking.our_model IS 'The same model as leaderboards show it; NULL if it was not run here.';
-COMMENT ON COLUMN external_ranking.engine_hash IS 'Its engine; NULL likewise.';
+COMMENT ON COLUMN external_ranking.model_hash IS 'As model_scores.model_hash; NULL likewise.';
 COMMENT ON COLUMN external_ranking.source IS 'Whose benchmark it is, or the file.';
 COMMENT ON COLUMN external_ranking.topics IS 'What it asks about.';
 COMMENT ON COLUMN external_ranking.note IS 'What else is known.';

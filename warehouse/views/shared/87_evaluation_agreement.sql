@@ -1,13 +1,13 @@
 -- Ranks are taken anew for every pair, over the models that have both; 1 is worst, ties share their mean rank.
 CREATE OR REPLACE VIEW evaluation_agreement AS
 WITH scored AS (
-    SELECT evaluation, metric, label, engine_hash, if(direction = 'lower', -value, value) AS goodness, ci_low, ci_high
+    SELECT evaluation, metric, label, model_hash, if(direction = 'lower', -value, value) AS goodness, ci_low, ci_high
     FROM model_scores
     WHERE value IS NOT NULL
     UNION ALL
-    SELECT 'external', benchmark, benchmark, engine_hash, -place, NULL, NULL
+    SELECT 'external', benchmark, benchmark, model_hash, -place, NULL, NULL
     FROM external_ranking
-    WHERE engine_hash IS NOT NULL
+    WHERE model_hash IS NOT NULL
 ), apart AS (
     SELECT a.evaluation, a.metric, count_if(a.ci_low > b.ci_high)::BIGINT AS n_apart
     FROM model_scores AS a
@@ -15,9 +15,9 @@ WITH scored AS (
     GROUP BY ALL
 ), pair AS (
     SELECT a.evaluation, a.metric, a.label, b.evaluation AS other_evaluation, b.metric AS other_metric,
-        b.label AS other_label, a.engine_hash, a.goodness AS x, b.goodness AS y
+        b.label AS other_label, a.model_hash, a.goodness AS x, b.goodness AS y
     FROM scored AS a
-    JOIN scored AS b ON a.engine_hash = b.engine_hash
+    JOIN scored AS b ON a.model_hash = b.model_hash
         AND a.evaluation <> b.evaluation AND a.evaluation <> 'external'
         AND (a.evaluation < b.evaluation OR b.evaluation = 'external')
 ), ranked AS (
@@ -28,7 +28,7 @@ WITH scored AS (
     WINDOW of_pair AS (PARTITION BY evaluation, metric, other_evaluation, other_metric)
 ), agreed AS (
     SELECT evaluation, metric, label, other_evaluation, other_metric, other_label, count(*) AS n_models,
-        list(x_rank ORDER BY engine_hash) AS ranks, list(y_rank ORDER BY engine_hash) AS other_ranks,
+        list(x_rank ORDER BY model_hash) AS ranks, list(y_rank ORDER BY model_hash) AS other_ranks,
         count(*) = count(DISTINCT x) AND count(*) = count(DISTINCT y) AS is_untied,
         CASE WHEN count(*) > 2 AND count(DISTINCT x) > 1 AND count(DISTINCT y) > 1
             -- A full agreement is 1, and not what floating point leaves of it.

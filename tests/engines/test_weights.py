@@ -1,0 +1,88 @@
+"""One model is one model whatever runs it, and another model is another."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from tasks.engines.specs import EngineSpec
+from tasks.engines.weights import model_hash
+
+MIGRATION = Path(__file__).parents[2] / "warehouse" / "schema" / "042_model_hash.sql"
+HUB: dict[str, Any] = {"name": "a", "model": "owner/model", "dtype": "float32"}
+SERVED: dict[str, Any] = {"name": "s", "kind": "openai", "model": "gpt", "base_url": "http://host:8000/v1"}
+
+
+def spec(base: dict[str, Any], **changes: Any) -> EngineSpec:
+    return EngineSpec(**{**base, **changes})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"name": "b"},
+        {"kind": "vllm"},
+        {"kind": "masked"},
+        {"dtype": "bfloat16"},
+        {"device": "cpu"},
+        {"batch_tokens": 64},
+        {"kind": "vllm", "options": {"max_model_len": 99}},
+        {"compile": True},
+        {"usd_per_million_input_tokens": 1, "usd_per_million_output_tokens": 1},
+    ],
+)
+def test_engine_precision_options_and_price_change_no_model(changes: dict[str, Any]) -> None:
+    assert model_hash(spec(HUB, **changes)) == model_hash(spec(HUB))
+
+
+@pytest.mark.parametrize(
+    ("base", "changes"),
+    [
+        (HUB, {"model": "owner/other"}),
+        (HUB, {"revision": "abc"}),
+        (HUB, {"prompt_style": "base"}),
+        (SERVED, {"model": "gpt-2"}),
+        (SERVED, {"base_url": "http://other:8000/v1"}),
+        (SERVED, {"served_as": "lab"}),
+        (SERVED, {"reasoning": "high"}),
+        (SERVED, {"web": True}),
+    ],
+)
+def test_weights_revision_style_and_server_do(base: dict[str, Any], changes: dict[str, Any]) -> None:
+    assert model_hash(spec(base, **changes)) != model_hash(spec(base))
+
+
+def test_a_folder_is_its_weights(tmp_path: Path) -> None:
+    def folder(name: str, **weights: bytes) -> EngineSpec:
+        (tmp_path / name).mkdir(exist_ok=True)
+        for file, content in weights.items():
+            (tmp_path / name / f"{file}.safetensors").write_bytes(content)
+        return EngineSpec(name=name, model=str(tmp_path / name), dtype="float32")
+
+    first = model_hash(folder("a", one=b"1", two=b"2"))
+    assert model_hash(folder("b", two=b"1", one=b"2")) == first, "names of files and folders do not count"
+    assert model_hash(folder("c", one=b"1", two=b"2", adapter_model=b"3")) != first
+    assert model_hash(folder("d", one=b"1")) != first
+    assert model_hash(folder("a", one=b"changed")) != first, "a file that has changed is read again"
+    assert model_hash(folder("e")) != model_hash(folder("f")), "without weights the path is all there is"
+
+
+def test_stored_runs_are_named_as_new_ones_are() -> None:
+    specs = [
+        spec(HUB), spec(HUB, revision="abc"), spec(HUB, prompt_style="chat", kind="vllm"),
+        spec(HUB, model="embedded:smollm2-135m"), spec(HUB, model="/no/folder"),
+        spec(SERVED), spec(SERVED, served_as="lab", revision="r"), spec(SERVED, reasoning="high", web=False),
+        spec(SERVED, reasoning=2048), spec(SERVED, kind="anthropic", base_url=None), spec(HUB, kind="fake"),
+    ]  # fmt: skip
+    with duckdb.connect(":memory:") as connection:
+        connection.execute("CREATE TABLE run (n INTEGER, is_null BOOLEAN, engine_hash VARCHAR, engine JSON)")
+        for n, each in enumerate(specs):
+            connection.execute("INSERT INTO run VALUES (?, false, 'e', ?)", [n, json.dumps(each.described())])
+        connection.execute("INSERT INTO run VALUES (98, true, 'null', '{}'), (99, false, 'e', '{}')")
+        connection.execute(MIGRATION.read_text(encoding="utf-8"))
+        stored = [row[0] for row in connection.execute("SELECT model_hash FROM run ORDER BY n").fetchall()]
+    assert stored == [*map(model_hash, specs), "null", "e"]
