@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -26,6 +27,7 @@ from tasks.evaluations.contract import (
     comparable,
 )
 from tasks.generation.budget import Budget, Meter
+from tasks.identity import checked_name
 from tasks.packs.shape import Content
 from tasks.plan import Plan, Wanted, lay_out
 from tasks.requests import Engine, Request
@@ -242,13 +244,14 @@ def _candidates(params: Params, study: Study) -> dict[str, Engine]:
 
 def occasion(given: str) -> str:
     """The occasion, its {date}, {week} and {time} filled in with when the run is due, also if it started late
-    or again. Raises ValueError for other names in braces."""
+    or again. Raises ValueError for other braces, and for what is no name (``checked_name``)."""
     context = FlowRunContext.get()
     due = context.flow_run.expected_start_time if context and context.flow_run else None
     when = due or datetime.now(UTC)
     year, week, _ = when.isocalendar()
     names = {"date": f"{when:%Y-%m-%d}", "week": f"{year}-w{week:02}", "time": f"{when:%Y-%m-%dT%H:%M:%SZ}"}
-    try:
-        return given.format(**names)
-    except (KeyError, IndexError, ValueError) as error:
-        raise ValueError(f"occasion {given!r}: it may hold {{date}}, {{week}} and {{time}} alone") from error
+    # Not str.format, which also reads attributes and pads to any width.
+    name = re.sub(r"\{(date|week|time)\}", lambda match: names[match[1]], checked_name(given, "occasion"))
+    if "{" in name or "}" in name:
+        raise ValueError(f"occasion {given!r}: it may hold {{date}}, {{week}} and {{time}} alone")
+    return name

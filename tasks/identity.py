@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,6 +26,37 @@ _canonical = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",
 def digest(value: Any, length: int = 16) -> str:
     """Hex digits of the SHA-256 of a value's canonical JSON."""
     return hashlib.sha256(_canonical(value).encode()).hexdigest()[:length]
+
+
+LONGEST_NAME = 200
+NULL = "null:"
+"""Names of null models begin with it, and no other name does."""
+
+
+def checked_name(name: str, what: str) -> str:
+    """The name that a person gave to a model, an occasion or a cohort; it may be empty.
+
+    what: says in the error what it names.
+
+    Raises:
+        ValueError: it begins as null models' names do, has space at an end, a character that is not shown or
+            turns the direction of what follows, or is long.
+    """
+    odd = next((c for c in name if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")), None)
+    if odd is not None:
+        raise ValueError(f"{what} {_quoted(name)}: it holds the character U+{ord(odd):04X}: leave that out")
+    if name.casefold().replace(" ", "").startswith(NULL):
+        raise ValueError(f"{what} {_quoted(name)}: names that begin with {NULL} are those of null models")
+    if name != name.strip():
+        raise ValueError(f"{what} {_quoted(name)}: it begins or ends with a space: leave that out")
+    if len(name) > LONGEST_NAME:
+        raise ValueError(f"{what} {_quoted(name)}: it has {len(name):,} characters: {LONGEST_NAME} at most")
+    return name
+
+
+def _quoted(name: str) -> str:
+    """A name within quotes, without what a terminal would obey; a long one shortened."""
+    return ascii(name if len(name) <= 60 else f"{name[:60]}…")
 
 
 def choose_codes(what: str, wanted: Sequence[str] | None, names: Mapping[str, str]) -> list[str]:

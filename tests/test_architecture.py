@@ -58,7 +58,7 @@ def _within_tasks(rest: list[str]) -> tuple[str, ...]:
         case ["metrics", *_]:
             return ("tasks.metrics",)
         case ["engines", *_]:
-            return ("tasks.engines",)
+            return ("tasks.engines", "tasks.identity")
         case ["report", *_]:
             return ("tasks.report", "tasks.metrics")
         case ["ingest", *_]:

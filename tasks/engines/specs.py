@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from tasks.engines import devices
 from tasks.engines.protocols import EngineError, Generation
 from tasks.engines.providers import SERVERS, server
+from tasks.identity import checked_name
 
 CATALOGUE = Path(__file__).parent / "catalogue"
 
@@ -131,6 +132,13 @@ class EngineSpec(BaseModel):
         if self.kind != "packed_trie" and self.compile:
             raise ValueError('compile is for kind = "packed_trie"; vLLM compiles by itself')
         return self
+
+    @field_validator("name")
+    @classmethod
+    def _is_a_name(cls, name: str) -> str:
+        if not name:
+            raise ValueError("a model needs a name")
+        return checked_name(name, "the name of a model")
 
     @field_validator("base_url")
     @classmethod
@@ -282,13 +290,22 @@ def _find_spec(name: str, user_folder: Path | None) -> EngineSpec:
     if path.suffix == ".toml":
         return read_spec(path)
     if (path / "config.json").is_file():
-        return EngineSpec(name=path.resolve().name, model=str(path.resolve()))
+        return _named_after(path.resolve().name, str(path.resolve()))
     if name.count("/") == 1 and not path.is_absolute() and not name.startswith("."):
-        return EngineSpec(name=name.split("/")[1].lower(), model=name)
+        return _named_after(name.split("/")[1].lower(), name)
     raise EngineError(
         f"there is no model {name!r}: it is neither in the catalogue ({', '.join(sorted(known))}), nor a "
         "folder with a config.json, nor a Hugging Face id (owner/name), nor a spec file (*.toml)"
     )
+
+
+def _named_after(name: str, model: str) -> EngineSpec:
+    """The spec of a model without a file; raises EngineError where its folder or id gives no name."""
+    try:
+        return EngineSpec(name=name, model=model)
+    except ValidationError as error:
+        said = error.errors()[0]["msg"].removeprefix("Value error, ")
+        raise EngineError(f"{said}; or name it in a spec file (docs/add-a-model.md)") from error
 
 
 def catalogue(user_folder: Path | None = None) -> dict[str, EngineSpec]:
@@ -316,5 +333,5 @@ def read_spec(path: Path) -> EngineSpec:
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
         raise EngineError(f"{path}: not a valid engine spec: {faults}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise EngineError(f"{path}: not a valid engine spec: {error}") from error

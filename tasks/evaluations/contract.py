@@ -12,9 +12,17 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Generic, Literal, Protocol, Self, TypeVar
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
-from tasks.identity import digest
+from tasks.identity import checked_name, digest
 from tasks.metric_rows import Metric
 from tasks.packs.shape import Shape
 from tasks.requests import CANDIDATE, Engine, Later, Request, Role
@@ -59,6 +67,11 @@ class Params(BaseModel):
     seed: int = Field(0, ge=0, description="of random choices")
     profile: str = Field("custom", description="a label for the leaderboard; changes nothing")
     _formerly: dict[str, Any] = PrivateAttr(default_factory=dict)
+
+    @field_validator("occasion", "cohort", "profile")
+    @classmethod
+    def _is_a_name(cls, name: str, info: ValidationInfo) -> str:
+        return checked_name(name, str(info.field_name))
 
     @model_validator(mode="before")
     @classmethod

@@ -10,7 +10,7 @@ WITH own AS (
     SELECT n.config_hash, n.model, v.value, coalesce(v.ci_high, v.value) AS highest
     FROM latest_run AS n
     JOIN metric_value AS v USING (run_id)
-    WHERE n.evaluation = 'spectral' AND n.model IN ('null:uniform-by-domain', 'null:always-LH')
+    WHERE n.evaluation = 'spectral' AND n.is_null AND n.model IN ('null:uniform-by-domain', 'null:always-LH')
         AND v.metric = 'macro_f1' AND v.slice_kind = 'overall'
 ), ordered AS (
     SELECT run_id, min(n_scored) AS n_domains
