@@ -97,7 +97,8 @@ def run(
     configure(connect().home)  # before Prefect is imported
     from flows.evaluation import evaluate
 
-    asked = {"models": list(models or doors()[evaluation].models)} | values(evaluation, profile) | options
+    chosen = list(models or doors()[evaluation].models)
+    asked = {"models": chosen} | values(evaluation, profile, chosen) | options
     return leaderboard(evaluation, evaluate(of(evaluation), validated(params(evaluation), asked)))
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 
 from deployments import options
-from deployments.evaluations import DEFAULT_PROFILE, doors, params, profile, profiles
+from deployments.evaluations import DEFAULT_PROFILE, doors, is_embedded, params, profile, profiles
 from deployments.pack_profiles import check_profile
 from tasks.evaluations.contract import Params
 from tasks.packs.folder import NAME
@@ -107,7 +107,7 @@ def completed(name: str, given: Params) -> Params:
     Raises ValueError for values that the evaluation refuses.
     """
     kind = params(name)
-    chosen = {} if given.profile == CUSTOM else profile(name, given.profile)
+    chosen = {} if given.profile == CUSTOM else profile(name, given.profile, given.models)
     untouched = {
         knob
         for knob, field in kind.model_fields.items()
@@ -129,8 +129,9 @@ def one_of_all(name: str, chosen: AllParams, packs: Sequence[str]) -> Params:
     labels = [f"{pack}/{label_of_all}" for pack in packs]
     for label in labels:
         check_profile(name, label, params(name))
-    usual = profile(name, next((label for label in labels if label in profiles(name)), label_of_all))
-    own: dict[str, Any] = {"models": chosen.models or list(doors()[name].models)}
+    models = chosen.models or list(doors()[name].models)
+    label = next((label for label in labels if label in profiles(name)), label_of_all)
+    usual, own = profile(name, label, models), dict[str, Any]({"models": models})
     own |= {**judging(name, chosen.judges), **({"pack": list(packs)} if packs else {})}
     given = chosen.model_dump(include={"occasion", "dtype", "max_total_tokens", "max_usd"}, exclude_none=True)
     values = usual | own | {knob: v for knob, v in given.items() if knob in known}
@@ -154,3 +155,23 @@ def judging(name: str, judges: Sequence[str] | None) -> Mapping[str, Any]:
     return ({"judges": list(judges)} if "judges" in known else {}) | (
         {"judge": judges[0]} if "judge" in known else {}
     )
+
+
+def without_own_judge(name: str, chosen: Params) -> list[str]:
+    """What users are told before a plan: what is not judged, and who plays people that should not."""
+    judges = getattr(chosen, "judges", None)
+    judges = getattr(chosen, "judge", None) if judges is None else judges
+    lines = []
+    if doors()[name].judged and not judges:
+        option = "--judges" if "judges" in type(chosen).model_fields else "--judge"
+        lines.append(
+            f"nobody judges, so there will be no {doors()[name].judged}: {option} MODEL adds it, with a "
+            "model that is better than those that it judges"
+        )
+    simulator = getattr(chosen, "simulator", None)
+    if simulator and is_embedded(simulator) and not all(map(is_embedded, chosen.models)):
+        lines.append(
+            f"{simulator} plays the people, which so small a model cannot: what comes of it shows that "
+            "everything runs; name another with --simulator"
+        )
+    return lines

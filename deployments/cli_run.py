@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 
 from deployments import options
 from deployments.bars import bars
+from deployments.choices import without_own_judge
 from deployments.cli_common import MODEL, NO_SERVER, WITHOUT_SERVER, errors
 from deployments.display import notes, say, working
 from deployments.evaluations import (
@@ -148,7 +149,8 @@ def start(name: str, asked: Asked, given: Mapping[str, Any]) -> None:
     """
     warehouse = _opened(asked)
     kind = evaluation(name).params
-    values = {"models": options.split(asked.model or doors()[name].models)} | profile(name, asked.profile)
+    models = options.split(asked.model or doors()[name].models)
+    values = {"models": models} | profile(name, asked.profile, models)
     session, _ = _planned(name, options.validated(kind, values | options.values(kind, given)), asked)
     if session.is_done():
         say("nothing to do", style="")
@@ -224,6 +226,8 @@ def _planned(name: str, knobs: Params, asked: Asked) -> tuple[Session, plan.Esti
     estimate = plan.Estimate.of(
         session.plan, {name: session.candidates[name] for name in session.alive()}, session.engines
     )
+    for line in without_own_judge(name, knobs):
+        say(line, "note:", "yellow")
     title = f"{name}, profile {knobs.label}, config {comparable(session.study)}"
     if session.occasion:
         title += f", occasion {session.occasion}"

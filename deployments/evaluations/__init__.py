@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pkgutil
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -35,6 +35,7 @@ class Door:
         caption: one line under the leaderboard: how to read it.
         columns: a row of the view ``leaderboard_<name>`` -> what people see of it, combined into fewer
             columns, the most important first: a screen shows the first ones that fit.
+        judged: the numbers that only a judge can give; "": nothing is judged.
     """
 
     title: str
@@ -42,6 +43,7 @@ class Door:
     examples: tuple[str, ...]
     caption: str
     columns: Callable[[Mapping[str, Any]], dict[str, Any]]
+    judged: str = ""
 
 
 @cache
@@ -70,13 +72,34 @@ def shipped_profiles(name: str) -> dict[str, dict[str, Any]]:
     return {profile: {**values, "profile": profile} for profile, values in tomllib.loads(text).items()}
 
 
-def profile(name: str, chosen: str) -> dict[str, Any]:
-    """The params of one profile; raises ValueError that lists those that exist."""
+def profile(name: str, chosen: str, models: Sequence[str]) -> dict[str, Any]:
+    """The params of one profile for these models; raises ValueError that lists the profiles that exist.
+
+    Where one of the models is no embedded one, the profile names no embedded judge: a judge of 135 million
+    parameters is there to show how judging works, and says nothing of a model that somebody cares about.
+    """
     known = profiles(name)
     if chosen not in known:
         check_profile(name, chosen, params(name))
         raise ValueError(f"--profile: there is no {chosen!r} of {name}; choose one of {', '.join(known)}")
-    return known[chosen]
+    values = known[chosen]
+    if all(map(is_embedded, models)):
+        return values
+    judges = [judge for judge in values.get("judges", ()) if not is_embedded(judge)]
+    return values | ({"judges": judges} if "judges" in values else {})
+
+
+def is_embedded(model: str) -> bool:
+    """Whether a model comes with the package; one that there is not is none."""
+    from tasks.engines.embedded import PREFIX
+    from tasks.engines.protocols import EngineError
+    from tasks.engines.specs import find_spec
+    from warehouse.storage import usual_home
+
+    try:
+        return find_spec(model, usual_home() / "engines").model.startswith(PREFIX)
+    except EngineError:
+        return False
 
 
 def params(name: str) -> type[Params]:

@@ -60,4 +60,5 @@ DOOR = Door(
     "judge fails its check if it accepts under 90 % of gold answers, or refuses under 90 % of others or of "
     "empty ones, overall or in a language.",
     columns=_columns,
+    judged="accuracy by a judge, only by match",
 )

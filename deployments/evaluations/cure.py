@@ -43,4 +43,5 @@ DOOR = Door(
     caption="Labels beside the commonest one; tells real: whether the judge tells explanations from shuffled "
     "ones; validated: whether the judge was held against people.",
     columns=_columns,
+    judged="scores of explanations",
 )

@@ -40,4 +40,5 @@ DOOR = Door(
     "the judges. Nulls: the best of others' recommendations, a silent user and a generic recipe; asking "
     "everybody the same. Elicited: share of the user's facts.",
     columns=_columns,
+    judged="recommendation quality, interaction or instruction following",
 )

@@ -43,4 +43,5 @@ DOOR = Door(
     caption="Mean average precision by language, with and without the country; over baseline: what the model "
     "adds to chance and to the most common ingredients.",
     columns=_columns,
+    judged="MES",
 )

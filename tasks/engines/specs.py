@@ -278,11 +278,12 @@ def load_spec(name: str, user_folder: Path | None = None, dtype: Dtype | None = 
     Raises:
         EngineError: nothing by that name, the message lists the names that exist; or its device is not there.
     """
-    spec = _find_spec(name, user_folder)
+    spec = find_spec(name, user_folder)
     return resolved(spec if dtype is None else spec.model_copy(update={"dtype": dtype}), user_folder)
 
 
-def _find_spec(name: str, user_folder: Path | None) -> EngineSpec:
+def find_spec(name: str, user_folder: Path | None) -> EngineSpec:
+    """As ``load_spec``, with dtype "auto" as it is: the device is not looked at."""
     known = catalogue(user_folder)
     if name in known:
         return known[name]

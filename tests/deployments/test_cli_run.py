@@ -192,7 +192,7 @@ def test_two_models_of_one_name_stand_beside_each_other(warehouse: Warehouse, ho
 
 def test_a_name_that_is_markup_is_shown_as_it_is(warehouse: Warehouse, home: Path) -> None:
     spec = home / "evil.toml"
-    spec.write_text('kind = "fake"\nname = "[/INST]\\u001b[2J"\nmodel = "m"\n')
+    spec.write_text('kind = "fake"\nname = "[/INST][2J"\nmodel = "m"\n')
     result = run("-m", str(spec), *SMALL)
     shown = runner.invoke(app, ["leaderboard", "spectral"], env={"COLUMNS": "160"})
     for text in (result.stderr, shown.stdout):
