@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import time
 from collections import OrderedDict
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 MAX_BODY = 128 * 1024
 """Bytes of a form: several free texts of the greatest length."""
 MAX_FIELDS = 400
+BODY_PATIENCE_S = 60.0
+"""How long a form may take to arrive: long enough for a phone in a train, and not for ever."""
 
 HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -62,15 +65,19 @@ async def read_form(request: Request) -> dict[str, str]:
     """The fields of a form; each is there once.
 
     Raises:
-        RefusedError: too large, not a form, not UTF-8, or a field is there twice.
+        RefusedError: too large, not whole in time, not a form, not UTF-8, or a field is there twice.
     """
     if request.headers.get("content-type", "").partition(";")[0] != "application/x-www-form-urlencoded":
         raise RefusedError(415, "expected a form")
     body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_BODY:
-            raise RefusedError(413, "the form is too large")
+    try:
+        async with asyncio.timeout(BODY_PATIENCE_S):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > MAX_BODY:
+                    raise RefusedError(413, "the form is too large")
+    except TimeoutError:
+        raise RefusedError(408, "the form did not arrive: send it again") from None
     try:
         pairs = parse_qsl(
             body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS
