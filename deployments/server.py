@@ -16,11 +16,12 @@ import re
 import secrets
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 from deployments.display import say
@@ -211,7 +212,7 @@ def _wait_until_healthy(url: str, process: subprocess.Popen[bytes], log: Path) -
     while not is_healthy(url):
         now = time.monotonic()
         if process.poll() is not None:
-            said = f"{_says(log)} ({log})."
+            said = _damaged_database(log.parent) or f"{_says(log)} ({log})."
             raise ServerError(f"the Prefect server ended with code {process.returncode}: {said}")
         if (latest := _life(process, log)) != life:
             life, alive = latest, now
@@ -241,6 +242,24 @@ def _says(log: Path) -> str:
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
     errors = [line for line in lines if _ERROR.match(line) and "Application startup failed" not in line]
     return (errors or lines or ["it has written nothing"])[-1][:500]
+
+
+def _damaged_database(folder: Path) -> str | None:
+    """What is to be done where the database of Prefect's own is damaged; None: it is not, or there is none."""
+    file = folder / "prefect.db"
+    if not file.exists():
+        return None
+    try:
+        with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as connection:
+            problem = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+    except sqlite3.DatabaseError as error:
+        problem = str(error)
+    if problem == "ok":
+        return None
+    return (
+        f"its database {file} is damaged ({problem}). Move it away: it holds what the Prefect UI shows of past "
+        "runs, and no answer or number."
+    )
 
 
 def _served(home: Path) -> str | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -117,3 +119,23 @@ def test_a_port_that_is_taken_is_named(uvicorn: Uvicorn, tmp_path: Path) -> None
         started(tmp_path / "other", port),
     ):
         pass
+
+
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "noise": lambda content: bytes(range(256)) * 20,
+    "cut": lambda content: content[: len(content) // 2 + 100],
+    "a page": lambda content: content[:4096] + b"\xff" * 4096 + content[8192:],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_database_of_prefect_is_named_with_what_to_do(tmp_path: Path, damage: str) -> None:
+    file = tmp_path / "prefect.db"
+    with closing(sqlite3.connect(file)) as connection:
+        connection.executescript("CREATE TABLE t (a PRIMARY KEY, b)")
+        connection.executemany("INSERT INTO t VALUES (?, ?)", [(n, "x" * 90) for n in range(500)])
+        connection.commit()
+    assert server._damaged_database(tmp_path) is None
+    file.write_bytes(DAMAGE[damage](file.read_bytes()))
+    assert f"its database {file} is damaged" in str(server._damaged_database(tmp_path))
+    assert server._damaged_database(tmp_path / "elsewhere") is None
