@@ -245,7 +245,7 @@ def _says(log: Path) -> str:
 
 
 def _damaged_database(folder: Path) -> str | None:
-    """What is to be done where the database of Prefect's own is damaged; None: it is not, or there is none."""
+    """What to do where the database of a Prefect server is damaged; None: it is not, or there is none."""
     file = folder / "prefect.db"
     if not file.exists():
         return None
@@ -257,8 +257,8 @@ def _damaged_database(folder: Path) -> str | None:
     if problem == "ok":
         return None
     return (
-        f"its database {file} is damaged ({problem}). Move it away: it holds what the Prefect UI shows of past "
-        "runs, and no answer or number."
+        f"its database {file} is damaged ({problem}). Move it away: it holds what the Prefect UI shows of "
+        "past runs, and no answer or number."
     )
 
 
