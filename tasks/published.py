@@ -6,9 +6,12 @@ import csv
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
+from zipfile import ZipFile
 
 import polars as pl
 from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError
@@ -26,6 +29,10 @@ Text = Annotated[str, StringConstraints(min_length=1)]
 Lower = BeforeValidator(lambda cell: cell.strip().casefold() if isinstance(cell, str) else cell)
 """For labels whose case varies: ``label: Annotated[Literal["yes", "no"], Lower]``."""
 
+_UNREADABLE = (ValueError, RecursionError)
+"""What Python's JSON reader raises of whole numbers of thousands of digits, and of deep nesting."""
+_MOST_UNPACKED = 2**30
+"""Bytes that a spreadsheet may come to: it is unpacked in memory."""
 _NOT_A_LETTER = re.compile(r"[\W_]+")
 
 
@@ -125,6 +132,8 @@ def _json(path: Path) -> list[dict[str, Any]]:
         rows = json.loads(path.read_text(encoding="utf-8-sig"))
     except json.JSONDecodeError as error:
         raise BenchmarkError(f"{path}, line {error.lineno}: not JSON: {error.msg}") from error
+    except _UNREADABLE as error:
+        raise BenchmarkError(f"{path}: not JSON that can be read: {error}") from error
     if not isinstance(rows, list):
         raise BenchmarkError(f"{path}: expected an array of objects, found {type(rows).__name__}")
     return [_object(row, f"{path}, row {number}") for number, row in enumerate(rows, 1)]
@@ -136,8 +145,9 @@ def _jsonl(path: Path) -> list[dict[str, Any]]:
         if line.strip():
             try:
                 rows.append(_object(json.loads(line), f"{path}, line {number}"))
-            except json.JSONDecodeError as error:
-                raise BenchmarkError(f"{path}, line {number}: not JSON: {error.msg}") from error
+            except (json.JSONDecodeError, *_UNREADABLE) as error:
+                what = getattr(error, "msg", str(error))
+                raise BenchmarkError(f"{path}, line {number}: not JSON: {what}") from error
     return rows
 
 
@@ -171,20 +181,34 @@ def _cells(header: list[str], cells: list[str], where: str) -> dict[str, Any]:
 
 
 def _parquet(path: Path) -> list[dict[str, Any]]:
+    content = path.read_bytes()
+    with _named(path, "Parquet file"):
+        return pl.read_parquet(content).to_dicts()
+
+
+@contextmanager
+def _named(path: Path, what: str) -> Iterator[None]:
+    """Turns whatever a reader makes of a broken file into an error that names it.
+
+    Some readers panic, with what is no Exception.
+    """
     try:
-        return pl.read_parquet(path.read_bytes()).to_dicts()
-    except pl.exceptions.PolarsError as error:
-        raise BenchmarkError(f"{path}: not a readable Parquet file: {error}") from error
+        yield
+    except (KeyboardInterrupt, SystemExit, MemoryError):
+        raise
+    except BaseException as error:
+        said = (str(error).splitlines() or [type(error).__name__])[0]
+        raise BenchmarkError(f"{path}: not a readable {what}: {said}") from error
 
 
 def _xlsx(path: Path) -> list[dict[str, Any]]:
     """Where a data frame was saved without names, its columns are numbered, and the first row names them."""
-    try:
-        frame = pl.read_excel(path.read_bytes(), sheet_id=1, infer_schema_length=0, raise_if_empty=False)
-    except OSError:
-        raise
-    except Exception as error:  # whatever the reader makes of a broken archive
-        raise BenchmarkError(f"{path}: not a readable spreadsheet: {str(error).splitlines()[0]}") from error
+    content = path.read_bytes()
+    with _named(path, "spreadsheet"):
+        unpacked = sum(entry.file_size for entry in ZipFile(BytesIO(content)).infolist())
+        if unpacked > _MOST_UNPACKED:
+            raise ValueError(f"it unpacks to {unpacked / 2**30:.1f} GiB: save it as CSV")
+        frame = pl.read_excel(content, sheet_id=1, infer_schema_length=0, raise_if_empty=False)
     rows = frame.rows()
     is_numbered = frame.columns == [str(n) for n in range(frame.width)]
     names = [str(name) for name in (rows.pop(0) if is_numbered and rows else frame.columns)]

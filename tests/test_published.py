@@ -12,11 +12,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from xml.sax.saxutils import escape
-from zipfile import ZipFile
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import polars as pl
 import pytest
 
+from tasks import published
 from tasks.published import BenchmarkError, read_rows
 
 ROWS = [
@@ -118,6 +119,65 @@ def test_broken_files_say_where(name: str, tmp_path: Path) -> None:
     path.write_text(content)
     with pytest.raises(BenchmarkError, match=message):
         read_rows(path)
+
+
+def xml_bomb(path: Path) -> None:
+    """A workbook whose entities name files and unfold by ten, nine times over."""
+    write_xlsx(path, [["a"], ["&lol9; &file;"]])
+    unfolding = "".join(f'<!ENTITY lol{n} "{f"&lol{n - 1};" * 10}">' for n in range(2, 10))
+    head = f'<!DOCTYPE x [<!ENTITY lol1 "lol"><!ENTITY file SYSTEM "file:///etc/passwd">{unfolding}]>'
+    parts = {}
+    with ZipFile(path) as book:
+        parts = {entry: book.read(entry).decode() for entry in book.namelist()}
+    with ZipFile(path, "w") as book:
+        for entry, text in parts.items():
+            start, end, rest = text.partition("?>")
+            book.writestr(entry, f"{start}{end}{head}{rest}".replace("&amp;", "&"))
+
+
+def zip_bomb(path: Path) -> None:
+    """A workbook with a part of 64 MiB, which takes 64 kB."""
+    write_xlsx(path, [["a"], ["b"]])
+    with ZipFile(path, "a", ZIP_DEFLATED) as book:
+        book.writestr("xl/media/image1.png", bytes(2**26))
+
+
+HOSTILE = {
+    "deep.json": "[" * 100_000,
+    "deep.jsonl": '{"a": ' + "[" * 100_000 + "\n",
+    "digits.json": f'[{{"a": {"9" * 10_000}}}]',
+    "digits.jsonl": f'{{"a": {"9" * 10_000}}}\n',
+    "cell.csv": f"a\n{'x' * 200_000}\n",
+    "zeros.parquet": "PAR1" + "\0" * 100 + "PAR1",
+    "zeros.xlsx": "PK\x03\x04" + "\0" * 100,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_files_are_one_error_that_names_them(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(HOSTILE[name])
+    with pytest.raises(BenchmarkError, match=re.escape(name)) as refusal:
+        read_rows(tmp_path / name)
+    assert len(str(refusal.value)) < 500
+
+
+def test_a_workbook_reads_no_other_file_and_unfolds_nothing(tmp_path: Path) -> None:
+    xml_bomb(tmp_path / "entities.xlsx")
+    try:
+        rows = read_rows(tmp_path / "entities.xlsx")
+    except BenchmarkError as refusal:
+        rows = [{"refused": str(refusal)}]
+    assert len(str(rows)) < 1000
+    assert "root:" not in str(rows)
+
+
+def test_a_workbook_that_unpacks_to_too_much_is_not_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(published, "_MOST_UNPACKED", 2**25)
+    zip_bomb(tmp_path / "bomb.xlsx")
+    with pytest.raises(BenchmarkError, match=r"bomb\.xlsx: .* unpacks to 0\.1 GiB"):
+        read_rows(tmp_path / "bomb.xlsx")
 
 
 def test_other_encodings_and_missing_files_are_refused(tmp_path: Path) -> None:
