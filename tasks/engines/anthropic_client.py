@@ -98,7 +98,7 @@ class AnthropicGenerator(HostedGenerator):
                 timeout=self.options.timeout,
             )
 
-    async def ask(self, way: Any, request: dict[str, Any], seed: int) -> Generation:
+    async def ask(self, way: Any, request: dict[str, Any]) -> Generation:
         """See ``HostedGenerator.ask``."""
         from tasks.engines.through_caller import failed
 
@@ -107,7 +107,7 @@ class AnthropicGenerator(HostedGenerator):
             body = answer.http_response.json()
         except Exception as error:  # of many kinds, all the client's
             raise failed(error, self.secrets) from None
-        return read_message(body, seed, self.secrets)
+        return read_message(body, self.secrets)
 
 
 class _Block(BaseModel):
@@ -121,7 +121,7 @@ class _Message(BaseModel):
     usage: Any = None
 
 
-def read_message(body: Any, seed: int, secrets: Secrets) -> Generation:
+def read_message(body: Any, secrets: Secrets) -> Generation:
     """The text blocks of an answer; thinking is left out.
 
     Raises:
@@ -132,4 +132,4 @@ def read_message(body: Any, seed: int, secrets: Secrets) -> Generation:
     text = "".join(block.text or "" for block in answer.content if block.type == "text")
     finish = _ENDED.get(answer.stop_reason or "", answer.stop_reason or "unknown")
     sent, written = sum(count(usage.get(name)) for name in _COUNTED), count(usage.get("output_tokens"))
-    return Generation(secrets.hide_in_answer(text), finish, sent if written else 0, written, seed)
+    return Generation(secrets.hide_in_answer(text), finish, sent if written else 0, written)

@@ -27,9 +27,10 @@ from tasks.engines.protocols import (
     Framed,
     Generation,
     Progress,
-    Sampling,
+    Samplings,
     Schema,
     TokenAlternatives,
+    each,
 )
 from tasks.engines.specs import EngineSpec
 
@@ -86,7 +87,7 @@ class FakeEngine:
         return CandidateScores(logprob, np.exp(logprob / n_tokens, dtype=np.float32), n_tokens)
 
     def generate(
-        self, conversations: Conversations, sampling: Sampling, schema: Schema = None, alternatives: int = 0
+        self, conversations: Conversations, samplings: Samplings, schema: Schema = None, alternatives: int = 0
     ) -> list[Generation]:
         """See ``Generator.generate``; the text depends on the conversation, the model and the seed.
 
@@ -94,7 +95,7 @@ class FakeEngine:
         """
         time.sleep(self.options.delay)
         answers = []
-        for conversation in conversations:
+        for conversation, sampling in zip(conversations, each(samplings, len(conversations)), strict=True):
             said = json.dumps([dict(m) for m in conversation], sort_keys=True)
             key = f"{self.spec.model}|{sampling.seed}|{said}"
             text = f"Answer {_number(key) % 10_000}."

@@ -38,7 +38,6 @@ from tasks.engines.transport import Caller, Failed, Secrets, checked, count
 _ENDED = {"STOP": "stop", "MAX_TOKENS": "length"}
 _FILTERED = ("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY")
 _ROLES = {"assistant": "model"}
-MAX_SEED = 2**31
 
 
 class GoogleOptions(HostedOptions):
@@ -70,7 +69,7 @@ class GoogleGenerator(HostedGenerator):
         config: dict[str, Any] = {
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
-            "seed": sampling.seed % MAX_SEED,
+            "seed": sampling.seed % 2**31,
             "max_output_tokens": sampling.max_tokens,
             "automatic_function_calling": {"disable": True},
             "should_return_http_response": True,
@@ -105,7 +104,7 @@ class GoogleGenerator(HostedGenerator):
             )
             yield self._package.Client(vertexai=False, api_key=key, http_options=options).aio
 
-    async def ask(self, way: Any, request: dict[str, Any], seed: int) -> Generation:
+    async def ask(self, way: Any, request: dict[str, Any]) -> Generation:
         """See ``HostedGenerator.ask``."""
         from tasks.engines.through_caller import failed
 
@@ -114,7 +113,7 @@ class GoogleGenerator(HostedGenerator):
             body = json.loads(answer.sdk_http_response.body)
         except Exception as error:  # of many kinds, all the client's
             raise failed(error, self.secrets) from None
-        return read_content(body, seed, self.secrets)
+        return read_content(body, self.secrets)
 
     def is_about_the_key(self, failure: Failed) -> bool:
         """See ``HostedGenerator.is_about_the_key``: a key that is not known is a bad request here."""
@@ -165,7 +164,7 @@ class _Reply(_Camel):
     usage_metadata: Any = None
 
 
-def read_content(body: Any, seed: int, secrets: Secrets) -> Generation:
+def read_content(body: Any, secrets: Secrets) -> Generation:
     """The first candidate; thoughts are left out, and counted. A blocked prompt has none.
 
     Raises:
@@ -178,13 +177,13 @@ def read_content(body: Any, seed: int, secrets: Secrets) -> Generation:
     sent = count(usage.get("promptTokenCount"))
     written = sum(count(usage.get(name)) for name in ("candidatesTokenCount", "thoughtsTokenCount"))
     if not reply.candidates:
-        return Generation("", "content_filter", sent, written, seed)
+        return Generation("", "content_filter", sent, written)
     first = reply.candidates[0]
     said = "".join(part.text or "" for part in first.content.parts if not part.thought)
     finish = "content_filter" if first.finish_reason in _FILTERED else first.finish_reason
     finish, text = _ENDED.get(finish, finish.lower()), secrets.hide_in_answer(said)
     tokens = _alternatives(first.logprobs_result) if text == said else ()
-    return Generation(text, finish, sent if written else 0, written, seed, tokens)
+    return Generation(text, finish, sent if written else 0, written, tokens=tokens)
 
 
 class _Answered(_Reply):

@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, ClassVar, TypeVar
 from urllib.parse import urlsplit
@@ -29,8 +30,10 @@ from tasks.engines.protocols import (
     Message,
     Progress,
     Sampling,
+    Samplings,
     Schema,
     Unfinished,
+    each,
 )
 from tasks.engines.providers import SERVERS
 from tasks.engines.specs import EngineSpec
@@ -93,7 +96,7 @@ class HostedGenerator(ABC):
         self._certificates = httpx.create_ssl_context()  # takes long, so once
 
     def generate(
-        self, conversations: Conversations, sampling: Sampling, schema: Schema = None, alternatives: int = 0
+        self, conversations: Conversations, samplings: Samplings, schema: Schema = None, alternatives: int = 0
     ) -> list[Generation]:
         """See ``Generator.generate``. Schemas are sent as strict, so objects must list their properties as
         required and forbid others. Refusals come back with finish reason "refusal" or "content_filter".
@@ -103,9 +106,15 @@ class HostedGenerator(ABC):
             Unfinished: the server cannot be reached, rejects a request or gives no answer of its API;
                 requests not yet sent are dropped, those under way are let to their end.
         """
-        requests = [self.request(talk, sampling, schema, alternatives) for talk in conversations]
+        own = each(samplings, len(conversations))
+        requests = [
+            self.request(talk, sampling, schema, alternatives)
+            for talk, sampling in zip(conversations, own, strict=True)
+        ]
         answers: dict[int, Generation] = {}
-        if failures := _finished(self._send(requests, sampling.seed, answers)):
+        failures = _finished(self._send(requests, answers))
+        answers = {i: replace(answer, seed=own[i].seed) for i, answer in answers.items()}
+        if failures:
             raise Unfinished(str(failures[0]), answers) from None
         return [answers[i] for i in range(len(requests))]
 
@@ -116,8 +125,8 @@ class HostedGenerator(ABC):
         """What is sent for one conversation."""
 
     @abstractmethod
-    async def ask(self, way: Any, request: dict[str, Any], seed: int) -> Generation:
-        """Send one request by what ``way`` gave; raises Failed."""
+    async def ask(self, way: Any, request: dict[str, Any]) -> Generation:
+        """Send one request by what ``way`` gave; its seed is noted by ``generate``. Raises Failed."""
 
     @asynccontextmanager
     async def way(self, caller: Caller) -> AsyncIterator[Any]:
@@ -128,12 +137,12 @@ class HostedGenerator(ABC):
         """Of every request, beside those that a client of its own sets."""
         return {}
 
-    def filtered(self, failure: Failed, seed: int) -> Generation | None:
+    def filtered(self, failure: Failed) -> Generation | None:
         """The answer that a failure is, where that is how a server says that it filtered; None: no answer."""
         return None
 
     async def send_all(
-        self, caller: Caller, requests: Sequence[dict[str, Any]], seed: int, answers: dict[int, Generation]
+        self, caller: Caller, requests: Sequence[dict[str, Any]], answers: dict[int, Generation]
     ) -> list[EngineError]:
         """Fill ``answers``, each request by itself; what failed, after which nothing more is sent."""
         failures: list[EngineError] = []
@@ -144,9 +153,9 @@ class HostedGenerator(ABC):
                 if caller.stopped.is_set() or await caller.pause(self._pace.turn()):
                     return
                 try:
-                    answers[place] = await self.ask(way, requests[place], seed)
+                    answers[place] = await self.ask(way, requests[place])
                 except Failed as failure:
-                    if not (filtered := self.filtered(failure, seed)):
+                    if not (filtered := self.filtered(failure)):
                         failures.append(self.explain(failure))
                         caller.stopped.set()
                         return
@@ -158,7 +167,7 @@ class HostedGenerator(ABC):
         return failures
 
     async def _send(
-        self, requests: Sequence[dict[str, Any]], seed: int, answers: dict[int, Generation]
+        self, requests: Sequence[dict[str, Any]], answers: dict[int, Generation]
     ) -> list[EngineError]:
         options = self.options
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=options.max_concurrency)
@@ -167,7 +176,7 @@ class HostedGenerator(ABC):
         )
         async with client:
             caller = Caller(client, self.base_url, self.secrets, options.timeout, options.max_retries)
-            return await self.send_all(caller, requests, seed, answers)
+            return await self.send_all(caller, requests, answers)
 
     def explain(self, failure: Failed) -> EngineError:
         """What went wrong, where, and what to do; a server's words on a bad key are left out."""

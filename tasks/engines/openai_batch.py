@@ -101,7 +101,6 @@ class Batches:
         jobs: what was sent of it, by whomever.
         name: of the engine. at: its server, as messages name it.
         size: requests in one job, at most.
-        seed: of the answers.
         explain: the message for a call that failed.
         report: told how many more requests are answered.
     """
@@ -111,7 +110,6 @@ class Batches:
     name: str
     at: str
     size: int
-    seed: int
     explain: Callable[[Failed], EngineError]
     report: Callable[[int], None]
     failures: list[EngineError] = field(default_factory=list)
@@ -222,7 +220,7 @@ class Batches:
 
     async def _answers(self, job: _Job) -> dict[str, Generation]:
         """What a job comes to, once it has ended; requests without an answer leave its note."""
-        results = Results(self.caller, set(job.ids), self.seed)
+        results = Results(self.caller, set(job.ids))
         try:
             batch = await self._ended(job)
             most = MAX_BYTES + MAX_ANSWER_BYTES * len(job.ids)

@@ -106,28 +106,28 @@ class OpenAIGenerator(HostedGenerator):
             request["response_format"] = {"type": "json_schema", "json_schema": answer}
         return {**request, **self._settings, **self.options.extra_body}
 
-    async def ask(self, way: Caller, request: dict[str, Any], seed: int) -> Generation:
+    async def ask(self, way: Caller, request: dict[str, Any]) -> Generation:
         """See ``HostedGenerator.ask``."""
-        return read_reply(await way.ask("POST", "/chat/completions", json=request), seed, self.secrets)
+        return read_reply(await way.ask("POST", "/chat/completions", json=request), self.secrets)
 
     def headers(self) -> dict[str, str]:
         """See ``HostedGenerator.headers``."""
         return {"Authorization": f"Bearer {self.key or 'none'}"}
 
-    def filtered(self, failure: Failed, seed: int) -> Generation | None:
+    def filtered(self, failure: Failed) -> Generation | None:
         """See ``HostedGenerator.filtered``: Azure's way."""
-        return read_refusal(failure, seed)
+        return read_refusal(failure)
 
     async def send_all(
-        self, caller: Caller, requests: Sequence[dict[str, Any]], seed: int, answers: dict[int, Generation]
+        self, caller: Caller, requests: Sequence[dict[str, Any]], answers: dict[int, Generation]
     ) -> list[EngineError]:
         """See ``HostedGenerator.send_all``; with option ``batch`` as jobs."""
         if self.options.batch is None:
-            return await super().send_all(caller, requests, seed, answers)
+            return await super().send_all(caller, requests, answers)
         name, at, n = self.spec.name, self.base_url, self.options.batch
         if self.jobs is None:
             raise EngineError(f"engine {name!r}: options.batch needs a place to write down its jobs")
-        batches = Batches(caller, self.jobs, name, at, n, seed, self.explain, self.report)
+        batches = Batches(caller, self.jobs, name, at, n, self.explain, self.report)
         await batches.send(requests, answers)
         return batches.failures
 

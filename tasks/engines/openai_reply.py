@@ -57,7 +57,7 @@ class _Line(BaseModel):
     error: Any = None
 
 
-def read_reply(body: Any, seed: int, secrets: Secrets) -> Generation:
+def read_reply(body: Any, secrets: Secrets) -> Generation:
     """The first choice; a server that filters may send none.
 
     A count of tokens that is none, or below zero, is 0: not said (``budget.Meter`` then counts the most).
@@ -69,7 +69,7 @@ def read_reply(body: Any, seed: int, secrets: Secrets) -> Generation:
     usage = reply.usage if isinstance(reply.usage, dict) else {}
     prompt, written = (count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens"))
     if not reply.choices:
-        return Generation("", "content_filter", prompt, written, seed)
+        return Generation("", "content_filter", prompt, written)
     choice = reply.choices[0]
     finish = "refusal" if choice.message.refusal else choice.finish_reason or "unknown"
     said = choice.message.refusal or choice.message.content
@@ -80,14 +80,14 @@ def read_reply(body: Any, seed: int, secrets: Secrets) -> Generation:
         prompt = 0
     given = (choice.logprobs.content if choice.logprobs else None) or ()
     tokens = _alternatives(given) if text == said and finish != "refusal" else ()
-    return Generation(text, finish, prompt, written, seed, tokens)
+    return Generation(text, finish, prompt, written, tokens=tokens)
 
 
-def read_refusal(failure: Failed, seed: int) -> Generation | None:
+def read_refusal(failure: Failed) -> Generation | None:
     """The answer that a failure is: one that was filtered, as Azure says it. None: no answer."""
     error = failure.body.get("error") if isinstance(failure.body, dict) else None
     filtered = isinstance(error, dict) and error.get("code") == "content_filter"
-    return Generation("", "content_filter", 0, 0, seed) if failure.status == 400 and filtered else None
+    return Generation("", "content_filter", 0, 0) if failure.status == 400 and filtered else None
 
 
 @dataclass
@@ -101,7 +101,6 @@ class Results:
 
     caller: Caller
     ids: set[str]
-    seed: int
     answers: dict[str, Generation] = field(default_factory=dict)
     wrong: Counter[str] = field(default_factory=Counter)
 
@@ -131,9 +130,9 @@ class Results:
         if line.response:
             status, body = line.response.status_code, line.response.body
         if 200 <= status < 300:
-            return read_reply(body, self.seed, self.caller.secrets)
+            return read_reply(body, self.caller.secrets)
         failure = self.caller.refusal(status, httpx.Headers(), json.dumps(body).encode())
-        if answer := read_refusal(failure, self.seed):
+        if answer := read_refusal(failure):
             return answer
         raise failure
 

@@ -136,6 +136,18 @@ class Sampling:
     stop: tuple[str, ...] = ()
 
 
+Samplings = Sampling | Sequence[Sampling]
+"""One per conversation, in order, or one for all."""
+
+
+def each(samplings: Samplings, n: int) -> list[Sampling]:
+    """One sampling per conversation; raises ValueError where there are not as many as conversations."""
+    own = [samplings] * n if isinstance(samplings, Sampling) else list(samplings)
+    if len(own) != n:
+        raise ValueError(f"{len(own)} samplings for {n} conversations: give one, or one for each")
+    return own
+
+
 MAX_ALTERNATIVES = 20
 """What OpenAI gives at most, and vLLM unless it is told otherwise."""
 
@@ -167,16 +179,19 @@ class TokenAlternatives:
 
 @dataclass(frozen=True)
 class Generation:
-    """One answer. ``finish_reason`` is "stop", "length" or an engine's own word for a refusal.
+    """One completion, as an engine wrote it.
 
-    ``tokens`` are there if alternatives were asked for and the engine gives them, else ().
+    Attributes:
+        finish_reason: "stop", "length" or an engine's own word for a refusal.
+        seed: that it was drawn with, as it was sent.
+        tokens: there if alternatives were asked for and the engine gives them, else ().
     """
 
     text: str
     finish_reason: str
     prompt_tokens: int
     completion_tokens: int
-    seed: int
+    seed: int = 0
     tokens: tuple[TokenAlternatives, ...] = ()
 
 
@@ -185,11 +200,15 @@ class Generator(Protocol):
     """Writes text."""
 
     def generate(
-        self, conversations: Conversations, sampling: Sampling, schema: Schema = None, alternatives: int = 0
+        self, conversations: Conversations, samplings: Samplings, schema: Schema = None, alternatives: int = 0
     ) -> list[Generation]:
         """One answer a conversation, in order; with ``schema`` the text is JSON valid under it.
 
+        Conversations that are drawn with equal seeds share the engine's random numbers, so their texts are
+        not independent: who wants independent ones gives each a seed of its own.
+
         Args:
+            samplings: one per conversation, or one for all.
             alternatives: how many of the most probable tokens to give at each position, up to
                 MAX_ALTERNATIVES; 0: none, and no ``tokens``. The texts do not depend on it.
         """

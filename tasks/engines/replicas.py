@@ -29,7 +29,7 @@ from tasks.engines.protocols import (
     Generation,
     Jobs,
     Progress,
-    Sampling,
+    Samplings,
     Schema,
 )
 from tasks.engines.specs import EngineSpec, resolved
@@ -162,10 +162,10 @@ class Replicas:
         return scores
 
     def generate(
-        self, conversations: Conversations, sampling: Sampling, schema: Schema = None, alternatives: int = 0
+        self, conversations: Conversations, samplings: Samplings, schema: Schema = None, alternatives: int = 0
     ) -> list[Generation]:
         """See ``Generator.generate``."""
-        generations: list[Generation] = self._call("generate", conversations, sampling, schema, alternatives)
+        generations: list[Generation] = self._call("generate", conversations, samplings, schema, alternatives)
         return generations
 
     def close(self) -> None:

@@ -26,8 +26,10 @@ from tasks.engines.protocols import (
     Generation,
     Progress,
     Sampling,
+    Samplings,
     Schema,
     TokenAlternatives,
+    each,
 )
 from tasks.engines.specs import EngineSpec, is_allowed, resolved
 
@@ -73,7 +75,7 @@ class VllmEngine(ContinuationScorer):
             ) from error
 
     def generate(
-        self, conversations: Conversations, sampling: Sampling, schema: Schema = None, alternatives: int = 0
+        self, conversations: Conversations, samplings: Samplings, schema: Schema = None, alternatives: int = 0
     ) -> list[Generation]:
         """See ``Generator.generate``. With ``schema`` only finish reason "length" can leave JSON cut off.
 
@@ -86,7 +88,8 @@ class VllmEngine(ContinuationScorer):
                 "take an instruction-tuned model"
             )
         messages = [[dict(m) for m in conversation] for conversation in conversations]
-        params = _sampling_params(sampling, schema, alternatives)
+        own = each(samplings, len(messages))
+        params = [_sampling_params(sampling, schema, alternatives) for sampling in own]
         outputs = self._call("chat", messages, params)
         return [
             Generation(
@@ -97,7 +100,7 @@ class VllmEngine(ContinuationScorer):
                 seed=sampling.seed,
                 tokens=_alternatives(o.outputs[0]) if alternatives else (),
             )
-            for o in outputs
+            for o, sampling in zip(outputs, own, strict=True)
         ]
 
     def close(self) -> None:

@@ -2,13 +2,16 @@
 
 A prompt is a conversation with a schema; its id is the unit, engine and sampling are the request. So a
 completion is found again by whoever sends the same.
+
+Sampled prompts are independent: an engine draws two prompts with equal seeds from the same random numbers,
+which correlates their completions, so each is sent with a seed of its own. Greedy prompts need none.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -38,18 +41,23 @@ class Prompt:
         options: what the completion may choose from, in the JSON field ``field``, or, if that is "", with
             its first word (``options.option_logprobs``). They are not sent; the completion then also says
             how probable each of them was.
+        sample: what a completion is drawn for, such as a conversation or a repetition: equal prompts of
+            different samples are drawn apart. "" for all that may share one completion, as greedy ones do.
     """
 
     conversation: Sequence[Message]
     schema: Mapping[str, Any] | None = None
     options: Sequence[str] = ()
     field: str = ""
+    sample: str = ""
 
     @cached_property
     def id(self) -> str:
-        """Identifies what is sent, and what is stored of the completion."""
-        sent = [[dict(m) for m in self.conversation], self.schema]
-        return digest([*sent, sorted(self.options), self.field] if self.options else sent, 32)
+        """Identifies what is sent, for which sample, and what is stored of the completion."""
+        parts: list[Any] = [[dict(m) for m in self.conversation], self.schema]
+        parts += [sorted(self.options), self.field] if self.options else []
+        parts += [{"sample": self.sample}] if self.sample else []
+        return digest(parts, 32)
 
 
 @dataclass(frozen=True)
@@ -74,7 +82,11 @@ Completions = Mapping[str, Completion]
 
 @dataclass(frozen=True, kw_only=True)
 class Prompts(Request[Completions]):
-    """Prompts that one engine completes under one sampling."""
+    """Prompts that one engine completes under one sampling.
+
+    Attributes:
+        sampling: of all prompts. Above temperature 0 its seed is the one that theirs are derived from.
+    """
 
     kind: ClassVar[str] = "response"
     ability: ClassVar[Ability] = "generate"
@@ -96,7 +108,14 @@ class Prompts(Request[Completions]):
         return list(self.by_id)
 
     def identity(self, engine: Engine) -> list[Any]:
-        return ["generate", engine.hash, asdict(self.sampling)]
+        per_prompt = {"seeds": "per prompt"} if self.sampling.temperature > 0 else {}
+        return ["generate", engine.hash, asdict(self.sampling) | per_prompt]
+
+    def sampling_of(self, unit: str) -> Sampling:
+        """How one prompt is sent: with a seed of its own, unless it is greedy."""
+        if self.sampling.temperature > 0:
+            return replace(self.sampling, seed=prompt_seed(self.sampling.seed, unit))
+        return self.sampling
 
     def at_most(self, units: Sequence[str]) -> list[Generation]:
         prompts = [self.by_id[unit] for unit in units]
@@ -119,7 +138,8 @@ class Prompts(Request[Completions]):
 
         if isinstance(engine, Reporting):
             engine.report = tell
-        by_row, failure = _generate([self.by_id[unit] for unit in units], engine, self.sampling)
+        samplings = [self.sampling_of(unit) for unit in units]
+        by_row, failure = _generate([self.by_id[unit] for unit in units], engine, samplings)
         if failure and not by_row:  # without what an engine says it has done: that is for rows
             raise EngineError(str(failure)) from None
         units = [units[row] for row in sorted(by_row)]
@@ -156,6 +176,14 @@ def completions(frame: pl.DataFrame) -> dict[str, Completion]:
     return completed
 
 
+def prompt_seed(seed: int, prompt: str) -> int:
+    """The seed of one sampled prompt, in [0, 2**31), which every API takes; uniform over prompts and seeds.
+
+    seed: of the request. prompt: its id.
+    """
+    return int(digest([seed, prompt], 8), 16) >> 1
+
+
 def by_sampling(prompts: Iterable[tuple[Sampling, Prompt]]) -> dict[Sampling, list[Prompt]]:
     """Prompts grouped by how they are sampled, in the order in which each sampling first occurs."""
     groups: dict[Sampling, list[Prompt]] = {}
@@ -165,7 +193,7 @@ def by_sampling(prompts: Iterable[tuple[Sampling, Prompt]]) -> dict[Sampling, li
 
 
 def _generate(
-    prompts: Sequence[Prompt], engine: Generator, sampling: Sampling
+    prompts: Sequence[Prompt], engine: Generator, samplings: Sequence[Sampling]
 ) -> tuple[dict[int, Generation], EngineError | None]:
     """One call of the engine for each schema that occurs, with options and without; all until one fails."""
     alike: dict[tuple[str, bool], list[int]] = {}
@@ -176,7 +204,8 @@ def _generate(
         conversations = [prompts[row].conversation for row in rows]
         alternatives = MAX_ALTERNATIVES if with_options else 0
         try:
-            written = engine.generate(conversations, sampling, prompts[rows[0]].schema, alternatives)
+            own = [samplings[row] for row in rows]
+            written = engine.generate(conversations, own, prompts[rows[0]].schema, alternatives)
         except EngineError as error:
             done = error.done if isinstance(error, Unfinished) else {}
             return generations | {rows[place]: answer for place, answer in done.items()}, error

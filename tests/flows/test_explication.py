@@ -12,7 +12,7 @@ from deployments.evaluations import doors, profiles
 from deployments.report import leaderboard, page
 from flows.evaluation import evaluate
 from tasks.engines.fake import FakeEngine
-from tasks.engines.protocols import Conversations, EngineError, Generation, Sampling, Schema
+from tasks.engines.protocols import Conversations, EngineError, Generation, Samplings, Schema, each
 from tasks.evaluations.explication.evaluation import EVALUATION
 from tasks.evaluations.explication.params import ExplicationParams
 from tests.evaluations.explication.test_evaluation import judge, recommend, user
@@ -33,16 +33,17 @@ CONFIGURED: dict[str, Any] = {
 
 
 def generate(
-    self: FakeEngine, conversations: Conversations, sampling: Sampling, schema: Schema = None, n: int = 0
+    self: FakeEngine, conversations: Conversations, samplings: Samplings, schema: Schema = None, n: int = 0
 ) -> list[Generation]:
     """The script of the engine's name; another one gives everybody the same hostile recipe."""
 
     def ignore(*_: object) -> str:
         return f"#Dish name: Eggs {HOSTILE}\n#Ingredients: 2 eggs, bacon, peanuts\n#Instructions: Fry."
 
-    sent.extend((self.spec.name, str(c), sampling.seed) for c in conversations)
+    own = list(zip(conversations, each(samplings, len(conversations)), strict=True))
+    sent.extend((self.spec.name, str(c), sampling.seed) for c, sampling in own)
     say = SAY.get(self.spec.name, ignore)
-    return [Generation(say(c, sampling, schema), "stop", 9, 3, sampling.seed) for c in conversations]
+    return [Generation(say(c, s, schema), "stop", 9, 3, s.seed) for c, s in own]
 
 
 sent: list[tuple[str, str, int]] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from itertools import chain
 from typing import Any
 
@@ -15,7 +15,7 @@ from tasks.engines.fake import FakeEngine
 from tasks.engines.protocols import EngineError, Generation, Sampling
 from tasks.engines.specs import EngineSpec
 from tasks.generation.budget import Budget, Meter
-from tasks.generation.prompts import Prompt, Prompts, by_sampling
+from tasks.generation.prompts import Prompt, Prompts, by_sampling, prompt_seed
 from tasks.generation.steps import complete, plan
 from tasks.requests import Engine
 from tests.engines.test_openai import Scripted, completion
@@ -55,7 +55,8 @@ def test_a_completion_comes_back_as_the_engine_gave_it(
 ) -> None:
     sampling = Sampling(temperature=0.7, seed=3)
     prompts = [prompt("a"), prompt("b", SCHEMA)]
-    given = [g for p in prompts for g in FakeEngine(spec).generate([p.conversation], sampling, p.schema)]
+    own = {p.id: replace(sampling, seed=prompt_seed(3, p.id)) for p in prompts}
+    given = [g for p in prompts for g in FakeEngine(spec).generate([p.conversation], own[p.id], p.schema)]
     asked.clear()
     completions = complete(prompts, Engine.of(spec), sampling, RUN, "label")
     assert [Generation(*fields) for *fields, _ in map(astuple, completions)] == given

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from tasks.evaluations.contract import GenerationParams
 
-SCORES_VERSION = 2
+SCORES_VERSION = 3
 """Raised whenever the arithmetic in ``scores`` or ``tasks.metrics`` changes a number: part of config_hash."""
 
 MINILM = "embedded:all-minilm-l6-v2"
@@ -34,7 +34,7 @@ class WorldwiseParams(GenerationParams):
         True, description="also scenarios whose options pull apart on further dimensions"
     )
     repetitions: int = Field(
-        3, ge=1, description="answers to each scenario and persona, with sampling seeds 0, 1, 2 …"
+        3, ge=1, description="answers to each scenario and persona, each drawn with a seed of its own"
     )
     answer_format: Literal["json", "text"] = Field(
         "json", description="json: held to a schema; text: DECISION, TOP_VALUES and EXPLANATION lines, parsed"
@@ -42,7 +42,9 @@ class WorldwiseParams(GenerationParams):
     persona_language: Literal["en", "own"] = Field(
         "en", description="language of the persona prompt: English, or the culture's own where there is one"
     )
-    temperature: float = Field(0.7, ge=0, le=2, description="of the sampling; 0 makes repetitions equal")
+    temperature: float = Field(
+        0.7, ge=0, le=2, description="of the sampling; at 0 repetitions are equal, and sent once"
+    )
     max_tokens: int = Field(320, ge=64, description="of an answer; a longer one is cut off and unscored")
     values_weight: int = Field(
         1, ge=0, le=5, description="how often the values stand in the embedded text (WorldWiseAI: 1 or 3)"

@@ -39,7 +39,7 @@ _AS_TEXT = (
 
 
 class Sample(NamedTuple):
-    """Which culture, scenario and repetition, and what is sent; repetitions share the prompt."""
+    """Which culture, scenario and repetition, and what is sent."""
 
     key: Key
     prompt: Prompt
@@ -80,31 +80,33 @@ class Study:
         """All samples, repetition by repetition, so that what was asked when a budget ends is whole."""
         m, as_json = self.content, self.as_json
         schema = answer_schema(m.labels) if as_json else None
-        prompts = {
-            (culture.culture, scenario.scenario): Prompt(
-                conversation(scenario, culture, m.labels, as_json), schema
-            )
+        conversations = {
+            (culture.culture, scenario.scenario): conversation(scenario, culture, m.labels, as_json)
             for culture in m.cultures
             for scenario in m.scenarios
         }
-        repetitions = range(self.params.repetitions)
-        return tuple(Sample((*about, r), prompt) for r in repetitions for about, prompt in prompts.items())
+        return tuple(
+            Sample((*about, r), Prompt(sent, schema, sample=f"repetition {r}" if self.is_sampled else ""))
+            for r in range(self.params.repetitions)
+            for about, sent in conversations.items()
+        )
 
     @cached_property
-    def requests(self) -> tuple[Prompts, ...]:
-        """What a model is asked: a request per repetition, whose number is the seed of the sampling."""
+    def request(self) -> Prompts:
+        """What a model is sent; greedy repetitions, which are equal, once."""
         p = self.params
-        prompts = [sample.prompt for sample in self.samples if sample.key[2] == 0]
-        return tuple(
-            Prompts(
-                topic=TOPIC,
-                label=f"repetition {repetition + 1}",
-                batch=p.batch,
-                prompts=prompts,
-                sampling=Sampling(temperature=p.temperature, max_tokens=p.max_tokens, seed=repetition),
-            )
-            for repetition in range(p.repetitions)
+        return Prompts(
+            topic=TOPIC,
+            label="answers",
+            batch=p.batch,
+            prompts=[sample.prompt for sample in self.samples],
+            sampling=Sampling(temperature=p.temperature, max_tokens=p.max_tokens),
         )
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether repetitions differ."""
+        return self.params.temperature > 0
 
     def vectors_of(self, texts: Sequence[str], label: str) -> Texts:
         """The request for the vectors of some texts."""

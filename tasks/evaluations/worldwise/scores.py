@@ -128,9 +128,8 @@ class Scored(Placed):
 
 def completed(study: Study, completions: Completions) -> dict[Key, Completion]:
     """Sample -> its stored completion."""
-    by_repetition = [completions(request) for request in study.requests]
-    pairs = ((sample.key, by_repetition[sample.key[2]].get(sample.prompt.id)) for sample in study.samples)
-    return {key: completion for key, completion in pairs if completion is not None}
+    stored = completions(study.request)
+    return {s.key: stored[s.prompt.id] for s in study.samples if s.prompt.id in stored}
 
 
 def read_completions(study: Study, completed: Mapping[Key, Completion]) -> dict[Key, Answer | str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from tasks.engines.protocols import Conversations, Generation, Message, Sampling, Schema
+from tasks.engines.protocols import Conversations, Generation, Message, Sampling, Samplings, Schema, each
 from tasks.evaluations.contract import Completions
 from tasks.evaluations.explication.evaluation import EVALUATION
 from tasks.evaluations.explication.params import ExplicationParams
@@ -62,10 +62,11 @@ class Script:
     sent: list[tuple[Sequence[Message], int]] = field(default_factory=list)
 
     def generate(
-        self, conversations: Conversations, sampling: Sampling, schema: Schema = None, alternatives: int = 0
+        self, conversations: Conversations, samplings: Samplings, schema: Schema = None, alternatives: int = 0
     ) -> list[Generation]:
-        self.sent += [(conversation, sampling.seed) for conversation in conversations]
-        return [Generation(self.say(c, sampling, schema), "stop", 9, 3, sampling.seed) for c in conversations]
+        own = list(zip(conversations, each(samplings, len(conversations)), strict=True))
+        self.sent += [(conversation, sampling.seed) for conversation, sampling in own]
+        return [Generation(self.say(c, s, schema), "stop", 9, 3, s.seed) for c, s in own]
 
 
 @dataclass

@@ -190,7 +190,7 @@ def test_repetitions_have_seeds_of_their_own() -> None:
         answers.stage.talks[Key(REAL, "breakfast", "heena-ahmedabad", "control", r)].turns[1].text
         for r in range(3)
     }
-    assert said == {f"I am Heena, take {seed}." for seed in (7, 8, 9)}
+    assert len(said) == 3
 
 
 def test_a_task_is_a_file(tmp_path: Any) -> None:

@@ -38,17 +38,14 @@ class Stored(Completions):
 
     def __init__(self, study: Study, completed: Mapping[Key, Completion]) -> None:
         super().__init__(Engine("m", "fake", "m", "m-hash"), {MINILM: EMBEDDER}, lambda *_: 1 / 0)
-        by_seed: dict[int, dict[str, Completion]] = {r: {} for r in range(study.params.repetitions)}
-        for sample in study.samples:
-            if sample.key in completed:
-                by_seed[sample.key[2]][sample.prompt.id] = completed[sample.key]
-        object.__setattr__(self, "by_seed", by_seed)
+        stored = {s.prompt.id: completed[s.key] for s in study.samples if s.key in completed}
+        object.__setattr__(self, "stored", stored)
 
     def __call__(self, request: Request[Any]) -> Any:
         if isinstance(request, Texts):
             return embedded(request.texts)
         assert isinstance(request, Prompts)
-        return vars(self)["by_seed"][request.sampling.seed]
+        return vars(self)["stored"]
 
 
 @pytest.fixture(scope="module")
@@ -67,10 +64,10 @@ def answers(study: Study, scores: Scores | None = None, without: str = "") -> An
 # --- ask
 
 
-def test_first_the_prompts_a_request_per_repetition(study: Study) -> None:
+def test_first_the_prompts(study: Study) -> None:
     requests = EVALUATION.ask(study, Stored(study, {}))
-    assert list(requests) == list(study.requests)
-    assert sum(len(request.units) for request in requests) == study.n_samples == 32
+    assert list(requests) == [study.request]
+    assert len(study.request.units) == study.n_samples == 32
 
 
 def test_then_the_vectors_of_what_can_be_read_so_far(study: Study) -> None:
@@ -80,7 +77,7 @@ def test_then_the_vectors_of_what_can_be_read_so_far(study: Study) -> None:
         ("JP", "i1", 0): Completion("", "refusal", 9, 1),
     }
     *prompts, texts = EVALUATION.ask(study, Stored(study, completed))
-    assert prompts == list(study.requests)  # those answered before included
+    assert prompts == [study.request]  # those answered before included
     assert isinstance(texts, Texts)
     assert sorted(texts.texts) == [
         "Family Harmony, Future Planning, Achievement & Success. Because at (0, 0, 0) one of i1",
@@ -88,7 +85,7 @@ def test_then_the_vectors_of_what_can_be_read_so_far(study: Study) -> None:
     ]
     assert (texts.role, texts.engine, texts.label) == ("embedder", MINILM, "answers")
     refused = {sample.key: Completion("", "refusal", 9, 1) for sample in study.samples}
-    assert list(EVALUATION.ask(study, Stored(study, refused))) == list(study.requests)
+    assert list(EVALUATION.ask(study, Stored(study, refused))) == [study.request]
 
 
 def test_the_studys_own_texts_are_asked_for_once_for_all_models(study: Study) -> None:

@@ -21,7 +21,7 @@ from flows.evaluation import evaluate
 from tasks.engines import load
 from tasks.engines.fake import FakeEngine
 from tasks.engines.fasttext_vectors import VecVectors
-from tasks.engines.protocols import EngineError, Generation, Sampling
+from tasks.engines.protocols import EngineError, Generation, Samplings, each
 from tasks.evaluations.worldwise.evaluation import EVALUATION
 from tasks.evaluations.worldwise.params import WorldwiseParams
 from warehouse import CorruptPart, Warehouse, run_checks
@@ -66,9 +66,11 @@ def counting(home: Path, words: Path) -> Iterator[Counted]:
     """Work goes on in this home with these word vectors, and what is asked is noted."""
     counted, generate, look_up = Counted(), FakeEngine.generate, VecVectors.embed
 
-    def noted_generate(self: FakeEngine, talks: Any, sampling: Sampling, *more: Any) -> list[Generation]:
-        counted.asked.extend((json.dumps([dict(m) for m in talk]), sampling.seed) for talk in talks)
-        return generate(self, talks, sampling, *more)
+    def noted_generate(self: FakeEngine, talks: Any, samplings: Samplings, *more: Any) -> list[Generation]:
+        own = [sampling.seed for sampling in each(samplings, len(talks))]
+        texts = (json.dumps([dict(m) for m in talk]) for talk in talks)
+        counted.asked.extend(zip(texts, own, strict=True))
+        return generate(self, talks, samplings, *more)
 
     def noted_embed(self: VecVectors, texts: Sequence[str], *more: Any) -> Any:
         counted.embedded.extend(texts)
@@ -133,7 +135,7 @@ def test_every_sample_is_asked_once_and_is_a_row(finished: Finished) -> None:
     assert set(rows["culture"]) == {"baseline", "IN", "JP"}
     said = warehouse.query(
         "SELECT a.explanation, r.text FROM worldwise_answer AS a "
-        "JOIN response AS r ON r.item = a.item AND r.seed = a.repetition AND r.model = a.model "
+        "JOIN response AS r ON r.item = a.item AND r.model = a.model "
         "WHERE a.config_hash = ?",
         [config],
     )
@@ -268,13 +270,13 @@ def test_a_budget_that_ends_leaves_whole_repetitions_and_raising_it_asks_the_res
     # A batch of 18 may take 23,611 tokens, and takes far less.
     with pytest.raises(EngineError, match="model 'fake-b': the budget is reached"):
         run("fake-b", batch=18, max_total_tokens=25_000)
-    assert {seed for _, seed in counted.asked} == {0}
-    assert len(counted.asked) == N_SAMPLES // 2
+    whole = {text for text, _ in counted.asked}
+    assert len(whole) == len(counted.asked) == N_SAMPLES // 2
     warehouse = Warehouse.open()
     assert warehouse.query(LEADERS, [finished[1]])["model"].to_list() == ["fake-a"]
     counted.clear()
     run("fake-b", batch=18)
-    assert {seed for _, seed in counted.asked} == {1}
+    assert {text for text, _ in counted.asked} == whole
     assert len(counted.asked) == N_SAMPLES // 2
     assert warehouse.query(LEADERS, [finished[1]])["model"].to_list() == ["fake-a", "fake-b"]
 
@@ -282,8 +284,8 @@ def test_a_budget_that_ends_leaves_whole_repetitions_and_raising_it_asks_the_res
 def test_a_model_that_never_answers_is_unscored_throughout(
     finished: Finished, counted: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def filtered(_: FakeEngine, talks: Any, sampling: Sampling, *more: Any) -> list[Generation]:
-        return [Generation("", "content_filter", 0, 0, sampling.seed)] * len(talks)
+    def filtered(_: FakeEngine, talks: Any, *more: Any) -> list[Generation]:
+        return [Generation("", "content_filter", 0, 0)] * len(talks)
 
     monkeypatch.setattr(FakeEngine, "generate", filtered)
     run("fake-b")

@@ -10,6 +10,7 @@ import pytest
 
 from tasks.evaluations.worldwise.params import WorldwiseParams
 from tasks.evaluations.worldwise.requests import KNOBS
+from tasks.requests import Engine
 from tests.evaluations.worldwise.conftest import MakeStudy, Tables, tables
 
 
@@ -57,14 +58,24 @@ def test_the_schema_takes_answers_of_the_list_only(make_study: MakeStudy) -> Non
     assert make_study(answer_format="text").samples[0].prompt.schema is None
 
 
-def test_repetitions_are_sampling_seeds(make_study: MakeStudy) -> None:
-    requests = make_study(temperature=0.3, max_tokens=99, repetitions=3, batch=5).requests
-    assert [request.label for request in requests] == ["repetition 1", "repetition 2", "repetition 3"]
-    for seed, request in enumerate(requests):
-        s = request.sampling
-        assert (s.temperature, s.max_tokens, s.seed) == (0.3, 99, seed)
-        assert (request.role, request.engine, request.batch, len(request.units)) == ("candidate", "", 5, 16)
-    assert len({tuple(request.units) for request in requests}) == 1  # the same prompts
+def test_every_sample_is_drawn_with_a_seed_of_its_own(make_study: MakeStudy) -> None:
+    request = make_study(temperature=0.3, max_tokens=99, repetitions=3, batch=5).request
+    assert (request.role, request.engine, request.batch, len(request.units)) == ("candidate", "", 5, 3 * 16)
+    drawn = [request.sampling_of(unit) for unit in request.units]
+    assert {(s.temperature, s.max_tokens) for s in drawn} == {(0.3, 99)}
+    assert len({s.seed for s in drawn}) == 3 * 16
+
+
+def test_greedy_repetitions_are_sent_once(make_study: MakeStudy) -> None:
+    study = make_study(temperature=0, repetitions=3)
+    assert (len(study.samples), len(study.request.units)) == (3 * 16, 16)
+
+
+def test_more_repetitions_are_more_prompts_of_the_same_request(make_study: MakeStudy) -> None:
+    fewer, more = make_study(repetitions=2).request, make_study(repetitions=3).request
+    engine = Engine("m", "fake", "m", "m-hash")
+    assert more.units[: len(fewer.units)] == fewer.units
+    assert more.hash(engine) == fewer.hash(engine)
 
 
 # --- config_hash
