@@ -19,7 +19,7 @@ from tasks.judging.untrusted import shorten
 from tasks.judging.verdict_rows import VerdictRow, verdict_frame, verdict_row
 
 _TEXTS = (
-    "config_hash", "task", "persona", "persona_name", "country", "cuisine", "condition", "transcript",
+    "config_hash", "task", "persona", "persona_name", "country", "cuisine", "condition", "description", "transcript",
     "ended_by", "title", "dish", "violations", "undecided", "facts_told", "unscored_reason",
 )  # fmt: skip
 _COUNTS = (
@@ -63,6 +63,7 @@ def _row(held: Held, place: int, reason: str) -> dict[str, Any]:
         "country": persona.country,
         "cuisine": persona.cuisine,
         "condition": key.condition,
+        "description": study.described[key.persona, key.task],
         "repetition": key.repetition,
         "seed": study.params.seed + key.repetition,
         "transcript": "\n\n".join(transcript(talk.turns)),

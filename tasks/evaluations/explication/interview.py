@@ -15,7 +15,7 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from tasks.engines.protocols import Message
-from tasks.evaluations.explication.personas import FactKind, Persona
+from tasks.evaluations.explication.personas import FactKind, Persona, identifier_of
 from tasks.generation.replies import json_fields
 
 Turns = Sequence[tuple[str, str]]
@@ -81,7 +81,7 @@ def persona_of(
     Args:
         code: of the person; no name. texts: of ``FIELDS``. draft: what the interviewer wrote.
     """
-    profile: dict[str, Any] = {"persona": code.lower().replace("_", "-")}
+    profile: dict[str, Any] = {"persona": identifier_of(code)}
     faults: list[str] = []
     profile |= {name: texts.get(name, "").strip() for name in _PLAIN}
     profile |= {name: _lines(texts.get(name, "")) for name in _LISTS}

@@ -244,6 +244,27 @@ def read_personas(path: Path) -> list[Persona]:
     return personas_of(rows, str(path))
 
 
+def identifier_of(code: str) -> str:
+    """The identifier of the persona that an interview with a person makes; code: the person's in studies."""
+    return code.lower().replace("_", "-")
+
+
+def description_of(talk: Mapping[str, Any], personas: Mapping[str, Persona]) -> str:
+    """The whole persona of a stored conversation, in the words that its simulator and judges read.
+
+    Shipped personas, those of a file and those of packs alike have it in the conversation's own row. Rows
+    stored before that column was have it if the persona is among ``personas``, else name and cuisine alone.
+
+    Args:
+        talk: a row of explication_conversation: persona, task, description, persona_name and cuisine.
+        personas: by identifier, such as those of the table explication_persona.
+    """
+    if talk["description"]:
+        return str(talk["description"])
+    persona = personas.get(talk["persona"])
+    return persona.described(talk["task"]) if persona else f"{talk['persona_name']}, {talk['cuisine']}"
+
+
 def row_of(persona: Persona) -> dict[str, str]:
     """The row of explication_persona: its columns, as they stand in the CSV file."""
     profile = persona.model_dump_json(exclude_defaults=True)

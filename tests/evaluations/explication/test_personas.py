@@ -7,9 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from tasks.evaluations.explication.personas import Persona, PersonaError, personas_of, read_personas, row_of
+from tasks.evaluations.explication.details import conversation_frame
+from tasks.evaluations.explication.personas import (
+    Persona,
+    PersonaError,
+    description_of,
+    identifier_of,
+    personas_of,
+    read_personas,
+    row_of,
+)
 from tasks.evaluations.explication.phrases import is_in
-from tests.evaluations.explication.conftest import PERSONAS, REFERENCE, rows_of
+from tasks.evaluations.explication.scores import hold
+from tasks.generation.dialogue import Stage
+from tests.evaluations.explication.conftest import PERSONAS, REFERENCE, rows_of, study
 
 TASKS = ("breakfast", "gift", "celebration")
 
@@ -84,3 +95,19 @@ def test_what_is_wrong_is_named(tmp_path: Path) -> None:
     (tmp_path / "broken.json").write_text("{")
     with pytest.raises(PersonaError, match="broken"):
         read_personas(tmp_path)
+
+
+def test_a_conversation_is_stored_with_its_whole_persona_whoever_made_it(tmp_path: Path) -> None:
+    own = PERSONAS["leila-lyon"].model_copy(update={"persona": identifier_of("P07_a"), "name": "Nobody"})
+    (tmp_path / "p.json").write_text(own.model_dump_json())
+    of = study(personas_file=str(tmp_path), repetitions=1, tasks=["gift"])
+    talk, *_ = conversation_frame(hold(of, Stage(of.dialogues()), {})).to_dicts()
+    assert (talk["persona"], description_of(talk, {})) == ("p07-a", own.described("gift"))
+    assert own.situations["gift"] in description_of(talk, PERSONAS)
+
+
+def test_conversations_of_before_have_what_is_known_of_their_persona() -> None:
+    talk = {"persona": "leila-lyon", "task": "gift", "description": None}
+    assert description_of(talk, PERSONAS) == PERSONAS["leila-lyon"].described("gift")
+    stranger = talk | {"persona": "p07", "persona_name": "Nobody", "cuisine": "Breton"}
+    assert description_of(stranger, PERSONAS) == "Nobody, Breton"
