@@ -19,8 +19,8 @@ from tasks.judging.untrusted import shorten
 from tasks.judging.verdict_rows import VerdictRow, verdict_frame, verdict_row
 
 _TEXTS = (
-    "config_hash", "task", "persona", "persona_name", "country", "cuisine", "condition", "description", "transcript",
-    "ended_by", "title", "dish", "violations", "undecided", "facts_told", "unscored_reason",
+    "config_hash", "task", "persona", "persona_name", "country", "cuisine", "condition", "description",
+    "transcript", "ended_by", "title", "dish", "violations", "undecided", "facts_told", "unscored_reason",
 )  # fmt: skip
 _COUNTS = (
     "repetition", "seed", "n_turns", "n_tokens", "n_questions", "n_question_kinds", "n_facts", "n_elicited",

@@ -13,7 +13,14 @@ from typing import Any
 from tasks.evaluations.explication import food, phrases
 from tasks.evaluations.explication.food import Dishes, Verdicts
 from tasks.evaluations.explication.personas import Fact, Persona
-from tasks.evaluations.explication.task import RECOMMENDER, USER, Task, recommendation_of, sections_of
+from tasks.evaluations.explication.task import (
+    RECOMMENDER,
+    USER,
+    Task,
+    first_label,
+    recommendation_of,
+    sections_of,
+)
 from tasks.generation.dialogue import Turn
 
 MOST_WORDS = 100
@@ -136,8 +143,8 @@ def _recommended(
 
 def _asked(task: Task, turn: Turn) -> list[str]:
     """The questions of a turn of the recommender's, without what its recommendation asks."""
-    begin = task.labels.search(turn.text) if recommendation_of(task, [turn]) else None
-    return phrases.questions(turn.text[: begin.start()] if begin else turn.text)
+    begin = first_label(task, turn.text) if recommendation_of(task, [turn]) else None
+    return phrases.questions(turn.text[:begin])
 
 
 def _told(task: Task, facts: Sequence[Fact], turns: Sequence[Turn]) -> tuple[set[str], set[str]]:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from tasks.evaluations.contract import GenerationParams
 
-SCORES_VERSION = 1
+SCORES_VERSION = 2
 """Raised whenever how a conversation is read, counted or averaged changes a number: part of config_hash."""
 
 Condition = Literal["control", "treatment"]

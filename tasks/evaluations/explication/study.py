@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tasks.engines.protocols import Sampling
+from tasks.evaluations.explication.farewell import BEGIN, LEAVE
 from tasks.evaluations.explication.food import Dishes
 from tasks.evaluations.explication.params import CONDITIONS, SCORES_VERSION, ExplicationParams
 from tasks.evaluations.explication.personas import Persona, personas_of, read_personas
 from tasks.evaluations.explication.task import (
-    BEGIN,
     FOLDER,
     RECOMMENDER,
     USER,
@@ -172,7 +172,7 @@ class Study:
         task, p = self.tasks[key.task], self.params
         reminder = f"- {task.reminder}\n" if key.condition == "treatment" else ""
         said = PROMPTS["recommender"].format(
-            expert=task.expert, goal=task.goal, form=task.form, reminder=reminder
+            expert=task.expert, goal=task.goal, form=task.required, reminder=reminder
         )
         sampling = Sampling(p.temperature, max_tokens=p.max_tokens, seed=p.seed + key.repetition)
         return Voice(RECOMMENDER, said, str(BEGIN["begin"]), sampling)
@@ -180,7 +180,7 @@ class Study:
     def _user(self, key: Key) -> Voice:
         task, p = self.tasks[key.task], self.params
         said = PROMPTS["simulator"].format(
-            thing=task.thing, wish=task.wish, persona=self.described[key.persona, task.name]
+            thing=task.thing, wish=task.wish, leave=LEAVE, persona=self.described[key.persona, task.name]
         )
         sampling = Sampling(p.temperature, max_tokens=p.simulator_max_tokens, seed=p.seed + key.repetition)
         return Voice(

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from tasks.evaluations.explication import form
+from tasks.evaluations.explication.farewell import is_farewell
 from tasks.evaluations.explication.personas import FactKind
-from tasks.evaluations.explication.phrases import is_in
 from tasks.generation.dialogue import Turn
 
 FOLDER = Path(__file__).parent
@@ -24,9 +25,6 @@ RECOMMENDER, USER = "recommender", "user"
 
 RECOMMENDATION, FAREWELL = "recommendation", "farewell"
 """What ends a conversation, beside its limits."""
-
-BEGIN: Mapping[str, object] = tomllib.loads((FOLDER / "prompts" / "begin.toml").read_text(encoding="utf-8"))
-_FAREWELLS = tuple(str(phrase) for phrase in BEGIN["farewell"])  # type: ignore[attr-defined]
 
 Text = Annotated[str, Field(min_length=1)]
 
@@ -45,6 +43,7 @@ class Section(_Part):
     label: Text
     holds: Text = Field(description="what belongs there")
     words: int | None = Field(None, ge=1, description="about how many; none: no limit")
+    also: tuple[Text, ...] = Field((), description="other names that a recommender may give it")
 
 
 class Generic(_Part):
@@ -82,7 +81,7 @@ class Task(_Part):
         return self
 
     @property
-    def form(self) -> str:
+    def required(self) -> str:
         """The required form, as the recommender is told."""
         lines = (
             f"#{s.label}: ({s.holds}{f'; about {s.words} words' if s.words else ''})" for s in self.sections
@@ -94,45 +93,66 @@ class Task(_Part):
         """What a judge is told of the task."""
         return (
             f"{self.expert} {self.goal} The conversation is over with the recommendation, a {self.thing}. "
-            f"Constraints that matter here: {', '.join(self.constraints)}. Required form:\n{self.form}"
+            f"Constraints that matter here: {', '.join(self.constraints)}. Required form:\n{self.required}"
         )
 
     @cached_property
-    def labels(self) -> re.Pattern[str]:
-        """A label at the beginning of a line, however it is marked."""
-        names = "|".join(re.escape(s.label).replace(r"\ ", r"[ \t]*") for s in self.sections)
-        return re.compile(rf"^[ \t]*[#*_\-\d.>]*[ \t]*[*_]*({names})[*_]*[ \t]*:[*_]*", re.I | re.M)
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        """Label -> its other names."""
+        return {section.label: section.also for section in self.sections}
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """What finds the labels in a text."""
+        return form.pattern(self.labels)
 
 
 def sections_of(task: Task, text: str) -> dict[str, str]:
-    """Label -> what stands under it, of the first time that each occurs."""
-    matches = list(task.labels.finditer(text))
-    ends = [*(match.start() for match in matches[1:]), len(text)][: len(matches)]
-    names = {re.sub(r"\s", "", s.label.casefold()): s.label for s in task.sections}
-    sections: dict[str, str] = {}
-    for match, end in zip(matches, ends, strict=True):
-        label = names[re.sub(r"\s", "", match[1].casefold())]
-        sections.setdefault(label, text[match.end() : end].strip())
-    return sections
+    """Label -> what stands under it, of the first time that something of its own does.
+
+    Where the title alone has no label, and all other sections are there, it is the heading before them.
+    """
+    return _read(task, text)[0]
+
+
+def first_label(task: Task, text: str) -> int | None:
+    """Where the first label, or the heading before it, begins; None where there is none."""
+    return _read(task, text)[1]
+
+
+@lru_cache(maxsize=1 << 12)
+def _read(task: Task, text: str) -> tuple[dict[str, str], int | None]:
+    holds = {section.label: section.holds for section in task.sections}
+    parts = form.parts(task.labels, task.pattern, text)
+    filled: dict[str, str] = {}
+    for label, _, content in parts:
+        if form.is_filled(content, label, holds[label]):
+            filled.setdefault(label, content)
+    begin = parts[0].begin if parts else None
+    is_untitled = filled.keys() == holds.keys() - {task.title_section}
+    if begin is None or not is_untitled or any(part.label == task.title_section for part in parts):
+        return filled, begin
+    heading = form.heading_before(text, begin)
+    return (filled, begin) if heading is None else ({task.title_section: heading[1]} | filled, heading[0])
 
 
 def recommendation_of(task: Task, turns: Sequence[Turn]) -> str | None:
     """The last turn's recommendation: from its first label on; None where it is none.
 
-    Only the recommender can give one, and only with all ``final`` sections, none of them empty.
+    Only the recommender can give one, and only with all ``final`` sections, each filled.
     """
     if not turns or turns[-1].speaker != RECOMMENDER:
         return None
     text = turns[-1].text
-    sections, begin = sections_of(task, text), task.labels.search(text)
-    return text[begin.start() :] if begin and all(sections.get(label) for label in task.final) else None
+    begin = first_label(task, text)
+    return text[begin:] if begin is not None and sections_of(task, text).keys() >= set(task.final) else None
 
 
 def end_of(task: Task, turns: Sequence[Turn]) -> str | None:
     """What ends the conversation, if the last turn does: a recommendation, or the user's farewell."""
     if recommendation_of(task, turns) is not None:
         return RECOMMENDATION
-    is_over = bool(turns) and turns[-1].speaker == USER and is_in(_FAREWELLS, turns[-1].text)
+    is_over = bool(turns) and turns[-1].speaker == USER and is_farewell(turns[-1].text)
     return FAREWELL if is_over else None
 
 

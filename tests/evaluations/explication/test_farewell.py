@@ -1,0 +1,101 @@
+"""When a user takes leave: people with caring duties, quotations and thanks, in both directions."""
+
+from __future__ import annotations
+
+import pytest
+
+from tasks.evaluations.explication.farewell import LEAVE, is_farewell
+from tasks.evaluations.explication.personas import Persona
+from tasks.evaluations.explication.study import PROMPTS
+from tasks.evaluations.explication.task import FAREWELL, RECOMMENDER, USER, end_of, load_task
+from tasks.generation.dialogue import Turn
+from tests.evaluations.explication.conftest import PERSONAS, study
+
+STAYS = (
+    "I take care of my two kids.",
+    "I say bye to the children and then I cook for myself.",
+    "I say goodbye to my husband at six. Then there is time.",
+    "In the morning I take care of my mother, who is ninety.",
+    "Thank you for asking. I have to say goodbye to the kids at seven.",
+    "Thanks! By then I see you are in a hurry, so I will be short: no milk.",
+    "My daughter calls from the door: bye, have a nice day!",
+    "My daughter calls: 'Bye!'",
+    'Thank you for asking. At seven she says "Goodbye!"',
+    "Thanks. The guard at the gate wishes me a good day, every day.",
+    "I used to see you people on television.",
+    "The nurse takes care of that. Thank you.",
+    "We bid farewell to winter with pancakes.",
+    "It is a farewell party for a colleague.",
+    "Goodbye parties are what we celebrate most.",
+    "Since the divorce I said bye bye to sugar.",
+    "Take care of the salt, please: my blood pressure is high.",
+    "Bye-bye is what I said to bread, doctor's orders.",
+    "Have a good day starts with tea, my mother says.",
+    "Thanks, that is all I know about my health.",
+    "Thank you!",
+    "No, thank you.",
+    "Okay.",
+    "Well, good.",
+    "See you at breakfast, says my son, and he never comes.",
+    "Thank you. Before I say goodbye, what about nuts?",
+    "Goodbye? I have had no recommendation yet.",
+    "Thanks! Could you take care of the allergy too?",
+    "I work nights, so good night is what I hear at breakfast.",
+    f"I was told to write {LEAVE} in the end, but I still want an idea.",
+    "",
+    "…",
+)
+LEAVES = (
+    "Goodbye!",
+    "Bye.",
+    "bye bye",
+    "Good-bye!",
+    "Okay, bye!",
+    "Thanks, bye!",
+    "Thank you so much for your help. Goodbye!",
+    "That is all. Goodbye and thank you for your time!",
+    "Well, then: take care!",
+    "See you later!",
+    "Thank you, have a nice day!",
+    "Thanks again. I have to go now. See you soon!",
+    "I will try that tomorrow, before the kids wake up. Thank you! Have a lovely day!",
+    "Thanks for the idea, I take care of two kids and it fits. Bye!",
+    "Thank you, it sounds right for my mother. All the best!",
+    "Goodbye 👋",
+    "**Goodbye!**",
+    "Have a good one!",
+    f"I have nothing to add. {LEAVE}",
+    f"Nothing came of it.\n{LEAVE}.",
+    LEAVE.upper(),
+)
+
+
+@pytest.mark.parametrize("text", STAYS)
+def test_who_talks_of_leaving_does_not_leave(text: str) -> None:
+    assert not is_farewell(text)
+
+
+@pytest.mark.parametrize("text", LEAVES)
+def test_who_takes_leave_leaves(text: str) -> None:
+    assert is_farewell(text)
+
+
+@pytest.mark.parametrize("persona", PERSONAS.values(), ids=list(PERSONAS))
+def test_nothing_that_a_persona_would_tell_ends_a_conversation(persona: Persona) -> None:
+    told = [fact.text for fact in persona.facts] + [persona.summary, *persona.notable_quotes]
+    assert not [text for text in told if is_farewell(text)]
+    assert not [text for text in told if is_farewell(f"Thanks for asking. {text}")]
+
+
+def test_only_the_users_farewell_ends_a_conversation() -> None:
+    task = load_task("breakfast")
+    assert end_of(task, [Turn(USER, "Thanks, bye!", "")]) == FAREWELL
+    assert end_of(task, [Turn(RECOMMENDER, "Thanks, bye!", "")]) is None
+    assert end_of(task, [Turn(USER, "I take care of two kids.", "")]) is None
+
+
+def test_the_simulator_is_told_how_to_take_leave() -> None:
+    assert "{leave}" in PROMPTS["simulator"]
+    of = study(repetitions=1)
+    *_, user = next(iter(of.dialogues())).voices
+    assert LEAVE in user.system
