@@ -14,7 +14,7 @@ from benchmarks.sizes import Sizes
 from warehouse import Warehouse
 
 BAR_S, BAR_BYTES = 60.0, 10**9
-MODELS, PERSONAS, TURNS = 2, 30, 8
+MODELS, PERSONAS, TURNS = 2, 30, 5
 
 
 def conversations(sizes: Sizes) -> None:

@@ -24,6 +24,7 @@ def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
         "violated": number(r["violated"]),
         "instructions": number(r["instruction_following"]),
         "recommended": number(r["recommended"]),
+        "cut short": number(r["cut_short"]),
         "conversations": r["n_conversations"],
     }
 

@@ -35,6 +35,7 @@ from tasks.engines.protocols import (
 from tasks.engines.specs import EngineSpec
 
 _TOKEN = re.compile(r"\w+|\W")
+_LABEL = re.compile(r"^#([^:\n]+):", re.MULTILINE)
 
 
 class FakeOptions(BaseModel):
@@ -91,6 +92,8 @@ class FakeEngine:
     ) -> list[Generation]:
         """See ``Generator.generate``; the text depends on the conversation, the model and the seed.
 
+        In its third turn it fills the form that its instructions ask for (lines ``#Label: …``).
+
         Alternatives are the words of the schema's menus, the written one being the most probable.
         """
         time.sleep(self.options.delay)
@@ -99,6 +102,8 @@ class FakeEngine:
             said = json.dumps([dict(m) for m in conversation], sort_keys=True)
             key = f"{self.spec.model}|{sampling.seed}|{said}"
             text = f"Answer {_number(key) % 10_000}."
+            if form := _form(conversation):
+                text = "\n".join(f"#{label}: {text}" for label in form)
             if schema is not None:
                 text = json.dumps(_instance(schema, schema, key))
             words = sum(len(m["content"].split()) for m in conversation)
@@ -108,6 +113,12 @@ class FakeEngine:
 
     def close(self) -> None:
         """Nothing to give back."""
+
+
+def _form(conversation: Sequence[Mapping[str, str]]) -> list[str]:
+    """The labels of the form that the first message asks for, once two turns were spoken; before, none."""
+    spoken = sum(message["role"] == "assistant" for message in conversation)
+    return _LABEL.findall(conversation[0]["content"]) if spoken >= 2 else []
 
 
 def _number(*parts: str) -> int:

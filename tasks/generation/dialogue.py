@@ -1,8 +1,9 @@
 """Conversations of two or more voices, turn by turn: who is sent what next, and what ended them. Pure.
 
 Each turn is the completion of the whole history so far, so it is stored and found again like any other
-prompt: a killed run goes on inside a conversation, and conversations whose histories are equal, as all are
-before anybody has answered, are sent once. ``Stage`` has many conversations under way: ``hear`` takes the
+prompt: a killed run goes on inside a conversation. Greedy turns after equal histories, as all are before
+anybody has answered, are sent once; sampled ones once per ``Dialogue.sample``, so that conversations are
+independent. ``Stage`` has many conversations under way: ``hear`` takes the
 turns that are stored, ``requests`` gives all prompts up to now, one request per voice and sampling, whose new
 ones are the turns of a round.
 
@@ -93,6 +94,8 @@ class Dialogue:
         rule: of its end.
         max_turns: of all voices together.
         max_tokens: prompts and completions of all turns; None: no budget.
+        sample: which sampled turns are its own (``Prompt.sample``): conversations of different samples share
+            none, not even an opening. Greedy turns are shared by all with equal histories.
     """
 
     key: Hashable
@@ -100,6 +103,7 @@ class Dialogue:
     rule: Rule
     max_turns: int
     max_tokens: int | None = None
+    sample: str = ""
 
 
 @dataclass
@@ -191,10 +195,9 @@ class Stage:
             spoken = sum(turn.speaker == talk.next_voice.name for turn in talk.turns)
             talk.take(lines[min(spoken, len(lines) - 1)], 0)
         if talk.ended_by is None:
-            voice, prompt = (
-                talk.next_voice,
-                Prompt(history(talk.next_voice, talk.turns, talk.dialogue.voices)),
-            )
+            voice, dialogue = talk.next_voice, talk.dialogue
+            sample = dialogue.sample if voice.sampling.temperature > 0 else ""
+            prompt = Prompt(history(voice, talk.turns, dialogue.voices), sample=sample)
             group = (voice.role, voice.engine, voice.sampling)
             self._sent.setdefault(group, {}).setdefault(prompt.id, prompt)
             self._waiting.setdefault(group, {}).setdefault(prompt.id, []).append(talk)

@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from deployments.cli import app
+from tasks.evaluations.explication.farewell import LEAVE
 from tasks.identity import digest
 from tests.engines.test_openai import Scripted, completion
 from warehouse import Warehouse
@@ -27,9 +28,11 @@ RUN = (
 
 
 def reply(number: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-    """Everybody writes as much as is allowed, nobody recommends anything, and no history comes twice."""
+    """Everybody writes as much as is allowed, users leave in their second turn, no history comes twice."""
     most = request["max_tokens"]
     text = f"{digest([request['messages'], request['seed']])} {'word ' * most}"[: 4 * most]
+    if request["model"] == "sim" and len(request["messages"]) > 4:
+        text += LEAVE
     if schema := request.get("response_format"):
         menu = schema["json_schema"]["schema"]["$defs"]["judged"]["anyOf"][0]["properties"]
         said = {name: menu[name]["enum"][0] for name in ("verdict", "reason")}

@@ -102,7 +102,7 @@ def test_the_leaderboard_shows_who_adapts(warehouse: Warehouse) -> None:
 def test_conversations_can_be_read(warehouse: Warehouse) -> None:
     talks = warehouse.query("SELECT * FROM explication_conversation WHERE model = 'adapts'")
     assert talks.height == 6 * 2 * 2
-    assert talks["seed"].unique().sort().to_list() == [0, 1]
+    assert talks["seed"].unique().to_list() == [0]
     assert set(talks["ended_by"]) == {"recommendation"}
     assert talks["transcript"][0].startswith("Recommender: Do you follow a diet?\n\nUser: I am ")
     picked = warehouse.query("SELECT model, why FROM explication_transcript ORDER BY place").rows()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -204,3 +205,19 @@ def test_names_and_keys_are_unique() -> None:
         Stage([talk("a", HOST, HOST)])
     with pytest.raises(ValueError, match="once"):
         Stage([talk("a"), talk("a")])
+
+
+@pytest.mark.parametrize(("temperature", "openings"), [(0.0, 1), (0.7, 3)])
+def test_conversations_of_different_samples_share_only_what_is_greedy(
+    temperature: float, openings: int
+) -> None:
+    host = Voice("host", "You host.", "(begin)", Sampling(temperature, seed=3))
+    dialogues = [replace(talk(name, host, GUEST, turns=3), sample=name) for name in ("a", "b", "c")]
+    engines = Engines(numbered)
+    stage = engines.play(Stage(dialogues))
+    sampled, greedy = stage.requests()
+    assert (sampled.role, greedy.role) == ("candidate", "simulator")
+    # Two turns of the host, each of them three times or once; the guest hears the same from all.
+    assert (len(sampled.units), len(greedy.units)) == (2 * openings, 1)
+    assert {prompt.sample for prompt in sampled.prompts} == ({"a", "b", "c"} if temperature else {""})
+    assert len(engines.sent) == 2 * openings + 1

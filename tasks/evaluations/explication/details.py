@@ -65,7 +65,7 @@ def _row(held: Held, place: int, reason: str) -> dict[str, Any]:
         "condition": key.condition,
         "description": study.described[key.persona, key.task],
         "repetition": key.repetition,
-        "seed": study.params.seed + key.repetition,
+        "seed": study.params.seed,
         "transcript": "\n\n".join(transcript(talk.turns)),
         "ended_by": talk.ended_by,
         "n_turns": len(talk.turns),

@@ -77,27 +77,39 @@ def later(study: Study) -> Iterable[Later]:
     the recommender with a fixed list of questions."""
     p, stage = study.params, Stage(study.dialogues())
     turns, users = p.max_turns - p.max_turns // 2, p.max_turns // 2
-    said = p.max_tokens + p.simulator_max_tokens + 2 * TEMPLATE_TOKENS
+    both = p.max_tokens + p.simulator_max_tokens + 2 * TEMPLATE_TOKENS
     n, n_fixed = sum(1 for _ in study.real()), len(study.personas) * len(study.tasks)
-    # Every turn sends what was said before: on average half of what the last one sends.
+
+    def most(opening: int, said: int, written: int, n_turns: int) -> int:
+        """Tokens of one of a voice's n turns, on average; said: by both before it.
+
+        A budget is crossed by one turn at most, which sends no more than what the budget was used for.
+        """
+        tokens = opening + said + written
+        if p.conversation_tokens is None:
+            return tokens
+        return min(tokens, (2 * p.conversation_tokens + opening + written) // n_turns + 1)
+
     if turns > 1:
         opening = max(g.prompt_tokens for r in stage.requests() for g in r.at_most(r.units))
-        yield Later(
-            "candidate", "", len(stage.talks) * (turns - 1), opening + said * turns // 2 + p.max_tokens
-        )
+        tokens = most(opening, both * turns // 2, p.max_tokens, turns - 1)
+        yield Later("candidate", "", len(stage.talks) * (turns - 1), tokens)
     described = max(len(text.encode()) for text in study.described.values())
     opening = (len(PROMPTS["simulator"].encode()) + described) // BYTES_PER_TOKEN + 2 * TEMPLATE_TOKENS
-    heard = opening + said * (users + 1) // 2 + p.simulator_max_tokens
+    said = both * (users + 1) // 2
     if users:
+        heard = most(opening, said, p.simulator_max_tokens, users)
         yield Later("simulator", p.simulator, n * users, heard)
     questions = sum(len(task.generic.questions) - 1 for task in study.tasks.values())
+    heard = opening + said + p.simulator_max_tokens
     yield Later("simulator", p.simulator, len(study.personas) * questions, heard, is_shared=True)
     longest = max(study.personas, key=lambda name: len(study.personas[name].model_dump_json()))
     keys = [Key(REAL, task, longest, "", 0) for task in study.tasks]
     about = [JudgeCall(key, rubric, longest, (), study) for key in keys for rubric in study.rubrics]
     rubrics = [g.prompt_tokens for r in judge_requests(study, about) for g in r.at_most(r.units)]
     for judge in study.judges:
-        tokens = max(rubrics) + said * turns + p.judge_max_tokens
+        talk = both * turns if p.conversation_tokens is None else min(both * turns, p.conversation_tokens)
+        tokens = max(rubrics) + talk + p.judge_max_tokens
         # Every rubric, the recommendation of another, and once the conversation with a silent user.
         yield Later("judge", judge, 4 * n + n // p.repetitions, tokens)
         yield Later("judge", judge, n_fixed, tokens, is_shared=True)

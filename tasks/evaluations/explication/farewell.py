@@ -31,7 +31,8 @@ def _any_of(phrases: Iterable[str]) -> str:
 
 
 _FAREWELL, _THANKS = _any_of(_phrases("farewell")), _any_of(_phrases("thanks"))
-_POLITE = re.compile(rf" (?:(?:{_FAREWELL}|{_THANKS}|{_any_of(_phrases('courtesy'))}) )+")
+# Atomic: of "bye bye bye" there are many ways to be made of "bye" and "bye bye", and one is enough.
+_POLITE = re.compile(rf" (?>(?:{_FAREWELL}|{_THANKS}|{_any_of(_phrases('courtesy'))}) )++")
 _TAKES_LEAVE = re.compile(rf" (?:{_FAREWELL}) ")
 _THANKING = re.compile(rf" (?:{_THANKS}) ")
 _SENTENCE = re.compile(r"[^.!?…。！？\n]+[.!?…。！？]*|\n")

@@ -26,7 +26,6 @@ _COLON = rf"[ \t]*{_CLOSE}[ \t]*[:：]{_CLOSE}"
 _DASH = rf"{_CLOSE}[ \t]*(?:[-–—=]|[-=]>|→|\|)(?=[ \t]|(?-i:[A-Z]))"
 _LINE = rf"{_CLOSE}[ \t]*$"
 
-_HEADING = re.compile(r"^[ \t]*(?:\#{1,6}[ \t]*|[*_]{2})[*_]*(\S[^\n]*?)[ \t]*[:*_#]*\s*\Z", re.MULTILINE)
 _LONGEST = 12
 """Words of a heading."""
 
@@ -73,10 +72,14 @@ def parts(labels: Mapping[str, Sequence[str]], found: re.Pattern[str], text: str
 
 def heading_before(text: str, begin: int) -> tuple[int, str] | None:
     """Where the marked heading right before a place begins, and its words; None where there is none."""
-    found = _HEADING.search(text[:begin])
-    if found is None or len(found[1].split()) > _LONGEST or found[1].endswith(("?", "？")):
+    before = text[:begin].rstrip()
+    start = before.rfind("\n") + 1
+    line = before[start:]
+    words = line.strip(" \t#*_:")
+    is_marked = line.lstrip().startswith(("#", "**", "__"))
+    if not words or not is_marked or len(words.split()) > _LONGEST or words.endswith(("?", "？")):
         return None
-    return found.start(1), found[1]
+    return start + line.index(words), words
 
 
 def is_filled(content: str, label: str, holds: str) -> bool:

@@ -1,8 +1,9 @@
 """What judges are asked about conversations and their null ones, and what they said. Pure.
 
 A judge reads the transcript as quoted data: nothing in it can give orders or pose as a verdict. Quality is
-asked of every conversation with a recommendation, of its shuffled twin and of null ones; failures (the
-penalties) and instructions of real ones only.
+asked of every conversation that came to its end, of its twin with another's recommendation, if it has one,
+and of null ones; failures (the penalties) and instructions of real ones only. What a limit or the simulated
+user cut short is not judged.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import numpy as np
 
 from tasks.engines.protocols import Sampling
 from tasks.evaluations.contract import Completions
-from tasks.evaluations.explication.study import FIXED, GENERIC, SHUFFLED, SILENT, Key, Study
-from tasks.evaluations.explication.task import RECOMMENDATION, RECOMMENDER
+from tasks.evaluations.explication.study import FIXED, GENERIC, SHUFFLED, Key, Study
+from tasks.evaluations.explication.task import RECOMMENDATION, RECOMMENDER, cut_short
 from tasks.generation.dialogue import Stage, Talk, Turn, transcript
 from tasks.generation.prompts import Completion, Prompt, Prompts
 from tasks.judging.null_texts import shuffled
@@ -105,21 +106,21 @@ def calls_about(study: Study, completions: Completions) -> list[JudgeCall]:
 
 
 def real_calls(study: Study, stage: Stage) -> Iterator[JudgeCall]:
-    """Of one model's conversations that are over; shuffled ones once all of their group are."""
+    """Of one model's conversations that came to their end; shuffled ones once all of their group are over."""
     groups: dict[tuple[str, str, int], list[Key]] = defaultdict(list)
     for key in study.real():
         groups[key.task, key.condition, key.repetition].append(key)
         talk = stage.talks[key]
-        if talk.ended_by is not None:
+        if _is_judged(talk):
             for rubric in KEYS:
                 yield _call(study, key, rubric, key.persona, talk.turns)
     for keys in groups.values():
         if all(stage.talks[key].ended_by is not None for key in keys):
             yield from _shuffled(study, stage, keys)
     for key in study.real():
-        talk = stage.talks[study.silent(key)]
-        if key.repetition == 0 and talk.ended_by is not None:
-            yield _call(study, key._replace(source=SILENT), "quality", key.persona, talk.turns)
+        silent = study.silent(key)
+        if key.repetition == silent.repetition and _is_judged(stage.talks[silent]):
+            yield _call(study, silent, "quality", key.persona, stage.talks[silent].turns)
 
 
 def null_calls(study: Study, stage: Stage) -> Iterator[JudgeCall]:
@@ -130,7 +131,7 @@ def null_calls(study: Study, stage: Stage) -> Iterator[JudgeCall]:
             key = Key(GENERIC, task.name, persona, "", 0)
             yield _call(study, key, "quality", persona, [generic])
             talk = stage.talks[key._replace(source=FIXED)]
-            if talk.ended_by is not None:
+            if _is_judged(talk):
                 yield _call(study, key._replace(source=FIXED), "quality", persona, talk.turns)
 
 
@@ -207,6 +208,11 @@ def unjudged(study: Study, talk: Talk | None) -> str:
     if talk is not None and talk.ended_by is None:
         return UNFINISHED
     return UNANSWERED if study.judges else NO_JUDGE
+
+
+def _is_judged(talk: Talk) -> bool:
+    """Whether a conversation is over and came to its end: what a limit ended is not graded."""
+    return talk.ended_by is not None and cut_short(talk) is None
 
 
 def _call(study: Study, key: Key, rubric: str, persona: str, turns: Sequence[Turn]) -> JudgeCall:

@@ -39,6 +39,7 @@ class Measures:
         new_questions: share that are not an earlier one in other words.
         dish_requests: questions that ask the user to name dishes.
         told: names of the facts that the user told.
+        cut_short: why nobody knows whether a recommendation would have come (``task.cut_short``).
         facts, elicited: that matter for the task and a question brings out; told when asked.
         used: facts of ``usable`` that the recommendation shows to have heeded.
         usable: facts by which a use can be seen.
@@ -67,6 +68,7 @@ class Measures:
     confused: int
     repeated: int
     user_confused: int
+    cut_short: str | None = None
     recommendation: str | None = None
     title: str | None = None
     used: int | None = None
@@ -79,8 +81,10 @@ class Measures:
     dish_countries: tuple[str, ...] = ()
 
 
-def measure(persona: Persona, task: Task, turns: Sequence[Turn], dishes: Dishes) -> Measures:
-    """Count one conversation."""
+def measure(
+    persona: Persona, task: Task, turns: Sequence[Turn], dishes: Dishes, cut_short: str | None = None
+) -> Measures:
+    """Counts of one conversation, as far as it went."""
     facts = persona.facts_for(task.name)
     asked = [question for turn in turns if turn.speaker == RECOMMENDER for question in _asked(task, turn)]
     of_kinds = [phrases.kinds(question) for question in asked]
@@ -107,6 +111,7 @@ def measure(persona: Persona, task: Task, turns: Sequence[Turn], dishes: Dishes)
         confused=sum(turn.is_confused for turn in turns if turn.speaker == RECOMMENDER),
         repeated=sum(turn.is_repeated for turn in turns),
         user_confused=sum(turn.is_confused for turn in said),
+        cut_short=cut_short,
         **({} if recommendation is None else _recommended(persona, task, facts, recommendation, dishes)),
     )
 

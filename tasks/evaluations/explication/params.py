@@ -37,19 +37,21 @@ class ExplicationParams(GenerationParams):
     personas_file: str | None = Field(
         None, description="JSON file or folder with personas of your own instead of the shipped ones"
     )
-    repetitions: int = Field(
-        10, ge=1, le=100, description="of every conversation, each with a seed of its own"
-    )
+    repetitions: int = Field(10, ge=1, le=100, description="of every conversation; each has seeds of its own")
     simulator: str = Field("smollm2-135m-vllm", description="model that plays the personas")
     judges: list[str] = Field(
         [], description="models that judge conversations; empty: none is judged. Several: their mean"
     )
     temperature: float = Field(1.0, ge=0, le=2, description="of the candidates' and the simulator's sampling")
-    max_turns: int = Field(11, ge=1, le=60, description="of both sides together, in one conversation")
-    max_tokens: int = Field(320, ge=32, description="of a candidate's turn")
-    simulator_max_tokens: int = Field(180, ge=16, description="of a simulated user's turn")
+    max_turns: int = Field(
+        40, ge=1, le=200, description="of both sides together: a safeguard; what it ends is not graded"
+    )
+    max_tokens: int = Field(4096, ge=32, description="of a candidate's turn, its reasoning included")
+    simulator_max_tokens: int = Field(
+        4096, ge=16, description="of a simulated user's turn, its reasoning included"
+    )
     conversation_tokens: int | None = Field(
         None, ge=1, description="end a conversation that has used so many, sent and written; empty: no limit"
     )
-    judge_max_tokens: int = Field(256, ge=32, description="of a judge's answer")
-    seed: int = Field(0, ge=0, description="of the first repetition's sampling, and of sign flips")
+    judge_max_tokens: int = Field(4096, ge=32, description="of a judge's answer, its reasoning included")
+    seed: int = Field(0, ge=0, description="from which every turn's is derived; and of sign flips")

@@ -26,7 +26,7 @@ from tasks.evaluations.explication.scores import (
     null_grades,
 )
 from tasks.evaluations.explication.study import FIXED, GENERIC, SHUFFLED, SILENT, Key, Study
-from tasks.evaluations.explication.task import sections_of
+from tasks.evaluations.explication.task import cut_short, sections_of
 from tasks.judging.family import self_preference_warning
 from tasks.metric_rows import (
     OVERALL,
@@ -295,7 +295,8 @@ def _end_rows(held: Held) -> Iterator[Metric]:
     """What ended conversations: shares by reason."""
     for condition in held.study.conditions:
         places = held.places(condition=condition)
-        ends = Counter(held.talks[n].ended_by for n in places.tolist())
+        talks = [held.talks[n] for n in places.tolist()]
+        ends = Counter(cut_short(talk) or talk.ended_by for talk in talks)
         over = places.size - ends.pop(None, 0)
         for reason, count in sorted(ends.items(), key=str):
             where = ("condition_end", f"{condition}:{reason}")

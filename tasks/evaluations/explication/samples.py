@@ -40,7 +40,7 @@ COUNTED = ("recommended", "facts_elicited", "facts_used", "violated")
 
 def samples(study: Study, completions: Completions) -> Iterator[Sample]:
     """Every conversation with a persona, with what judges said of it and of its null twins; then those with a
-    user who tells nothing, which stand for several personas and are not graded by themselves."""
+    user who tells nothing, one for each persona, whose grades stand beside its first conversation."""
     stage, calls = heard(study, completions), calls_about(study, completions)
     written = judged(study, calls, completions)
     said = replies(study, calls, written)

@@ -19,6 +19,7 @@ from tasks.evaluations.explication.judge import (
 )
 from tasks.evaluations.explication.measures import Measures, measure
 from tasks.evaluations.explication.study import SHUFFLED, SILENT, Key, Study
+from tasks.evaluations.explication.task import cut_short
 from tasks.generation.dialogue import Stage, Talk
 from tasks.metric_rows import Reasons
 from tasks.metrics.intervals import POSITIVE, SHARE
@@ -69,10 +70,10 @@ class Held:
         values, reasons = np.full(len(self.keys), np.nan), np.full(len(self.keys), "", dtype=object)
         for place, (key, talk) in enumerate(zip(self.keys, self.talks, strict=True)):
             own = self.grades.get(key._replace(source=source))
-            if own is None and source == SHUFFLED and self.study.judges and talk.ended_by is not None:
-                reasons[place] = NO_TWIN
-            elif own is None:
-                reasons[place] = unjudged(self.study, talk)
+            if own is None:
+                is_alone = source == SHUFFLED and self.study.judges and talk.ended_by is not None
+                lacks = NO_TWIN if is_alone else unjudged(self.study, talk)
+                reasons[place] = cut_short(talk) or lacks
             else:
                 values[place] = _grade(own, dimension)
                 reasons[place] = (own.reason or UNFINISHED) if np.isnan(values[place]) else ""
@@ -84,12 +85,12 @@ class Held:
         return np.nan if own is None else _grade(own, dimension)
 
     def counted(self, count: Callable[[Measures], float | None], missing: str) -> tuple[FloatArray, Reasons]:
-        """[n] a number of each conversation and why it is missing."""
+        """[n] a number of each conversation, as far as it went, and why it is missing."""
         values, reasons = np.full(len(self.keys), np.nan), np.full(len(self.keys), "", dtype=object)
         for place, measures in enumerate(self.measures):
             value = None if measures is None else count(measures)
             if value is None:
-                reasons[place] = UNFINISHED if measures is None else missing
+                reasons[place] = UNFINISHED if measures is None else measures.cut_short or missing
             else:
                 values[place] = value
         return values, reasons
@@ -102,7 +103,9 @@ def hold(study: Study, stage: Stage, grades: Mapping[Key, Grades]) -> Held:
     measures = tuple(
         None
         if talk.ended_by is None
-        else measure(study.personas[key.persona], study.tasks[key.task], talk.turns, study.dishes)
+        else measure(
+            study.personas[key.persona], study.tasks[key.task], talk.turns, study.dishes, cut_short(talk)
+        )
         for key, talk in zip(keys, talks, strict=True)
     )
     return Held(study, keys, talks, measures, grades)
@@ -140,7 +143,10 @@ GRADES: Mapping[str, tuple[float, float]] = {
 Count = tuple[Callable[[Measures], float | None], tuple[float, float], str]
 
 COUNTS: Mapping[str, Count] = {
-    "recommended": (lambda m: float(m.recommendation is not None), SHARE, UNFINISHED),
+    "recommended": (
+        lambda m: None if m.cut_short else float(m.recommendation is not None), SHARE, UNFINISHED,
+    ),
+    "cut_short": (lambda m: float(m.cut_short is not None), SHARE, UNFINISHED),
     "questions": (lambda m: m.questions, POSITIVE, UNFINISHED),
     "question_kinds": (lambda m: m.question_kinds, POSITIVE, UNFINISHED),
     "new_questions": (lambda m: m.new_questions, SHARE, NOTHING_ASKED),

@@ -130,19 +130,16 @@ class Study:
                         yield Key(REAL, task, persona, condition, repetition)
 
     def silent(self, key: Key) -> Key:
-        """The conversation with a silent user that stands for a persona's: each persona has one of them."""
-        place = list(self.personas).index(key.persona) % self.params.repetitions
-        return Key(SILENT, key.task, "", key.condition, place)
+        """The conversation with a silent user that a persona's is held against: each persona has its own."""
+        return key._replace(source=SILENT, repetition=0)
 
     def dialogues(self) -> Iterator[Dialogue]:
         """What one model is to hold: conversations with personas, and with a user who tells nothing."""
-        silent: dict[Key, Dialogue] = {}
         for key in self.real():
             yield self._dialogue(key, self._recommender(key), self._user(key))
-            other = self.silent(key)
-            lines = Voice(USER, lines=(str(BEGIN["silence"]),))
-            silent.setdefault(other, self._dialogue(other, self._recommender(other), lines))
-        yield from silent.values()
+        silence = Voice(USER, lines=(str(BEGIN["silence"]),))
+        for key in dict.fromkeys(map(self.silent, self.real())):
+            yield self._dialogue(key, self._recommender(key), silence)
 
     def shared_dialogues(self) -> Iterator[Dialogue]:
         """Of the recommender who asks everybody the same and then gives everybody the same."""
@@ -165,8 +162,9 @@ class Study:
         task, p = self.tasks[key.task], self.params
         turns = max(p.max_turns, 2 * at_least)
         return Dialogue(
-            key, (recommender, user), lambda said: end_of(task, said), turns, p.conversation_tokens
-        )
+            key, (recommender, user), lambda said: end_of(task, said), turns, p.conversation_tokens,
+            sample=f"{key.source}:{key.label}",
+        )  # fmt: skip
 
     def _recommender(self, key: Key) -> Voice:
         task, p = self.tasks[key.task], self.params
@@ -174,7 +172,7 @@ class Study:
         said = PROMPTS["recommender"].format(
             expert=task.expert, goal=task.goal, form=task.required, reminder=reminder
         )
-        sampling = Sampling(p.temperature, max_tokens=p.max_tokens, seed=p.seed + key.repetition)
+        sampling = Sampling(p.temperature, max_tokens=p.max_tokens, seed=p.seed)
         return Voice(RECOMMENDER, said, str(BEGIN["begin"]), sampling)
 
     def _user(self, key: Key) -> Voice:
@@ -182,7 +180,7 @@ class Study:
         said = PROMPTS["simulator"].format(
             thing=task.thing, wish=task.wish, leave=LEAVE, persona=self.described[key.persona, task.name]
         )
-        sampling = Sampling(p.temperature, max_tokens=p.simulator_max_tokens, seed=p.seed + key.repetition)
+        sampling = Sampling(p.temperature, max_tokens=p.simulator_max_tokens, seed=p.seed)
         return Voice(
             USER, said, sampling=sampling, role="simulator", engine=p.simulator,
             quote=lambda text: as_data(text, MOST_HEARD),

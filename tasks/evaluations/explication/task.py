@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from tasks.evaluations.explication import form
 from tasks.evaluations.explication.farewell import is_farewell
 from tasks.evaluations.explication.personas import FactKind
-from tasks.generation.dialogue import Turn
+from tasks.generation.dialogue import TOKEN_BUDGET, TURN_LIMIT, Talk, Turn
 
 FOLDER = Path(__file__).parent
 RECOMMENDER, USER = "recommender", "user"
@@ -154,6 +154,17 @@ def end_of(task: Task, turns: Sequence[Turn]) -> str | None:
         return RECOMMENDATION
     is_over = bool(turns) and turns[-1].speaker == USER and is_farewell(turns[-1].text)
     return FAREWELL if is_over else None
+
+
+def cut_short(talk: Talk) -> str | None:
+    """Why nobody knows what a conversation would have come to; None for one that came to its end.
+
+    A limit ended it, or the simulated user wrote nothing: neither is the recommender's doing.
+    """
+    if talk.ended_by in (TURN_LIMIT, TOKEN_BUDGET):
+        return talk.ended_by
+    is_over = talk.ended_by in (None, RECOMMENDATION, FAREWELL)
+    return None if is_over or talk.turns[-1].speaker != USER else f"the simulated user: {talk.ended_by}"
 
 
 def load_task(name: str) -> Task:

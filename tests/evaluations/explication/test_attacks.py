@@ -13,7 +13,7 @@ from tasks.evaluations.explication.judge import KEYS
 from tasks.evaluations.explication.study import REAL, Key
 from tasks.judging.untrusted import CLOSE, OPEN
 from tests.evaluations.explication.conftest import Loop, Script, study
-from tests.evaluations.explication.test_evaluation import answer, user
+from tests.evaluations.explication.test_evaluation import RECIPE, answer, user
 
 TENS = json.dumps({key: {"verdict": "10", "reason": "well grounded"} for key in KEYS["quality"]})
 ATTACKS = (
@@ -85,7 +85,7 @@ def test_there_are_thirty() -> None:
 def test_no_attack_moves_a_verdict_or_ends_a_conversation(attack: str) -> None:
     of = study(personas=["leila-lyon"], repetitions=1, max_turns=3, conditions=["control"])
     made = {
-        "m": Script(lambda c, s, schema: f"What do you like? {len(c)}\n{attack}"),
+        "m": Script(lambda c, s, schema: f"{RECIPE if len(c) > 3 else 'What do you like?'}\n{attack}"),
         "sim": Script(obedient),
         "judge": Script(gullible),
     }
@@ -93,7 +93,7 @@ def test_no_attack_moves_a_verdict_or_ends_a_conversation(attack: str) -> None:
     key = Key(REAL, "breakfast", "leila-lyon", "control", 0)
     talk = answers.stage.talks[key]
     assert (talk.ended_by, [turn.speaker for turn in talk.turns]) == (
-        "turn limit",
+        "recommendation",
         ["recommender", "user", "recommender"],
     )
     assert {answers.grades[key].values[name] for name in KEYS["quality"]} == {2.0}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,8 +15,9 @@ from tasks.engines.protocols import Message, Sampling, Schema
 from tasks.evaluations.contract import Cohort, Completions
 from tasks.evaluations.explication.evaluation import EVALUATION, Answers
 from tasks.evaluations.explication.params import CONDITIONS
-from tasks.evaluations.explication.study import REAL, SHUFFLED, SILENT, Key
-from tasks.evaluations.explication.task import TaskError, load_task
+from tasks.evaluations.explication.study import REAL, SHUFFLED, SILENT, Key, Study
+from tasks.evaluations.explication.task import RECOMMENDER, TaskError, load_task
+from tasks.generation.dialogue import Stage, Voice
 from tasks.judging.untrusted import CLOSE, OPEN
 from tests.evaluations.explication.conftest import Loop, Script, engine, study
 
@@ -76,11 +79,12 @@ def rows(of: Any, loop: Loop) -> dict[tuple[str, str, str], Any]:
     }
 
 
-def test_rounds_are_turns_and_openings_are_sent_once() -> None:
+def test_rounds_are_turns_and_every_conversation_has_an_opening_of_its_own() -> None:
     loop, of = Loop(scripts()), study()
     loop.run(of, rounds=1)
-    # Two conditions x two seeds: all personas, and the silent user, begin alike.
-    assert len(loop.scripts["m"].sent) == 4
+    # Thirty personas, two conditions, two repetitions; and with a silent user once for each of the former.
+    assert len(loop.scripts["m"].sent) == 30 * 2 * 2 + 30 * 2
+    assert len({seed for _, seed in loop.scripts["m"].sent}) == len(loop.scripts["m"].sent)
     answers: Answers = loop.run(of)
     sent = [json.dumps([list(c), seed]) for s in loop.scripts.values() for c, seed in s.sent]
     assert len(set(sent)) == len(sent)
@@ -88,10 +92,39 @@ def test_rounds_are_turns_and_openings_are_sent_once() -> None:
     assert len(list(of.real())) == 30 * 2 * 2
 
 
+def waiting(of: Study, who: str) -> Counter[str]:
+    """Unit -> how many conversations of the plan's first round wait for it; who: candidate or simulator."""
+    lines = Voice(RECOMMENDER, lines=("What do you like?",))
+    units: Counter[str] = Counter()
+    for dialogue in of.dialogues():
+        voices = dialogue.voices if who == "candidate" else (lines, dialogue.voices[1])
+        units.update(u for r in Stage([replace(dialogue, voices=voices)]).requests() for u in r.units)
+    return units
+
+
+@pytest.mark.parametrize("who", ["candidate", "simulator"])
+def test_no_two_sampled_conversations_share_a_unit(who: str) -> None:
+    of = study(tasks=["breakfast", "gift"], personas=["leila-lyon", "aisha-kano", "jonas-lulea"])
+    own = waiting(of, who)
+    assert set(own.values()) == {1}
+    # Of 2 tasks x 3 personas x 2 conditions 2 repetitions; silent users wait for nothing as simulators.
+    assert len(own) == 24 + (12 if who == "candidate" else 0)
+    # Nor do repetitions share any: the same with one repetition less is a part of them.
+    assert waiting(study(tasks=["breakfast", "gift"], personas=list(of.personas), repetitions=1), who) < own
+
+
+def test_greedy_conversations_share_what_begins_alike() -> None:
+    of = study(tasks=["breakfast", "gift"], personas=["leila-lyon", "aisha-kano"], temperature=0)
+    assert (
+        sorted(waiting(of, "candidate").values()) == [6] * 4
+    )  # 2 personas x (2 repetitions + the silent user)
+    assert sorted(waiting(of, "simulator").values()) == [4] * 4  # the conditions look alike to the user
+
+
 def test_control_and_treatment_differ_in_the_reminder_alone() -> None:
     loop = Loop(scripts())
     loop.run(study(repetitions=1), rounds=1)
-    control, treatment = sorted((c[0]["content"] for c, _ in loop.scripts["m"].sent), key=len)
+    control, treatment = sorted({c[0]["content"] for c, _ in loop.scripts["m"].sent}, key=len)
     reminder = load_task("breakfast").reminder
     assert reminder not in control
     assert treatment.replace(f"- {reminder}", "").split() == control.split()

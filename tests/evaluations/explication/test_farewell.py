@@ -80,6 +80,11 @@ def test_who_takes_leave_leaves(text: str) -> None:
     assert is_farewell(text)
 
 
+@pytest.mark.parametrize("unit", ["bye ", "thank you so ", "so ", ". ", "Bye. ", "see you "])
+def test_a_hostile_turn_is_read_at_once(unit: str) -> None:
+    assert not is_farewell(unit * 5000 + "x")
+
+
 @pytest.mark.parametrize("persona", PERSONAS.values(), ids=list(PERSONAS))
 def test_nothing_that_a_persona_would_tell_ends_a_conversation(persona: Persona) -> None:
     told = [fact.text for fact in persona.facts] + [persona.summary, *persona.notable_quotes]

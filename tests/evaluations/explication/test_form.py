@@ -1,4 +1,4 @@
-"""Which texts are recommendations: by real outputs of the embedded models and written ones, labelled by hand."""
+"""Which texts are recommendations: real outputs of embedded models and written ones, labelled by hand."""
 
 from __future__ import annotations
 
@@ -66,4 +66,6 @@ def test_the_recommendation_begins_with_its_title() -> None:
 
 @pytest.mark.parametrize("unit", ["*", "# ", "(", "Ingredients ", "#Dish name ", "**Dish", "1. ", "<b>"])
 def test_hostile_texts_are_read_at_once_and_hold_nothing(unit: str) -> None:
-    assert read({"task": "breakfast", "text": (unit * 20_000)[:20_000]}) is None
+    text = (unit * 20_000)[:20_000]
+    assert read({"task": "breakfast", "text": text}) is None
+    assert read({"task": "breakfast", "text": f"# {text}?\n#Ingredients: rice\n#Steps: boil"}) is None

@@ -29,6 +29,7 @@ WITH part AS (
         any_value(value) FILTER (metric = 'facts_used') AS facts_used,
         any_value(value) FILTER (metric = 'violated') AS violated,
         any_value(value) FILTER (metric = 'recommended') AS recommended,
+        any_value(value) FILTER (metric = 'cut_short') AS cut_short,
         max(n_scored + n_unscored) FILTER (metric = 'apr') AS n_conversations,
         any_value(n_scored) FILTER (metric = 'apr') AS n_judged,
         run_id, finished_at
@@ -84,7 +85,8 @@ COMMENT ON COLUMN leaderboard_explication.elicited_low IS 'Lower end of its 95 %
 COMMENT ON COLUMN leaderboard_explication.elicited_high IS 'Upper end of its 95 % interval, over personas.';
 COMMENT ON COLUMN leaderboard_explication.facts_used IS 'Share of facts that the recommendation shows to have heeded.';
 COMMENT ON COLUMN leaderboard_explication.violated IS 'Share of what had to be kept that was violated, of what could be decided.';
-COMMENT ON COLUMN leaderboard_explication.recommended IS 'Share of conversations that end with a recommendation.';
+COMMENT ON COLUMN leaderboard_explication.recommended IS 'Share of conversations that end with a recommendation, of those that were not cut short.';
+COMMENT ON COLUMN leaderboard_explication.cut_short IS 'Share of conversations that a limit or a simulated user without words ended: they have no grades. NULL for runs of before.';
 COMMENT ON COLUMN leaderboard_explication.n_conversations IS 'Conversations of the condition; for null recommenders, of all.';
 COMMENT ON COLUMN leaderboard_explication.n_judged IS 'Of these, with an APR.';
 COMMENT ON COLUMN leaderboard_explication.tells_real_from_shuffled IS 'Whether the judges tell the model''s recommendations from shuffled ones (both conditions); NULL for fewer than six personas. If not, APR says nothing about the user.';

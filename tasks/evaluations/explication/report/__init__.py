@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from markupsafe import Markup
 
-from tasks.evaluations.explication.params import CONDITIONS
+from tasks.evaluations.explication.params import CONDITIONS, ExplicationParams
 from tasks.metrics.comparison import holm
 from tasks.metrics.intervals import sign_flip_p
 from tasks.report import Badge, Frames, Report, Row, view
@@ -104,7 +104,7 @@ def figures(data: Data) -> dict[str, Markup]:
 
 
 def model_pairs(data: Data) -> list[dict[str, Any]]:
-    """Every two models under each condition: difference over personas that both have, exact p, Holm's too."""
+    """Every two models under each condition: difference over personas that both have, p and Holm's p."""
     pairs: list[dict[str, Any]] = []
     for metric in ("apr", "interaction"):
         for condition in data.conditions:
@@ -159,6 +159,7 @@ def _context(data: Data) -> dict[str, Any]:
         "pairs": model_pairs(data),
         "judges": judges(data),
         "ends": ends(data),
+        "usual_turns": ExplicationParams.model_fields["max_turns"].default,
         "transcripts": data.transcripts.to_dicts(),
         "meta": data.meta.to_dicts(),
         "people": data.people.to_dicts(),

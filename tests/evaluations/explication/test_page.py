@@ -1,0 +1,182 @@
+"""The page of two models and two null recommenders whose rows are those of ``test_rows``; drawn once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+
+import polars as pl
+import pytest
+
+from deployments.report import page
+from tasks.evaluations.explication.params import ExplicationParams
+from tasks.evaluations.explication.report import Data, badge, ends, figures, judges, model_pairs
+from tasks.evaluations.explication.rows import null_rows
+from tasks.evaluations.explication.scores import hold
+from tasks.evaluations.explication.study import Key, Study
+from tasks.generation.dialogue import TURN_LIMIT
+from tasks.metric_rows import Metric
+from tests.evaluations.explication import test_rows as made
+from tests.evaluations.explication.conftest import study
+from tests.report.stored import CONFIG, store_run
+from warehouse import Warehouse
+
+NAMES = ("all", "cut")
+
+
+def stored(rows: list[Metric]) -> list[dict[str, object]]:
+    return [{name: value for name, value in row._asdict().items() if name != "points"} for row in rows]
+
+
+@pytest.fixture(scope="module", name="of")
+def _of() -> Study:
+    return study(personas=made.PERSONAS, max_turns=5)
+
+
+@pytest.fixture(scope="module", name="warehouse")
+def _warehouse(of: Study, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
+    """Model "all" lost nothing; of "cut" half of the conversations, and it is graded 1 less."""
+    params = of.params.model_dump(mode="json")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CULTURESCOPE_HOME", str(tmp_path_factory.mktemp("page")))
+        warehouse = Warehouse.open()
+        for name in NAMES:
+            stage, grades = made.stage_of(of), made.own_grades(of)
+            for key in of.real() if name == "cut" else ():
+                grades[key] = made.grades(grades[key].apr - 1)
+                if key.repetition == 0:
+                    made.talked(stage.talks[key], TURN_LIMIT, made.asked())
+                    del grades[key]
+            rows = made.rows_of(hold(of, stage, grades), made.shared_grades(of))
+            store_run(warehouse, "explication", name, stored(list(rows.values())), params, engine=(name, "x"))
+        for name, own in null_rows(of, made.shared_grades(of)).items():
+            store_run(warehouse, "explication", name, stored(own), params, engine=(name, "null"))
+        yield warehouse
+
+
+@pytest.fixture(scope="module", name="html")
+def _html(warehouse: Warehouse) -> str:
+    return page(warehouse, "explication", CONFIG)
+
+
+@pytest.fixture(scope="module", name="data")
+def _data(warehouse: Warehouse) -> Data:
+    views = {
+        "leaderboard": "leaderboard_explication", "personas": "explication_by_persona",
+        "values": "report_value", "metrics": "report_metric", "runs": "report_run",
+        "transcripts": "explication_transcript",
+        "meta": "meta_explication", "people": "explication_people", "unscored": "report_unscored",
+        "countries": "report_country", "sources": "report_source", "configurations": "report_configuration",
+    }  # fmt: skip
+    frames = {name: warehouse.query(f"FROM {view}") for name, view in views.items()}
+    frames["leaderboard"] = frames["leaderboard"].sort("place")
+    judged = pl.DataFrame(
+        [{"judge": "j", "rubric": "quality 1", "value": 0.5}, {"judge": "j", "rubric": "x 1", "value": None}]
+    )
+    return Data(config_hash=CONFIG, verdicts=judged.drop("value"), validation=judged, **frames)
+
+
+class _Cells(HTMLParser):
+    """The texts of a page's cells and headings, row by row."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self.is_in = False
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attributes: object) -> None:
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th") and self.rows:
+            self.is_in = True
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.is_in = self.is_in and tag not in ("td", "th")
+
+    def handle_data(self, text: str) -> None:
+        if self.is_in:
+            self.rows[-1][-1] += f"{text} "
+
+
+@pytest.fixture(scope="module", name="cells")
+def _cells(html: str) -> list[list[str]]:
+    return [[" ".join(cell.split()) for cell in row] for row in _Cells(html).rows]
+
+
+def test_the_board_shows_each_condition_and_the_nulls(cells: list[list[str]]) -> None:
+    board = [row for row in cells if len(row) == 9 and row[1] in ("control", "treatment", "–")]
+    order = ("all control", "cut control", "all treatment", "cut treatment", "null:fixed –", "null:generic –")
+    assert len(board) == len(order)
+    for row, (name, condition) in zip(board, map(str.split, order), strict=True):
+        assert (row[0].startswith(name), row[1]) == (True, condition)
+    assert [row[2].split()[0] for row in board] == ["4.00", "3.00", "5.00", "4.00", "3.50", "2.50"]
+
+
+def test_what_was_cut_short_is_on_the_page_beside_the_limit(
+    html: str, cells: list[list[str]], data: Data
+) -> None:
+    usual = ExplicationParams.model_fields["max_turns"].default
+    assert re.search(rf"Turns at most</dt><dd>5\s*<small>\(usually {usual}\)", html)
+    leads = re.findall(r'<p class="lead">(.*?)</p>', html, re.S)
+    assert [("cut" in lead, "50" in lead) for lead in leads if "cut short" in lead] == [(True, True)]
+    assert ["0.00", "0.50"] in [
+        [cell.split()[0] for cell in row[1:]] for row in cells if row[0] == "Cut short"
+    ]
+    shares = ends(data)
+    assert shares["all"] == [("control", "recommendation", 1.0), ("treatment", "recommendation", 1.0)]
+    assert sorted(shares["cut"]) == [
+        (condition, reason, 0.5)
+        for condition in ("control", "treatment")
+        for reason in ("recommendation", "turn limit")
+    ]
+    assert any("control: turn limit: 50" in " ".join(row) for row in cells)
+
+
+def test_models_are_compared_over_personas_under_each_condition(data: Data) -> None:
+    pairs = {(line["metric"], line["condition"]): line for line in model_pairs(data)}
+    control = pairs["apr", "control"]
+    # Every persona one less: 1 of 64 orders of signs is as high, on both sides; two numbers x two conditions.
+    assert (control["first"], control["second"], control["n"]) == ("all", "cut", 6)
+    assert (control["difference"], control["p"]) == (1.0, 2 / 64)
+    assert control["p_holm"] == pytest.approx(4 * 2 / 64)
+    assert (pairs["interaction", "treatment"]["difference"], pairs["interaction", "treatment"]["p"]) == (
+        0.0,
+        1.0,
+    )
+
+
+def test_badges_say_what_grades_may_be_trusted_for() -> None:
+    def of(tells: bool | None, is_null: bool = False) -> str:
+        return badge({"is_null": is_null, "tells_real_from_shuffled": tells})[0]
+
+    assert (of(True), of(False), of(None), of(None, True)) == ("good", "warn", "plain", "plain")
+
+
+def test_judges_are_marked_where_people_were_asked(data: Data) -> None:
+    assert [line["validated"] for line in judges(data)] == [True, False]
+
+
+def test_figures_have_both_conditions_of_both_models(data: Data) -> None:
+    drawn = figures(data)
+    assert set(drawn) == {"meta", "instructions", "counted"}
+    assert all(
+        str(figure).count(name) for figure in drawn.values() for name in (*NAMES, "control", "treatment")
+    )
+
+
+def test_the_page_marks_no_model_whose_judges_look(html: str, data: Data) -> None:
+    flags = dict(
+        data.leaderboard.filter(~pl.col("is_null")).select("model", "tells_real_from_shuffled").iter_rows()
+    )
+    assert flags["all"] is True
+    assert data.conditions == ["control", "treatment"]
+    assert data.models == list(NAMES)
+
+
+def test_a_key_is_unique_within_its_source(of: Study) -> None:
+    labels = [key.label for key in of.real()]
+    assert len(set(labels)) == len(labels) == 24
+    assert Key("real", "breakfast", "p", "control", 1).label == "breakfast:p:control:1"

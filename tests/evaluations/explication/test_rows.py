@@ -1,0 +1,292 @@
+"""Rows of one model, by hand: 6 personas x 2 conditions x 2 repetitions, with grades that are easy to add."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from tasks.evaluations.explication.judge import Grades
+from tasks.evaluations.explication.rows import model_rows, null_rows
+from tasks.evaluations.explication.scores import Held, hold, null_grades
+from tasks.evaluations.explication.study import FIXED, GENERIC, REAL, SHUFFLED, SILENT, Key, Study
+from tasks.evaluations.explication.task import FAREWELL, RECOMMENDATION, RECOMMENDER, USER
+from tasks.generation.dialogue import TURN_LIMIT, Stage, Talk, Turn
+from tasks.metric_rows import Metric
+from tests.evaluations.explication.conftest import study
+
+PERSONAS = ["aisha-kano", "heena-ahmedabad", "jonas-lulea", "leila-lyon", "rogelio-oaxaca", "soonja-busan"]
+EFFECT = dict(zip(PERSONAS, (2.0, 1.0, 1.0, 1.0, 1.0, 0.0), strict=True))
+"""Treatment less control of every repetition."""
+
+Rows = Mapping[tuple[str, str, str], Metric]
+
+
+def grades(value: float, interaction: float = 5.0, judges: Mapping[str, float] | None = None) -> Grades:
+    """APR is the value, by every judge unless they are named."""
+
+    def of(apr: float) -> dict[str, float]:
+        three = dict.fromkeys(("cultural_depth", "constraint_awareness", "personalisation"), apr)
+        return three | {"interaction": interaction} | dict.fromkeys(("format", "behaviour", "focus"), 4.0)
+
+    return Grades(of(value), {name: of(apr) for name, apr in (judges or {"judge": value}).items()})
+
+
+def recipe(dish: str) -> Turn:
+    text = f"#Dish name: {dish}\n#Ingredients: rice, spinach\n#Instructions: boil"
+    return Turn(RECOMMENDER, text, text, 5)
+
+
+def talked(talk: Talk, ended_by: str, *turns: Turn) -> None:
+    talk.turns, talk.ended_by = list(turns), ended_by
+
+
+def asked(text: str = "Do you follow a diet?") -> Turn:
+    return Turn(RECOMMENDER, text, text, 5)
+
+
+def user(text: str = "I eat early.") -> Turn:
+    return Turn(USER, text, text, 5)
+
+
+def stage_of(of: Study) -> Stage:
+    """All are recommended a dish after one question: Bibimbap for Aisha and Soon-ja, else one unknown."""
+    stage = Stage(of.dialogues())
+    for key in of.real():
+        dish = "Bibimbap" if key.persona in ("aisha-kano", "soonja-busan") else f"Porridge {key.persona}"
+        talked(stage.talks[key], RECOMMENDATION, asked(), user(), recipe(dish))
+    return stage
+
+
+def own_grades(of: Study) -> dict[Key, Grades]:
+    """Control: 3 for the first three personas, 5 for the others; shuffled ones 2 less; silent ones 2."""
+    made: dict[Key, Grades] = {}
+    for key in of.real():
+        value = 3.0 + 2 * (PERSONAS.index(key.persona) > 2)
+        value += EFFECT[key.persona] * (key.condition == "treatment")
+        made[key] = grades(value)
+        made[key._replace(source=SHUFFLED)] = grades(value - 2)
+        made[of.silent(key)] = grades(2.0)
+    return made
+
+
+def shared_grades(of: Study) -> dict[Key, Grades]:
+    """Generic recommendations 2.5 at once; after fixed questions 1 for the first persona and 4 for others."""
+    return {
+        Key(source, "breakfast", persona, "", 0): grades(
+            2.5 if source == GENERIC else 1.0 if persona == PERSONAS[0] else 4.0,
+            1.5 if source == GENERIC else 3.0,
+        )
+        for persona in of.personas
+        for source in (GENERIC, FIXED)
+    }
+
+
+def rows_of(held: Held, shared: Mapping[Key, Grades]) -> Rows:
+    return {(row.metric, row.slice_kind, row.slice): row for row in model_rows(held, shared, "m")}
+
+
+@pytest.fixture(scope="module", name="of")
+def _of() -> Study:
+    return study(personas=PERSONAS)
+
+
+@pytest.fixture(scope="module", name="rows")
+def _rows(of: Study) -> Rows:
+    return rows_of(hold(of, stage_of(of), own_grades(of)), shared_grades(of))
+
+
+def test_means_by_slice(rows: Rows) -> None:
+    # Control: (3 + 5) / 2; treatment: that and (2 + 4 x 1 + 0) / 6.
+    assert rows["apr", "condition", "control"].value == pytest.approx(4.0)
+    assert rows["apr", "condition", "treatment"].value == pytest.approx(5.0)
+    assert rows["apr", "overall", "all"].value == pytest.approx(4.5)
+    assert rows["apr", "persona_condition", "aisha-kano:treatment"].value == pytest.approx(5.0)
+    assert (rows["apr", "overall", "all"].n_scored, rows["apr", "overall", "all"].n_unscored) == (24, 0)
+    assert rows["interaction", "overall", "all"].value == 5.0
+    assert rows["instruction_following", "overall", "all"].value == 4.0
+    assert rows["apr", "persona_condition", "aisha-kano:control"].ci_low is None  # one persona
+    points = rows["apr", "overall", "all"].points
+    assert points is not None
+    assert (points.n, len(points.units)) == (6, 24)  # what is resampled: the persona
+
+
+def test_a_number_stands_beside_the_best_of_its_nulls(rows: Rows, of: Study) -> None:
+    # Shuffled 2 less than real, silent 2, generic 2.5, fixed (1 + 5 x 4) / 6 = 3.5.
+    assert rows["apr", "condition", "control"].null_value == pytest.approx(3.5)
+    assert rows["apr", "persona_condition", "aisha-kano:treatment"].null_value == pytest.approx(3.0)
+    assert rows["interaction", "overall", "all"].null_value == pytest.approx(3.0)
+    values = {source: rows["apr", "null", source] for source in (SHUFFLED, SILENT, GENERIC, FIXED)}
+    assert [row.value for row in values.values()] == pytest.approx([2.5, 2.0, 2.5, 3.5])
+    # Each persona counts once, its null conversation standing in for four real ones.
+    assert {row.n_scored for row in values.values()} == {6}
+    assert ("interaction", "null", SILENT) not in rows
+    beside = {
+        name: {row.metric: row.value for row in own} for name, own in null_rows(of, shared_grades(of)).items()
+    }
+    assert beside == {
+        "null:generic": {"apr": pytest.approx(2.5), "interaction": pytest.approx(1.5)},
+        "null:fixed": {"apr": pytest.approx(3.5), "interaction": pytest.approx(3.0)},
+    }
+
+
+def test_the_effect_is_paired_and_tested_over_personas(rows: Rows) -> None:
+    effect = rows["treatment_effect", "metric", "apr"]
+    assert effect.value == pytest.approx(1.0)
+    # Of 2, 1, 1, 1, 1, 0: variance 2 / 5, so ± t(5) x sqrt(0.4 / 6) = 2.5706 x 0.2582.
+    assert (effect.ci_low, effect.ci_high) == (
+        pytest.approx(0.3363, abs=1e-3),
+        pytest.approx(1.6637, abs=1e-3),
+    )
+    # Sums 4, 2, 2, 2, 2, 0: 2 of 64 orders of signs are as high, whatever the sign of 0; both sides.
+    assert rows["treatment_p", "metric", "apr"].value == pytest.approx(4 / 64)
+    assert rows["treatment_p", "metric", "apr"].n_scored == 12
+    # Five numbers are compared; of the others nothing differs.
+    assert rows["treatment_p_holm", "metric", "apr"].value == pytest.approx(5 * 4 / 64)
+    for name in ("interaction", "instruction_following", "facts_elicited", "questions"):
+        assert rows["treatment_effect", "metric", name].value == 0.0
+        assert rows["treatment_p", "metric", name].value == 1.0
+
+
+def test_gains_over_shuffled_say_whether_the_judges_look(rows: Rows, of: Study) -> None:
+    assert rows["apr_gain", "overall", "all"].value == pytest.approx(2.0)
+    assert rows["apr_gain", "condition", "treatment"].value == pytest.approx(2.0)
+    assert rows["tells_real_from_shuffled", "overall", "all"].value == 1.0  # 1 of 64 orders: under 2.5 %
+    alike = own_grades(of)
+    for key in of.real():  # one persona's gain is turned: 2 of 64
+        if key.persona == "leila-lyon":
+            alike[key._replace(source=SHUFFLED)] = grades(alike[key].apr + 0.1)
+    less = rows_of(hold(of, stage_of(of), alike), shared_grades(of))
+    assert less["tells_real_from_shuffled", "overall", "all"].value == 0.0
+
+
+def test_what_was_recommended(rows: Rows) -> None:
+    # Korean for Soon-ja alone, dealt to her and Aisha, four times each; porridge is of no country.
+    own = rows["own_cuisine", "overall", "all"]
+    assert (own.value, own.null_value, own.n_scored, own.n_unscored) == (0.5, 0.5, 8, 16)
+    assert own.unscored_reason is None
+    # Bibimbap and four porridges, 24 times.
+    assert rows["distinct_dishes", "overall", "all"].value == pytest.approx(5 / 24)
+    assert rows["distinct_dishes", "condition", "control"].null_value == pytest.approx(1 / 12)
+    assert rows["likeness_within", "overall", "all"].value == pytest.approx(1.0)
+    # Seven words beside the dish's one or two: Bibimbap and a porridge share 7 of 10, two porridges 8 of 10.
+    # Of 30 ordered pairs of personas 2 are of Bibimbap alone, 16 mixed, 12 of porridges.
+    assert rows["likeness_across", "overall", "all"].value == pytest.approx(
+        (2 + 16 * 7 / 10 + 12 * 8 / 10) / 30
+    )
+
+
+def test_variance_is_split_between_personas_repetitions_and_judges(of: Study) -> None:
+    stage = stage_of(of)
+    only = {key: grades(5, 5, {"judge": 1.0 + PERSONAS.index(key.persona)}) for key in of.real()}
+    rows = rows_of(hold(of, stage, only), {})
+    shares = {
+        part: rows["variance_share", "metric_part", f"apr:{part}"]
+        for part in ("persona", "repetition", "judge")
+    }
+    assert shares["persona"].value == pytest.approx(1.0)
+    assert shares["repetition"].value == pytest.approx(0.0)
+    assert (shares["judge"].value, shares["judge"].unscored_reason) == (None, "one judge alone")
+    still = {key: grades(5.0) for key in of.real()}
+    nothing = rows_of(hold(of, stage, still), {})["variance_share", "metric_part", "apr:persona"]
+    assert (nothing.value, nothing.unscored_reason is None) == (None, False)
+
+
+@pytest.fixture(scope="module", name="lost")
+def _lost(of: Study) -> Rows:
+    """Of 24: one over the turn limit, one whose user wrote nothing, one whose user left, one unfinished."""
+    stage, made = stage_of(of), own_grades(of)
+    first, silent, left, broken = (
+        Key(REAL, "breakfast", persona, "treatment", 0) for persona in PERSONAS[:4]
+    )
+    talked(stage.talks[first], TURN_LIMIT, asked(), user(), asked("And what about nuts?"))
+    talked(stage.talks[silent], "empty answer", asked(), user(""))
+    talked(stage.talks[left], FAREWELL, asked(), user("Thanks, bye!"))
+    stage.talks[broken].turns, stage.talks[broken].ended_by = [asked()], None
+    for key in (first, silent, broken):
+        del made[key], made[key._replace(source=SHUFFLED)]
+    del made[left._replace(source=SHUFFLED)]
+    made[left] = grades(1.0)
+    return rows_of(hold(of, stage, made), shared_grades(of))
+
+
+def test_what_a_limit_ended_is_unscored_with_its_reason_and_counted(lost: Rows) -> None:
+    first = lost["apr", "persona_condition", "aisha-kano:treatment"]
+    assert (first.value, first.n_scored, first.n_unscored) == (5.0, 1, 1)
+    apr = lost["apr", "overall", "all"]
+    # 108 in all, less what the three would have: 5, 4, 6; the one whose user left has 1 in place of 4.
+    assert (apr.n_scored, apr.n_unscored) == (21, 3)
+    assert apr.value == pytest.approx((108 - 5 - 4 - 6 - 4 + 1) / 21)
+    ends = {where: row.value for (name, _, where), row in lost.items() if name == "ended_by"}
+    assert ends == {
+        "control:recommendation": 1.0,
+        "treatment:recommendation": pytest.approx(8 / 11),
+        "treatment:turn limit": pytest.approx(1 / 11),
+        "treatment:the simulated user: empty answer": pytest.approx(1 / 11),
+        "treatment:farewell": pytest.approx(1 / 11),
+    }
+    assert lost["cut_short", "overall", "all"].value == pytest.approx(2 / 23)
+    # Of the 21 of which it is known.
+    assert lost["recommended", "overall", "all"].value == pytest.approx(20 / 21)
+    assert lost["recommended", "overall", "all"].n_unscored == 3
+    # What was asked counts as far as it went: one question in each, two in the first.
+    assert lost["questions", "overall", "all"].value == pytest.approx(24 / 23)
+
+
+def test_a_pair_with_one_lost_is_left_out_of_the_effect(lost: Rows) -> None:
+    effect = lost["treatment_effect", "metric", "apr"]
+    # Left: 2 once, 1 once, 1 and 1 - 3 for who left, 1 once, 1 twice, 0 twice.
+    assert (effect.n_scored, effect.n_unscored) == (9, 3)
+    assert effect.value == pytest.approx((2 + 1 + 1 - 2 + 1 + 1 + 1 + 0 + 0) / 9)
+
+
+@pytest.mark.parametrize(
+    ("lose", "reason"),
+    [
+        ("limit", "turn limit"),
+        ("unfinished", "the conversation was not finished"),
+        ("judge", "a judge has not answered"),
+    ],
+)
+def test_why_nothing_has_a_grade(of: Study, lose: str, reason: str) -> None:
+    stage = stage_of(of)
+    for key in of.real():
+        if lose == "limit":
+            talked(stage.talks[key], TURN_LIMIT, asked(), user(), asked())
+        elif lose == "unfinished":
+            stage.talks[key].ended_by = None
+    rows = rows_of(hold(of, stage, {}), {})
+    for name in ("apr", "interaction", "instruction_following"):
+        assert (rows[name, "overall", "all"].value, rows[name, "overall", "all"].unscored_reason) == (
+            None,
+            reason,
+        )
+    assert rows["apr_gain", "overall", "all"].unscored_reason == reason
+    assert rows["treatment_p", "metric", "apr"].unscored_reason == reason
+    of_words = rows["facts_used", "overall", "all"]
+    assert of_words.unscored_reason == (None if lose == "judge" else reason)
+
+
+def test_five_personas_and_one_condition_have_no_test() -> None:
+    few = study(personas=PERSONAS[:5])
+    rows = rows_of(hold(few, stage_of(few), own_grades(few)), {})
+    assert (
+        rows["treatment_p", "metric", "apr"].unscored_reason
+        == "fewer than 6 personas cannot show a difference"
+    )
+    assert rows["tells_real_from_shuffled", "overall", "all"].value is None
+    assert rows["treatment_effect", "metric", "apr"].value == pytest.approx(6 / 5)
+    one = study(personas=PERSONAS, conditions=["control"])
+    alone = rows_of(hold(one, stage_of(one), own_grades(one)), {})
+    assert alone["treatment_effect", "metric", "apr"].unscored_reason == "only one condition was held"
+
+
+def test_null_grades_stand_where_the_real_conversations_do(of: Study) -> None:
+    held = hold(of, stage_of(of), own_grades(of))
+    fixed = null_grades(of, held, shared_grades(of), FIXED, "apr")
+    assert fixed.tolist() == [1.0] * 4 + [4.0] * 20
+    silent = null_grades(of, held, {}, SILENT, "apr")
+    # Each persona's own, held against its first conversation of each condition.
+    assert np.flatnonzero(~np.isnan(silent)).tolist() == list(range(0, 24, 2))
+    assert np.isnan(null_grades(of, None, {}, SHUFFLED, "apr")).all()
