@@ -31,7 +31,7 @@ def reply(number: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
     """Everybody writes as much as is allowed, users leave in their second turn, no history comes twice."""
     most = request["max_tokens"]
     text = f"{digest([request['messages'], request['seed']])} {'word ' * most}"[: 4 * most]
-    if request["model"] == "sim" and len(request["messages"]) > 4:
+    if request["model"] == "sim" and len(request["messages"]) > 3:
         text += LEAVE
     if schema := request.get("response_format"):
         menu = schema["json_schema"]["schema"]["$defs"]["judged"]["anyOf"][0]["properties"]
