@@ -4,8 +4,9 @@ Rules. A label is one of the benchmark's, whatever its case; any other is no ans
 label is neither right nor wrong. Where the engine gives the labels' probabilities (thin mode) the likeliest
 is taken. Label and explanation are read each on their own: one that is missing does not take the other with
 it. An explanation that was cut off is not judged, since nobody knows what is missing; the label before it
-counts. Beside each real explanation the same judge marks three null ones (``tasks.judging.null_texts``) that
-should score badly: another item's, a sentence that fits every item of the benchmark, and none at all.
+counts. An explanation to which the rubric does not apply is not judged. Of a draw of items the same judge
+marks three null explanations (``tasks.judging.null_texts``) that should score badly: another item's, a
+sentence that fits every item of the benchmark, and none at all.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tasks.evaluations.cure.params import kind_of
 from tasks.evaluations.cure.requests import WORDS, Key, Sample, Study, situation
 from tasks.generation.prompts import Completion, Prompt, Prompts, by_sampling
 from tasks.generation.replies import NO_ANSWER, json_fields, no_text, unreadable
-from tasks.judging.null_texts import texts_by_source
+from tasks.judging.null_texts import EMPTY, NULLS, REAL, texts_by_source
 from tasks.judging.prompts import Opinion, judge_prompt, opinions
 from tasks.judging.rubric import Rubric, normal
 
@@ -151,7 +152,11 @@ def judge_calls(study: Study, readings: Readings) -> list[JudgeCall]:
     """
     if "thick" not in study.modes:
         return []
-    return [call for benchmark in study.benchmarks for call in _calls(study, benchmark, readings)]
+    return [
+        call
+        for benchmark in study.benchmarks
+        for call in _votes(study, benchmark, explanations(study, benchmark, readings))
+    ]
 
 
 def is_answered(study: Study, benchmark: str, readings: Readings) -> bool:
@@ -199,18 +204,45 @@ def read_replies(
 
 
 def explanations(study: Study, benchmark: str, readings: Readings) -> dict[str, dict[str, str]]:
-    """Source -> item -> the explanation to be judged; items that have none are left out."""
-    items = study.items(benchmark)
+    """Source -> item -> the explanation to be judged; items that have none are left out, and those that the
+    rubric does not apply to. Null explanations are of the drawn items alone."""
+    items = judged_items(study, benchmark)
     answers = {item.item: readings[benchmark, "thick", item.item].explanation for item in items}
     real = {item: text for item, text in answers.items() if text is not None}
     families = {item.item: family(item) for item in items}
-    return texts_by_source(real, families, WORDS[kind_of(benchmark)]["generic"], benchmark)
+    texts = texts_by_source(real, families, WORDS[kind_of(benchmark)]["generic"], benchmark)
+    drawn = study.chosen.with_nulls[benchmark]
+    return {
+        source: of if source == REAL else {item: text for item, text in of.items() if item in drawn}
+        for source, of in texts.items()
+    }
 
 
-def _calls(study: Study, benchmark: str, readings: Readings) -> Iterator[JudgeCall]:
+def judged_items(study: Study, benchmark: str) -> list[BenchmarkItem]:
+    """The items whose explanations the benchmark's rubric applies to."""
+    return [item for item in study.items(benchmark) if not item.not_judged]
+
+
+def most_calls(study: Study) -> tuple[list[JudgeCall], int]:
+    """A call for each vote on each item, without the text to be judged; and how many each judge is asked at
+    most, null explanations too."""
+    if "thick" not in study.modes:
+        return [], 0
+    calls: list[JudgeCall] = []
+    n_nulls = 0
+    for benchmark in study.benchmarks:
+        votes = _votes(study, benchmark, {EMPTY: {item.item: "" for item in judged_items(study, benchmark)}})
+        drawn = study.chosen.with_nulls[benchmark]
+        calls += (each := list(votes))
+        n_nulls += len(NULLS) * sum(call.item.item in drawn for call in each)
+    return calls, len(calls) + n_nulls
+
+
+def _votes(study: Study, benchmark: str, of_source: Mapping[str, Mapping[str, str]]) -> Iterator[JudgeCall]:
+    """A call for each vote on each of these texts: source -> item -> text."""
     rubrics = study.rubrics[benchmark]
     n = study.params.judge_samples if len(rubrics) > 1 else 1
-    for source, texts in explanations(study, benchmark, readings).items():
+    for source, texts in of_source.items():
         for item in study.items(benchmark):
             if item.item in texts:
                 for sample in range(n):

@@ -21,6 +21,7 @@ from tasks.evaluations.cure.answers import (
     is_answered,
     judge_calls,
     judge_requests,
+    most_calls,
     read_answers,
     read_replies,
     replied,
@@ -32,7 +33,6 @@ from tasks.evaluations.cure.samples import samples
 from tasks.evaluations.cure.scores import Scored, score_model
 from tasks.generation.budget import at_most
 from tasks.generation.prompts import Prompts
-from tasks.judging.null_texts import EMPTY, SOURCES
 from tasks.published import Row, read_rows
 from tasks.requests import Engine, Later
 
@@ -97,17 +97,24 @@ def make_rows(study: Study, cohort: Cohort[Answers], shared: Any) -> Tables:
 
 
 def later(study: Study) -> Iterable[Later]:
-    """What each judge may be asked about a model: every explanation and its null ones."""
-    nothing = read_answers(study, {})
-    empty = [call for call in judge_calls(study, nothing) if call.source == EMPTY]
+    """What each judge may be asked about a model: every explanation, and the null ones of the drawn items."""
+    empty, n = most_calls(study)
     if not empty:
         return []
     # The explanation comes on top of an empty one's prompt.
     longest = max(empty, key=lambda call: len(call.item.gold) + len(call.item.question))
     most = at_most(longest.prompt.conversation, longest.prompt.schema, longest.sampling)
     tokens = most.prompt_tokens + study.params.max_tokens + most.completion_tokens
-    n = len(SOURCES) * len(empty)
     return [Later("judge", name, n, tokens) for name in study.judges]
+
+
+def size(study: Study) -> str:
+    """How many items of each benchmark are asked, and of how many the null explanations are judged."""
+    items = ", ".join(f"{name} {len(study.items(name))}" for name in study.benchmarks)
+    if not study.judges or "thick" not in study.modes:
+        return items
+    nulls = ", ".join(f"{name} {len(study.chosen.with_nulls[name])}" for name in study.benchmarks)
+    return f"{items}; of these null explanations are judged of {nulls}"
 
 
 def _readings(study: Study, completions: Completions) -> Readings:
@@ -134,6 +141,6 @@ EVALUATION = Evaluation(
     engines=lambda params: dict.fromkeys(params.judges, "judge"),
     later=later,
     samples=samples,
-    size=lambda study: ", ".join(f"{name} {len(study.items(name))}" for name in study.benchmarks),
+    size=size,
     pack=PACK,
 )  # fmt: skip

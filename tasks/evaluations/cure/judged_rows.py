@@ -7,7 +7,7 @@ from itertools import accumulate, combinations
 
 import numpy as np
 
-from tasks.evaluations.cure.label_rows import by_country, clusters, reason_rows
+from tasks.evaluations.cure.label_rows import by_country, by_slice, clusters, reason_rows
 from tasks.evaluations.cure.params import BENCHMARKS
 from tasks.evaluations.cure.requests import Study
 from tasks.evaluations.cure.rubrics import metric_of
@@ -102,16 +102,17 @@ def _bounds(benchmark: str) -> tuple[float, float]:
 
 
 def _metric_rows(study: Study, benchmark: str, of_source: Mapping[str, Judged]) -> Iterator[Metric]:
-    """The benchmark's metric; beside it the best null on the same items. Then each null on all items."""
+    """The benchmark's metric; beside it the best null on those of the same items whose nulls are judged, on
+    all such where a slice has none. Then each null by itself."""
     metric, real, of_items = metric_of(benchmark), of_source[REAL], clusters(study, benchmark)
     bounds, scores = _bounds(benchmark), {source: judged.scores for source, judged in of_source.items()}
     best = _best_null(scores, np.arange(real.scores.size))
     yield mean_row(metric, ("benchmark", benchmark), real.scores, real.reasons, of_items, bounds, best)
-    in_country = clusters(study, benchmark, is_one_country=True)
-    for country, places in by_country(study, benchmark).items():
-        where, best = ("benchmark_country", f"{benchmark}:{country}"), _best_null(scores, places)
+    for (kind, name), places, of_slice in by_slice(study, benchmark):
+        where, there = (f"benchmark_{kind}", f"{benchmark}:{name}"), _best_null(scores, places)
         values, reasons = real.scores[places], real.reasons[places]
-        yield mean_row(metric, where, values, reasons, in_country[places], bounds, best)
+        beside = best if there is None else there
+        yield mean_row(metric, where, values, reasons, of_slice[places], bounds, beside)
     for source in NULLS:
         null, where = of_source[source], ("null", f"{benchmark}:{source}")
         yield mean_row(metric, where, null.scores, null.reasons, of_items, bounds)

@@ -7,9 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from tasks.evaluations.cure.materials import country_of
+from tasks.evaluations.cure.benchmarks.common import BenchmarkItem
+from tasks.evaluations.cure.materials import country_of, pair_of
+from tasks.evaluations.cure.params import kind_of
 from tasks.evaluations.cure.requests import Study
 from tasks.evaluations.cure.scores import Labelled, Reasons, Scored
+from tasks.evaluations.cure.specnorm.seeds import KINDS, specificity
 from tasks.metric_rows import OVERALL, Metric, Slice, main_reason, mean_of, mean_row, scored, unscored
 from tasks.metrics.classification import (
     commonest,
@@ -35,6 +38,30 @@ def by_country(study: Study, benchmark: str) -> dict[str, IntArray]:
     return {country: np.array(places[country], dtype=np.intp) for country in sorted(places)}
 
 
+def by_slice(study: Study, benchmark: str) -> Iterator[tuple[Slice, IntArray, np.ndarray]]:
+    """What results of a benchmark are broken down by, ("country", "IN"); the positions of the items there;
+    and of all items what varies as one. SpecNorm, and what is made like it, also by ("cue", "age"), of which
+    an item may have several, and by ("specificity", "low"), how many cues it has."""
+    of_items = clusters(study, benchmark, is_one_country=True)
+    for country, places in by_country(study, benchmark).items():
+        yield ("country", country), places, of_items
+    if kind_of(benchmark) != "specnorm":
+        return
+    of_items, cues = clusters(study, benchmark), [kinds_of(item) for item in study.items(benchmark)]
+    for kind in KINDS:
+        if places := [place for place, kinds in enumerate(cues) if kind in kinds]:
+            yield ("cue", kind), np.array(places, dtype=np.intp), of_items
+    levels = [specificity(len(item.cues)) if item.cues else None for item in study.items(benchmark)]
+    for level in dict.fromkeys(specificity(n) for n in range(1, 5)):
+        if places := [place for place, own in enumerate(levels) if own == level]:
+            yield ("specificity", level), np.array(places, dtype=np.intp), of_items
+
+
+def kinds_of(item: BenchmarkItem) -> set[str]:
+    """The kinds of an item's cues: {"age", "ethnicity"}; a pack's may be of none."""
+    return {cue.partition(":")[0].strip().replace(" ", "_") for cue in item.cues} & set(KINDS)
+
+
 def clusters(study: Study, benchmark: str, is_one_country: bool = False) -> np.ndarray:
     """[items] what varies as one for intervals: the pair or story of an item, else its country.
 
@@ -42,8 +69,8 @@ def clusters(study: Study, benchmark: str, is_one_country: bool = False) -> np.n
     """
     names = []
     for item in study.items(benchmark):
-        shared = item.extra.get("pair") or item.extra.get("family")
-        names.append(shared or ("" if is_one_country else country_of(item)) or item.item)
+        pair, is_alone = pair_of(item), pair_of(item) == item.item
+        names.append((country_of(item) if is_alone and not is_one_country else "") or pair)
     return np.array(names)
 
 
@@ -90,12 +117,12 @@ def prior_rows(study: Study) -> Iterator[Metric]:
             yield scored(metric, where, value, (len(gold), 0), None, null)
         yield _prior_row(study, (benchmark, mode))
         share = {label: count / len(gold) for label, count in Counter(gold).items()}
-        for country, places in by_country(study, benchmark).items():
+        for (kind, name), places, _ in by_slice(study, benchmark):
             there = [gold[place] for place in places]
             value = float(np.mean([share[label] for label in there]))
-            name = ("benchmark_mode_country", f"{benchmark}:{mode}:{country}")
+            where = (f"benchmark_mode_{kind}", f"{benchmark}:{mode}:{name}")
             null = there.count(commonest(gold)) / len(there)
-            yield scored("exact_match", name, value, (len(there), 0), None, null)
+            yield scored("exact_match", where, value, (len(there), 0), None, null)
 
 
 def reason_rows(name: str, reasons: Reasons) -> Iterator[Metric]:
@@ -125,16 +152,15 @@ def _overall_row(study: Study, labelled: Mapping[tuple[str, str], Labelled]) -> 
 
 
 def _part_rows(study: Study, part: tuple[str, str], labelled: Labelled) -> Iterator[Metric]:
-    """A benchmark in a mode, and each country of it."""
+    """A benchmark in a mode, and each country, cue and specificity of it."""
     benchmark, mode = part
     everything = np.arange(len(labelled.labels))
     name = f"{benchmark}:{mode}"
     of_items = clusters(study, benchmark)
     yield from _score_rows(study, part, labelled, everything, ("benchmark_mode", name), SCORES, of_items)
     yield _prior_row(study, part)
-    of_items = clusters(study, benchmark, is_one_country=True)
-    for country, places in by_country(study, benchmark).items():
-        where = ("benchmark_mode_country", f"{name}:{country}")
+    for (kind, value), places, of_items in by_slice(study, benchmark):
+        where = (f"benchmark_mode_{kind}", f"{name}:{value}")
         yield from _score_rows(study, part, labelled, places, where, SCORES[:1], of_items)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -29,16 +28,19 @@ class Materials:
 
     Attributes:
         items: benchmark -> its items by identifier, benchmarks in the order of ``BENCHMARKS``.
+        with_nulls: benchmark -> those of its items whose null explanations are judged.
         dropped: benchmark -> how many rows were left out, by reason; ``not_chosen`` are those beyond
             ``items_per_benchmark``. ``unknown_country`` are items that are asked, but in no country's row.
     """
 
     items: Mapping[str, tuple[BenchmarkItem, ...]]
+    with_nulls: Mapping[str, frozenset[str]]
     dropped: Mapping[str, Mapping[str, int]]
 
     def hash(self) -> str:
-        """Identifies the content."""
-        return digest({name: [asdict(item) for item in items] for name, items in self.items.items()})
+        """Identifies the content, and which items are judged with null explanations."""
+        items = {name: [asdict(item) for item in items] for name, items in self.items.items()}
+        return digest([items, {name: sorted(chosen) for name, chosen in self.with_nulls.items()}])
 
 
 def build_materials(params: CureParams, rows: Mapping[str, Sequence[Row]], published: Published) -> Materials:
@@ -54,6 +56,7 @@ def build_materials(params: CureParams, rows: Mapping[str, Sequence[Row]], publi
         ValueError: a benchmark has no items.
     """
     items: dict[str, tuple[BenchmarkItem, ...]] = {}
+    with_nulls: dict[str, frozenset[str]] = {}
     dropped: dict[str, Mapping[str, int]] = {}
     known = {str(row["benchmark"]) for row in rows["cure_item"]} - set(BENCHMARKS)
     if unknown := sorted(set(params.benchmarks) - {*BENCHMARKS, *known}):
@@ -66,29 +69,41 @@ def build_materials(params: CureParams, rows: Mapping[str, Sequence[Row]], publi
                 f"benchmark {benchmark} has no items: its shipped sample, table cure_item, is empty; "
                 "name files of it"
             )
-        chosen = choose(loaded.items, params.items_per_benchmark)
+        chosen = draw(loaded.items, params.items_per_benchmark, "items")
+        judged = [item for item in chosen if not item.not_judged]
+        with_nulls[benchmark] = frozenset(item.item for item in draw(judged, params.nulls, "nulls"))
         counts = {
             NOT_CHOSEN: len(loaded.items) - len(chosen),
             UNKNOWN_COUNTRY: sum(item.country is None for item in chosen),
         }
         items[benchmark] = chosen
         dropped[benchmark] = {name: n for name, n in {**loaded.dropped, **counts}.items() if n}
-    return Materials(items, dropped)
+    return Materials(items, with_nulls, dropped)
 
 
-def choose(items: Sequence[BenchmarkItem], n: int | None) -> tuple[BenchmarkItem, ...]:
-    """At most n items, by identifier: of each country the one with the smallest hash, then its second …
+def draw(items: Sequence[BenchmarkItem], n: int | None, purpose: str) -> tuple[BenchmarkItem, ...]:
+    """A random draw of n items in whole pairs and families, by identifier; the last of these is drawn whole,
+    so that there may be one or two items more. n None: all.
 
-    Does not depend on the items' order, and a larger n gives the same items and some more. Countries weigh
-    as equally as their items allow, so that a few with many items do not make up the result.
+    Does not depend on the items' order, and a larger n gives the same items and some more.
+
+    Args:
+        purpose: two purposes are drawn for independently.
     """
-    seats: Counter[str] = Counter()
-    ranked = []
-    for item in sorted(items, key=lambda item: digest([item.benchmark, item.item])):
-        ranked.append((seats[country_of(item)], item))
-        seats[country_of(item)] += 1
-    ranked.sort(key=lambda entry: entry[0])  # stable: within a round by hash
-    return tuple(sorted((item for _, item in ranked[:n]), key=lambda item: item.item))
+    by_pair: dict[str, list[BenchmarkItem]] = {}
+    for item in items:
+        by_pair.setdefault(pair_of(item), []).append(item)
+    drawn: list[BenchmarkItem] = []
+    for pair in sorted(by_pair, key=lambda pair: digest([purpose, by_pair[pair][0].benchmark, pair])):
+        if n is not None and len(drawn) >= n:
+            break
+        drawn += by_pair[pair]
+    return tuple(sorted(drawn, key=lambda item: item.item))
+
+
+def pair_of(item: BenchmarkItem) -> str:
+    """The pair or family that an item is one side of; itself where it is of none."""
+    return item.extra.get("pair") or item.extra.get("family") or item.item
 
 
 def country_of(item: BenchmarkItem) -> str:
@@ -130,6 +145,7 @@ def _item(row: Row, names: Mapping[str, str]) -> BenchmarkItem:
     texts["country_name"] = names[row["country"]]
     if (kind := kind_of(row["benchmark"])) in ("normad", "casa"):
         texts["pair" if kind == "casa" else "family"] = str(row["item"]).rsplit("-", 1)[0]
+    cues = tuple(str(row["cues"]).split("|")) if row["cues"] else ()
     return BenchmarkItem(
         benchmark=str(row["benchmark"]),
         item=str(row["item"]),
@@ -138,6 +154,7 @@ def _item(row: Row, names: Mapping[str, str]) -> BenchmarkItem:
         question=f"{row['situation']} {row['question']}",
         label=str(row["label"]),
         gold=str(row["gold"]),
-        cues=tuple(str(row["cues"]).split("|")) if row["cues"] else (),
+        cues=cues,
+        not_judged=casa.without_symbol(str(row["situation"]), cues) if kind == "casa" else "",
         extra={name: str(text) for name, text in texts.items() if text},
     )

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from tasks.evaluations.contract import GenerationParams
 
-SCORES_VERSION = 2
+SCORES_VERSION = 3
 """Raised whenever the arithmetic in ``scores`` or ``tasks.metrics``, or a constant of ``answers``, changes a
 number: part of config_hash."""
 
@@ -60,7 +60,16 @@ class CureParams(GenerationParams):
         [], description="models that judge explanations; empty: none is judged. Several: their mean"
     )
     items_per_benchmark: int | None = Field(
-        None, ge=1, description="items of each benchmark, a fixed choice spread over countries; empty: all"
+        None,
+        ge=1,
+        description="items of each benchmark, a fixed random draw; the pair or story that the last one is of "
+        "is drawn whole. Empty: all",
+    )
+    nulls: int | None = Field(
+        100,
+        ge=1,
+        description="items of each benchmark whose null explanations are judged, a fixed random draw in "
+        "whole pairs and stories; empty: all",
     )
     files: dict[Benchmark, Paths] = Field(
         {},
@@ -75,7 +84,12 @@ class CureParams(GenerationParams):
     )
     temperature: float = Field(0.0, ge=0, le=2, description="of the candidates' sampling")
     max_tokens: int = Field(
-        256, ge=32, description="of an answer; an explanation that is cut off is not judged"
+        4096,
+        ge=32,
+        description="of an answer, with what the model thinks before it; an explanation that is cut off is "
+        "not judged",
     )
-    judge_max_tokens: int = Field(256, ge=32, description="of a judge's answer")
+    judge_max_tokens: int = Field(
+        4096, ge=32, description="of a judge's answer, with what it thinks before it"
+    )
     seed: int = Field(0, ge=0, description="of the candidates' sampling and of sign flips")

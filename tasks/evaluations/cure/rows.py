@@ -1,10 +1,11 @@
 """From what all models of a configuration answered to their rows of ``metric_value``. Pure.
 
 Slices: ("benchmark", "normad"), ("benchmark_mode", "normad:thin"), ("benchmark_mode_country",
-"normad:thin:IN"), ("benchmark_country", "normad:IN"), ("benchmark_judge", "normad:judge"), ("null",
-"normad:shuffled"), ("metric_pair", "coverage:specificity"), ("benchmark_reason", "normad:thin:why", where
-"judged" stands for the explanation), ("overall", "all") of headlines: over the items of all benchmarks that
-have the metric. Every row that a scored slice would have is made for an unscored one too, with the reason.
+"normad:thin:IN"), ("benchmark_country", "normad:IN"), of SpecNorm the same with "cue" ("specnorm:age") and
+"specificity" ("specnorm:low"), ("benchmark_judge", "normad:judge"), ("null", "normad:shuffled"),
+("metric_pair", "coverage:specificity"), ("benchmark_reason", "normad:thin:why", where "judged" stands for the
+explanation), ("overall", "all") of headlines: over the items of all benchmarks that have the metric. Every
+row that a scored slice would have is made for an unscored one too, with the reason.
 """
 
 from __future__ import annotations

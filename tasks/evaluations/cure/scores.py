@@ -26,6 +26,7 @@ from tasks.metrics.types import FloatArray, IntArray
 NO_JUDGE = "no judge was named"
 NO_PARTNER = "no other item to take an explanation from"
 NOT_JUDGED = "not judged"
+NOT_DRAWN = "null explanations are judged on a draw of items, which this one is not of"
 
 LENGTH_NORMALISED = "culturebank"
 """The published benchmark whose metric (coherence) is compared at equal length of explanations."""
@@ -180,12 +181,15 @@ def _judged(
     votes: Mapping[tuple[str, str, str], Sequence[Reply]],
 ) -> Judged:
     items = [item.item for item in study.items(benchmark)]
+    drawn, why = study.chosen.with_nulls[benchmark], {i.item: i.not_judged for i in study.items(benchmark)}
     of_item = [votes.get((benchmark, item, source), ()) for item in items]
     ensembles = [_combined(replies) for replies in of_item]
     reasons: list[str] = []
     for item, replies, ensemble in zip(items, of_item, ensembles, strict=True):
         scored = ensemble is not None and ensemble.mean is not None
-        missing = readings[benchmark, "thick", item].explanation_reason or NO_PARTNER
+        missing = why[item] or readings[benchmark, "thick", item].explanation_reason or NO_PARTNER
+        if source != REAL and not why[item] and item not in drawn:
+            missing = NOT_DRAWN
         reasons.append("" if scored else _reason(study, replies, missing, item in texts[source]))
     words = [len(texts[source][item].split()) if item in texts[source] else np.nan for item in items]
     scores = _means(ensembles)

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from tasks.evaluations.contract import Cohort, Completions
-from tasks.evaluations.cure.evaluation import EVALUATION, Answers, ask, later, read
+from tasks.evaluations.cure.evaluation import EVALUATION, Answers, ask, later, read, size
 from tasks.evaluations.cure.params import CureParams
 from tasks.evaluations.cure.requests import Study
 from tasks.generation.budget import at_most
@@ -137,6 +137,19 @@ def test_what_is_announced_is_the_most_that_judges_are_asked(study: Study) -> No
     most = [at_most(p.conversation, p.schema, r.sampling) for r in judged for p in r.prompts]
     tokens = [g.prompt_tokens + g.completion_tokens for g in most]
     assert max(tokens) <= announced[0].tokens < 2 * max(tokens)
+
+
+def test_nulls_of_a_draw_are_announced_asked_and_said(make_study: MakeStudy) -> None:
+    study = make_study(judges=JUDGES, benchmarks=["normad", "specnorm"], nulls=2)
+    # NormAd: six explanations and three nulls of two; SpecNorm three votes each on three and two.
+    n = (6 + 3 * 2) + 3 * (3 + 3 * 2)
+    assert [each.n for each in later(study)] == [n, n]
+    stored: Stored = {}
+    answer(study, ask(study, completions(study, stored)), gold(study).__getitem__, stored)
+    judged = of_role(ask(study, completions(study, stored)), "judge")
+    assert sum(len(r.units) for r in judged) == 2 * n
+    assert size(study).endswith("null explanations are judged of normad 2, specnorm 2")
+    assert size(make_study(judges=[])) == "normad 6, casa 4, culturebank 6, specnorm 3"
 
 
 def test_a_judge_that_failed_leaves_labels_and_its_own_numbers_unscored(study: Study) -> None:

@@ -53,7 +53,7 @@ def test_samples_take_phrasings_in_turn(make_study: MakeStudy) -> None:
     assert [c.sampling.seed for c in votes] == [0, 1, 2, 3]
     assert {c.sampling.temperature for c in votes} == {ENSEMBLE_TEMPERATURE}
     others = {c.sampling for c in calls if c.item.benchmark != "specnorm"}
-    assert [(s.temperature, s.seed, s.max_tokens) for s in others] == [(0.0, 0, 256)]
+    assert [(s.temperature, s.seed, s.max_tokens) for s in others] == [(0.0, 0, 4096)]
 
 
 def test_one_sample_is_greedy(make_study: MakeStudy) -> None:

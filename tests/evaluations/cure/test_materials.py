@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tasks.evaluations.cure.benchmarks.common import BenchmarkItem
-from tasks.evaluations.cure.materials import build_materials, choose, country_of, family
+from tasks.evaluations.cure.materials import build_materials, country_of, draw, family
 from tasks.evaluations.cure.params import BENCHMARKS, CureParams
 from tasks.published import BenchmarkError, read_rows
 from tests.evaluations.cure.conftest import MakeStudy, tables
@@ -22,19 +23,36 @@ def item(name: str, country: str) -> BenchmarkItem:
     return BenchmarkItem("normad", name, country, "", "q", "yes", "g")
 
 
-def test_of_each_country_one_before_any_has_two() -> None:
-    items = [item(f"i{i}", "IN") for i in range(20)] + [item("a", "JP"), item("b", "KE"), item("c", "KE")]
-    assert Counter(i.country for i in choose(items, 3)) == {"IN": 1, "JP": 1, "KE": 1}
-    assert Counter(i.country for i in choose(items, 5)) == {"IN": 2, "JP": 1, "KE": 2}
-    assert Counter(i.country for i in choose(items, 9)) == {"IN": 6, "JP": 1, "KE": 2}
+def test_a_draw_is_random_over_items_and_not_spread_over_countries() -> None:
+    """Nine of ten items are Indian, and so are about nine of ten that are drawn: 90 +- 3 of 100."""
+    items = [item(f"i{i}", "JP" if i % 10 == 0 else "IN") for i in range(1_000)]
+    assert 80 <= sum(i.country == "IN" for i in draw(items, 100, "items")) <= 97
 
 
-def test_the_choice_does_not_depend_on_order_and_grows() -> None:
-    items = [item(f"i{i}", ["IN", "JP", "KE"][i % 3]) for i in range(30)]
+def test_a_draw_has_whole_pairs_does_not_depend_on_order_and_grows() -> None:
+    paired = [replace(item(f"i{i}", "IN"), extra={"pair": f"p{i // 2}"}) for i in range(20)]
+    items = [*paired, *(item(f"j{i}", "JP") for i in range(10))]
     mixed = random.Random(1).sample(items, len(items))
-    assert choose(items, 10) == choose(mixed, 10)
-    assert {i.item for i in choose(items, 10)} < {i.item for i in choose(items, 17)}
-    assert choose(mixed, None) == tuple(sorted(items, key=lambda i: i.item))
+    assert draw(mixed, None, "items") == tuple(sorted(items, key=lambda i: i.item))
+    before: set[str] = set()
+    for n in range(1, 30):
+        drawn = draw(items, n, "items")
+        assert drawn == draw(mixed, n, "items")
+        assert n <= len(drawn) <= n + 1
+        assert set(Counter(i.extra["pair"] for i in drawn if i.extra).values()) <= {2}
+        assert before <= (before := {i.item for i in drawn})
+    assert draw(items, 8, "items") != draw(items, 8, "nulls")
+
+
+def test_nulls_are_of_a_draw_of_the_items_that_are_judged(make_study: MakeStudy) -> None:
+    study = make_study(nulls=2)
+    n_drawn = {name: len(items) for name, items in study.chosen.with_nulls.items()}
+    assert n_drawn == dict.fromkeys(BENCHMARKS, 2)
+    casa = {i.item: i.extra["pair"] for i in study.items("casa")}
+    assert len({casa[name] for name in study.chosen.with_nulls["casa"]}) == 1
+    assert make_study(nulls=2).config_hash() != make_study(nulls=3).config_hash()
+    # No benchmark has more than six.
+    assert make_study(nulls=6).config_hash() == make_study(nulls=None).config_hash()
 
 
 def test_items_carry_what_prompts_and_judges_need(make_study: MakeStudy) -> None:
@@ -69,8 +87,8 @@ def test_published_casa() -> None:
     paths = sorted(str(p) for p in SHARED.glob("casa_s1_*.json"))
     params = CureParams(models=["m"], benchmarks=["casa"], files={"casa": paths}, items_per_benchmark=34)
     materials = build_materials(params, tables(), {"casa": {path: read_rows(path) for path in paths}})
-    assert len(materials.items["casa"]) == 34
-    assert len({country_of(i) for i in materials.items["casa"]}) >= 15
+    assert Counter(i.label for i in materials.items["casa"]) == {"yes": 17, "no": 17}
+    assert {i.label for i in materials.items["casa"] if not i.not_judged} == {"no"}
 
 
 def test_rows_of_another_table_are_refused() -> None:

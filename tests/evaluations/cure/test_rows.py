@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from tasks.evaluations.cure.answers import OFF_MENU, JudgeCall, judge_calls, read_answers, read_replies
+from tasks.evaluations.cure.benchmarks.casa import NO_SYMBOL
 from tasks.evaluations.cure.requests import Key, Study
 from tasks.evaluations.cure.rows import MAJORITY, PRIOR, model_rows, null_rows
 from tasks.evaluations.cure.scores import score_model
@@ -178,6 +179,71 @@ def test_how_many_nulls_the_judge_refuses(make_study: MakeStudy) -> None:
     assert [shares[where].slice_kind for where in ("normad", "normad:j")] == ["benchmark", "benchmark_judge"]
     assert one(rows, "judge_empty_refused", "normad:k").value == 1.0
     assert one(rows, "judge_shuffled_refused", "normad").value == 1.0
+
+
+def test_nulls_of_a_draw_and_not_judged_items_by_hand(make_study: MakeStudy) -> None:
+    """Two pairs of CASA; x's adhering query lacks the symbol, and nulls are judged of one pair alone."""
+    rows = tables()
+    for each in rows["cure_item"]:
+        if each["item"] == "casa-x-in-adhere":
+            each["cues"] = "clock"
+    study = make_study(rows, benchmarks=["casa"], nulls=1)
+    (drawn,) = {item.rsplit("-", 1)[0] for item in study.chosen.with_nulls["casa"]}
+    marks = {"casa-x-in-violate": 0.9, "casa-y-jp-adhere": 0.5, "casa-y-jp-violate": 0.4}
+    nulls = {"shuffled": 0.2, "generic": 0.1, "empty": 0.0}
+    said = rows_of(
+        study, right_answers(study), lambda c: marks[c.item.item] if c.source == "real" else nulls[c.source]
+    )
+    connotation = one(said, "connotation", "casa")
+    # (0.9 + 0.5 + 0.4) / 3; the adhering item of x is counted, with its reason.
+    assert (connotation.value, connotation.null_value) == (pytest.approx(0.6), pytest.approx(0.2))
+    assert (connotation.n_scored, connotation.n_unscored) == (3, 1)
+    assert one(said, "unscored_answers", f"casa:judged:{NO_SYMBOL}").value == 1
+    of_x = drawn == "casa-x-in"
+    shuffled = one(said, "connotation", "casa:shuffled")
+    assert (shuffled.value, shuffled.n_scored) == (pytest.approx(0.2), 1 if of_x else 2)
+    # Real less shuffled on the drawn pair: 0.9 - 0.2, or the mean of 0.3 and 0.2.
+    assert one(said, "explanation_gain", "casa").value == pytest.approx(0.7 if of_x else 0.25)
+    # A country without a drawn item has the benchmark's null beside it.
+    assert [one(said, "connotation", f"casa:{c}").null_value for c in ("IN", "JP")] == pytest.approx(
+        [0.2] * 2
+    )
+
+
+def test_specnorm_is_broken_down_by_cue_and_specificity(make_study: MakeStudy) -> None:
+    """IN yes: ethnicity alone; JP no: ethnicity and age; KE yes: ethnicity, age, gender, religion."""
+    rows, more = tables(), {"in": "", "jp": "|age: old", "ke": "|age: old|gender: man|religion: Sikh"}
+    for each in rows["cure_item"]:
+        if each["benchmark"] == "specnorm":
+            each["cues"] = "ethnicity: Ainu" + more[each["country"].lower()]
+    study = make_study(rows, benchmarks=["specnorm"])
+    completions = right_answers(study)
+    completions["specnorm", "thin", "specnorm-jp-1"] = completion("yes")
+    said = rows_of(study, completions, lambda c: REAL[str(c.item.country)] if c.source == "real" else 0.1)
+    labels = {
+        r.slice: (r.value, r.n_scored)
+        for r in said
+        if r.slice_kind in ("benchmark_mode_cue", "benchmark_mode_specificity") and ":thin:" in r.slice
+    }
+    # IN and KE are right, JP is wrong.
+    assert labels == {
+        "specnorm:thin:ethnicity": (pytest.approx(2 / 3), 3),
+        "specnorm:thin:age": (0.5, 2),
+        "specnorm:thin:gender": (1.0, 1),
+        "specnorm:thin:religion": (1.0, 1),
+        "specnorm:thin:low": (1.0, 1),
+        "specnorm:thin:medium": (0.0, 1),
+        "specnorm:thin:high": (1.0, 1),
+    }
+    # Of the explanations IN has 0.8, JP 0.6, KE 0.4.
+    assert one(said, "specificity", "specnorm:age", "benchmark_cue").value == pytest.approx(0.5)
+    low = one(said, "specificity", "specnorm:low", "benchmark_specificity")
+    assert (low.value, low.null_value) == (pytest.approx(0.8), pytest.approx(0.1))
+    # Always yes, the commonest label, is right of one of two old people.
+    majority, prior = null_rows(study)[MAJORITY], null_rows(study)[PRIOR]
+    assert one(majority, "exact_match", "specnorm:thin:age").value == 0.5
+    # Labels drawn as often as they are right: 1/3 for the no, 2/3 for the yes.
+    assert one(prior, "exact_match", "specnorm:thin:age").value == pytest.approx(0.5)
 
 
 def test_disagreement(study: Study) -> None:

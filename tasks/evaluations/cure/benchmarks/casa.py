@@ -6,6 +6,7 @@ the violating ``user_query``; the adhering text is ``refined_user_query``, which
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
@@ -16,11 +17,17 @@ from pydantic import StringConstraints
 from scrapers.countries import CountryCodes
 from tasks.evaluations.cure.benchmarks import common
 from tasks.evaluations.cure.benchmarks.common import BenchmarkItem, Loaded
+from tasks.evaluations.cure.specnorm.seeds import normal
 from tasks.published import BenchmarkError, PublishedRow, Row, Text, column, validate
 
 BENCHMARK = "casa"
 LABELS = ("yes", "no")
 """Acceptable: the query keeps to the norm; not acceptable: it breaks it."""
+
+UNDESCRIBED = "what the symbols of an adhering query mean is not published"
+NO_SYMBOL = "the query does not hold the symbol"
+
+_ASIDE = re.compile(r"\([^)]*\)")
 
 # Two thirds of the published adhering queries have typographic apostrophes and no violating one has: left as
 # they are, the label could be read off them.
@@ -36,9 +43,10 @@ class ViolateRow(PublishedRow):
 
 
 class AdhereRow(ViolateRow):
-    """One row of an adhere file."""
+    """One row of an adhere file. ``symbol``, which the released ones lack: what the query's symbol means."""
 
     refined_user_query: Text
+    symbol: str = ""
 
 
 R = TypeVar("R", bound=ViolateRow)
@@ -53,6 +61,13 @@ def load(files: Mapping[str, Sequence[Row]], countries: CountryCodes) -> Loaded:
     the two sides are joined on index and violating query. ``gold`` is the norm as the violate file words it,
     for both items: where the two differ, the adhere file mostly describes the violation ("Disregarding …").
     ``extra["pair"]`` joins the two items.
+
+    Vo and Koyejo (2025) judge what an explanation makes of a symbol "in the user's query", by descriptions of
+    the symbols that they realigned with each query's stance. These are not released. The violated norm says
+    what the violating query touches; the adhering one mostly asks about something else (another present,
+    another place), of which nothing is said, so that its explanation is not judged (``UNDESCRIBED``) unless
+    its row has a ``symbol``. Words alone do not tell the ones from the others: of 310 adhering queries of the
+    forum 82 hold all that norm and violating query share, which is as often "gift" as "clocks".
 
     Rows are dropped as ``duplicate_adhere`` or ``duplicate_violate`` (a pair again), ``different_query`` (the
     other side has the index with another violating query: releases are mixed), ``unmatched_adhere`` or
@@ -111,7 +126,11 @@ def _pair(
 ) -> list[BenchmarkItem]:
     country = violate.index.rsplit("_", 1)[0].replace("_", " ")
     pair = f"{violate.index}/{common.item_id(country, violate.user_query)}"
-    queries = (("adhere", "yes", adhere.refined_user_query), ("violate", "no", violate.user_query))
+    norm, described = violate.violated_norm, adhere.symbol.strip()
+    sides = (
+        ("adhere", "yes", adhere.refined_user_query, described or norm, "" if described else UNDESCRIBED),
+        ("violate", "no", violate.user_query, norm, ""),
+    )
     return [
         BenchmarkItem(
             benchmark=BENCHMARK,
@@ -120,8 +139,21 @@ def _pair(
             group=subset,
             question=query.translate(_STRAIGHT),
             label=label,
-            gold=violate.violated_norm,
-            extra={"country_name": country, "pair": pair, "rule": violate.violated_norm},
+            gold=gold,
+            not_judged=not_judged,
+            extra={"country_name": country, "pair": pair, "rule": gold},
         )
-        for side, label, query in queries
+        for side, label, query, gold, not_judged in sides
     ]
+
+
+def without_symbol(query: str, symbols: Sequence[str]) -> str:
+    """``NO_SYMBOL`` where symbols are named and the query holds none of them, else "".
+
+    It holds a symbol by its words, in any order, up to case, accents and a plural ending; what stands in
+    parentheses need not be there: "open hand (moutza)".
+    """
+    words = set(re.findall(r"\w+", normal(query)))
+    forms = words | {word.removesuffix(end) for word in words for end in ("s", "es", "ed", "ing")}
+    named = [re.findall(r"\w+", normal(_ASIDE.sub(" ", symbol))) for symbol in symbols]
+    return NO_SYMBOL if named and not any(set(symbol) <= forms for symbol in named) else ""

@@ -35,6 +35,7 @@ class BenchmarkItem:
         label: one of the benchmark's ``LABELS``.
         gold: the gold explanation or norm.
         cues: what a specific answer has to name; empty where the benchmark has none.
+        not_judged: why the benchmark's rubric does not apply to an explanation of it; "" where it does.
         extra: further texts by name, none of them empty. ``country_name`` is the country as published;
             ``persona``, ``situation``, ``question`` and ``rule`` are used where the benchmark has them.
     """
@@ -47,6 +48,7 @@ class BenchmarkItem:
     label: str
     gold: str
     cues: tuple[str, ...] = ()
+    not_judged: str = ""
     extra: Mapping[str, str] = field(default_factory=dict)
 
 

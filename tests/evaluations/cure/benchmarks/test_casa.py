@@ -58,6 +58,38 @@ def test_a_pair_gives_an_adhering_and_a_violating_item(tmp_path: Path) -> None:
     assert loaded.dropped == {}
 
 
+def test_an_adhering_query_is_judged_only_where_its_symbol_is_described() -> None:
+    """The violated norm says nothing of the other present that the adhering query asks for."""
+    files = {
+        ADHERE: [refined("U.S._1"), refined("U.S._2", symbol="What the other present means.")],
+        VIOLATE: [row("U.S._1"), row("U.S._2")],
+    }
+    judged = {
+        (i.item.split("/")[0], i.label): (i.gold, i.not_judged) for i in casa.load(files, COUNTRIES).items
+    }
+    assert judged == {
+        ("U.S._1", "yes"): ("A norm.", casa.UNDESCRIBED),
+        ("U.S._1", "no"): ("A norm.", ""),
+        ("U.S._2", "yes"): ("What the other present means.", ""),
+        ("U.S._2", "no"): ("A norm.", ""),
+    }
+
+
+@pytest.mark.parametrize(
+    ("query", "symbols", "holds"),
+    [
+        ("I hold up my open hands.", ["open hand (moutza)"], True),
+        ("I hold up my hand.", ["open hand"], False),
+        ("A diary bound in silk.", ["cow"], False),
+        ("A bouquet of Cempasúchil.", ["marigold", "cempasuchil"], True),
+        ("The cowboy film.", ["cow"], False),
+        ("A query without a symbol that is named.", [], True),
+    ],
+)
+def test_a_query_holds_a_symbol_by_its_words(query: str, symbols: list[str], holds: bool) -> None:
+    assert casa.without_symbol(query, symbols) == ("" if holds else casa.NO_SYMBOL)
+
+
 def test_every_row_that_is_left_out_is_counted() -> None:
     files = {
         ADHERE: [
