@@ -64,16 +64,20 @@ def test_items_are_distinct(benchmark: str) -> None:
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
-def test_labels_are_equally_frequent_and_of_equal_length(benchmark: str) -> None:
-    rows, labels = sample(benchmark), LABELS[benchmark]
-    assert Counter(r["label"] for r in rows) == dict.fromkeys(labels, len(rows) // len(labels))
-    mean_length = [fmean(len(r["situation"]) for r in rows if r["label"] == label) for label in labels]
-    assert max(mean_length) < 1.05 * min(mean_length)
-    # In each third of the items by length, every label has between half and one and a half of its share.
-    by_length = [r["label"] for r in sorted(rows, key=lambda r: (len(r["situation"]), r["item"]))]
+def test_yes_and_no_are_equally_frequent_and_of_equal_length(benchmark: str) -> None:
+    """Neutral is rarer than either: few acts are neither right nor wrong of themselves."""
+    rows = sample(benchmark)
+    counts = Counter(r["label"] for r in rows)
+    assert counts["yes"] == counts["no"]
+    assert counts["neutral"] < counts["no"] / 2
+    assert (counts["neutral"] > 0) == ("neutral" in LABELS[benchmark])
+    decided = [r for r in rows if r["label"] != "neutral"]
+    lengths = [fmean(len(r["situation"]) for r in decided if r["label"] == label) for label in ("yes", "no")]
+    assert max(lengths) < 1.05 * min(lengths)
+    # In each third of the items by length, yes has between a quarter and three quarters.
+    by_length = [r["label"] for r in sorted(decided, key=lambda r: (len(r["situation"]), r["item"]))]
     for third in np.array_split(by_length, 3):
-        for label in labels:
-            assert 0.5 < (third == label).mean() * len(labels) < 1.5
+        assert 0.25 < (third == "yes").mean() < 0.75
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
@@ -83,7 +87,7 @@ def test_every_region_has_items_of_every_label(benchmark: str) -> None:
     for row in sample(benchmark):
         counts[region[row["country"]]][row["label"]] += 1
     assert set(counts) == {"Africa", "Americas", "Asia", "Europe", "Oceania"}
-    assert all(set(c) == set(LABELS[benchmark]) for c in counts.values())
+    assert all(set(c) == set(LABELS[benchmark]) for c in counts.values())  # neutral too
     assert max(c.total() for c in counts.values()) < len(sample(benchmark)) / 2
 
 
@@ -95,10 +99,11 @@ def test_every_family_has_different_labels(benchmark: str) -> None:
     assert all(len(words) == len(set(words)) > 1 for words in labels.values())
 
 
-def test_pairs_of_casa_share_symbol_and_meaning() -> None:
+def test_pairs_of_casa_share_symbol_and_meaning_and_both_queries_hold_the_symbol() -> None:
     pairs: defaultdict[str, list[dict[str, str]]] = defaultdict(list)
     for row in sample("casa"):
         pairs[family(row)].append(row)
+        assert casa.without_symbol(row["situation"], row["cues"].split("|")) == "", row["item"]
     for adhere, violate in pairs.values():
         assert (adhere["item"].endswith("-adhere"), violate["item"].endswith("-violate")) == (True, True)
         assert (adhere["label"], violate["label"]) == ("yes", "no")
@@ -107,8 +112,9 @@ def test_pairs_of_casa_share_symbol_and_meaning() -> None:
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 def test_wording_alone_does_not_give_the_label(benchmark: str) -> None:
-    """A classifier of words, tried on families that it has not seen, stays near chance (1 / labels)."""
+    """A classifier of words, tried on families that it has not seen, stays near the commonest label."""
     rows = sample(benchmark)
+    commonest = max(Counter(r["label"] for r in rows).values()) / len(rows)
     accuracy = cross_val_score(
         make_pipeline(TfidfVectorizer(), LogisticRegression(C=10)),
         [r["situation"] for r in rows],
@@ -116,4 +122,4 @@ def test_wording_alone_does_not_give_the_label(benchmark: str) -> None:
         groups=[family(r) for r in rows],
         cv=GroupKFold(6),
     ).mean()
-    assert accuracy < 1 / len(LABELS[benchmark]) + 0.12
+    assert accuracy < commonest + 0.12
