@@ -27,7 +27,8 @@ Invoke = Callable[..., Result]
 Serve = Callable[[Reply], Scripted]
 METRICS = {"normad": "coverage", "casa": "connotation", "culturebank": "coherence", "specnorm": "specificity"}
 # Three items of four benchmarks, the fewest on which a judge is compared with people; thin and thick.
-N_ITEMS, N_SAMPLES = 4 * 3, 4 * 3 * 2
+N_ITEMS, N_SAMPLES = 5 + 4 + 3 + 3, 15 * 2
+# Three items of each benchmark: the last story of NormAd and the last pair of CASA are drawn whole.
 STORY = re.compile(r"Story (\d+) ends (yes|no|neutral)\.")
 VALIDATED = "SELECT metric, validated FROM leaderboard_cure WHERE NOT is_null"
 
@@ -113,10 +114,10 @@ def test_from_items_to_a_leaderboard_with_a_validated_judge(
              "--items-per-benchmark", "3")  # fmt: skip
     planned = invoke(*smoke, "--dry-run")
     assert planned.exit_code == 0, planned.output
-    assert "normad 3, casa 3, culturebank 3, specnorm 3" in said(planned)
+    assert "normad 5, casa 4, culturebank 3, specnorm 3" in said(planned)
     assert f"{N_SAMPLES} of {N_SAMPLES}" in said(planned)
     # The judge's: four sources, SpecNorm's in three votes.
-    assert f"{3 * 4 * (1 + 1 + 1 + 3)}" in said(planned)
+    assert f"{4 * (5 + 4 + 3 + 3 * 3)} completions" in said(planned)
     warehouse = Warehouse.open(home)
     assert warehouse.query("SELECT count(*) FROM run").item() == 0
 
@@ -169,9 +170,9 @@ def test_from_items_to_a_leaderboard_with_a_validated_judge(
 def test_published_files_and_a_run_that_is_killed_while_judging(
     culturescope: Cli, serve: Serve, home: Path, prefect_api: str
 ) -> None:
-    """14 items in two modes, and of the judge 12 stories with three nulls each; of CASA's two queries one
-    explains the other, so that they have no shuffled explanation. Judge's answers are stored 32 at a time."""
-    n_answers, n_calls, batch = 14 * 2, 12 * 4 + 2 * 3, 32
+    """14 items in two modes, and of the judge 12 stories with three nulls each; of CASA's two queries the
+    violating one, which has no other to take a shuffled explanation from. Judge's answers are stored 32 at a time."""
+    n_answers, n_calls, batch = 14 * 2, 12 * 4 + 3, 32
     running: list[subprocess.Popen[bytes]] = []
 
     def reply(n: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:

@@ -37,12 +37,15 @@ LEADERS = "SELECT * FROM leaderboard_cure WHERE config_hash = ? AND NOT is_null 
 LABELS = """
 SELECT model, benchmark, mode, avg(correct::INT) AS em, count(label) AS n FROM cure_answer GROUP BY ALL
 """
-# F1 of a label: twice its hits over how often it is right and how often it is said.
+# F1 of a gold label: twice its hits over how often it is right and how often it is said.
 MACRO = """
 WITH said AS (
-    SELECT model, benchmark, mode, label, 0 AS hit FROM cure_answer
-    UNION ALL SELECT model, benchmark, mode, gold_label, 2 * correct::INT FROM cure_answer
-), f1 AS (SELECT model, benchmark, mode, label, sum(hit) / count(*) AS f1 FROM said GROUP BY ALL)
+    SELECT model, benchmark, mode, label, 0 AS hit, false AS is_gold FROM cure_answer
+    UNION ALL SELECT model, benchmark, mode, gold_label, 2 * correct::INT, true FROM cure_answer
+), f1 AS (
+    SELECT model, benchmark, mode, label, sum(hit) / count(*) AS f1 FROM said GROUP BY ALL
+    HAVING bool_or(is_gold)
+)
 SELECT model, benchmark, mode, avg(f1) AS f1_macro FROM f1 GROUP BY ALL
 """
 # Every judge has the same votes on an item, so one mean over all is the mean of the judges.
@@ -343,7 +346,7 @@ def test_a_judge_that_fails_leaves_its_numbers_unscored_and_all_others_made(
 def test_judges_are_paid_from_the_models_budget(asked: Asked) -> None:
     """fake-b's answers fit into it, a batch of a judge's does not any more: labels alone are scored."""
     with pytest.raises(EngineError, match=r"fake-b, judge judge-j: .*the budget is reached"):
-        run("fake-b", max_total_tokens=10_000)
+        run("fake-b", max_total_tokens=10_000, max_tokens=256, judge_max_tokens=256)
     assert by_model(asked) == {"fake-b": N_SAMPLES}
     mine = Warehouse.open().query(OWN, ["fake-b"])
     assert mine.filter(metric="exact_match", slice_kind="benchmark_mode")["value"].null_count() == 0
