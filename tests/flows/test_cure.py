@@ -171,7 +171,8 @@ def test_published_files_and_a_run_that_is_killed_while_judging(
     culturescope: Cli, serve: Serve, home: Path, prefect_api: str
 ) -> None:
     """14 items in two modes, and of the judge 12 stories with three nulls each; of CASA's two queries the
-    violating one, which has no other to take a shuffled explanation from. Judge's answers are stored 32 at a time."""
+    violating one, which has no other to take a shuffled explanation from. Judge's answers are
+    stored 32 at a time."""
     n_answers, n_calls, batch = 14 * 2, 12 * 4 + 3, 32
     running: list[subprocess.Popen[bytes]] = []
 

@@ -21,7 +21,7 @@ from tests.evaluations.cure.report.example_run import (
 from tests.evaluations.worldwise.report.example_run import Row, around, row
 from warehouse import Warehouse
 
-VIEWS = ("leaderboard_cure", "cure_thin_vs_thick", "cure_by_country", "cure_over_models")
+VIEWS = ("leaderboard_cure", "cure_thin_vs_thick", "cure_by_country", "cure_over_models", "cure_by_cue")
 
 
 def rows_of(warehouse: Warehouse, view: str) -> list[dict[str, Any]]:
@@ -269,3 +269,26 @@ def test_metrics_of_the_page_are_in_the_catalogue(warehouse: Warehouse) -> None:
     metrics = {r["metric"] for r in [*rows, *null_rows({"casa": 0.5}, [])]}
     known = set(warehouse.query("SELECT metric FROM metric WHERE evaluation = 'cure'")["metric"])
     assert metrics <= known
+
+
+def test_by_cue_has_a_row_for_each_cue_and_specificity(warehouse: Warehouse) -> None:
+    rows = [
+        row("exact_match", ("benchmark_mode_cue", "specnorm:thin:age"), 0.6, null_value=0.5, n_scored=9),
+        row("exact_match", ("benchmark_mode_cue", "specnorm:thick:age"), 0.7, null_value=0.5, n_scored=8),
+        row("specificity", ("benchmark_cue", "specnorm:age"), 0.4, null_value=0.1, n_scored=7),
+        row("exact_match", ("benchmark_mode_specificity", "specnorm:thin:low"), 0.8, n_scored=5),
+        row("specificity", ("benchmark", "specnorm"), 0.9),
+    ]
+    store(warehouse, "a", rows)
+    stored = {(r["broken_down_by"], r["value_of"]): r for r in rows_of(warehouse, "cure_by_cue")}
+    assert set(stored) == {("cue", "age"), ("specificity", "low")}
+    age = stored["cue", "age"]
+    assert [age[c] for c in ("benchmark", "thin_em", "thick_em", "majority_em")] == [
+        "specnorm",
+        0.6,
+        0.7,
+        0.5,
+    ]
+    assert [age[c] for c in ("metric", "value", "null_value", "n_judged")] == ["specificity", 0.4, 0.1, 7]
+    low = stored["specificity", "low"]
+    assert (low["thin_em"], low["thick_em"], low["value"]) == (0.8, None, None)

@@ -52,7 +52,7 @@ COMMENT ON COLUMN cure_by_country.metric IS 'What explanations are judged on: co
 COMMENT ON COLUMN cure_by_country.value IS 'Mean of that metric; NULL if unscored.';
 COMMENT ON COLUMN cure_by_country.ci_low IS 'Lower end of the 95 % interval of value, over items.';
 COMMENT ON COLUMN cure_by_country.ci_high IS 'Upper end of the 95 % interval of value, over items.';
-COMMENT ON COLUMN cure_by_country.null_value IS 'The best of the three null explanations on the same items.';
+COMMENT ON COLUMN cure_by_country.null_value IS 'The best of the three null explanations on those of the same items whose null explanations are judged; of a country with none of these, on the benchmark''s.';
 COMMENT ON COLUMN cure_by_country.n_items IS 'Items of the country that were asked.';
 COMMENT ON COLUMN cure_by_country.thin_scored IS 'Items whose label could be read, asked for alone.';
 COMMENT ON COLUMN cure_by_country.thick_scored IS 'Items whose label could be read, asked for with an explanation.';

@@ -62,7 +62,10 @@ class ItemRow(PackRow):
     )
     gold: Text = Field(description="the norm, and why the label is right: what explanations are held against")
     cues: str = Field(
-        "", description="what a specific answer has to name, separated by |; specnorm needs some"
+        "",
+        description="what a specific answer has to name, separated by |; specnorm needs some. Of casa its "
+        "symbols in the query's own words, more about them in parentheses: a query that holds none is not "
+        "judged",
     )
     rule: str = Field("", description="the norm as a rule, not shown to models")
 

@@ -34,6 +34,7 @@ def _context(data: Data) -> dict[str, Any]:
         "judges": tables.judge_lines(data),
         "family": sorted(set(data.leaderboard.filter("self_preference")["model"])),
         "metric_pairs": tables.metric_pairs(data),
+        "cue_rows": tables.cue_rows(data),
         "lost": tables.lost_answers(data),
         "figures": draw(data),
     }

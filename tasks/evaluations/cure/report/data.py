@@ -110,8 +110,12 @@ class Data(Frames):
         """A score of explanations."""
         return self.find(model, metric, "benchmark", benchmark)
 
+    def in_slice(self, model: str, benchmark: str, what: str, kind: str, name: str) -> Row | None:
+        """Exact match in a mode, or the explanations' metric, of one cue or specificity."""
+        if what in MODES:
+            return self.find(model, "exact_match", f"benchmark_mode_{kind}", f"{benchmark}:{what}:{name}")
+        return self.find(model, metric_of(benchmark), f"benchmark_{kind}", f"{benchmark}:{name}")
+
     def in_country(self, model: str, benchmark: str, what: str, country: str) -> Row | None:
         """Exact match in a mode, or the explanations' metric, in one country."""
-        if what in MODES:
-            return self.find(model, "exact_match", "benchmark_mode_country", f"{benchmark}:{what}:{country}")
-        return self.find(model, metric_of(benchmark), "benchmark_country", f"{benchmark}:{country}")
+        return self.in_slice(model, benchmark, what, "country", country)

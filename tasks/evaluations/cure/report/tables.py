@@ -12,6 +12,7 @@ import polars as pl
 from tasks.evaluations.cure.params import MODES
 from tasks.evaluations.cure.report.data import Data, metric_title, title_of
 from tasks.evaluations.cure.rubrics import METRICS, metric_of
+from tasks.evaluations.cure.specnorm.seeds import KINDS
 from tasks.metrics.comparison import paired_test, spread
 from tasks.metrics.types import FloatArray
 from tasks.report import Badge, Row, gain_sign, value_of
@@ -109,6 +110,17 @@ def metric_pairs(data: Data) -> list[tuple[str, str, list[Row | None]]]:
         for a, b in combinations(names, 2)
     ]
     return [pair for pair in pairs if any(pair[2])]
+
+
+def cue_rows(data: Data) -> list[tuple[str, str, str]]:
+    """(benchmark, "cue" or "specificity", name) of every slice of SpecNorm's items, in order."""
+    own = data.values.filter(pl.col("slice_kind").str.contains("^benchmark(_mode)?_(cue|specificity)$"))
+    present = {
+        (name.split(":")[0], kind.rpartition("_")[2], name.rpartition(":")[2])
+        for name, kind in own.select("slice", "slice_kind").iter_rows()
+    }
+    order = (*KINDS, "low", "medium", "high")
+    return sorted(present, key=lambda row: (row[0], row[1], order.index(row[2])))
 
 
 def lost_answers(data: Data) -> dict[str, list[tuple[str, str, str, int]]]:

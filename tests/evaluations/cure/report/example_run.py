@@ -22,7 +22,7 @@ MAJORITY = {"normad": 0.45, "casa": 0.5, "culturebank": 0.61, "specnorm": 0.65}
 PRIOR = {"normad": 0.38, "casa": 0.5, "culturebank": 0.52, "specnorm": 0.54}
 PARAMS: dict[str, Any] = {
     "benchmarks": list(METRICS), "modes": ["thin", "thick"], "judges": ["judge-a"], "judge_samples": 3,
-    "temperature": 0.0, "items_per_benchmark": None, "files": {},
+    "temperature": 0.0, "items_per_benchmark": None, "nulls": 60, "files": {},
 }  # fmt: skip
 JUDGE = "judge-a"
 N = 72
@@ -60,6 +60,9 @@ def label_rows(benchmark: str, mode: str, value: float, countries: Sequence[str]
     yield row("unscored_answers", ("benchmark_reason", f"{benchmark}:{mode}:cut off"), 2.0)
     yield row("exact_match_iqr", where, 0.2 if mode == "thin" else 0.15, n_scored=len(countries))
     yield row("exact_match_variance", where, 0.03 if mode == "thin" else 0.02, n_scored=len(countries))
+    if benchmark == "specnorm":
+        yield row("exact_match", ("benchmark_mode_cue", f"specnorm:{mode}:age"), value, null_value=null)
+        yield row("exact_match", ("benchmark_mode_specificity", f"specnorm:{mode}:low"), value)
     rng = np.random.default_rng([seed, len(benchmark), len(mode)])
     for country in countries:
         found = float(np.clip(rng.normal(value, 0.2), 0, 1))
@@ -91,6 +94,8 @@ def judged_rows(benchmark: str, made: Made, countries: Sequence[str], seed: int)
         found = float(np.clip(rng.normal(value, 0.15), 0, 1))
         place = ("benchmark_country", f"{benchmark}:{country}")
         yield row(metric, place, found, **around(found, 0.2), null_value=0.35, n_scored=4)
+    if benchmark == "specnorm":
+        yield row(metric, ("benchmark_cue", "specnorm:age"), value + 0.1, null_value=0.35, n_scored=30)
     if benchmark == "culturebank":
         yield row("coherence_raw", where, value + 0.03, **around(value + 0.03, 0.08))
         yield row("coherence_length_slope", where, 0.11)

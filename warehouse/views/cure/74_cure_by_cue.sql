@@ -1,0 +1,47 @@
+CREATE OR REPLACE VIEW cure_by_cue AS
+WITH part AS (
+    SELECT r.config_hash, r.profile, r.model, r.is_null, split_part(v.slice, ':', 1) AS benchmark,
+        if(ends_with(v.slice_kind, '_cue'), 'cue', 'specificity') AS broken_down_by,
+        CASE WHEN starts_with(v.slice_kind, 'benchmark_mode_') THEN split_part(v.slice, ':', 2) END AS mode,
+        split_part(v.slice, ':', -1) AS value_of, v.metric, v.value, v.ci_low, v.ci_high, v.null_value, v.n_scored,
+        v.n_unscored, r.run_id, r.finished_at
+    FROM latest_run AS r
+    JOIN metric_value AS v USING (run_id)
+    WHERE r.evaluation = 'cure'
+        AND v.slice_kind IN ('benchmark_cue', 'benchmark_specificity', 'benchmark_mode_cue', 'benchmark_mode_specificity')
+)
+SELECT config_hash, profile, model, is_null, benchmark, broken_down_by, value_of,
+    any_value(value) FILTER (mode = 'thin') AS thin_em,
+    any_value(value) FILTER (mode = 'thick') AS thick_em,
+    max(null_value) FILTER (mode IS NOT NULL) AS majority_em,
+    any_value(metric) FILTER (mode IS NULL) AS metric,
+    any_value(value) FILTER (mode IS NULL) AS value,
+    any_value(ci_low) FILTER (mode IS NULL) AS ci_low,
+    any_value(ci_high) FILTER (mode IS NULL) AS ci_high,
+    any_value(null_value) FILTER (mode IS NULL) AS null_value,
+    max(n_scored + n_unscored) AS n_items,
+    any_value(n_scored) FILTER (mode IS NULL) AS n_judged,
+    run_id, finished_at
+FROM part
+GROUP BY ALL;
+
+COMMENT ON VIEW cure_by_cue IS 'SpecNorm by the cues of its items and by their specificity: how many cues they have (Vo and Koyejo 2025, table 2). An item counts under each of its cues.';
+COMMENT ON COLUMN cure_by_cue.config_hash IS 'Models may be compared if this is equal.';
+COMMENT ON COLUMN cure_by_cue.profile IS 'Run profile that set the parameters.';
+COMMENT ON COLUMN cure_by_cue.model IS 'Model.';
+COMMENT ON COLUMN cure_by_cue.is_null IS 'Whether it is a null model that knows nothing.';
+COMMENT ON COLUMN cure_by_cue.benchmark IS 'specnorm, or one of a pack that is made like it.';
+COMMENT ON COLUMN cure_by_cue.broken_down_by IS 'cue or specificity.';
+COMMENT ON COLUMN cure_by_cue.value_of IS 'Cue: region, ethnicity, religion, age, gender, occupation, marital_status. Specificity: low (one cue), medium (two or three), high (four or more).';
+COMMENT ON COLUMN cure_by_cue.thin_em IS 'Exact match of labels that were asked for alone, 0 to 1; NULL if not asked or unscored.';
+COMMENT ON COLUMN cure_by_cue.thick_em IS 'Exact match of labels that were asked for with an explanation, 0 to 1; NULL if not asked or unscored.';
+COMMENT ON COLUMN cure_by_cue.majority_em IS 'Exact match of the benchmark''s commonest label on the same items, the higher of thin and thick.';
+COMMENT ON COLUMN cure_by_cue.metric IS 'What explanations are judged on: specificity; NULL if none were asked for.';
+COMMENT ON COLUMN cure_by_cue.value IS 'Mean of that metric; NULL if unscored.';
+COMMENT ON COLUMN cure_by_cue.ci_low IS 'Lower end of the 95 % interval of value, over countries.';
+COMMENT ON COLUMN cure_by_cue.ci_high IS 'Upper end of the 95 % interval of value, over countries.';
+COMMENT ON COLUMN cure_by_cue.null_value IS 'The best of three null explanations on those of the same items whose null explanations are judged; of a slice with none of these, on the benchmark''s.';
+COMMENT ON COLUMN cure_by_cue.n_items IS 'Items that were asked.';
+COMMENT ON COLUMN cure_by_cue.n_judged IS 'Explanations that have a score.';
+COMMENT ON COLUMN cure_by_cue.run_id IS 'Run: run.run_id.';
+COMMENT ON COLUMN cure_by_cue.finished_at IS 'When the run ended (UTC).';
