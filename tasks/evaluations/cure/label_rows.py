@@ -47,14 +47,16 @@ def by_slice(study: Study, benchmark: str) -> Iterator[tuple[Slice, IntArray, np
         yield ("country", country), places, of_items
     if kind_of(benchmark) != "specnorm":
         return
-    of_items, cues = clusters(study, benchmark), [kinds_of(item) for item in study.items(benchmark)]
-    for kind in KINDS:
-        if places := [place for place, kinds in enumerate(cues) if kind in kinds]:
-            yield ("cue", kind), np.array(places, dtype=np.intp), of_items
-    levels = [specificity(len(item.cues)) if item.cues else None for item in study.items(benchmark)]
-    for level in dict.fromkeys(specificity(n) for n in range(1, 5)):
-        if places := [place for place, own in enumerate(levels) if own == level]:
-            yield ("specificity", level), np.array(places, dtype=np.intp), of_items
+    of_items = clusters(study, benchmark)
+    groups: dict[Slice, list[int]] = {("cue", kind): [] for kind in KINDS}
+    groups |= {("specificity", specificity(n)): [] for n in range(1, 5)}
+    for place, item in enumerate(study.items(benchmark)):
+        names = [("cue", kind) for kind in kinds_of(item)]
+        for name in [*names, ("specificity", specificity(len(item.cues)))] if item.cues else []:
+            groups[name].append(place)
+    for name, rows in groups.items():
+        if rows:
+            yield name, np.array(rows, dtype=np.intp), of_items
 
 
 def kinds_of(item: BenchmarkItem) -> set[str]:
