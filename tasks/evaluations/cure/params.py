@@ -44,7 +44,7 @@ Paths = Annotated[list[str], BeforeValidator(lambda given: [given] if isinstance
 
 class CureParams(GenerationParams):
     """What to ask of which models, and who judges. All but models, occasion, dtype, batch, budgets and
-    profile is in config_hash: files by their content, judges by their engines."""
+    profile is in config_hash: files, items and nulls by their content, judges by their engines."""
 
     benchmarks: list[
         Annotated[str, AfterValidator(_known), Field(json_schema_extra={"pattern": BENCHMARK})]
