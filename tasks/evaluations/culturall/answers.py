@@ -88,9 +88,12 @@ def matches(condition: str, item: Item, text: str) -> bool:
     """Whether a text is the item's answer, decided without a judge; see ``matching``."""
     shown = item.texts(condition)
     if item.form == "choice":
-        return chosen_letter(text, shown.question) == item.native.answer
-    language = "en" if condition == "english" else item.language
-    return is_match(text, dict.fromkeys([shown.answer, *item.accepted]), language)
+        language = "en" if condition == "english" else item.language
+        return chosen_letter(text, shown.question, language) == item.native.answer
+    asked = f"{shown.question} {item.native.question}"
+    if condition == "english" and is_match(text, [shown.answer], "en", asked):
+        return True
+    return is_match(text, item.accepted, item.language, asked)
 
 
 def calls(study: Study, texts: Mapping[Key, str]) -> list[Call]:

@@ -1,9 +1,10 @@
 """Is an answer the gold one? Decided without a judge: text, letter, number with unit, or date. Pure.
 
 An answer is right if it equals the gold answer or one of its accepted variants. Texts are compared without
-case, punctuation and the marks that a script may leave out; numbers by their value, with digits of any script
-and either way of grouping; dates by day, month and, where both name it, year. Words around the answer make it
-wrong, but for those around a number or a letter: the prompt asks for as few words as possible.
+case, punctuation and the marks that a script may leave out; dates by day, month and, where both name it,
+year; numbers by value and unit (``quantities``): a bare number is right only where the question names the
+unit, another unit is wrong. Words around the answer make it wrong, but for those around a number or a letter
+that claim nothing: the prompt asks for as few words as possible. What is denied is wrong.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from itertools import pairwise
 
 import dateparser
 
+from tasks.evaluations.culturall.numerals import fold, plain_digits
+from tasks.evaluations.culturall.quantities import Quantity, is_same_quantity, quantity, takes_back
+
 LETTERS = ("A", "B", "C", "D")
 """The options of multiple choice."""
 
@@ -25,33 +29,36 @@ _LOOKALIKES = str.maketrans("АВС", "ABC")
 _LETTER = re.compile(r"(?<![^\W_])([A-D])(?![^\W_])")
 # Alone at the end or before a mark: "A cup" and "В Москве" name no option.
 _LONE = re.compile(r"(?<![^\W_])([A-D])(?=\s*(?:$|[^\w\s]))")
-_NUMBER = re.compile(r"[-−]?\d+(?:[.,٫٬'’\u00a0\u202f ]\d+)*")
 _MINUS = re.compile(r"(?<!\w)[-−](?=\d)")
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
-# Short vowels and the lengthening stroke, which Arabic writes or leaves out; Mn of other scripts are letters.
-_ARABIC_MARKS = re.compile(r"[\u064b-\u0652\u0640]")
-_ARABIC_LETTERS = str.maketrans("أإآى", "اااي")
 # Without a year, dateparser does not know these.
 _CJK_DATE = re.compile(r"(?:(\d{4})\s*[年년]\s*)?(\d{1,2})\s*[月월]\s*(\d{1,2})\s*[日号號일]")
 _YEAR = {"REQUIRE_PARTS": ["day", "month", "year"]}
 _DAY = {"REQUIRE_PARTS": ["day", "month"]}
 
 
-def is_match(answer: str, accepted: Iterable[str], language: str) -> bool:
-    """Whether a free answer is one of those accepted: gold answer and variants, in their language."""
-    return any(_is_same(answer, gold, language) for gold in accepted)
+def is_match(answer: str, accepted: Iterable[str], language: str, question: str = "") -> bool:
+    """Whether a free answer is one of those accepted.
+
+    accepted: gold answer, then variants; of these a bare number that equals the gold one has its unit.
+    question: where a unit may be named, so that an answer need not.
+    """
+    golds = list(accepted)
+    first = quantity(golds[0], language, is_gold=True) if golds else None
+    return any(_is_same(answer, gold, first, language, question) for gold in golds)
 
 
-def chosen_letter(answer: str, question: str) -> str | None:
+def chosen_letter(answer: str, question: str, language: str = "en") -> str | None:
     """The option that an answer to multiple choice names: a letter, or the text of one option alone.
 
-    None if it names none, or several.
+    None if it names none, or several, or says that it is not the one.
     """
     text = unicodedata.normalize("NFKC", answer).strip().translate(_LOOKALIKES)
     text = text.upper() if len(text) < 3 else text
     letters = set(_LETTER.findall(text))
     if len(letters) == 1 and letters == set(_LONE.findall(text)):
-        return str(letters.pop())
+        letter = str(letters.pop())
+        return None if takes_back(answer, options(question).get(letter, ""), "", language) else letter
     said = plain(answer)
     same = [k for k, v in options(question).items() if said and said in (plain(v), plain(f"{k} {v}"))]
     return same[0] if len(same) == 1 else None
@@ -73,67 +80,34 @@ def options(question: str) -> dict[str, str]:
 
 @lru_cache(maxsize=1 << 16)
 def plain(text: str) -> str:
-    """The form in which texts are compared: NFKC, case folded, digits of any script as 0-9, words apart by
-    one space, without punctuation, symbols, English articles and Arabic's optional marks."""
-    text = _ARABIC_MARKS.sub("", unicodedata.normalize("NFKC", text)).translate(_ARABIC_LETTERS).casefold()
-    text = _MINUS.sub("minus", text)
-    kept = (" " if unicodedata.category(c)[0] in "PSZC" else c for c in plain_digits(text))
+    """The form in which texts are compared: folded (``quantities.fold``), words apart by one space, without
+    punctuation, symbols and English articles."""
+    text = _MINUS.sub("minus", fold(text))
+    kept = (" " if unicodedata.category(c)[0] in "PSZC" else c for c in text)
     return " ".join(_ARTICLES.sub(" ", "".join(kept)).split())
 
 
-def numbers(text: str) -> list[frozenset[float]]:
-    """The numbers in a text, in order, each as the values that it may have: "1.000" is 1 or 1000."""
-    shown = plain_digits(unicodedata.normalize("NFKC", text))
-    return [_values(number) for number in _NUMBER.findall(shown)]
-
-
-def _is_same(answer: str, gold: str, language: str) -> bool:
-    if plain(answer) == plain(gold):
+def _is_same(answer: str, gold: str, first: Quantity | None, language: str, question: str) -> bool:
+    """first: the item's gold answer, if it is a quantity, which may have a unit that this variant lacks."""
+    wanted = quantity(gold, language, is_gold=True)
+    is_bare = wanted is not None and wanted.is_bare
+    if wanted and is_bare and first and first.words and wanted.values == first.values:
+        wanted = first
+    elif plain(answer) == plain(gold) and (wanted is None or not wanted.words):
         return bool(plain(gold))
-    if date := _date(gold, language):
+    if takes_back(answer, gold, question, language):
+        return False
+    if not is_bare and (date := _date(gold, language)):  # 1.8 is no first of August
         other = _date(answer, language)
         if other is None or date[:2] != other[:2]:
             return False
         return None in (date[2], other[2]) or date[2] == other[2]
-    return _is_same_number(answer, gold)
-
-
-def _is_same_number(answer: str, gold: str) -> bool:
-    """One number each of equal value, with the same unit, or one without."""
-    said, right = numbers(answer), numbers(gold)
-    if len(said) != 1 or len(right) != 1 or said[0].isdisjoint(right[0]):
+    said = quantity(answer, language)
+    if wanted is None or said is None:
         return False
-    unit, wanted = _without_numbers(answer), _without_numbers(gold)
-    return not unit or not wanted or unit == wanted
-
-
-def _without_numbers(text: str) -> str:
-    return plain(re.sub(r"[\d.,٫٬'’−-]", " ", plain_digits(text)))
-
-
-def plain_digits(text: str) -> str:
-    """Digits of any script as 0-9; all else as it stands."""
-    return "".join(_digit(c) if c.isdecimal() else c for c in text)
-
-
-def _values(number: str) -> frozenset[float]:
-    number = number.replace("−", "-").replace("٫", ".").replace("٬", ",")
-    digits = re.sub(r"['’\u00a0\u202f ]", "", number)
-    values = {float(re.sub("[.,]", "", digits))} if _is_grouped(number) else set()
-    head, mark, tail = re.match(r"(.*?)(?:([.,])([^.,]*))?$", digits).groups()  # type: ignore[union-attr]
-    if not mark:
-        values.add(float(digits))
-    elif mark not in head:
-        values.add(float(f"{re.sub('[.,]', '', head)}.{tail}"))
-    return frozenset(values)
-
-
-def _is_grouped(number: str) -> bool:
-    """Thousands apart by one mark, as in 1,000,000, or as in India: 10,00,000."""
-    return (
-        re.fullmatch(r"-?\d{1,3}(?:([.,'’\u00a0\u202f ])\d{2,3})(?:\1\d{2,3})*", number) is not None
-        and len(re.split(r"\D", number)[-1]) == 3
-    )
+    if first and first.words and not wanted.words:
+        return False  # such as "90k" without its unit, which is right as it stands and not otherwise
+    return is_same_quantity(said, wanted, question, language)
 
 
 @lru_cache(maxsize=65_536)
@@ -162,7 +136,3 @@ def _languages() -> frozenset[str]:
     from dateparser.data.languages_info import language_order
 
     return frozenset(language_order)
-
-
-def _digit(character: str) -> str:
-    return str(unicodedata.decimal(character))

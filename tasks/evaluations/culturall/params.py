@@ -8,7 +8,7 @@ from pydantic import Field
 
 from tasks.evaluations.contract import GenerationParams
 
-SCORES_VERSION = 1
+SCORES_VERSION = 2
 """Raised whenever reading, matching or the arithmetic of rows changes a number: part of config_hash."""
 
 Condition = Literal["native", "english", "question", "retrieval"]
@@ -45,6 +45,10 @@ class CulturallParams(GenerationParams):
     )
     passages: int = Field(3, ge=1, le=20, description="passages shown per item in the condition retrieval")
     temperature: float = Field(0.0, ge=0, le=2, description="of the candidates' sampling")
-    max_tokens: int = Field(64, ge=8, description="of an answer; more for models that reason aloud")
+    max_tokens: int = Field(
+        4096,
+        ge=8,
+        description="of an answer and of the thinking before it; what is cut off is wrong",
+    )
     judge_max_tokens: int = Field(64, ge=16, description="of a judge's answer")
     seed: int = Field(0, ge=0, description="of the candidates' sampling and of the resamples")

@@ -15,7 +15,8 @@ from rapidfuzz import fuzz
 
 from tasks.evaluations.culturall.build.language import is_written_in, wrong_script
 from tasks.evaluations.culturall.items import TOPICS, Item, Texts
-from tasks.evaluations.culturall.matching import LETTERS, is_match, numbers, options, plain
+from tasks.evaluations.culturall.matching import LETTERS, is_match, options, plain
+from tasks.evaluations.culturall.numerals import numbers
 
 Doubt = Literal[
     "answer_named",
@@ -116,7 +117,11 @@ def unchanged(item: Item, choices: Sequence[str], answer: str) -> list[Fault]:
     given = [plain(text) for text in options(item.native.question).values()] if item.form == "choice" else []
     if given != [plain(text) for text in choices]:
         return [Fault("choice_changed", f"options were {list(choices)}")]
-    same = item.native.answer == answer if choices else is_match(item.native.answer, [answer], item.language)
+    same = (
+        item.native.answer == answer
+        if choices
+        else is_match(item.native.answer, [answer], item.language, item.native.question)
+    )
     return [] if same else [Fault("answer_changed", f"the answer was {answer!r}")]
 
 
@@ -237,7 +242,9 @@ def _translation(item: Item, labels: Labels) -> Iterable[Fault]:
     similarity = fuzz.ratio(before, plain(" ".join(labels.back[:2])))
     if similarity < SAME_AFTER_RETURN:
         yield Fault("translation_differs", f"translated back, the text is {similarity:.0f} % the same")
-    if item.form == "free" and not is_match(labels.back[2], item.accepted, item.language):
+    if item.form == "free" and not is_match(
+        labels.back[2], item.accepted, item.language, item.native.question
+    ):
         yield Fault("translation_differs", f"translated back, the answer is {labels.back[2]!r}")
 
 

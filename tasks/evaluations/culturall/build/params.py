@@ -50,7 +50,7 @@ class Measured(Stage):
         description="models that answer, to see how hard a draft is; three or more; empty: not measured",
     )
     judges: list[str] = Field([], description="models that judge the answers; empty: they are matched only")
-    answer_max_tokens: int = Field(64, ge=8, description="of a solver's answer")
+    answer_max_tokens: int = Field(4096, ge=8, description="of a solver's answer and of the thinking before it")
 
 
 class CreateParams(Measured):

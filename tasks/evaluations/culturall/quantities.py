@@ -1,0 +1,284 @@
+"""A number with its unit, read out of a short answer in one of 14 languages. Pure.
+
+A text is a quantity if it has exactly one number: in digits of any script, in Chinese numerals, or as a word
+where there are no digits. What else it says are its words: units by their name, whatever the language and
+ending; others as they stand. Words that claim nothing ("about", "the answer is") are left out. All such
+words are in quantities.toml.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import takewhile
+from math import isclose
+from pathlib import Path
+
+from tasks.evaluations.culturall.numerals import NUMBER, fold, readings, with_digits
+
+_ARTICLE = re.compile(r"^(?:[بوكف]?ال|لل)(?=\w{3})")
+# Scripts without spaces between words, and Hangul, whose particles are written on to the word.
+_UNSPACED = "\u0e00-\u0eff\u1100-\u11ff\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_RUNS = re.compile(rf"[{_UNSPACED}]+|[^{_UNSPACED}]+")
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number, as the values that its marks allow, and the words around it.
+
+    Attributes:
+        words: units as ":day", other words folded; those that claim nothing are left out.
+        is_bare: whether it is digits or one word alone, without a unit or a scale such as "thousand".
+    """
+
+    values: frozenset[float]
+    words: tuple[str, ...]
+    is_bare: bool
+
+
+def quantity(text: str, language: str, is_gold: bool = False) -> Quantity | None:
+    """The one number of a text and its words; None if it has none or several.
+
+    is_gold: a number whose marks allow two values has the likelier one: 1.000 in Spanish is a thousand.
+    """
+    folded = with_digits(text, language)
+    found = list(_numbers(folded, language, is_gold))
+    if not found:
+        return _in_words(folded, language)
+    if len(found) > 1:
+        return None
+    values, start, end = found[0]
+    if not values:
+        return None
+    words = _claims(f"{folded[:start]} {folded[end:]}", language)
+    return Quantity(values, words, not words and not any(map(str.isalpha, folded[start:end])))
+
+
+def is_same_quantity(answer: Quantity, wanted: Quantity, question: str, language: str) -> bool:
+    """Whether an answer has the wanted value in the wanted unit.
+
+    A bare number has it if the question names the unit. Further words are those of the question, which an
+    answer may repeat; a unit of another name is wrong also where the question names it.
+    """
+    if not any(isclose(one, other, rel_tol=1e-9) for one in answer.values for other in wanted.values):
+        return False
+    named = _claims(with_digits(question, language), language)
+    if not answer.words:
+        return not wanted.words or any(_is_named(word, named, question) for word in wanted.words)
+    if not all(_is_in(word, answer.words) for word in wanted.words):
+        return False
+    further = [word for word in answer.words if not _is_in(word, wanted.words)]
+    if wanted.words and any(word.startswith(":") for word in further):
+        return False
+    return all(_is_named(word, named, question) for word in further)
+
+
+def takes_back(answer: str, gold: str, question: str, language: str) -> bool:
+    """Whether an answer denies what it says, or makes it a bound, where neither gold nor question does.
+
+    A denial in the question excuses nothing.
+    """
+    said, right, asked = (_flat(text, language) for text in (answer, gold, question))
+    denials = (phrase for phrase in _phrases("negations", language) if _has(said, phrase))
+    bounds = (phrase for phrase in _phrases("bounds", language) if _has(said, phrase))
+    return any(not _has(right, phrase) for phrase in denials) or any(
+        not _has(right, phrase) and not _has(asked, phrase) for phrase in bounds
+    )
+
+
+def _numbers(folded: str, language: str, is_gold: bool) -> Iterator[tuple[frozenset[float], int, int]]:
+    """Values, start and end of each number; what is written in parts ("3 million 200 thousand") is one."""
+    open_: tuple[frozenset[float], int, int, float] | None = None
+    for match in NUMBER.finditer(folded):
+        scale, end = _scale(folded, match.end(), language)
+        values = frozenset(v * scale for v in readings(match[0], language, is_gold))
+        if open_ and scale < open_[3] and not folded[open_[2] : match.start()].strip():
+            sums = frozenset(one + other for one in open_[0] for other in values)
+            open_ = (sums, open_[1], end, scale)
+            continue
+        if open_:
+            yield open_[:3]
+        open_ = (values, match.start(), end, scale)
+    if open_:
+        yield open_[:3]
+
+
+def _scale(folded: str, start: int, language: str) -> tuple[float, int]:
+    """By what a number that ends here is multiplied, and where that word ends."""
+    rest = folded[start:]
+    word = "".join(takewhile(lambda c: unicodedata.category(c)[0] in "LM", rest.lstrip(" ")))
+    for run in _RUNS.findall(word)[:1]:
+        for form, name in _forms("scales", True).items():
+            is_here = run.startswith(form) if re.match(rf"[{_UNSPACED}]", run) else run == form
+            if is_here:
+                return float(name), start + rest.index(form) + len(form)
+        for form, name in _endings("scales"):
+            if run.startswith(form):
+                return float(name), start + rest.index(run) + len(run)
+    return 1.0, start
+
+
+def _in_words(folded: str, language: str) -> Quantity | None:
+    """A quantity whose number is one word, such as "seven days"."""
+    words = _split(folded, language)
+    found = [n for n, word in enumerate(words) if word in _number_words(language)]
+    if len(found) != 1:
+        return None
+    value = _number_words(language)[words[found[0]]]
+    rest = " ".join(words[: found[0]] + words[found[0] + 1 :])
+    claims = _claims(rest, language)
+    return Quantity(frozenset({float(value)}), claims, not claims)
+
+
+def _claims(folded: str, language: str) -> tuple[str, ...]:
+    """The words of a folded text: units as ":day", others as they stand, without fillers; each once."""
+    words, units, fillers = _split(folded, language), _forms("units", False), _fillers(language)
+    found: list[str] = []
+    at = 0
+    while at < len(words):
+        phrases = (" ".join(words[at : at + n]) for n in (3, 2, 1))
+        phrase = next((p for p in phrases if p in units or p in fillers), words[at])
+        unit = units.get(phrase) or (None if phrase in fillers else _unit(phrase))
+        if unit:
+            found.append(f":{unit}")
+        elif phrase not in fillers:
+            found.append(phrase)
+        at += phrase.count(" ") + 1
+    return tuple(dict.fromkeys(found))
+
+
+def _unit(word: str) -> str | None:
+    return next((unit for form, unit in _endings("units") if word.startswith(form)), None)
+
+
+def _split(folded: str, language: str) -> list[str]:
+    """Words of a folded text, symbols of units among them; a run without spaces is cut at words of the table,
+    the longest first, and what lies between these stays together."""
+    apart = "".join(
+        c if unicodedata.category(c)[0] in "LMN" else f" {c} " if _is_symbol(c) else " " for c in folded
+    )
+    words: list[str] = []
+    for run in (run for chunk in apart.split() for run in _RUNS.findall(chunk)):
+        words += _cut(run, language) if re.match(rf"[{_UNSPACED}]", run) else [_bare(run)]
+    return words
+
+
+def _is_symbol(character: str) -> bool:
+    return unicodedata.category(character) == "Sc" or character in "%°/"
+
+
+def _bare(word: str) -> str:
+    """The word without Arabic's article and a preposition before it."""
+    return _ARTICLE.sub("", word) if len(word) > 4 else word
+
+
+def _cut(run: str, language: str) -> list[str]:
+    known, parts, unknown, at = _vocabulary(language), [], "", 0
+    while at < len(run):
+        longest = next((n for n in range(min(8, len(run) - at), 0, -1) if run[at : at + n] in known), 0)
+        if longest:
+            parts += [unknown] if unknown else []
+            parts, unknown = [*parts, run[at : at + longest]], ""
+        else:
+            unknown += run[at]
+        at += longest or 1
+    return [*parts, unknown] if unknown else parts
+
+
+def _is_in(word: str, words: Iterable[str]) -> bool:
+    return any(_is_alike(word, other) for other in words)
+
+
+def _is_alike(one: str, other: str) -> bool:
+    """Whether two words are one in other endings: of about the same length, they share all letters of the
+    shorter but the last one, or two of a long one, and at least three."""
+    if one == other:
+        return True
+    if one.startswith(":") or other.startswith(":"):
+        return False
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    short, long = sorted((len(one), len(other)))
+    return long - short <= 3 and shared >= max(3, short - (2 if short > 5 else 1))
+
+
+def _is_named(word: str, named: Iterable[str], question: str) -> bool:
+    if re.match(rf"[{_UNSPACED}]", word):
+        return word in fold(question).replace(" ", "")
+    return _is_in(word, named)
+
+
+def _flat(text: str, language: str) -> str:
+    """Words of a text apart by single spaces, with one at either end."""
+    folded = fold(text)
+    apart = "".join(c if unicodedata.category(c)[0] in "LMN" else " " for c in folded)
+    return f" {' '.join(apart.split())} "
+
+
+def _has(flat: str, phrase: str) -> bool:
+    """Whether a phrase stands in a text: as whole words, or anywhere in scripts without spaces."""
+    if re.match(rf"[{_UNSPACED}]", phrase):
+        return phrase in flat.replace(" ", "")
+    return f" {phrase} " in flat
+
+
+@cache
+def _table() -> Mapping[str, Mapping[str, str]]:
+    text = Path(__file__).with_name("quantities.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+@cache
+def _phrases(kind: str, language: str) -> tuple[str, ...]:
+    """Forms of a table in a language, and in English."""
+    own = f"{_table()[kind].get(language, '')} {_table()[kind]['en']}"
+    return tuple(dict.fromkeys(form.replace("_", " ") for form in fold(own).split()))
+
+
+@cache
+def _forms(kind: str, longest_first: bool) -> Mapping[str, str]:
+    """Form -> name, of forms without a star."""
+    pairs = [
+        (form.replace("_", " "), name)
+        for name, forms in _table()[kind].items()
+        for form in fold(forms).split()
+        if not form.endswith("*")
+    ]
+    return dict(sorted(pairs, key=lambda pair: -len(pair[0])) if longest_first else pairs[::-1])
+
+
+@cache
+def _endings(kind: str) -> tuple[tuple[str, str], ...]:
+    """(Beginning, name) of forms with a star, the longest first."""
+    pairs = [
+        (form[:-1], name)
+        for name, forms in _table()[kind].items()
+        for form in fold(forms).split()
+        if form.endswith("*")
+    ]
+    return tuple(sorted(pairs, key=lambda pair: -len(pair[0])))
+
+
+@cache
+def _fillers(language: str) -> frozenset[str]:
+    return frozenset(map(_bare, _phrases("fillers", language)))
+
+
+@cache
+def _number_words(language: str) -> Mapping[str, int]:
+    """Word -> number, of a language and of English."""
+    return {
+        _bare(form): n
+        for name in ("en", language)
+        for n, forms in enumerate(fold(_table()["numbers"].get(name, "")).split())
+        for form in forms.split("/")
+    }
+
+
+@cache
+def _vocabulary(language: str) -> frozenset[str]:
+    """Words at which a run without spaces is cut."""
+    return frozenset({*_forms("units", False), *_fillers(language), *_number_words(language)})
