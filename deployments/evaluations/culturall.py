@@ -36,6 +36,7 @@ def _columns(r: Mapping[str, Any]) -> dict[str, Any]:
         "judge": _judge(r),
         "checked": _checked(r),
         "validated": _validated(r),
+        "of answers": number(r["accuracy_answered"], 2),
         "matched": number(r["accuracy_matched"], 2),
         "no scenario": number(r["accuracy_question"], 2),
         "English gain [95 %]": interval(r["english_gain"], r["english_gain_low"], r["english_gain_high"], 2),

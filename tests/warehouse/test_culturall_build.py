@@ -97,12 +97,13 @@ def test_where_drafts_stand(warehouse: Warehouse) -> None:
             *map(checked, ("waits", "doubt", "yes", "twin")),
             checked("doubt", "sensitive", True),
             checked("twin", "near_duplicate"),
+            checked("all", "too_easy"),
         ],
     )
     save_reviews(warehouse, [decided("yes", "accept"), decided("no", "reject", note="n")], [])
     assert states(warehouse) == {
         "new": "drafted", "bad": "rejected_by_checks", "hard": "drafted", "easy": "drafted",
-        "all": "solved_by_all", "waits": "review_waits", "doubt": "review_waits",
+        "all": "too_easy", "waits": "review_waits", "doubt": "review_waits",
         "twin": "rejected_by_checks",        "yes": "accepted", "no": "rejected",
     }  # fmt: skip
     hard = dict(warehouse.query("SELECT draft, is_hard FROM culturall_draft_state").rows())

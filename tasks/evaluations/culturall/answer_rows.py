@@ -66,7 +66,7 @@ def _rows(study: Study, answers: Mapping[Key, Answer]) -> Iterator[dict[str, Any
                 "answer": answer.text,
                 "matched": answer.matched,
                 "judged": answer.judged,
-                "correct": answer.judged if study.judges else answer.matched,
+                "correct": answer.counts(bool(study.judges)),
                 "passages": json.dumps([p._asdict() for p in passages], ensure_ascii=False)
                 if passages
                 else None,

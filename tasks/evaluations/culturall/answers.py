@@ -1,7 +1,8 @@
 """What a model answered, whether it matches, what judges are asked about it, and what they said. Pure.
 
-Rules. An answer is unscored where there is none: not asked, refused by the server, empty, or cut off before
-its end. An answer to multiple choice that names no letter is wrong, not unscored: the model had its chance.
+Rules. An answer that the model lost (refused, empty, cut off before its end) is wrong, and so is one to
+multiple choice that names no letter: the model had its chance. What could not be measured is unscored: not
+asked, or without a verdict where judges were asked.
 Each answer is judged once per judge. The judge's own check is the study's, not a model's: the gold answer of
 each item, another item's of the same language, and an empty one.
 """
@@ -18,16 +19,20 @@ from tasks.evaluations.culturall.items import Item
 from tasks.evaluations.culturall.matching import chosen_letter, is_match
 from tasks.evaluations.culturall.requests import JUDGED, Call, Key, Study
 from tasks.generation.prompts import Completion, Prompts
-from tasks.generation.replies import CUT_OFF, no_text
+from tasks.generation.replies import CUT_OFF, EMPTY, REFUSED, no_text
 from tasks.judging.judge_check import ACCEPTED_FROM
-from tasks.judging.null_texts import EMPTY, SHUFFLED, shuffled
+from tasks.judging.null_texts import EMPTY as EMPTY_TEXT
+from tasks.judging.null_texts import SHUFFLED, shuffled
 from tasks.judging.prompts import UNANSWERED, Opinion, opinions
 from tasks.judging.rubric import normal
 
 NO_TRANSLATION = "the item has no English translation"
 
+LOST = frozenset({REFUSED, EMPTY, CUT_OFF})
+"""Why a model that was asked gave no answer: it is wrong, as where Lin et al. (2026) count all items."""
+
 GOLD = "gold"
-CHECKS = (GOLD, SHUFFLED, EMPTY)
+CHECKS = (GOLD, SHUFFLED, EMPTY_TEXT)
 """What a judge is checked with: the first it should accept, the others refuse."""
 
 Opinions = Mapping[str, Mapping[Key, Opinion]]
@@ -50,6 +55,12 @@ class Answer:
     matched: bool | None = None
     judged: bool | None = None
     unjudged: str | None = None
+
+    def counts(self, is_judged: bool) -> bool | None:
+        """Whether it is right, by judges or by match; None where that could not be measured."""
+        if self.reason in LOST:
+            return False
+        return self.judged if is_judged else self.matched
 
 
 def read_text(completion: Completion | None) -> tuple[str | None, str | None]:
@@ -107,7 +118,7 @@ def checks(study: Study) -> list[Call]:
     sources: dict[str, Mapping[str, str]] = {
         GOLD: {item.item: item.native.answer for item in study.items},
         SHUFFLED: _others(study),
-        EMPTY: {item.item: "" for item in study.items},
+        EMPTY_TEXT: {item.item: "" for item in study.items},
     }
     return [
         study.call(source, item.item, by_item[item.item])

@@ -34,6 +34,7 @@ DIFFERENCES = {
 """Metric -> the two conditions that it holds against each other, item by item."""
 
 TOO_FEW_MODELS = f"fewer than {scores.LEAST_MODELS} other models of the cohort answered"
+IN_ENGLISH = "the items are in English"
 NO_ITEM, NOT_CHECKED = "no item of this answer form", "no such answer was judged"
 
 CONSTANT_LETTER, OTHER_ANSWER = "null:constant-letter", "null:other-answer"
@@ -118,16 +119,43 @@ def _slice_rows(
         values, reasons = of.right[chosen], of.reasons[chosen]
         items = names if condition == "native" else None
         yield mean_row(f"accuracy{suffix}", where, values, reasons, clusters, SHARE, null, items)
-        matched, reasons = of.matched[chosen], of.unanswered[chosen]
+        matched, reasons = of.matched[chosen], of.unmatched[chosen]
         yield mean_row(f"accuracy_matched{suffix}", where, matched, reasons, clusters, SHARE, null)
+        if condition == "native":
+            yield _answered(where, of, chosen, clusters, nulls)
     for metric, (first, second) in DIFFERENCES.items():
         if first in own and second in own:
-            yield _difference(metric, where, own[first], own[second], chosen, clusters, names)
+            pair = own[first], own[second]
+            if metric == "english_gain":
+                yield _english_gain(study, where, pair, chosen)
+            else:
+                yield _difference(metric, where, *pair, chosen, clusters, names)
     if study.judges and "native" in own:
         of = own["native"]
-        known = ~np.isnan(of.right) & ~np.isnan(of.matched)
+        known = ~np.isnan(of.right) & of.is_answered
         agree = np.where(known, of.right == of.matched, np.nan)[chosen]
-        yield mean_row("judge_match_agreement", where, agree, of.reasons[chosen], clusters, SHARE)
+        reasons = np.where(of.is_answered, of.reasons, of.unanswered)[chosen]
+        yield mean_row("judge_match_agreement", where, agree, reasons, clusters, SHARE)
+
+
+def _answered(
+    where: Slice, of: Scores, chosen: BoolArray, clusters: NDArray[np.str_], nulls: FloatArray
+) -> Metric:
+    """Accuracy over the answers that there are, with the null of the same items."""
+    values = np.where(of.is_answered, of.right, np.nan)[chosen]
+    reasons = np.where(of.is_answered, of.reasons, of.unanswered)[chosen]
+    known = ~np.isnan(values)
+    null = float(nulls[chosen][known].mean()) if known.any() else None
+    return mean_row("accuracy_answered", where, values, reasons, clusters, SHARE, null)
+
+
+def _english_gain(study: Study, where: Slice, pair: tuple[Scores, Scores], chosen: BoolArray) -> Metric:
+    """English less native, over items that are not in English: in these the two are the same prompt."""
+    foreign = chosen & (study.columns["language"] != "en")
+    if not foreign.any():
+        return unscored("english_gain", where, IN_ENGLISH, int(chosen.sum()))
+    names = study.columns["item"][foreign].tolist() if where == OVERALL else None
+    return _difference("english_gain", where, *pair, foreign, _clusters(study, foreign), names)
 
 
 def _difference(

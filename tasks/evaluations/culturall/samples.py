@@ -50,8 +50,8 @@ def samples(study: Study, completions: Completions) -> Iterator[Sample]:
 
 
 def _scores(study: Study, answer: Answer) -> dict[str, Score]:
-    matched = Score.of(answer.matched, answer.reason, answer=answer.text)
+    why = answer.reason or answer.unjudged
+    correct = Score.of(answer.counts(bool(study.judges)), why, answer=answer.text)
     if not study.judges:
-        return {"correct": matched}
-    judged = Score.of(answer.judged, answer.reason or answer.unjudged, answer=answer.text)
-    return {"correct": judged, "matched": matched}
+        return {"correct": correct}
+    return {"correct": correct, "matched": Score.of(answer.counts(False), answer.reason, answer=answer.text)}

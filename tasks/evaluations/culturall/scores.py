@@ -17,7 +17,7 @@ from tasks.evaluations.culturall.items import Item
 from tasks.evaluations.culturall.matching import LETTERS, plain
 from tasks.evaluations.culturall.requests import Key, Study
 from tasks.metric_rows import Reasons
-from tasks.metrics.types import FloatArray
+from tasks.metrics.types import BoolArray, FloatArray
 
 LEVELS = ("easy", "medium", "hard")
 LEAST_MODELS = 3
@@ -31,10 +31,14 @@ UNKNOWN = ""
 class Scores:
     """One model's answers under one condition: 1 right, 0 wrong, NaN unscored.
 
+    An answer that the model lost (``answers.LOST``) is wrong, as in Lin et al. (2026, section 3), whose
+    accuracy is over all items.
+
     Attributes:
         right: by the judges where any are asked, else by matching.
-        matched: by matching; NaN where there is no answer.
-        reasons: why ``right`` is NaN, "" where it is not; unanswered: why ``matched`` is.
+        matched: by matching; NaN where it could not be measured.
+        reasons: why ``right`` is NaN, "" where it is not.
+        unanswered: why there is no text, "" where there is one.
     """
 
     right: FloatArray
@@ -42,16 +46,25 @@ class Scores:
     reasons: Reasons
     unanswered: Reasons
 
+    @property
+    def is_answered(self) -> BoolArray:
+        """Whether there is a text."""
+        return np.asarray(self.unanswered == "", dtype=bool)
+
+    @property
+    def unmatched(self) -> Reasons:
+        """Why ``matched`` is NaN, "" where it is not."""
+        return np.where(np.isnan(self.matched), self.unanswered, "")
+
 
 def score(study: Study, condition: str, answers: Mapping[Key, Answer]) -> Scores:
     """The answers of one condition."""
     read = [answers[condition, item.item] for item in study.items]
-    matched = _numbers([answer.matched for answer in read])
+    right = _numbers([answer.counts(bool(study.judges)) for answer in read])
+    matched = _numbers([answer.counts(False) for answer in read])
     unanswered = np.array([answer.reason or "" for answer in read], dtype=object)
-    if not study.judges:
-        return Scores(matched, matched, unanswered, unanswered)
-    reasons = np.array([answer.reason or answer.unjudged or "" for answer in read], dtype=object)
-    return Scores(_numbers([answer.judged for answer in read]), matched, reasons, unanswered)
+    why = np.array([answer.reason or answer.unjudged or "" for answer in read], dtype=object)
+    return Scores(right, matched, np.where(np.isnan(right), why, ""), unanswered)
 
 
 def levels(solved: FloatArray) -> NDArray[np.str_]:

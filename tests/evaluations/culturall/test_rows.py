@@ -95,17 +95,50 @@ def test_differences_of_conditions_are_taken_item_by_item(make_study: MakeStudy)
     assert find(of, "english_gain").null_value == 0.0
 
 
-def test_unscored_answers_are_counted_with_their_reason(make_study: MakeStudy) -> None:
+def test_lost_answers_are_wrong_and_counted_what_was_not_asked_is_unscored(make_study: MakeStudy) -> None:
     study = make_study(conditions=["native"])
     texts = {("native", item): completion(text) for item, text in GOLD.items()}
     texts["native", "a1"] = completion("No.", "refusal")
     texts["native", "b1"] = completion("Well, it", "length")
     del texts["native", "b2"]
     of = model_rows(study, "m", "m", {"m": scored(study, texts)}, [])
-    assert find(of, "accuracy")[3:7] == (1.0, None, 5, 3)
+    assert find(of, "accuracy").value == pytest.approx(5 / 7)
+    assert find(of, "accuracy")[4:7] == (None, 7, 1)
+    assert find(of, "accuracy_matched").value == pytest.approx(5 / 7)
+    assert find(of, "accuracy_answered")[3:7] == (1.0, None, 5, 3)
     assert find(of, "coverage").value == 5 / 8
     assert find(of, "unanswered", "reason", "refused").value == 1 / 8
     assert find(of, "accuracy", "topic", "Pets")[3:7] == (1.0, None, 1, 1)
+    # b1 of Japanese was cut off: its interval is of one in three, b2 was not asked.
+    assert find(of, "accuracy", "language", "ja")[3:7] == (2 / 3, None, 3, 1)
+
+
+def test_losing_an_answer_never_raises_accuracy(make_study: MakeStudy) -> None:
+    study = make_study("j", conditions=["native"])
+
+    def accuracy(lost: dict[str, str]) -> float | None:
+        texts = {
+            ("native", item): completion("" if why == "empty" else "no", why)
+            for item in GOLD
+            for why in [lost.get(item, "stop")]
+        }
+        of = scored(study, texts, lambda call: "CORRECT" if call.item.item in ("a1", "b1") else "INCORRECT")
+        return find(model_rows(study, "m", "m", {"m": of}, []), "accuracy").value
+
+    assert accuracy({}) == 2 / 8
+    for why in ("refusal", "content_filter", "length", "empty"):
+        assert accuracy({"b2": why}) == 2 / 8, why
+        assert accuracy({"a1": why}) == 1 / 8, why
+
+
+def test_the_gain_of_english_is_of_items_in_other_languages(make_study: MakeStudy) -> None:
+    rows = [*ROWS, *(row(f"e{n}", "en", "GB", "24") for n in range(8))]
+    study = make_study(rows=rows, conditions=["native", "english"])
+    texts = {(c, item.item): item.native.answer for c in study.conditions for item in study.items}
+    texts |= {("native", item): "no" for item in ("a1", "b1")}
+    of = model_rows(study, "m", "m", {"m": scored(study, texts)}, [])
+    assert find(of, "english_gain")[3:7] == (2 / 8, None, 8, 0)
+    assert find(of, "english_gain", "region", "GB")[3:7] == (None, made.IN_ENGLISH, 0, 8)
 
 
 def test_accuracy_is_the_judges_where_there_are_any(make_study: MakeStudy) -> None:

@@ -131,7 +131,9 @@ def test_the_leaderboard_ranks_by_what_was_right(made: Made) -> None:
     assert board["place"].to_list() == [1, 2, 3, 4, 5, 6]
     assert board["accuracy"].to_list()[:4] == [14 / 16, 8 / 16, 4 / 16, 0.0]
     assert board["accuracy_retrieval"].to_list()[:4] == [14 / 16, 8 / 16, 4 / 16, 0.0]
-    assert board["n_scored"].to_list()[:4] == [16, 16, 16, 15]
+    assert board["n_scored"].to_list()[:4] == [16, 16, 16, 16]
+    assert board["n_answered"].to_list()[:4] == [16, 16, 16, 15]
+    assert board["accuracy_answered"].to_list()[:4] == [14 / 16, 8 / 16, 4 / 16, 0.0]
     assert board["n_not_checked"].to_list() == [16] * 6
     assert board["judge"].is_null().all()
     hostile = board.row(3, named=True)
@@ -258,6 +260,32 @@ def test_regions_are_in_the_order_of_the_names_that_are_shown(made: Made) -> Non
     assert list(renamed.n_items["region"]) == ["JP", "PE", "MX"]
     table = [line[0] for line in lines(parsed(REPORT, renamed), "by-region")]
     assert table == ["Japan", "Peru", "United Mexican States"]
+
+
+def test_the_page_says_where_an_interval_is(made: Made, page: BeautifulSoup) -> None:
+    """Spanish is of two regions, Japanese of one, so that its items count."""
+    spread = {line[0]: line[1:] for line in lines(page, "spread")}
+    assert {name: cells[:2] for name, cells in spread.items()} == {
+        "Spanish": ["10", "2"],
+        "Japanese": ["6", "1"],
+    }
+    rows = made.warehouse.query(
+        "SELECT DISTINCT language, n_regions, no_interval_reason IS NULL AS has FROM culturall_by_language "
+        "WHERE config_hash = ? AND NOT is_null AND (ci_low IS NOT NULL) = (no_interval_reason IS NULL)",
+        [made.matched],
+    )
+    assert set(rows.rows()) == {("es", 2, False), ("ja", 1, True)}
+
+
+def test_numbers_of_the_board_are_those_of_the_view(made: Made, page: BeautifulSoup) -> None:
+    head = [text_of(cell) for cell in page.select("table#board thead th")]
+    at = next(n for n, text in enumerate(head) if text.startswith("Of answers"))
+    board = made.warehouse.query(
+        "SELECT accuracy_answered FROM leaderboard_culturall WHERE config_hash = ? AND NOT is_null",
+        [made.judged],
+    )
+    cells = [line[at].split()[0] for line in lines(page, "board")][: board.height]
+    assert cells == [f"{value:.2f}" for value in board["accuracy_answered"]]
 
 
 def test_hostile_names_and_answers_are_text(page: BeautifulSoup) -> None:

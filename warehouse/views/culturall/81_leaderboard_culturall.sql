@@ -5,6 +5,8 @@ WITH wide AS (
         any_value(ci_low) FILTER (metric = 'accuracy' AND slice_kind = 'overall') AS ci_low,
         any_value(ci_high) FILTER (metric = 'accuracy' AND slice_kind = 'overall') AS ci_high,
         any_value(null_value) FILTER (metric = 'accuracy' AND slice_kind = 'overall') AS null_value,
+        any_value(value) FILTER (metric = 'accuracy_answered' AND slice_kind = 'overall') AS accuracy_answered,
+        any_value(n_scored) FILTER (metric = 'accuracy_answered' AND slice_kind = 'overall') AS n_answered,
         any_value(value) FILTER (metric = 'english_gain' AND slice_kind = 'overall') AS english_gain,
         any_value(ci_low) FILTER (metric = 'english_gain' AND slice_kind = 'overall') AS english_gain_low,
         any_value(ci_high) FILTER (metric = 'english_gain' AND slice_kind = 'overall') AS english_gain_high,
@@ -60,17 +62,19 @@ COMMENT ON COLUMN leaderboard_culturall.config_hash IS 'Models may be compared i
 COMMENT ON COLUMN leaderboard_culturall.place IS 'Order in the configuration, from 1: models by accuracy, then null models.';
 COMMENT ON COLUMN leaderboard_culturall.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN leaderboard_culturall.model IS 'Model; null:constant-letter always gives the commonest letter, null:other-answer another item''s answer.';
-COMMENT ON COLUMN leaderboard_culturall.accuracy IS 'Share of items answered rightly in their own language, by the judges where any are asked, else by matching; NULL if not asked or unscored.';
+COMMENT ON COLUMN leaderboard_culturall.accuracy IS 'Share of all items answered rightly in their own language, by the judges where any are asked, else by matching; refused, empty and cut-off answers are wrong; NULL if not asked or unscored.';
 COMMENT ON COLUMN leaderboard_culturall.ci_low IS 'Lower end of the 95 % interval of accuracy, over regions.';
 COMMENT ON COLUMN leaderboard_culturall.ci_high IS 'Upper end of the 95 % interval of accuracy, over regions.';
 COMMENT ON COLUMN leaderboard_culturall.null_value IS 'What one scores on the same items who knows nothing: the commonest letter, else another item''s answer.';
-COMMENT ON COLUMN leaderboard_culturall.english_gain IS 'Accuracy in English less that in the own language, item by item.';
+COMMENT ON COLUMN leaderboard_culturall.accuracy_answered IS 'As accuracy, over the answers that are there: without refused, empty and cut-off ones.';
+COMMENT ON COLUMN leaderboard_culturall.n_answered IS 'Items that accuracy_answered rests on.';
+COMMENT ON COLUMN leaderboard_culturall.english_gain IS 'Accuracy in English less that in the own language, item by item, over items of other languages than English.';
 COMMENT ON COLUMN leaderboard_culturall.english_gain_low IS 'Lower end of the 95 % interval of english_gain.';
 COMMENT ON COLUMN leaderboard_culturall.english_gain_high IS 'Upper end of the 95 % interval of english_gain.';
 COMMENT ON COLUMN leaderboard_culturall.scenario_gain IS 'Accuracy with the scenario less that without, item by item.';
 COMMENT ON COLUMN leaderboard_culturall.scenario_gain_low IS 'Lower end of the 95 % interval of scenario_gain.';
 COMMENT ON COLUMN leaderboard_culturall.scenario_gain_high IS 'Upper end of the 95 % interval of scenario_gain.';
-COMMENT ON COLUMN leaderboard_culturall.accuracy_matched IS 'Share of answers that match the gold answer without a judge.';
+COMMENT ON COLUMN leaderboard_culturall.accuracy_matched IS 'Share of all items whose answer matches the gold answer, without a judge.';
 COMMENT ON COLUMN leaderboard_culturall.accuracy_english IS 'Accuracy in English.';
 COMMENT ON COLUMN leaderboard_culturall.accuracy_question IS 'Accuracy without the scenario: what the question gives away.';
 COMMENT ON COLUMN leaderboard_culturall.accuracy_retrieval IS 'Accuracy with passages of the user''s documents.';

@@ -14,7 +14,9 @@ WITH measured AS (
     LEFT JOIN culturall_review AS r ON r.draft = child.draft AND r.stage = 'elevate'
     WHERE len(child.faults) = 0 AND (child.origin = 'revision' OR r.decision IN ('accept', 'revise'))
 ), checked AS (
-    SELECT draft, bool_or(reason <> '' AND NOT is_doubt) AS has_fault FROM culturall_check GROUP BY draft
+    SELECT draft, bool_or(reason <> '' AND NOT is_doubt) AS has_fault, bool_or(reason = 'too_easy') AS is_too_easy
+    FROM culturall_check
+    GROUP BY draft
 )
 SELECT d.draft, d.language, d.origin, coalesce(m.n_models, 0) AS n_models, coalesce(m.n_right, 0) AS n_right,
     3 * m.n_right <= m.n_models AS is_hard,
@@ -26,7 +28,7 @@ SELECT d.draft, d.language, d.origin, coalesce(m.n_models, 0) AS n_models, coale
         WHEN replaced.draft IS NOT NULL THEN 'replaced'
         WHEN d.origin = 'elevation' AND e.decision IS NULL THEN 'elevation_waits'
         WHEN own.decision = 'reject' THEN 'rejected'
-        WHEN m.n_models >= 3 AND m.n_right = m.n_models THEN 'solved_by_all'
+        WHEN c.is_too_easy THEN 'too_easy'
         WHEN c.has_fault THEN 'rejected_by_checks'
         WHEN own.decision = 'accept' THEN 'accepted'
         WHEN revised.decision = 'revise' THEN 'revised'
@@ -51,4 +53,4 @@ COMMENT ON COLUMN culturall_draft_state.n_right IS 'Models that solve it.';
 COMMENT ON COLUMN culturall_draft_state.is_hard IS 'Whether at most one of three models solves it; NULL if none was asked.';
 COMMENT ON COLUMN culturall_draft_state.decision IS 'What people decided for the release; NULL before.';
 COMMENT ON COLUMN culturall_draft_state.reviewer IS 'Who decided.';
-COMMENT ON COLUMN culturall_draft_state.status IS 'rejected_by_checks; elevation_waits, elevation_rejected: a harder version for people; replaced: by its elevation or revision; solved_by_all: left out; drafted; review_waits; accepted, revised, rejected.';
+COMMENT ON COLUMN culturall_draft_state.status IS 'rejected_by_checks; elevation_waits, elevation_rejected: a harder version for people; replaced: by its elevation or revision; too_easy: left out by the rule of the last release; drafted; review_waits; accepted, revised, rejected.';

@@ -44,6 +44,7 @@ Reason = (
         "unknown_topic",
         "not_translated",
         "near_duplicate",
+        "too_easy",
     ]
     | Doubt
 )

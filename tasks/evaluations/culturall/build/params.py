@@ -50,7 +50,9 @@ class Measured(Stage):
         description="models that answer, to see how hard a draft is; three or more; empty: not measured",
     )
     judges: list[str] = Field([], description="models that judge the answers; empty: they are matched only")
-    answer_max_tokens: int = Field(4096, ge=8, description="of a solver's answer and of the thinking before it")
+    answer_max_tokens: int = Field(
+        4096, ge=8, description="of a solver's answer and of the thinking before it"
+    )
 
 
 class CreateParams(Measured):
@@ -115,6 +117,14 @@ class ReleaseParams(Stage):
     )
     same_meaning: float = Field(
         0.88, gt=0, le=1, description="least cosine of the English texts of two drafts that count as one"
+    )
+    leave_out: Literal["solved_by_all", "easy", "nothing"] = Field(
+        "solved_by_all",
+        description="what is too easy to publish: what all settings solve, as Lin et al. (2026) leave out; "
+        "easy: what two of three or more solve; or nothing",
+    )
+    settings: int = Field(
+        15, ge=1, description="a draft is left out only if at least so many settings (solvers) answered it"
     )
     queue: str = Field("review.csv", description="CSV file for the reviewers; it must not be there yet")
     out: str | None = Field(

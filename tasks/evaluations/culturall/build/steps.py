@@ -232,7 +232,7 @@ def easy(params: ElevateParams) -> list[Job]:
 def to_elevate() -> tuple[list[Row], list[Row]]:
     """Drafts in use, and of these the measured ones that are not hard and have no harder version yet."""
     rows = Warehouse.open().query(STATES).sort("draft").to_dicts()
-    live = [row for row in rows if row["status"] in ("drafted", "review_waits", "accepted", "solved_by_all")]
+    live = [row for row in rows if row["status"] in ("drafted", "review_waits", "accepted", "too_easy")]
     elevated = {row["parent"] for row in rows if row["origin"] == "elevation" and not row["faults"]}
     return live, [row for row in live if row["is_hard"] is False and row["draft"] not in elevated]
 

@@ -25,6 +25,7 @@ def _context(data: Data) -> dict[str, Any]:
         "levels": LEVELS,
         "has_levels": data.has_levels,
         "settings": data.settings,
+        "spread": data.spread,
         "kinds": KINDS,
         "judges": data.judges.to_dicts(),
         "judged_languages": data.judges.filter(pl.col("language").is_not_null()).height,

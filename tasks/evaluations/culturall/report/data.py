@@ -27,12 +27,14 @@ class Data(Frames):
     Attributes:
         leaderboard: the view leaderboard_culturall: models by accuracy, null models last.
         judges: the view culturall_judge: each judge's own check, over all languages, then in each.
+        languages: the view culturall_by_language, of which the page says where an interval is.
         solved: the view culturall_solved: items by language and how many models solve them.
         examples: the view culturall_example: one item and what every model answers.
     """
 
     leaderboard: pl.DataFrame = field(metadata=view("leaderboard_culturall"))
     judges: pl.DataFrame = field(metadata=view("culturall_judge"))
+    languages: pl.DataFrame = field(metadata=view("culturall_by_language"))
     solved: pl.DataFrame = field(metadata=view("culturall_solved"))
     examples: pl.DataFrame = field(metadata=view("culturall_example"))
 
@@ -55,6 +57,14 @@ class Data(Frames):
     def by_name(self, kind: str) -> list[str]:
         """The slices of a kind, by the name that is shown."""
         return sorted(self.n_items[kind], key=lambda name: self.label(kind, name))
+
+    @cached_property
+    def spread(self) -> list[dict[str, Any]]:
+        """Language, items, regions and why there is no interval, by the name that is shown."""
+        rows = self.languages.unique("language").select("language", "n_regions", "no_interval_reason")
+        counts = self.n_items["language"]
+        named = sorted(rows.to_dicts(), key=lambda row: self.label("language", row["language"]))
+        return [row | {"n_items": counts.get(row["language"])} for row in named]
 
     @cached_property
     def settings(self) -> list[dict[str, Any]]:

@@ -27,9 +27,10 @@ from tasks.people.review_file import Decided
 from tasks.plan import Plan, Wanted, lay_out
 from warehouse import Warehouse, culturall_build, now
 
-OPEN = (
-    "status IN ('drafted', 'review_waits', 'accepted', 'revised', 'rejected_by_checks') AND len(faults) = 0"
-)
+OPEN = """
+status IN ('drafted', 'review_waits', 'accepted', 'revised', 'rejected_by_checks', 'too_easy')
+AND len(faults) = 0
+"""
 """Drafts that may be published as far as their own texts and people's decisions go."""
 
 REGIONS = "SELECT region FROM culturall_region"

@@ -89,12 +89,15 @@ def check(
     first, then by time; the first stays.
 
     Args:
-        rows: as ``with_labels``, with decision (of culturall_draft_state) and made_at. labels: by draft.
+        rows: as ``with_labels``, with decision, n_right, n_models (of culturall_draft_state) and made_at.
+        labels: by draft.
         vectors: of the English texts, in the order of ``rows``.
     """
     items = [item_of(row) for row in rows]
     known, codes = {item.item: labels_of(labels.get(item.item)) for item in items}, frozenset(regions)
     faults = {item.item: release_faults(item, known[item.item], codes, spoken) for item in items}
+    for row in rows:
+        faults[row["draft"]] += easy(row["n_right"], row["n_models"], params)
     good = [n for n, item in enumerate(items) if all(fault.is_doubt for fault in faults[item.item])]
     good.sort(key=lambda n: (rows[n]["decision"] is None, rows[n]["made_at"], rows[n]["draft"]))
     mine = None if vectors is None else vectors[good]
@@ -103,6 +106,14 @@ def check(
         if twin:
             faults[items[n].item].append(twin)
     return faults
+
+
+def easy(n_right: int, n_models: int, params: ReleaseParams) -> list[Fault]:
+    """Whether a draft is too easy by the rule of the params; never where too few settings answered it."""
+    solved = {"solved_by_all": n_right == n_models, "easy": 3 * n_right >= 2 * n_models, "nothing": False}
+    if n_models < params.settings or not solved[params.leave_out]:
+        return []
+    return [Fault("too_easy", f"{n_right} of {n_models} settings solve it")]
 
 
 def check_rows(faults: Mapping[str, Sequence[Fault]]) -> list[dict[str, Any]]:
