@@ -47,7 +47,7 @@ NET = Net(
     asked={"response": ("request_hash", "item")},
     kills=(("response", ""), ("response", "fake-j")),
     prepare=prepare,
-    judged=r"^(judge_|english_gain|scenario_gain)|^accuracy(_english|_question)? ",
+    judged=r"^(judge_|english_gain|scenario_gain)|^accuracy(_answered|_english|_question)? ",
     compared=r" difficulty ",
     budget=4_000,
 )
