@@ -1,7 +1,7 @@
 """High or low, the four categories, and their F1 against people's. Pure.
 
-Categories compare models with each other: high and low are relative to the medians over all questions and
-models (section 3.3), so one model more can change every model's categories, and rows are made for all.
+High and low are relative to the medians over all questions and models (section 3.3). The models of these
+medians are a cohort, which is frozen: one model more changes nobody else's categories.
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ WITH asked AS (
 )
 SELECT asked.config_hash,
     row_number() OVER (PARTITION BY asked.config_hash ORDER BY e.human_score, d.domain) AS place,
-    d.domain, d.label, asked.n_items, d.human_question, e.human_score, e.human_sd, e.human_category
+    d.domain, d.label, asked.n_items, d.human_question, e.human_score, e.human_sd, e.human_category,
+    e.human_n
 FROM asked
 JOIN (SELECT DISTINCT config_hash, domain, label, human_question FROM spectral_question) AS d
     ON d.config_hash = asked.config_hash AND d.domain = asked.domain
@@ -25,3 +26,4 @@ COMMENT ON COLUMN spectral_domain.human_question IS 'What people ranked.';
 COMMENT ON COLUMN spectral_domain.human_score IS 'Mean rank that people gave it; low means common across countries.';
 COMMENT ON COLUMN spectral_domain.human_sd IS 'Standard deviation of their ranks.';
 COMMENT ON COLUMN spectral_domain.human_category IS 'Category that people expect.';
+COMMENT ON COLUMN spectral_domain.human_n IS 'People who ranked; NULL for a domain of a pack, which has what its author expects.';

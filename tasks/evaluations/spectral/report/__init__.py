@@ -43,8 +43,16 @@ def _context(data: Data) -> dict[str, Any]:
         "maps": country_maps(data),
         "varied": _most_varied(data),
         "questions": _questions(data),
+        "ranked_by": _ranked_by(data.domains["human_n"]),
+        "ranked_by_all": data.domains["human_n"].null_count() == 0,
         "infinite": bool(data.by_question["spectral_gap_ratio"].is_infinite().any()),
     }
+
+
+def _ranked_by(n_people: pl.Series) -> str | None:
+    """How many people ranked the domains, in words; None where nobody did."""
+    known = sorted(set(n_people.drop_nulls()))
+    return f"{' to '.join(map(str, dict.fromkeys((known[0], known[-1]))))} participants" if known else None
 
 
 def _figures(data: Data) -> dict[str, Markup]:

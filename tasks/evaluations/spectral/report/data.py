@@ -19,7 +19,8 @@ class Data(Frames):
         leaderboard: the view leaderboard_spectral, best first, null models last.
         by_question: the view spectral_by_domain: one row a model and question, domains from common to unique.
         similarity: model, domain, country_a, country_b, similarity; each pair once.
-        domains: domain, label, n_items (scored), human_question, human_score, human_sd, human_category.
+        domains: domain, label, n_items (scored), human_question, human_score, human_sd, human_category,
+            human_n (people who ranked; None for a domain of a pack).
         doubts: model, metric, reason: why a headline is not shown to be beyond its null (the view doubt).
     """
 

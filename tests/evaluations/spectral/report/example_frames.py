@@ -200,8 +200,8 @@ def _similarity(
 
 
 def _domains(domains: list[Domain]) -> pl.DataFrame:
-    rows = [(d, label, 150, f"{label} in your country", s, 2.0, c) for d, label, s, c in domains]
-    return frame(rows, "domain label n_items human_question human_score human_sd human_category")
+    rows = [(d, label, 150, f"{label} in your country", s, 2.0, c, 80) for d, label, s, c in domains]
+    return frame(rows, "domain label n_items human_question human_score human_sd human_category human_n")
 
 
 def _metrics() -> pl.DataFrame:

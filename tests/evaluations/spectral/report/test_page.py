@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from bs4 import BeautifulSoup
 
+from tasks.evaluations.spectral import report
 from tasks.evaluations.spectral.report import REPORT
 from tests.evaluations.spectral.report.example_frames import example
 from tests.report.pages import HOSTILE, check_page, parsed, shown, text_of
@@ -16,6 +17,17 @@ from tests.report.pages import HOSTILE, check_page, parsed, shown, text_of
 @pytest.fixture(name="page", scope="module")
 def _page() -> BeautifulSoup:
     return parsed(REPORT, example(["model-a", HOSTILE, "$x$ & \\frac{", "weak"]))
+
+
+@pytest.fixture
+def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words and tables alone: figures are drawn once, for ``page``."""
+    monkeypatch.setattr(report, "_figures", lambda data: {})
+
+
+@pytest.fixture
+def without_maps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "country_maps", lambda data: {})
 
 
 def leaderboard_cells(page: BeautifulSoup, model: str) -> list[str]:
@@ -41,7 +53,7 @@ def test_page_stands_alone_and_everything_has_a_label(page: BeautifulSoup) -> No
 
 
 def test_same_bytes_every_time_and_without_dates_of_drawing() -> None:
-    data = example(n_countries=12)
+    data = example(n_countries=5, variants=1)
     first = REPORT.render(data)
     assert REPORT.render(data) == first
     assert "Matplotlib" not in first
@@ -58,6 +70,7 @@ def test_badges_are_computed(page: BeautifulSoup) -> None:
     assert "weak is not distinguishable from guessing" in text_of(page.select_one(".warning"))
 
 
+@pytest.mark.usefixtures("without_figures", "without_maps")
 def test_no_model_told_from_guessing_is_said_at_the_top() -> None:
     data = example()
     weak = data.leaderboard.with_columns(ci_low=pl.lit(0.1))
@@ -65,6 +78,7 @@ def test_no_model_told_from_guessing_is_said_at_the_top() -> None:
     assert "the order of models is not a finding" in page.select_one("p.lead").get_text()
 
 
+@pytest.mark.usefixtures("without_figures", "without_maps")
 def test_unscored_is_a_dash_and_listed_with_its_reason() -> None:
     data = example()
     missing = [pl.lit(None, pl.Float64).alias(c) for c in ("macro_f1", "ci_low", "ci_high", "coverage")]
@@ -87,7 +101,7 @@ def test_infinite_ratio_is_shown_as_such(page: BeautifulSoup) -> None:
 
 
 @pytest.mark.parametrize(
-    ("models", "countries", "variants", "domains"), [(1, 2, 1, 1), (2, 8, 3, 9), (2, 70, 1, 2)]
+    ("models", "countries", "variants", "domains"), [(1, 2, 1, 1), (1, 8, 3, 9), (2, 70, 1, 1)]
 )
 def test_all_sizes(models: int, countries: int, variants: int, domains: int) -> None:
     names = [f"model-{i}" for i in range(models)]
@@ -99,17 +113,31 @@ def test_all_sizes(models: int, countries: int, variants: int, domains: int) -> 
     assert len(neighbours) == countries
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_country_without_all_pairs_has_no_map_but_a_reason() -> None:
     data = example(n_countries=5)
     page = REPORT.render(replace(data, similarity=data.similarity.slice(1)))
     assert "No map: 9 of 10 pairs of countries are stored." in page
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_map_of_countries_all_alike_warns() -> None:
     data = example(n_countries=5)
     alike = data.similarity.with_columns(similarity=pl.lit(0.999999))
     page = REPORT.render(replace(data, similarity=alike))
     assert page.count("any two countries get nearly the same answer (least cosine 0.9999990)") == 4
+
+
+@pytest.mark.parametrize(
+    ("n_people", "said"), [([11, 11], "11 participants"), ([None, None], ""), ([80, None], "80 ")]
+)
+@pytest.mark.usefixtures("without_maps")
+def test_the_page_counts_the_people_whose_ranking_it_shows(n_people: list[int | None], said: str) -> None:
+    data = example(variants=1)
+    domains = data.domains.with_columns(human_n=pl.Series(n_people, dtype=pl.Int64))
+    page = text_of(parsed(REPORT, replace(data, domains=domains)))
+    assert said in page
+    assert page.count("participants") == 2 * bool(said)  # beside the figure of ranks and over the table
 
 
 def test_other_configurations_are_listed(page: BeautifulSoup) -> None:

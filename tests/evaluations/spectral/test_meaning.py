@@ -1,0 +1,73 @@
+"""What High and Low mean in words, held against the numbers: synthetic countries, a pack's example, real lists."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tasks.evaluations.spectral.pack import PACK, DomainRow
+from tasks.metrics.classification import lower_median
+from tasks.metrics.spectral import effective_rank, eigenvalues, er_sr_category, spectral_gap_ratio
+from tasks.metrics.types import FloatArray
+
+REFERENCE = Path(__file__).parents[3] / "warehouse" / "reference"
+N = 60
+
+# What sections 3.1 and 3.1.1 of the paper say of each category, as distributions of N countries over items.
+STRUCTURES: Mapping[str, FloatArray] = {
+    "LH": np.ones((N, 1)),  # one pattern, which all share
+    "LL": np.repeat(np.eye(3), N // 3, axis=0),  # clear groups that have nothing in common
+    "HL": np.eye(N),  # each country on its own
+    "HH": np.hstack([np.ones((N, 1)), np.eye(N)]),  # a core that all share, and something of their own
+}
+
+
+def of_lists(lists: Iterable[Iterable[str]]) -> FloatArray:
+    """Countries x items: 1 where the country has the item; from the countries of each item."""
+    columns = [set(countries) for countries in lists if countries]
+    names = sorted(set().union(*columns))
+    return np.array([[name in column for column in columns] for name in names], dtype=np.float64)
+
+
+def category(rows: FloatArray) -> str:
+    """The category by what its letters mean, without other domains to take a median of.
+
+    H as the first letter: more patterns than half the countries. H as the second: one pattern that most share.
+    """
+    spectrum = eigenvalues(rows)
+    return er_sr_category(effective_rank(spectrum) > len(rows) / 2, bool(spectrum[0] > len(rows) / 2))
+
+
+def test_clear_groups_are_low_in_both_numbers() -> None:
+    spectra = [eigenvalues(rows) for rows in STRUCTURES.values()]
+    er = np.array([effective_rank(values) for values in spectra])
+    sr = np.array([spectral_gap_ratio(values) for values in spectra])
+    # By hand: 3 equal groups are 3 patterns, of which none leads. With a core every cosine is 1/2, so lambda is
+    # 1/2 + N/2 once and 1/2 else.
+    assert dict(zip(STRUCTURES, er, strict=True))["LL"] == pytest.approx(3)
+    assert dict(zip(STRUCTURES, sr, strict=True)) == pytest.approx(
+        {"LH": np.inf, "LL": 1, "HL": 1, "HH": N + 1}
+    )
+    split = zip(er > lower_median(er), sr > lower_median(sr), strict=True)
+    assert [er_sr_category(bool(many), bool(shared)) for many, shared in split] == list(STRUCTURES)
+
+
+def test_the_example_of_a_pack_has_the_category_of_its_own_list() -> None:
+    with (PACK.example / "item.csv").open(encoding="utf-8") as file:
+        rows = of_lists(row["countries"].split("|") for row in csv.DictReader(file))
+    with (PACK.example / "domain.csv").open(encoding="utf-8") as file:
+        (domain,) = csv.DictReader(file)
+    assert domain["human_category"] == category(rows) == "LL"
+    # The second letter is the rank's half as well: the median of table 1 is 4.7, and low ranks are common.
+    assert float(domain["human_score"]) > 4.7
+
+
+def test_a_pack_is_told_what_the_letters_mean() -> None:
+    text = (DomainRow.model_fields["human_category"].description or "").lower()
+    before, low = text.split("second letter", 1)[1].split("(spectral gap ratio h)", 1)
+    assert "groups" in low
+    assert "groups" not in before
