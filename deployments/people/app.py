@@ -223,6 +223,10 @@ def _add_forms(app: FastAPI, site: Site) -> None:
         lacking = pages.missing(own.page, own.item, store.saved(own.who.annotator)) | lacking
         if lacking:
             return shown(own, lacking)
+        if site.has_no_place(own):
+            await run_in_threadpool(store.release, own.who.annotator)
+            t = pages.interface().get(own.who.language, pages.interface()["en"])
+            return HTMLResponse(pages.text_page(site.study, own.who.language, t["done"], t["turned_away"]))
         is_last = place + 1 not in site.own[own.who.annotator]
         return RedirectResponse("/" if is_last else f"/item/{place + 1}", 303)
 

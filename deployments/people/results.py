@@ -20,7 +20,16 @@ from tasks.judging.ratings import COLUMNS as RATING_COLUMNS
 from tasks.people.agreement import agreement_rows
 from tasks.people.answers import Rating, Reason, counted, exclusions, latest, ratings
 from tasks.people.files import ANSWERS, Answer, Folder, StudyError, read_folder, read_rows, write_rows
-from tasks.people.rankings import CeilingRow, DomainScore, ceiling, domain_scores, profiles, rankings
+from tasks.people.rankings import (
+    NOT_ANNOTATED,
+    WITHIN_ONE_COUNTRY,
+    CeilingRow,
+    DomainScore,
+    ceiling,
+    domain_scores,
+    profiles,
+    rankings,
+)
 from tasks.people.study import in_language
 from warehouse import Warehouse
 from warehouse.people import save_study
@@ -121,10 +130,13 @@ def of_ranking(
     ranks = rankings(results.ratings, "ranking")
     pluralism: dict[str, dict[str, str]] = {}
     for rating in results.ratings:
-        if rating.field == "pluralism":
+        if rating.field == "patterns":
             pluralism.setdefault(rating.annotator, {})[rating.entry] = rating.value
     regions = {r.annotator: r.value for r in results.ratings if r.field == "region"}
-    return domain_scores(ranks, pluralism), ceiling(ranks, pluralism), profiles(ranks, regions)
+    was_within = any(field.name == "pluralism" for field in results.folder.study.fields)
+    why = WITHIN_ONE_COUNTRY if was_within else NOT_ANNOTATED
+    scores = domain_scores(ranks, pluralism, without=why)
+    return scores, ceiling(ranks, pluralism, without=why), profiles(ranks, regions)
 
 
 def ranking_tables(results: Results) -> dict[str, tuple[str, pl.DataFrame]]:

@@ -16,6 +16,7 @@ from deployments.people import pages
 from deployments.people.access import RateLimit, RefusedError
 from deployments.people.store import Saved, Store, Who
 from tasks.evaluations.explication.interview import INTERVIEWER, PERSON, Turns
+from tasks.people.answers import beyond_quota, quotas
 from tasks.people.files import Answer, Assignment, Folder, read_folder
 from tasks.people.study import Entry, Item, Page, read_value
 
@@ -124,6 +125,14 @@ class Site:
             except PermissionError as error:
                 raise RefusedError(403, "consent comes first") from error
         return {name: entry.missing for name, entry in read.items() if entry.missing}
+
+    def has_no_place(self, own: Own) -> bool:
+        """Whether the share of what the person chose on this page was full before they came."""
+        return any(
+            own.who.annotator in beyond_quota(self.folder, field, self.store.choices(item, field.name))
+            for item, field in quotas(self.folder)
+            if item == own.item.item
+        )
 
     def talk(self, own: Own, field_name: str, said: str, is_over: bool) -> None:
         """One turn of a chat: what the person says, saved first, then what the interviewer says, or its end.

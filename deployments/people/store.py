@@ -190,6 +190,29 @@ class Store:
             (r["item"], r["field"]): Saved(json.loads(r["value"]), r["status"], r["revision"]) for r in rows
         }
 
+    def choices(self, item: str, field: str) -> dict[str, tuple[str, str]]:
+        """Person -> the last complete text that they gave for a field, and when they first gave one."""
+        rows = self._all(
+            "SELECT annotator, value, saved FROM answer WHERE item = ? AND field = ? AND status = 'complete' "
+            "ORDER BY revision",
+            (item, field),
+        )
+        first: dict[str, str] = {}
+        for row in rows:
+            first.setdefault(row["annotator"], row["saved"])
+        return {row["annotator"]: (str(json.loads(row["value"])), first[row["annotator"]]) for row in rows}
+
+    def release(self, annotator: str) -> None:
+        """Delete all of a person for whom there is no place: the next one may take it."""
+        with self._transaction() as connection:
+            for table in ("answer", "opened", "given"):
+                connection.execute(f"DELETE FROM {table} WHERE annotator = ?", (annotator,))
+            connection.execute(
+                "UPDATE person SET session = NULL, csrf = NULL, prolific = NULL, consented = NULL, "
+                "finished = NULL WHERE annotator = ?",
+                (annotator,),
+            )
+
     def withdraw(self, annotator: str) -> None:
         """Delete all answers of a person and what could name them; that one withdrew stays."""
         with self._transaction() as connection:

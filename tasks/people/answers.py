@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from statistics import median
-from typing import Literal
+from typing import Any, Literal
 
 from tasks.people.files import Answer, Assignment, Folder
+from tasks.people.study import FormField
 
 Key = tuple[str, str, str]
 """(annotator, item, field)"""
-Reason = Literal["failed an attention check", "too fast", "unfinished"]
+Reason = Literal[
+    "failed an attention check", "contradicts the own ranking", "too fast", "unfinished", "over a quota"
+]
 
 
 @dataclass(frozen=True)
@@ -47,10 +51,13 @@ def latest(answers: Iterable[Answer]) -> dict[Key, Answer]:
 def exclusions(folder: Folder, answers: Iterable[Answer]) -> dict[str, list[Reason]]:
     """Annotator -> why their answers do not count; whoever answered and is not named counts.
 
-    A check fails where the expected value was not given, also where nothing was. Too fast: the median time
+    A check fails where the expected value was not given, also where nothing was. A ranking is contradicted
+    where what is chosen elsewhere has too low a rank in it (``Private.at_least``). Too fast: the median time
     from opening a page to its last save is below ``min_seconds``. Unfinished: a required field of an assigned
-    item has no complete value.
+    item has no complete value. Over a quota: of those who would count, who came after the share of their
+    option was full (``FormField.quota_for``).
     """
+    answers = list(answers)
     last = latest(answers)
     by_person: dict[str, list[Answer]] = defaultdict(list)
     for answer in last.values():
@@ -64,13 +71,48 @@ def exclusions(folder: Folder, answers: Iterable[Answer]) -> dict[str, list[Reas
         why: list[Reason] = []
         if _failed(folder, assigned[annotator], said):
             why.append("failed an attention check")
+        if _contradicts(folder, assigned[annotator], said):
+            why.append("contradicts the own ranking")
         if median(_seconds(own)) < folder.study.min_seconds:
             why.append("too fast")
         if any(lacking(folder, each.item, said) for each in assigned[annotator]):
             why.append("unfinished")
         if why:
             reasons[annotator] = why
+    for item, field in quotas(folder):
+        first: dict[str, Any] = {}
+        for answer in answers:
+            if (answer.item, answer.field) == (item, field.name) and answer.annotator not in reasons:
+                first[answer.annotator] = min(first.get(answer.annotator, answer.saved), answer.saved)
+        chosen = {who: (str(last[who, item, field.name].value), since) for who, since in first.items()}
+        for annotator in beyond_quota(folder, field, chosen):
+            reasons[annotator] = ["over a quota"]
     return reasons
+
+
+def quotas(folder: Folder) -> list[tuple[str, FormField]]:
+    """The fields that share places among their options, each with its page, which each person has once."""
+    pages = (page for page in folder.study.pages if page.per == "person")
+    return [(page.name, field) for page in pages for field in page.fields if field.quota_for]
+
+
+def beyond_quota(folder: Folder, field: FormField, chosen: Mapping[str, tuple[str, Any]]) -> set[str]:
+    """The people for whom there is no place: those who chose last of an option that has more than its share.
+
+    An option's share is the people of the study by the number of options, rounded up; that of an option that
+    is not in ``quota_for`` is 0.
+
+    Args:
+        chosen: person -> option, and when they chose first.
+    """
+    share = ceil(len({each.annotator for each in folder.assignments}) / len(field.quota_for))
+    taken: Counter[str] = Counter()
+    beyond = set()
+    for annotator, (option, _) in sorted(chosen.items(), key=lambda one: (one[1][1], one[0])):
+        taken[option] += 1
+        if taken[option] > (share if option in field.quota_for else 0):
+            beyond.add(annotator)
+    return beyond
 
 
 def counted(reasons: Mapping[str, Sequence[Reason]]) -> Counter[str]:
@@ -107,6 +149,21 @@ def _failed(folder: Folder, assigned: Sequence[Assignment], said: Mapping[tuple[
         for field, value in folder.private[each.item].expected.items()
     }
     return any(key not in said or said[key].value != value for key, value in expected.items())
+
+
+def _contradicts(
+    folder: Folder, assigned: Sequence[Assignment], said: Mapping[tuple[str, str], Answer]
+) -> bool:
+    """Whether a choice is at odds with the person's own ranking; not where either is missing."""
+    rankings = {field: answer.value for (_, field), answer in said.items() if isinstance(answer.value, dict)}
+    for each in assigned:
+        hidden = folder.private.get(each.item)
+        for field, (ranking, least) in (hidden.at_least if hidden else {}).items():
+            choice = said.get((each.item, field))
+            rank = rankings.get(ranking, {}).get(str(choice.value)) if choice else None
+            if rank and int(rank) < least:
+                return True
+    return False
 
 
 def lacking(folder: Folder, item: str, said: Mapping[tuple[str, str], Answer]) -> list[str]:

@@ -21,7 +21,11 @@ from tasks.people.answers import Rating
 Rankings = Mapping[str, Mapping[str, float]]
 """Person -> domain -> rank, of those who ranked every domain."""
 Pluralism = Mapping[str, Mapping[str, str]]
-"""Person -> domain -> "high" or "low": whether there are many answers in a country, or few."""
+"""Person -> domain -> "high" or "low": whether there are many patterns over all countries, or few."""
+
+NOT_ANNOTATED = "nobody annotated its pluralism"
+WITHIN_ONE_COUNTRY = "people were asked how many answers one country has, which is not effective rank"
+"""Why studies that asked so have no categories: effective rank counts patterns across countries."""
 
 _MANY = {"high": 1.0, "low": -1.0, None: 0.0}
 _HALF_SAMPLES = 100
@@ -39,8 +43,9 @@ _BOUNDS = {
 class DomainScore:
     """What people say of a domain. ``sd``: sample standard deviation; None for one person.
 
-    ``interval``: of the score, over people. ``pluralism``: share of those who annotated it who say high;
-    ``category``: None, with the reason, where there are no such annotations or they are tied.
+    ``interval``: of the score, over people. ``pluralism``: share of those who annotated it who say that there
+    are many patterns; ``category``: None, with the reason, where there are no such annotations or they are
+    tied.
     """
 
     domain: str
@@ -83,11 +88,12 @@ def rankings(ratings: Iterable[Rating], field: str) -> dict[str, dict[str, float
     return dict(ranks)
 
 
-def domain_scores(ranks: Rankings, pluralism: Pluralism) -> list[DomainScore]:
+def domain_scores(ranks: Rankings, pluralism: Pluralism, without: str = NOT_ANNOTATED) -> list[DomainScore]:
     """Scores of every domain, in its order by score, most common first.
 
     High spectral gap ratio: a score below the median of all, as in table 1 of the paper. High effective rank:
-    most of those who annotated how many answers there are in a country say "high".
+    most of those who annotated how many patterns there are across countries say "high". without: why a domain
+    has no category where nobody annotated it.
     """
     if not ranks:
         return []
@@ -98,7 +104,7 @@ def domain_scores(ranks: Rankings, pluralism: Pluralism) -> list[DomainScore]:
     for n, name in enumerate(names):
         said = Counter(own[name] for own in pluralism.values() if name in own)
         share = said["high"] / said.total() if said else None
-        reason = "nobody annotated its pluralism" if share is None else "people are tied on its pluralism"
+        reason = without if share is None else "people are tied on its pluralism"
         is_clear = share is not None and share != 0.5
         category = er_sr_category(bool(share and share > 0.5), bool(sr_high[n])) if is_clear else None
         own = table[:, n]
@@ -124,7 +130,13 @@ def profiles(ranks: Rankings, groups: Mapping[str, str]) -> dict[str, dict[str, 
     return result
 
 
-def ceiling(ranks: Rankings, pluralism: Pluralism, n_splits: int = 200, seed: int = 0) -> list[CeilingRow]:
+def ceiling(
+    ranks: Rankings,
+    pluralism: Pluralism,
+    n_splits: int = 200,
+    seed: int = 0,
+    without: str = NOT_ANNOTATED,
+) -> list[CeilingRow]:
     """See `CeilingRow`: the same four numbers always.
 
     Halves are of half the people each, so a model held against all of them may come out above this. A domain
@@ -145,7 +157,7 @@ def ceiling(ranks: Rankings, pluralism: Pluralism, n_splits: int = 200, seed: in
     rows = []
     for metric, bounds in _BOUNDS.items():
         value, ends = values[metric], None
-        reason = "no annotated pluralism" if metric == "macro_f1" else "all domains are alike to a half"
+        reason = without if metric == "macro_f1" else "all domains are alike to a half"
         if value is not None and spread:
             ends = half_sample_interval(value, [v[metric] for v in spread], n, bounds, at_least=_MIN_PEOPLE)
         why = reason if value is None else None

@@ -63,6 +63,8 @@ class FormField(_Strict):
         is_ordered: the options rise, so that agreement counts how far apart two are.
         is_shuffled: options and entries are shown to each person in an order of their own.
         fills: of a chat, the page per person whose texts the interviewer drafts when it ends.
+        quota_for: options among which the places are shared evenly. Whoever comes when the share of an option
+            is full, or with an option that is not among them, is turned away and does not count.
         needed_for: the name of a choice on the same page, and the options of it that need this field too.
     """
 
@@ -80,6 +82,7 @@ class FormField(_Strict):
     is_shuffled: bool = False
     fills: str = ""
     needed_for: tuple[str, tuple[str, ...]] | None = None
+    quota_for: tuple[str, ...] = ()
     max_chars: int = Field(4000, ge=1, le=20_000)
 
     @model_validator(mode="after")
@@ -89,6 +92,8 @@ class FormField(_Strict):
             raise ValueError(f"field {self.name}: an option is there twice: {values}")
         if self.kind in WITH_OPTIONS and len(values) < 2:
             raise ValueError(f"field {self.name}: a field of kind {self.kind} needs two options at least")
+        if unknown := sorted(set(self.quota_for) - set(values)):
+            raise ValueError(f"field {self.name}: quota_for names {', '.join(unknown)}, which is no option")
         if self.needed_for and self.is_required:
             raise ValueError(f"field {self.name}: is_required = false, where only some options need it")
         if (self.kind == "marks" and not (self.of or self.rows)) or (self.kind == "edit" and not self.of):
@@ -219,7 +224,8 @@ class Private(_Strict):
     """What must not be shown of an item. ``code`` names it outside, such as ``audit.Answer.code``.
 
     An item with ``expected`` answers (field -> value) is an attention check: everyone gets it. That of a page
-    per person is named as the page is.
+    per person is named as the page is. ``at_least`` (choice -> ranking, rank) checks a person against
+    themselves: what they choose has this rank or a higher number in their own ranking.
     """
 
     item: Code
@@ -229,6 +235,7 @@ class Private(_Strict):
     author: str = ""
     code: str = ""
     expected: dict[str, Value] = {}
+    at_least: dict[str, tuple[str, int]] = {}
 
 
 class Entry(BaseModel):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,12 @@ from deployments.cli import app
 from deployments.people.store import Store
 from deployments.people.studies import DRAWS, KINDS
 from tasks.evaluations.cure.specnorm.review import read_reviews, text_hash
+from tasks.people.answers import quotas
 from tasks.people.files import Folder, read_folder
 from tasks.people.simulation import People, simulated_rankings
 from tasks.people.study import Entry
 from tests.deployments.judged_run import METRICS, named, one_judge, store, store_run
+from tests.evaluations.spectral.reference_patterns import countries_x_items, most_have_their_own
 from tests.warehouse.test_specnorm import TEXTS, draft
 from warehouse import Warehouse, register_parts, write_part
 from warehouse.specnorm import save_drafts
@@ -29,7 +32,6 @@ DOMAINS = [
     "convenient_foods", "house_numbers", "common_foods", "healthy_foods", "religions", "holidays",
     "languages", "national_dish", "currency",
 ]  # fmt: skip
-MANY = {"convenient_foods", "common_foods", "healthy_foods", "national_dish", "currency"}
 
 BESIDE_TABLE_1 = """
 SELECT d.domain, h.human_category, d.human_category, n_people
@@ -56,20 +58,36 @@ def say(database: Store, annotator: str, item: str, **fields: Any) -> None:
         database.save(annotator, item, field, Entry(value=value))
 
 
-def rank(home: Path, n_people: int) -> None:
-    """Simulated people who rank as the paper's do; the last one fails a check."""
+def surveyed(database: Store, code: str, region: str, ranks: Sequence[float], **about: str) -> None:
+    """One person's answers: they read every question as it stands, and know what the reference lists hold."""
+    say(database, code, "origin", region=region)
+    say(database, code, "rank", ranking={d: str(int(r)) for d, r in zip(DOMAINS, ranks, strict=True)})
+    say(database, code, "check", rank_one="common", instructed=about.pop("instructed", "2"))
+    first, *_, last = (d for _, d in sorted(zip(ranks, DOMAINS, strict=True)))
+    chosen = about.get("most_different", "last")
+    named = {"most_different": {"last": last, "first": first}[chosen]}
+    say(database, code, "about_you", confidence=about.get("confidence", "very"), **named)
+    many = {d: "high" if most_have_their_own(countries_x_items(d)) else "low" for d in DOMAINS}
+    say(database, code, "patterns", **{about.pop("asked", "patterns"): many})
+
+
+def survey(home: Path, n_people: int) -> tuple[Folder, Store, list[str]]:
+    """A survey that is begun, its database, and the regions that share its places."""
     assert people("new", "survey", "--study", "spectral-ranking", "--people", n_people).exit_code == 0
     path = home / "people" / "survey" / "study.toml"
     path.write_text(path.read_text().replace("min_seconds = 5", "min_seconds = 0"))
     folder, database = started(home, "survey")
+    ((_, field),) = quotas(folder)
+    return folder, database, list(field.quota_for)
+
+
+def rank(home: Path, n_people: int) -> None:
+    """Simulated people who rank as the paper's do; the last one fails a check."""
+    folder, database, regions = survey(home, n_people)
     table = simulated_rankings(np.linspace(-2, 2, 9), n_people, People(0.5, 0), seed=0)
     codes = sorted({a.annotator for a in folder.assignments})
-    for number, (code, ranks) in enumerate(zip(codes, table, strict=True), start=1):
-        say(database, code, "rank", ranking={d: str(int(r)) for d, r in zip(DOMAINS, ranks, strict=True)})
-        say(database, code, "check", rank_one="common", instructed="2" if number < n_people else "3")
-        about = {"most_different": "currency", "confidence": "very", "region": ("india", "japan")[number % 2]}
-        say(database, code, "about_you", **about)
-        say(database, code, "pluralism", pluralism={d: "high" if d in MANY else "low" for d in DOMAINS})
+    for number, (code, ranks) in enumerate(zip(codes, table.tolist(), strict=True), start=1):
+        surveyed(database, code, regions[number], ranks, instructed="2" if number < n_people else "3")
     database.close()
 
 
@@ -79,7 +97,7 @@ def test_a_survey_becomes_a_ground_truth(warehouse: Warehouse) -> None:
     assert result.exit_code == 0, result.output
     assert "failed an attention check: 1" in result.output
     progress = warehouse.query("SELECT n_assigned, n_answered, n_people, n_excluded FROM study_progress")
-    assert progress.rows() == [(48, 48, 12, 1)]
+    assert progress.rows() == [(60, 60, 12, 1)]
     rows = warehouse.query(BESIDE_TABLE_1).rows()
     assert len(rows) == 9
     assert all(ours == papers and n == 11 for _, ours, papers, n in rows)
@@ -111,6 +129,8 @@ def test_a_run_is_held_against_the_people_of_a_study(warehouse: Warehouse) -> No
     ).rows()
     assert expected[0] == (False, 9, 2.9, 8.2)
     assert expected[1] not in ((True, 9, 2.9, 8.2), (True, 9, None, None))
+    counted = "SELECT human, human_n, count(*) FROM spectral_expected GROUP BY ALL ORDER BY human NULLS FIRST"
+    assert [row[1:] for row in warehouse.query(counted).rows()] == [(80, 9), (7, 9)]
     (snapshot,) = warehouse.query("SELECT DISTINCT snapshot FROM human_domain")["snapshot"]
     named = warehouse.query("SELECT DISTINCT human FROM spectral_expected WHERE human IS NOT NULL")
     assert named["human"].to_list() == [f"survey:{snapshot}"]

@@ -11,7 +11,7 @@ from tasks.metrics.krippendorff_alpha import krippendorff_alpha
 from tasks.metrics.spectral import er_sr_category
 from tasks.people.agreement import AgreementRow, agreement_rows
 from tasks.people.answers import Rating
-from tasks.people.rankings import ceiling, domain_scores, profiles, rankings
+from tasks.people.rankings import NOT_ANNOTATED, ceiling, domain_scores, profiles, rankings
 from tasks.people.simulation import (
     People,
     plan_rankings,
@@ -180,7 +180,7 @@ def test_one_half_predicts_the_other_as_well_as_people_agree() -> None:
     ]
     assert np.mean(guessing) == pytest.approx(0, abs=0.25)  # 20 draws of a correlation of nine points
     without = {row.metric: row for row in ceiling(surveyed(People()), {}, n_splits=20)}
-    assert without["macro_f1"].unscored_reason == "no annotated pluralism"
+    assert without["macro_f1"].unscored_reason == NOT_ANNOTATED
     few = ceiling(surveyed(People(), n=3), everyone)
     assert {row.unscored_reason for row in few} == {"3 people ranked: two halves need four"}
     assert {row.interval for row in ceiling(surveyed(People(), n=7), everyone)} == {None}

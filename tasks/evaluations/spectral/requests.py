@@ -153,7 +153,7 @@ def _expected(study: str, rows: Sequence[Row], domains: Sequence[str]) -> dict[s
     if absent:
         raise ValueError(
             f"people of study {study!r} have no category for {', '.join(absent)}: nobody said whether it has "
-            "many answers, or they are tied. Ask more of them, or leave the domain out with `domains`"
+            "many patterns, or they are tied. Ask more of them, or leave the domain out with `domains`"
         )
     return {name: {key: known[name][key] for key in ("human_score", "human_category")} for name in domains}
 

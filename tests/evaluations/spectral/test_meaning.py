@@ -1,10 +1,9 @@
-"""What High and Low mean in words, held against the numbers: synthetic countries, a pack's example, real lists."""
+"""What High and Low mean in words, held against the numbers: synthetic countries, and a pack's example."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
@@ -13,8 +12,8 @@ from tasks.evaluations.spectral.pack import PACK, DomainRow
 from tasks.metrics.classification import lower_median
 from tasks.metrics.spectral import effective_rank, eigenvalues, er_sr_category, spectral_gap_ratio
 from tasks.metrics.types import FloatArray
+from tests.evaluations.spectral.reference_patterns import most_have_their_own, of_lists
 
-REFERENCE = Path(__file__).parents[3] / "warehouse" / "reference"
 N = 60
 
 # What sections 3.1 and 3.1.1 of the paper say of each category, as distributions of N countries over items.
@@ -26,28 +25,20 @@ STRUCTURES: Mapping[str, FloatArray] = {
 }
 
 
-def of_lists(lists: Iterable[Iterable[str]]) -> FloatArray:
-    """Countries x items: 1 where the country has the item; from the countries of each item."""
-    columns = [set(countries) for countries in lists if countries]
-    names = sorted(set().union(*columns))
-    return np.array([[name in column for column in columns] for name in names], dtype=np.float64)
-
-
 def category(rows: FloatArray) -> str:
     """The category by what its letters mean, without other domains to take a median of.
 
-    H as the first letter: more patterns than half the countries. H as the second: one pattern that most share.
+    First letter H: more patterns than half the countries. Second letter H: one pattern that most share.
     """
-    spectrum = eigenvalues(rows)
-    return er_sr_category(effective_rank(spectrum) > len(rows) / 2, bool(spectrum[0] > len(rows) / 2))
+    return er_sr_category(most_have_their_own(rows), bool(eigenvalues(rows)[0] > len(rows) / 2))
 
 
 def test_clear_groups_are_low_in_both_numbers() -> None:
     spectra = [eigenvalues(rows) for rows in STRUCTURES.values()]
     er = np.array([effective_rank(values) for values in spectra])
     sr = np.array([spectral_gap_ratio(values) for values in spectra])
-    # By hand: 3 equal groups are 3 patterns, of which none leads. With a core every cosine is 1/2, so lambda is
-    # 1/2 + N/2 once and 1/2 else.
+    # By hand: 3 equal groups are 3 patterns, of which none leads. With a core every cosine is 1/2, so lambda
+    # is 1/2 + N/2 once and 1/2 else.
     assert dict(zip(STRUCTURES, er, strict=True))["LL"] == pytest.approx(3)
     assert dict(zip(STRUCTURES, sr, strict=True)) == pytest.approx(
         {"LH": np.inf, "LL": 1, "HL": 1, "HH": N + 1}
@@ -58,7 +49,7 @@ def test_clear_groups_are_low_in_both_numbers() -> None:
 
 def test_the_example_of_a_pack_has_the_category_of_its_own_list() -> None:
     with (PACK.example / "item.csv").open(encoding="utf-8") as file:
-        rows = of_lists(row["countries"].split("|") for row in csv.DictReader(file))
+        rows = of_lists(row["countries"] for row in csv.DictReader(file))
     with (PACK.example / "domain.csv").open(encoding="utf-8") as file:
         (domain,) = csv.DictReader(file)
     assert domain["human_category"] == category(rows) == "LL"

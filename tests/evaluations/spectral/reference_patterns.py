@@ -1,0 +1,39 @@
+"""How many patterns countries have by the reference lists: what a survey's literal reader would count."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from tasks.metrics.spectral import effective_rank, eigenvalues
+from tasks.metrics.types import FloatArray
+
+REFERENCE = Path(__file__).parents[3] / "warehouse" / "reference"
+
+
+def table(name: str) -> list[dict[str, str]]:
+    """Rows of a reference table."""
+    with (REFERENCE / f"{name}.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def of_lists(lists: Iterable[str]) -> FloatArray:
+    """Countries x items: 1 where the country has the item. lists: of each item, codes joined by |."""
+    columns = [set(countries.split("|")) for countries in lists if countries]
+    names = sorted(set().union(*columns))
+    return np.array([[name in column for column in columns] for name in names], dtype=np.float64)
+
+
+def countries_x_items(domain: str) -> FloatArray:
+    """What the countries have of a domain; of a list that names no country, all have the same."""
+    (of_domain,) = {row["item_list"] for row in table("domain") if row["domain"] == domain}
+    lists = [row["countries"] for row in table(f"item_list/{of_domain}")]
+    return of_lists(lists) if any(lists) else np.ones((len(table("country")), 1))
+
+
+def most_have_their_own(rows: FloatArray) -> bool:
+    """Whether there are more patterns than half the countries: what the survey calls many."""
+    return effective_rank(eigenvalues(rows)) > len(rows) / 2
