@@ -77,7 +77,7 @@ def audit(
         verdicts, answers = judged.verdicts(warehouse, chosen)
         scored = [answers[code] for code in verdicts.drop_nulls("value")["code"].unique()]
         drawn = stratified_sample(scored, sample, seed)
-        rubrics = judged.rubrics(chosen.evaluation)
+        rubrics = judged.rubrics(chosen.evaluation, verdicts)
         # A rubric that has no file any more is known by its name alone.
         told = {a.dimension: criteria(r) if (r := rubrics.get(a.dimension)) else a.dimension for a in drawn}
         rows = pl.DataFrame(annotation_rows(drawn, told), schema=COLUMNS)
@@ -126,13 +126,13 @@ def validate(
     with errors():
         warehouse = Warehouse.open()
         chosen = judged.choose(warehouse, evaluation, config)
+        verdicts, answers = judged.verdicts(warehouse, chosen)
         menus = {
             normal(name): {verdict: choice.value for verdict, choice in rubric.verdicts.items()}
-            for name, rubric in judged.rubrics(chosen.evaluation).items()
+            for name, rubric in judged.rubrics(chosen.evaluation, verdicts).items()
         }
         given = read_ratings(ratings, menus)
-        verdicts, answers = judged.verdicts(warehouse, chosen)
-        scores = scores_by_judge(verdicts.iter_rows(named=True))
+        scores = scores_by_judge(verdicts.iter_rows(named=True), judged.lengths(answers))
         _count_unjudged(given, scores, chosen.config)
         tables = judged.tables(given.rows, scores, answers, menus)
         stored = judged.to_store(tables[Table.agreement], verdicts, ratings)

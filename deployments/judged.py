@@ -99,10 +99,33 @@ def verdicts(warehouse: Warehouse, chosen: Chosen) -> tuple[pl.DataFrame, dict[s
     return frame.with_columns(code=pl.Series(codes, dtype=pl.String)), dict(zip(codes, answers, strict=True))
 
 
-def rubrics(evaluation: str) -> dict[str, Rubric]:
-    """Dimension -> its rubric: the files in the folder ``rubrics`` of the evaluation."""
+EQUAL_LENGTH = {"coherence"}
+"""Dimensions whose scores are compared at equal length of what was judged (cure)."""
+
+
+def rubrics(evaluation: str, verdicts: pl.DataFrame) -> dict[str, Rubric]:
+    """Dimension -> its rubric: the files in the folder ``rubrics`` of the evaluation.
+
+    One rubric may have several dimensions, which its hash tells; one that was edited since, its name.
+
+    Args:
+        verdicts: columns dimension and rubric ("name hash").
+    """
     files = (Path(contract.__file__).parent / evaluation / "rubrics").glob("*.toml")
-    return {rubric.name: rubric for rubric in map(load_rubric, sorted(files))}
+    known = [load_rubric(file) for file in sorted(files)]
+    of_name, of_hash = {rubric.name: rubric for rubric in known}, {rubric.hash(): rubric for rubric in known}
+    pairs = verdicts.select("dimension", "rubric").unique().rows()
+    by_hash = {dimension: of_hash.get(rubric.rpartition(" ")[2]) for dimension, rubric in pairs}
+    return of_name | {dimension: rubric for dimension, rubric in by_hash.items() if rubric}
+
+
+def lengths(answers: Mapping[str, Answer]) -> dict[str, tuple[int, str]]:
+    """Code -> words and model of the answers whose scores are compared at equal length."""
+    return {
+        code: (len(answer.answer.split()), answer.model)
+        for code, answer in answers.items()
+        if answer.dimension in EQUAL_LENGTH
+    }
 
 
 def tables(
@@ -125,7 +148,7 @@ def tables(
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in _COLUMNS}
     for judge, judged in scores.items():
         who = {"judge": judge}
-        compared = [*people, *judge_agreement(ratings, judged)]
+        compared = [*people, *judge_agreement(ratings, judged, menus)]
         rows["agreement"] += [
             asdict(row) | who | {"metric": _METRICS.get(row.metric, row.metric)}
             for row in sorted(compared, key=lambda row: row.dimension)

@@ -16,7 +16,7 @@ import polars as pl
 
 from deployments.people.draw import Drawn, Wishes
 from deployments.people.results import Results
-from tasks.evaluations.explication.personas import Persona, personas_of
+from tasks.evaluations.explication.personas import description_of, identifier_of, personas_of
 from tasks.evaluations.explication.validation import Rating, validation_rows
 from tasks.identity import digest
 from tasks.people.assignment import item_code, stratified
@@ -26,9 +26,9 @@ from warehouse.people import save_conversation_validation
 
 _TALKS = """
 SELECT c.run_id, c.model, c.task, c.persona, c.persona_name, c.cuisine, c.condition, c.repetition,
-    c.transcript
+    c.description, c.transcript
 FROM explication_conversation AS c JOIN latest_run AS r USING (run_id)
-WHERE c.ended_by = 'recommendation' AND NOT r.is_null AND r.config_hash = coalesce($config, (
+WHERE c.ended_by IN ('recommendation', 'farewell') AND NOT r.is_null AND r.config_hash = coalesce($config, (
     SELECT config_hash FROM latest_run WHERE evaluation = 'explication' AND NOT is_null
     ORDER BY finished_at DESC LIMIT 1
 ))
@@ -43,23 +43,25 @@ _KEY = ("run_id", "task", "persona", "condition", "repetition")
 _DIMENSIONS = {"persona": "persona", "fit": "apr", "asked": "interaction"}
 """Field, after "first_" or "second_" -> dimension."""
 _CHECK = {
-    "person": "To show that you read this, choose 2 everywhere on this page.", "first": "–", "second": "–",
+    "person": "To show that you read this, choose 2 wherever you rate from 1 to 5 here.",
+    "first": "–", "second": "–",
 }  # fmt: skip
 
 Row = dict[str, Any]
 
 
 def draw(warehouse: Warehouse, wishes: Wishes) -> Drawn:
-    """So many pairs of finished conversations, evenly over tasks and personas, each in both orders; a check.
+    """So many pairs of conversations that were not cut off, evenly over tasks and personas; and a check.
+
+    Pairs of a persona that came of an interview with one of these people are theirs alone, in one order, by a
+    hash. Others are shown in both orders.
 
     Raises:
         WarehouseError: no pair is there. ValueError: too few people to show each its order only.
     """
-    if wishes.people < 2 * wishes.per_item:
-        raise ValueError(
-            f"every pair is shown in both orders, each to {wishes.per_item} other people: "
-            f"ask for {2 * wishes.per_item} people at least"
-        )
+    too_few = wishes.people < 2 * wishes.per_item
+    if too_few and not wishes.codes:
+        raise ValueError(_few(wishes))
     groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in warehouse.query(_TALKS, {"config": wishes.config}).iter_rows(named=True):
         groups[row["task"], row["persona"]].append(row)
@@ -71,19 +73,26 @@ def draw(warehouse: Warehouse, wishes: Wishes) -> Drawn:
             things[name] = (" ".join(group), (name, first, second))
     if not things:
         raise WarehouseError(
-            "no two conversations of one persona with two models or conditions have ended with a "
-            "recommendation; start with: culturescope run explication"
+            "no two conversations of one persona with two models or conditions have come to an end; "
+            "start with: culturescope run explication"
         )
     drawn: Drawn = []
-    for name, *pair in stratified(things, wishes.n_items, wishes.seed):
-        person = _person(personas.get(pair[0]["persona"]), pair[0])
-        for rows in (pair, pair[::-1]):
+    owners = {identifier_of(code): code for code in wishes.codes}
+    chosen = stratified(things, wishes.n_items, wishes.seed)
+    if too_few and any(pair[0]["persona"] not in owners for _, *pair in chosen):
+        raise ValueError(_few(wishes))
+    for name, *pair in chosen:
+        person = description_of(pair[0], personas)
+        reader = owners.get(pair[0]["persona"], "")
+        orders = [pair, pair[::-1]]
+        for rows in [orders[int(digest([wishes.seed, name]), 16) % 2]] if reader else orders:
             code = item_code("conversations", wishes.name, *map(_name, rows))
             content = {"person": person, "first": rows[0]["transcript"], "second": rows[1]["transcript"]}
             item = Item(item=code, page="pair", language=wishes.languages[0], content=content)
             # The pair is the stratum: nobody gets it twice as long as others are free.
             models, codes = " | ".join(row["model"] for row in rows), json.dumps([*map(_name, rows)])
-            drawn.append((item, Private(item=code, stratum=name, model=models, code=codes)))
+            hidden = Private(item=code, stratum=name, model=models, code=codes, reader=reader)
+            drawn.append((item, hidden))
     code = item_code("check", wishes.name)
     expected = {f"{which}_{field}": "2" for which in ("first", "second") for field in _DIMENSIONS}
     item = Item(item=code, page="pair", language=wishes.languages[0], content={**_CHECK})
@@ -145,6 +154,8 @@ def _name(row: Mapping[str, Any]) -> str:
     return json.dumps([row[name] for name in _KEY])
 
 
-def _person(persona: Persona | None, row: Row) -> str:
-    """What is known of the person; of a user's own persona only what its conversations say."""
-    return persona.described(row["task"]) if persona else f"{row['persona_name']}, {row['cuisine']}"
+def _few(wishes: Wishes) -> str:
+    return (
+        f"every pair is shown in both orders, each to {wishes.per_item} other people: "
+        f"ask for {2 * wishes.per_item} people at least"
+    )

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import NamedTuple
 
 from deployments import judged
-from tasks.judging.audit import annotation_rows, criteria, stratified_sample
+from tasks.identity import digest
+from tasks.judging.audit import annotation_rows, rules, stratified_sample
+from tasks.judging.rubric import Rubric
 from tasks.people.assignment import item_code, stratified
 from tasks.people.study import Item, Private
 from warehouse import Warehouse, WarehouseError
@@ -99,21 +105,65 @@ def judged_answers(warehouse: Warehouse, wishes: Wishes) -> Drawn:
     verdicts, answers = judged.verdicts(warehouse, chosen)
     scored = [answers[code] for code in verdicts.drop_nulls("value")["code"].unique()]
     sample = stratified_sample(scored, wishes.n_items, wishes.seed)
-    rubrics = judged.rubrics(chosen.evaluation)
-    told = {a.dimension: criteria(r) if (r := rubrics.get(a.dimension)) else a.dimension for a in sample}
+    rubrics = judged.rubrics(chosen.evaluation, verdicts)
+    told = {a.dimension: rules(r) if (r := rubrics.get(a.dimension)) else a.dimension for a in sample}
     drawn: Drawn = []
     for answer, row in zip(sample, annotation_rows(sample, told), strict=True):
         code = item_code("judged", wishes.name, answer.code)
         content: dict[str, str | list[str]] = {part: row[part] for part in ("question", "answer", "criteria")}
-        item = Item(item=code, page="answer", language=wishes.languages[0], content=content)
+        page = page_of(answer.dimension)
+        item = Item(item=code, page=page, language=wishes.languages[0], content=content)
         stratum = f"{answer.model} {answer.dimension}"
         model, dimension = answer.model, answer.dimension
         hidden = Private(item=code, stratum=stratum, model=model, condition=dimension, code=answer.code)
         drawn.append((item, hidden))
-    code = item_code("check", wishes.name)
-    check = {"question": "To show that you read this, choose “Mostly”.", "answer": "–", "criteria": "–"}
-    item = Item(item=code, page="answer", language=wishes.languages[0], content={**check})
-    return [*drawn, (item, Private(item=code, expected={"rating": "0.75"}))]
+    return [*drawn, *_rating_checks(wishes, {a.dimension: menu_of(rubrics.get(a.dimension)) for a in sample})]
+
+
+def page_of(dimension: str) -> str:
+    """The name of a dimension's page, which its field bears too."""
+    name = f"rating_{dimension}".lower()
+    return name if re.fullmatch(r"[a-z][a-z0-9_-]{0,31}", name) else f"rating_{digest(dimension, 12)}"
+
+
+def menu_of(rubric: Rubric | None) -> list[str]:
+    """What an answer may be rated: the rubric's own verdicts; yes or no where the rubric is gone."""
+    return list(rubric.verdicts) if rubric else ["YES", "NO"]
+
+
+def judged_pages(warehouse: Warehouse, wishes: Wishes, items: Sequence[Item], kind: str) -> str:
+    """The kind's text with a page for each dimension that was drawn, whose menu is that of its rubric.
+
+    kind: TOML with one page, in which ``@name@``, ``@options@`` and ``@is_ordered@`` stand for these.
+    """
+    head, page = kind.split("[[pages]]", 1)
+    chosen = judged.choose(warehouse, None, wishes.config)
+    verdicts, _ = judged.verdicts(warehouse, chosen)
+    rubrics = judged.rubrics(chosen.evaluation, verdicts)
+    drawn, pages = {item.page for item in items}, []
+    for dimension in sorted(set(verdicts["dimension"])):
+        if (name := page_of(dimension)) in drawn:
+            rubric = rubrics.get(dimension)
+            values = [choice.value for choice in rubric.verdicts.values()] if rubric else [1.0, 0.0]
+            words = (json.dumps(verdict, ensure_ascii=False) for verdict in menu_of(rubric))
+            options = ", ".join(f"{{ value = {word}, label = {word} }}" for word in words)
+            is_ordered = values in (sorted(values), sorted(values, reverse=True))
+            filled = page.replace("@name@", name).replace("@options@", f"[{options}]")
+            pages.append(filled.replace("@is_ordered@", json.dumps(is_ordered)))
+    return "[[pages]]".join([head, *pages])
+
+
+def _rating_checks(wishes: Wishes, menus: Mapping[str, Sequence[str]]) -> Drawn:
+    """Three checks over the dimensions, which ask for the first and the last verdict in turn."""
+    checks: Drawn = []
+    for n, dimension in zip(range(3), cycle(sorted(menus))):
+        verdict, page = menus[dimension][-(n % 2)], page_of(dimension)
+        code = item_code("check", wishes.name, str(n))
+        text = f"To show that you read this, choose “{verdict}”."
+        content: dict[str, str | list[str]] = {"question": text, "answer": "–", "criteria": "–"}
+        item = Item(item=code, page=page, language=wishes.languages[0], content=content)
+        checks.append((item, Private(item=code, expected={page: verdict})))
+    return checks
 
 
 def norm_drafts(warehouse: Warehouse, wishes: Wishes) -> Drawn:

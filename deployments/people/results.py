@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from deployments.people.draw import page_of
 from deployments.people.store import FILE, Store
 from tasks.evaluations.cure.specnorm.review import COLUMNS
 from tasks.identity import digest
@@ -184,7 +185,10 @@ def exported(results: Results, warehouse: Warehouse) -> str:
 
 
 def ratings_csv(results: Results) -> str:
-    """Ratings of judged answers, as ``culturescope judge validate`` reads them.
+    """Ratings of judged answers, as ``culturescope judge validate`` reads them: verdicts of the menu.
+
+    Studies that asked for five points give numbers from 0 to 1: for a yes or no they are read as the nearer
+    one, for a rubric whose verdicts are numbers ``judge validate`` refuses them.
 
     Raises:
         StudyError: the study is of another kind.
@@ -194,9 +198,12 @@ def ratings_csv(results: Results) -> str:
     writer = csv.DictWriter(file, RATING_COLUMNS, lineterminator="\n")
     writer.writeheader()
     for rating in results.ratings:
-        if rating.field == "rating":
-            about = results.folder.private[rating.item]
-            cells = (about.code, rating.annotator, about.condition, rating.value)
+        about = results.folder.private[rating.item]
+        # Of studies that asked for one of five points the field is "rating", and its values are from 0 to 1.
+        if rating.field in ("rating", page_of(about.condition)):
+            is_point = rating.field == "rating"
+            value = f"{float(rating.value):.2f}" if is_point else rating.value
+            cells = (about.code, rating.annotator, about.condition, value)
             writer.writerow(dict(zip(("item", "annotator", "dimension", "rating"), cells, strict=True)))
     return file.getvalue()
 

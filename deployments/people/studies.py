@@ -20,7 +20,7 @@ from tasks.people.files import (
     write_assignments,
     write_rows,
 )
-from tasks.people.study import Private, Role
+from tasks.people.study import Item, Private, Role
 from warehouse import Warehouse
 
 KINDS = Path(__file__).parent / "kinds"
@@ -44,6 +44,11 @@ FOLLOWS: dict[str, Callable[[Warehouse, Results, Path], list[str]]] = {
     "persona-interview": interview.follow,
 }
 """What a pull does with the answers of some kinds, beside storing them; returns what it did, in lines."""
+
+_PAGES: dict[str, Callable[[Warehouse, Wishes, Sequence[Item], str], str]] = {
+    "judge-ratings": draw.judged_pages,
+}
+"""The text of kinds whose pages depend on what is drawn."""
 
 _CHECKS: dict[str, Sequence[Private]] = {
     "spectral-ranking": [
@@ -76,9 +81,12 @@ def new_study(warehouse: Warehouse, wishes: Wishes, folder: Path) -> int:
     }
     # Of these values JSON and TOML are written the same.
     lines = [f"{key} = {json.dumps(value)}" for key, value in head.items()]
-    text = "\n".join([*lines, (KINDS / f"{wishes.kind}.toml").read_text(encoding="utf-8")])
+    kind = (KINDS / f"{wishes.kind}.toml").read_text(encoding="utf-8")
     drawn = DRAWS[wishes.kind](warehouse, wishes)
     items, private = [item for item, _ in drawn], [hidden for _, hidden in drawn]
+    if wishes.kind in _PAGES:
+        kind = _PAGES[wishes.kind](warehouse, wishes, items, kind)
+    text = "\n".join([*lines, kind])
     folder.mkdir(parents=True)
     (folder / STUDY).write_text(text, encoding="utf-8")
     try:

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tasks.judging.ratings import has_numbers
 from tasks.judging.rubric import Rubric
 
 COLUMNS = ("item", "group", "question", "answer", "criteria", "dimension", "annotator", "rating")
@@ -71,10 +72,16 @@ def stratified_sample(answers: Iterable[Answer], n: int, seed: int) -> list[Answ
     return sorted(chosen, key=lambda answer: _rank(answer, seed))
 
 
+def rules(rubric: Rubric) -> str:
+    """What people are told to rate by: the judge's own rules, but for the paragraph on how to write JSON."""
+    return "\n\n".join(text for text in rubric.system.strip().split("\n\n") if "JSON" not in text)
+
+
 def criteria(rubric: Rubric) -> str:
-    """What people are told to rate: the judge's own rules, but for the paragraph on how to write JSON."""
-    rules = (text for text in rubric.system.strip().split("\n\n") if "JSON" not in text)
-    return "\n\n".join([*rules, f"Rating: {', '.join(rubric.verdicts)}, or a number from 0 to 1."])
+    """The rules, and what a cell of the file may hold: a verdict, or a number where verdicts are none."""
+    is_scale = has_numbers(rubric.verdicts)
+    menu = f"Rating: {', '.join(rubric.verdicts)}{'' if is_scale else ', or a number from 0 to 1'}."
+    return f"{rules(rubric)}\n\n{menu}"
 
 
 def annotation_rows(sample: Sequence[Answer], criteria: Mapping[str, str]) -> list[dict[str, str]]:

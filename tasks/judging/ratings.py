@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -31,12 +32,21 @@ class RatingsError(ValueError):
     """A file of ratings that cannot be used; the message names the file, the line and the column."""
 
 
+def has_numbers(menu: Iterable[str]) -> bool:
+    """Whether the verdicts are numbers, such as 1 to 10: a number from 0 to 1 would be mistaken for one."""
+    return all(re.fullmatch(r"\d+", word.strip()) for word in menu)
+
+
 def _number(cell: str, info: ValidationInfo) -> float:
-    """A number, or the value of a word of the dimension's menu."""
-    words: Mapping[str, float] = {**YES_NO, **(info.context or {}).get(info.data.get("dimension"), {})}
+    """A number, or the value of a word of the dimension's menu; of a menu of numbers these alone."""
+    menu: Mapping[str, float] = (info.context or {}).get(info.data.get("dimension"), {})
+    is_scale = bool(menu) and has_numbers(menu)
+    words: Mapping[str, float] = menu if is_scale else {**YES_NO, **menu}
     for word, value in words.items():
         if normal(word) == normal(cell):
             return value
+    if is_scale:
+        raise ValueError(f"{cell!r} is none of {', '.join(words)}: rate this dimension on its own scale")
     try:
         return float(cell)
     except ValueError:

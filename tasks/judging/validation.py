@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal, TypeAlias, get_args
@@ -11,7 +11,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from tasks.judging.rated import Judged, RatedItem, by_dimension
-from tasks.judging.ratings import Rating
+from tasks.judging.ratings import Menus, Rating
 from tasks.metrics.agreement import cohen_kappa, pearson
 from tasks.metrics.calibration import Bin, brier_score, expected_calibration_error, reliability_curve
 from tasks.metrics.intervals import CORRELATION, SHARE, jackknife
@@ -68,25 +68,34 @@ def people_agreement(ratings: Iterable[Rating]) -> list[AgreementRow]:
     return rows
 
 
-def judge_agreement(ratings: Iterable[Rating], judged: Iterable[Judged]) -> list[AgreementRow]:
+def judge_agreement(
+    ratings: Iterable[Rating], judged: Iterable[Judged], menus: Menus | None = None
+) -> list[AgreementRow]:
     """The judge against people, on every dimension that they rated.
 
     Returns:
-        ``kappa``, ``kappa_quadratic``: the verdict's value and people's commonest rating, as classes.
+        ``kappa``, ``kappa_quadratic``: the verdict's value and people's commonest one, as classes of the
+        menu.
         ``pearson``, ``spearman``: the verdict's value and the mean of people's ratings;
-        ``pearson_graded``, ``spearman_graded``: the graded score and that mean. ``brier``,
+        ``pearson_graded``, ``spearman_graded``: the graded score and that mean; ``pearson_equal_length``,
+        ``spearman_equal_length``: that score at equal length, where scores are compared so. ``brier``,
         ``calibration_error``: the graded score and what most people say, 1 or 0 for a mean above or below
         0.5. Items on which people are tied are dropped where a commonest rating or a majority is needed. The
         calibration error has no interval: with fewer items it is larger.
 
     Does not depend on the order of either argument.
 
+    Args:
+        menus: dimension -> verdict -> value. A rating off its menu, such as 0.75 of a yes or no, counts for
+            the nearest verdict; without a menu every rating is a class of its own.
+
     Raises:
         ValueError: the judge scored a dimension of an item twice.
     """
     rows = []
     for dimension, items in by_dimension(ratings, judged).items():
-        for metric, statistic, points in _comparisons(items):
+        menu = (menus or {}).get(dimension, {})
+        for metric, statistic, points in _comparisons(items, menu.values()):
             people, judge = np.array(points, dtype=np.float64).reshape(-1, 2).T
             n, value, interval = len(points), None, None
             if n >= _MIN_ITEMS:
@@ -109,13 +118,19 @@ def reliability_curves(ratings: Iterable[Rating], judged: Iterable[Judged]) -> d
     }
 
 
-def _comparisons(items: Sequence[RatedItem]) -> list[tuple[str, Statistic, Points]]:
+def _comparisons(items: Sequence[RatedItem], menu: Collection[float]) -> list[tuple[str, Statistic, Points]]:
     """Every metric of ``judge_agreement`` with the points that it is taken over."""
-    classes = [(i.commonest, i.value) for i in items if i.commonest is not None and i.value is not None]
+    usual = ((item.commonest(menu), item.value) for item in items)
+    classes = [(people, judge) for people, judge in usual if people is not None and judge is not None]
     names = sorted({number for pair in classes for number in pair})
     verdicts = [(i.mean, i.value) for i in items if i.value is not None]
     grades = [(i.mean, i.graded) for i in items if i.graded is not None]
     majorities = _majorities(items)
+    at_length = [(i.mean, i.equal_length) for i in items if i.equal_length is not None]
+    of_length: list[tuple[str, Statistic, Points]] = [
+        ("pearson_equal_length", pearson, at_length),
+        ("spearman_equal_length", spearman, at_length),
+    ]
     return [
         ("kappa", partial(_kappa, classes=names, weights="none"), classes),
         ("kappa_quadratic", partial(_kappa, classes=names, weights="quadratic"), classes),
@@ -123,6 +138,7 @@ def _comparisons(items: Sequence[RatedItem]) -> list[tuple[str, Statistic, Point
         ("spearman", spearman, verdicts),
         ("pearson_graded", pearson, grades),
         ("spearman_graded", spearman, grades),
+        *(of_length if at_length else ()),
         ("brier", _brier, majorities),
         ("calibration_error", _calibration_error, majorities),
     ]

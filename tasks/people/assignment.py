@@ -52,8 +52,8 @@ def assign(
     """Every item to ``annotators_per_item`` people of its page's role and language; checks to everyone.
 
     Each item goes to those who have fewest of its stratum, then fewest at all; nobody gets an item that they
-    wrote. Everyone's items come in an order of their own, checks nowhere first where there is another place,
-    pages per person last in the study's order.
+    wrote, and one with a reader is theirs alone. Everyone's items come in an order of their own, checks
+    nowhere first where there is another place, pages per person last in the study's order.
 
     Raises:
         ValueError: an item has too few people who may see it; says how many are needed.
@@ -70,15 +70,17 @@ def assign(
             for who in people
             if _may_see(study, item, who)
             and who.annotator != about.author
+            and about.reader in ("", who.annotator)
             and load[who.annotator] < (study.items_per_person or len(ordinary))
         ]
-        if len(able) < study.annotators_per_item:
+        needed = 1 if about.reader else study.annotators_per_item
+        if len(able) < needed:
             raise ValueError(
-                f"item {item.item} ({item.language}) needs {study.annotators_per_item} people and only "
+                f"item {item.item} ({item.language}) needs {needed} people and only "
                 f"{len(able)} may see it: ask more people, fewer items, or raise items_per_person"
             )
         able.sort(key=lambda a: (of_stratum[a, about.stratum], load[a], digest([study.seed, item.item, a])))
-        for annotator in able[: study.annotators_per_item]:
+        for annotator in able[:needed]:
             given[annotator].append(item)
             of_stratum[annotator, about.stratum] += 1
             load[annotator] += 1

@@ -225,7 +225,8 @@ class Private(_Strict):
 
     An item with ``expected`` answers (field -> value) is an attention check: everyone gets it. That of a page
     per person is named as the page is. ``at_least`` (choice -> ranking, rank) checks a person against
-    themselves: what they choose has this rank or a higher number in their own ranking.
+    themselves: what they choose has this rank or a higher number in their own ranking. ``reader``: the one
+    person who sees it.
     """
 
     item: Code
@@ -236,6 +237,7 @@ class Private(_Strict):
     code: str = ""
     expected: dict[str, Value] = {}
     at_least: dict[str, tuple[str, int]] = {}
+    reader: str = ""
 
 
 class Entry(BaseModel):

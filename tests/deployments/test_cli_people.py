@@ -14,6 +14,7 @@ import polars as pl
 from typer.testing import CliRunner, Result
 
 from deployments.cli import app
+from deployments.people.draw import page_of
 from deployments.people.store import Store
 from deployments.people.studies import DRAWS, KINDS
 from tasks.evaluations.cure.specnorm.review import read_reviews, text_hash
@@ -174,9 +175,12 @@ def test_ratings_of_people_validate_a_judge(warehouse: Warehouse) -> None:
     assert not [hidden for hidden in folder.private.values() if hidden.code and hidden.code in shown]
     for each in folder.assignments:
         hidden = folder.private[each.item]
-        say(database, each.annotator, each.item, rating=hidden.expected.get("rating", "1"))
-    first = folder.assignments[0]
-    say(database, first.annotator, next(a.item for a in folder.assignments if a.place == 2), rating="0.5")
+        say(
+            database,
+            each.annotator,
+            each.item,
+            **(dict(hidden.expected) or {page_of(hidden.condition): "YES"}),
+        )
     database.close()
     out = warehouse.home / "ratings.csv"
     assert people("export", "rated", "--out", out).exit_code == 0

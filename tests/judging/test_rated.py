@@ -38,10 +38,10 @@ def test_mean_and_commonest_rating() -> None:
     def item(*ratings: float) -> RatedItem:
         return RatedItem("a1", dict(zip("abcd", ratings, strict=False)), None, None)
 
-    assert (item(1, 1, 0).mean, item(1, 1, 0).commonest) == (0.666666666667, 1)
-    assert (item(1, 0).mean, item(1, 0).commonest) == (0.5, None)
-    assert item(1, 0, 0.5).commonest is None
-    assert item(0.25).commonest == 0.25
+    assert (item(1, 1, 0).mean, item(1, 1, 0).commonest()) == (0.666666666667, 1)
+    assert (item(1, 0).mean, item(1, 0).commonest()) == (0.5, None)
+    assert item(1, 0, 0.5).commonest() is None
+    assert item(0.25).commonest() == 0.25
     # 0.1 + 0.2 + 0.3 is not 0.3 + 0.2 + 0.1 in floating point.
     assert item(0.1, 0.2, 0.3).mean == item(0.3, 0.2, 0.1).mean
 

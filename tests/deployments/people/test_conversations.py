@@ -19,7 +19,7 @@ from warehouse import Warehouse, register_parts, run_checks, write_part
 MODELS = {"model-good": 8.0, "model-fair": 5.0, "model-poor": 2.0}
 
 
-def talks(warehouse: Warehouse, judge_is_right: bool = True) -> None:
+def talks(warehouse: Warehouse, judge_is_right: bool = True, **more: str) -> None:
     """Conversations of three models with six shipped personas, graded by how good the model is."""
     personas = warehouse.query(
         "SELECT persona, name, country, cuisine FROM explication_persona ORDER BY ALL LIMIT 6"
@@ -28,7 +28,7 @@ def talks(warehouse: Warehouse, judge_is_right: bool = True) -> None:
         run_id = f"run-{model}"
         store_run(warehouse, "explication", model, run_id, "c1", [])
         rows = []
-        for persona, name, country, cuisine in personas.rows():
+        for place, (persona, name, country, cuisine) in enumerate(personas.rows()):
             for condition in ("control", "treatment"):
                 row: dict[str, Any] = dict.fromkeys(SCHEMA)
                 grade = quality + (condition == "treatment") * 0.5
@@ -39,7 +39,7 @@ def talks(warehouse: Warehouse, judge_is_right: bool = True) -> None:
                     "seed": 0, "ended_by": "recommendation", "n_turns": 2, "n_tokens": 9,
                     "apr": grade if judge_is_right else 10 - grade, "interaction": grade,
                 }  # fmt: skip
-                rows.append(row)
+                rows.append(row | ({"repetition": place, **more} if more else {}))
         frame = pl.DataFrame(rows, schema=SCHEMA).with_columns(
             run_id=pl.lit(run_id), model=pl.lit(model), request_hash=pl.lit(run_id)
         )
@@ -55,9 +55,9 @@ def rated(home: Path) -> None:
     for each in folder.assignments:
         hidden = folder.private[each.item]
         if hidden.expected:
-            say(database, each.annotator, each.item, **hidden.expected)
+            say(database, each.annotator, each.item, **hidden.expected, confidence="high")
             continue
-        values: dict[str, str] = {}
+        values: dict[str, str] = {"confidence": "high"}
         for which, model in zip(("first", "second"), hidden.model.split(" | "), strict=True):
             rating = {"good": 5, "fair": 4, "poor": 2}[model.removeprefix("model-")] - (which == "first")
             values |= {f"{which}_{field}": str(rating) for field in ("persona", "fit", "asked")}
@@ -96,6 +96,21 @@ def test_pairs_are_in_both_orders_for_different_people_and_blinded(warehouse: Wa
     assert all(len(own) == len(set(own)) for own in seen.values())
     shown = (warehouse.home / "people" / "talks" / "items.jsonl").read_text()
     assert not [word for word in ("run-", "model-", "config") if word in shown]
+
+
+def test_who_was_interviewed_rates_the_talks_of_their_own_persona(warehouse: Warehouse) -> None:
+    # A persona of a file: known from the conversation's own row alone, and nobody recommended anything.
+    talks(warehouse, persona="k-01", description="Aidana. Never eats nuts.", ended_by="farewell")
+    codes = "K_01,k02"
+    arguments = ("--study", "conversation-ratings", "--items", 9, "--people", 2, "--per-item", 1)
+    result = people("new", "talks", *arguments, "--codes", codes)
+    assert result.exit_code == 0, result.output
+    folder = read_folder(warehouse.home / "people" / "talks")
+    pairs = {each.item for each in folder.assignments if folder.private[each.item].code}
+    assert pairs
+    assert {each.annotator for each in folder.assignments if each.item in pairs} == {"K_01"}
+    assert {folder.items[item].content["person"] for item in pairs} == {"Aidana. Never eats nuts."}
+    assert len({frozenset(json.loads(folder.private[item].code)) for item in pairs}) == len(pairs)
 
 
 def test_ratings_say_how_fit_simulator_and_judges_are(warehouse: Warehouse) -> None:

@@ -27,10 +27,10 @@ class DomainRow(PackRow):
     )
     prefix: Text = Field(description="instruction before every question of the domain")
     human_category: Literal["LH", "HL", "HH", "LL"] = Field(
-        description="what you expect. First letter: are there many patterns of answers, nearly one for each"
-        " country (effective rank H), or few that countries share (L)? Second letter: does one pattern, common"
-        " to all countries, lead (spectral gap ratio H), or do countries fall into groups or go their own ways"
-        " (L)?"
+        description="what you expect. First letter: are there many patterns of answers, nearly one for"
+        " each country (effective rank H), or few that countries share (L)? Second letter: does one pattern"
+        " lead, common to all countries (spectral gap ratio H), or do they fall into groups or go their own"
+        " ways (L)?"
     )
     human_score: float = Field(
         ge=1,

@@ -1,0 +1,76 @@
+"""Ratings on a rubric's own menu: who sides with the judge agrees with it, who guesses does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from deployments.people.draw import menu_of
+from tasks.judging.rated import Judged, scores_by_judge
+from tasks.judging.ratings import RatingsError, read_ratings
+from tasks.judging.rubric import Rubric, load_rubric
+from tasks.judging.validation import judge_agreement
+
+EVALUATIONS = Path(__file__).parents[3] / "tasks" / "evaluations"
+RUBRICS = [load_rubric(path) for path in sorted(EVALUATIONS.glob("*/rubrics/*.toml"))]
+N = 400
+
+
+def kappa(rubric: Rubric, path: Path, rated: list[str], verdicts: list[str]) -> float | None:
+    """Cohen's kappa of people's cells and the judge's verdicts, through the file that is exported."""
+    lines = [f"i{n},ana,{rubric.name},{cell}" for n, cell in enumerate(rated)]
+    path.write_text("\n".join(["item,annotator,dimension,rating", *lines]))
+    menu = {verdict: choice.value for verdict, choice in rubric.verdicts.items()}
+    judged = [Judged(f"i{n}", rubric.name, menu[verdict], None) for n, verdict in enumerate(verdicts)]
+    ratings = read_ratings([path], {rubric.name: menu}).rows
+    rows = judge_agreement(ratings, judged, {rubric.name: menu})
+    return next(row.value for row in rows if row.metric == "kappa")
+
+
+@pytest.mark.parametrize("rubric", RUBRICS, ids=lambda rubric: rubric.name)
+def test_perfect_agreement_is_1_and_chance_is_0(rubric: Rubric, tmp_path: Path) -> None:
+    menu = menu_of(rubric)
+    assert menu == list(rubric.verdicts)
+    generator = np.random.default_rng(0)
+    verdicts, guesses = (generator.choice(menu, N).tolist() for _ in range(2))
+    assert kappa(rubric, tmp_path / "a.csv", verdicts, verdicts) == pytest.approx(1.0)
+    # The standard error of kappa under independence is at most about 1 / sqrt(N) = 0.05.
+    assert kappa(rubric, tmp_path / "b.csv", guesses, verdicts) == pytest.approx(0.0, abs=0.15)
+
+
+def test_five_points_of_a_yes_or_no_stand_for_the_nearer_one(tmp_path: Path) -> None:
+    (rubric,) = (each for each in RUBRICS if each.name == "coverage")
+    verdicts = ["YES", "NO"] * 20
+    points = {"YES": ["1.00", "0.75"], "NO": ["0.00", "0.25"]}
+    rated = [points[verdict][n // 2 % 2] for n, verdict in enumerate(verdicts)]
+    assert kappa(rubric, tmp_path / "a.csv", rated, verdicts) == pytest.approx(1.0)
+    # In the middle is neither: these items are left out.
+    rated[:4] = ["0.50"] * 4
+    assert kappa(rubric, tmp_path / "b.csv", rated, verdicts) == pytest.approx(1.0)
+
+
+def test_five_points_of_a_scale_of_its_own_are_refused(tmp_path: Path) -> None:
+    (rubric,) = (each for each in RUBRICS if each.name == "quality")
+    with pytest.raises(RatingsError, match=r"line 2, column rating: '1.00' is none of 1, 2, 3"):
+        kappa(rubric, tmp_path / "a.csv", ["1.00"] * 4, ["10"] * 4)
+
+
+def test_coherence_is_compared_at_equal_length_too() -> None:
+    # A score that is half what people see and half the length: without the length it is people's alone.
+    generator = np.random.default_rng(0)
+    quality, words = generator.uniform(size=200), generator.integers(20, 200, 200)
+    graded = 0.5 * quality + 0.5 * np.log1p(words) / np.log1p(200)
+    rows = [
+        {"judge": "j", "dimension": d, "code": f"{d}{n}", "verdict": "YES", "value": 1.0, "graded": float(g)}
+        for d in ("coherence", "coverage")
+        for n, g in enumerate(graded)
+    ]
+    lengths = {f"coherence{n}": (int(w), "m") for n, w in enumerate(words)}
+    (judged,) = scores_by_judge(rows, lengths).values()
+    moved = np.array([one.equal_length for one in judged if one.dimension == "coherence"], dtype=np.float64)
+    before = np.corrcoef(graded, quality)[0, 1]
+    assert np.corrcoef(moved, quality)[0, 1] > 0.98 > before
+    assert moved.mean() == pytest.approx(graded.mean())
+    assert {one.equal_length for one in judged if one.dimension == "coverage"} == {None}
