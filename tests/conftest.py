@@ -17,6 +17,7 @@ import pytest
 
 from deployments import server
 from tasks.engines import embedded
+from tests.ports import free_port
 from tests.shared_store import (  # noqa: F401 - fixtures, of every test
     postgres_server_url,
     postgres_url,
@@ -92,7 +93,7 @@ def prefect_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("prefect")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PREFECT_HOME", str(folder / "prefect"))
-        with server.started(folder, server.free_port()) as url:
+        with server.started(folder, free_port()) as url:
             yield url
 
 

@@ -17,11 +17,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
 import pytest
+
+from tests.ports import free_port
 
 USER, PASSWORD = "culturescope", "a-password-of-the-tests"
 ACCESS_KEY, SECRET_KEY = "keyofthetests", "a-secret-of-the-tests"
@@ -34,15 +36,6 @@ _POSTGRES_FOLDERS = ("/usr/local/bin", *map(str, Path("/usr/lib/postgresql").glo
 _number = count(1)
 
 
-def free_ports(n: int) -> list[int]:
-    """Ports of 127.0.0.1 that nobody listens on."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(n)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-
-
 @contextmanager
 def postgres_server() -> Iterator[str]:
     """A new server; its URL, with the password. Skips the test where there is no Postgres."""
@@ -52,7 +45,7 @@ def postgres_server() -> Iterator[str]:
     as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
     if as_nobody:
         os.chown(folder, NOBODY, NOBODY)
-    (port,) = free_ports(1)
+    port = free_port()
     secret = folder / "password"
     secret.write_text(PASSWORD)
     secret.chmod(0o644)
@@ -97,8 +90,7 @@ def s3_server() -> Iterator[str]:
     rights = {"name": "tests", "credentials": [keys], "actions": ["Admin", "Read", "Write", "List"]}
     (folder / "s3.json").write_text(json.dumps({"identities": [rights]}))
     parts = ("master", "volume", "filer", "s3")
-    ports = free_ports(2 * len(parts))
-    listen = [f"-{part}.port{kind}={ports.pop()}" for part in parts for kind in ("", ".grpc")]
+    listen = [f"-{part}.port{kind}={free_port()}" for part in parts for kind in ("", ".grpc")]
     endpoint = f"http://127.0.0.1:{listen[-2].partition('=')[2]}"
     command = [
         weed, "server", f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", *listen, "-s3", "-filer",

@@ -24,7 +24,8 @@ import pytest
 from tests.conftest import REPOSITORY, command, environment, prefect_post
 from tests.deployments.test_cluster_files import FILLED, compose
 from tests.golden import harness
-from tests.shared_store import ACCESS_KEY, BUCKET, SECRET_KEY, free_ports
+from tests.ports import free_port
+from tests.shared_store import ACCESS_KEY, BUCKET, SECRET_KEY
 from warehouse import Warehouse
 
 WAIT_S = 600.0
@@ -68,7 +69,7 @@ class Cluster:
         return done.stdout
 
     def start_worker(self, name: str, line: list[str]) -> None:
-        (port,) = free_ports(1)
+        port = free_port()
         # Settings of a user's own stay out.
         own = {"PREFECT_WORKER_WEBSERVER_PORT": str(port), "PREFECT_HOME": str(self.home(name) / "prefect")}
         with (self.folder / f"{name}.log").open("w") as log:
@@ -141,7 +142,7 @@ def cluster(postgres_server_url: str, s3_endpoint: str, tmp_path: Path) -> Itera
             with psycopg.connect(postgres_server_url, autocommit=True) as connection:
                 connection.execute(statement.encode())
     postgres = urlsplit(postgres_server_url).netloc.rpartition("@")[2]
-    (port,) = free_ports(1)
+    port = free_port()
     api = f"http://127.0.0.1:{port}/api"
     client = whole["services"]["worker"]["environment"]
     shared = client | {

@@ -20,6 +20,7 @@ import pytest
 from deployments import server
 from tests.conftest import prefect_post
 from tests.deployments.browser import CHROMIUM, Browser, browser
+from tests.ports import free_port
 
 pytestmark = pytest.mark.slow
 EVIL = {"Origin": "http://evil.example"}
@@ -37,7 +38,7 @@ def _served() -> Iterator[tuple[Path, str]]:
         (Path(folder) / "open").touch()
         os.environ.pop("PREFECT_HOME", None)
         server.configure(home)
-        with server.started(home, server.free_port()) as url:
+        with server.started(home, free_port()) as url:
             yield home, url
 
 

@@ -25,9 +25,9 @@ import pytest
 
 from deployments.publish.croissant import About
 from deployments.publish.site import publish
-from deployments.server import free_port
 from tests.deployments.a_site import fill
 from tests.deployments.browser import CHROMIUM, SERIOUS, TOO_WIDE, Browser, axe, browser
+from tests.ports import free_port
 from warehouse import Warehouse
 
 pytestmark = [

@@ -24,8 +24,9 @@ from prefect.states import Crashed, Running
 
 from deployments.evaluations import doors, params, profiles
 from deployments.serve import RESUMED, is_gone, may_resume, sort_out
-from deployments.server import free_port, login
+from deployments.server import login
 from tests.conftest import command, environment, prefect_post
+from tests.ports import free_port
 from warehouse import Warehouse
 
 WAIT_S = 600  # a server that is new takes minutes on a busy machine

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from deployments import server
-from deployments.server import ServerError, connect, free_port, started
+from deployments.server import ServerError, connect, started
+from tests.ports import free_port
 
 SLOW = """
 import http.server, sys, time

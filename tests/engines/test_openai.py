@@ -7,13 +7,11 @@ import json
 import math
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
@@ -22,12 +20,16 @@ from urllib.request import urlopen
 import jsonschema
 import pytest
 
+from tasks.engines.hosted import HostedGenerator
 from tasks.engines.openai_http import OpenAIGenerator
 from tasks.engines.protocols import EngineError, Generator, Sampling, Unfinished
 from tasks.engines.specs import EngineSpec
+from tasks.engines.transport import Failed
 from tasks.generation.options import option_logprobs
+from tests.http_server import Answer, HttpServer, Request
+from tests.ports import free_port, nobody
+from tests.waiting import LONGEST_WAIT_S, until
 
-START_SECONDS = 240
 SCHEMA = {
     "type": "object",
     "properties": {"dish": {"type": "string", "maxLength": 20}, "spicy": {"type": "boolean"}},
@@ -35,12 +37,6 @@ SCHEMA = {
     "additionalProperties": False,
 }
 TALK = [[{"role": "user", "content": "Name a dish of Peru."}]]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def spec(base_url: str | None, **fields: Any) -> EngineSpec:
@@ -75,14 +71,17 @@ def server(smollm2_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> It
 
 
 def wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline and process.poll() is None:
+    def answers() -> bool:
         try:
             with urlopen(url, timeout=2):
-                return
+                return True
         except (URLError, TimeoutError, ConnectionError):
-            time.sleep(0.5)
-    pytest.fail(f"vllm serve did not start: {log.read_text()[-3000:]}")
+            return False
+
+    try:
+        until(answers, process, every=0.5)
+    except AssertionError as error:
+        raise AssertionError(f"vllm serve did not start: {log.read_text()[-3000:]}") from error
 
 
 @pytest.fixture
@@ -161,8 +160,9 @@ def test_served_errors(keyed: EngineSpec, server: str, monkeypatch: pytest.Monke
 
 
 def test_connection_refused() -> None:
-    engine = OpenAIGenerator(spec(f"http://127.0.0.1:{free_port()}/v1"))
-    with pytest.raises(EngineError, match=r"engine 'served': .* cannot be reached after 1 try.*refused"):
+    refused = pytest.raises(EngineError, match=r"engine 'served': .* cannot be reached after 1 try.*refused")
+    with nobody() as address, refused:
+        engine = OpenAIGenerator(spec(f"http://{address}/v1"))
         engine.generate(TALK, Sampling())
 
 
@@ -194,47 +194,20 @@ Reply = Callable[[int, dict[str, Any]], tuple[int, dict[str, Any]]]
 """(how many requests came before, the request) -> (status, body)"""
 
 
-class Scripted:
-    """An HTTP server that answers as told and remembers what it was sent."""
+class Scripted(HttpServer):
+    """A chat API that answers as told and remembers what it was sent."""
 
     def __init__(self, reply: Reply) -> None:
-        self.requests: list[dict[str, Any]] = []
-        self.keys: list[str | None] = []
-        self.most_at_once = 0
-        under_way = 0
-        lock = threading.Lock()
-        outer = self
+        def answer(request: Request) -> Answer:
+            status, body = reply(request.number, request.json)
+            return Answer(body, status)
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                nonlocal under_way
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                with lock:
-                    under_way += 1
-                    outer.most_at_once = max(outer.most_at_once, under_way)
-                    n = len(outer.requests)
-                    outer.requests.append(body)
-                    outer.keys.append(self.headers["Authorization"])
-                status, answer = reply(n, body)
-                with lock:
-                    under_way -= 1
-                data = json.dumps(answer).encode()
-                self.send_response(status)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
+        super().__init__(answer)
+        self.url = f"{self.address}/v1"
 
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+    @property
+    def requests(self) -> list[dict[str, Any]]:
+        return [request.json for request in self.received]
 
 
 @pytest.fixture
@@ -268,7 +241,8 @@ def token(text: str, logprob: float, data: bytes | None = None, **top: float) ->
 def test_order_concurrency_and_what_is_sent(script: Callable[[Reply], Scripted]) -> None:
     def reply(_: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         number = int(request["messages"][0]["content"])
-        time.sleep(0.05 if number % 2 else 0.01)
+        if number == 0:  # the first is answered after all others
+            server.wait_until(lambda: len(server.received) == 12 and server.under_way == 1)
         return 200, completion(f"answer {number}")
 
     server = script(reply)
@@ -278,8 +252,8 @@ def test_order_concurrency_and_what_is_sent(script: Callable[[Reply], Scripted])
         talks, Sampling(temperature=0.5, top_p=0.9, max_tokens=9, seed=3, stop=("x",)), SCHEMA
     )
     assert [a.text for a in answers] == [f"answer {i}" for i in range(12)]
-    assert server.most_at_once <= 3
-    assert set(server.keys) == {"Bearer none"}
+    assert 2 <= server.most_at_once <= 3
+    assert {request.headers["Authorization"] for request in server.received} == {"Bearer none"}
     sent = server.requests[0]
     assert sent["response_format"]["json_schema"] == {"name": "answer", "schema": SCHEMA, "strict": True}
     wanted = {"temperature": 0.5, "top_p": 0.9, "max_tokens": 9, "seed": 3, "stop": ["x"], "min_p": 0.1}
@@ -368,10 +342,11 @@ def test_lasting_errors_say_what_to_do(script: Callable[[Reply], Scripted], stat
 
 def test_timeout(script: Callable[[Reply], Scripted]) -> None:
     def slow(*_: Any) -> tuple[int, dict[str, Any]]:
-        time.sleep(1)
+        server.hold()
         return 200, completion("too late")
 
-    engine = OpenAIGenerator(spec(script(slow).url, options={"timeout": 0.1, "max_retries": 0}))
+    server = script(slow)
+    engine = OpenAIGenerator(spec(server.url, options={"timeout": 0.1, "max_retries": 0}))
     with pytest.raises(EngineError, match=r"no answer within 0\.1 s after 1 try: raise options\.timeout"):
         engine.generate(TALK, Sampling())
 
@@ -395,21 +370,26 @@ def test_a_failure_does_not_wait_for_its_turn(script: Callable[[Reply], Scripted
     assert len(server.requests) == 1
 
 
-def test_answers_under_way_when_one_fails_are_kept(script: Callable[[Reply], Scripted]) -> None:
+def test_answers_under_way_when_one_fails_are_kept(
+    script: Callable[[Reply], Scripted], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The first failure is told, nothing more is sent, and what was sent before comes with the error."""
     failed = threading.Event()
 
     def reply(_: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         if request["messages"][0]["content"] == "bad":
             return 403, {"error": {"message": "bad"}}
-        failed.wait(30)
+        failed.wait(LONGEST_WAIT_S)
         return 200, completion("late")
+
+    def explain(failure: Failed) -> EngineError:
+        failed.set()
+        return HostedGenerator.explain(engine, failure)
 
     server = script(reply)
     engine = OpenAIGenerator(spec(server.url, options={"max_concurrency": 2, "max_retries": 0}))
     talks = [[{"role": "user", "content": text}] for text in ("slow", "bad", "slow", "slow")]
-    timer = threading.Timer(0.5, failed.set)
-    timer.start()
+    monkeypatch.setattr(engine, "explain", explain)  # comes once the engine knows of the failure
     with pytest.raises(Unfinished, match="refused the key") as caught:
         engine.generate(talks, Sampling())
     assert {place: answer.text for place, answer in caught.value.done.items()} == {0: "late"}
@@ -419,11 +399,7 @@ def test_answers_under_way_when_one_fails_are_kept(script: Callable[[Reply], Scr
 def test_a_failure_elsewhere_ends_further_tries(script: Callable[[Reply], Scripted]) -> None:
     """So the message has the number of tries that there were, not the one that was allowed."""
 
-    def reply(_: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        time.sleep(0.2)
-        return 503, {"error": {"message": "busy"}}
-
-    server = script(reply)
+    server = script(lambda *_: (503, {"error": {"message": "busy"}}))
     engine = OpenAIGenerator(spec(server.url, options={"max_retries": 1}))
     with pytest.raises(EngineError, match=r"failed after 2 tries \(503: busy\)"):
         engine.generate(TALK, Sampling())
@@ -434,7 +410,7 @@ def test_hundreds_of_requests_are_under_way_if_wanted(script: Callable[[Reply], 
     everybody = threading.Barrier(100)
 
     def reply(*_: Any) -> tuple[int, dict[str, Any]]:
-        everybody.wait(30)
+        everybody.wait(LONGEST_WAIT_S)
         return 200, completion("x")
 
     server = script(reply)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import gzip
 import json
@@ -10,9 +11,12 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+from itertools import count
+from threading import Event
 from typing import Any
 
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,8 +25,9 @@ from tasks.engines import transport
 from tasks.engines.openai_http import OpenAIGenerator
 from tasks.engines.protocols import EngineError, Generation, Sampling
 from tasks.engines.specs import EngineSpec
-from tasks.engines.transport import Pace, Secrets
+from tasks.engines.transport import Caller, Pace, Secrets
 from tests.engines.test_openai import TALK, completion
+from tests.http_server import HttpServer
 
 KEY = "sk-very/secret+key_0123456789"
 Handler = Callable[[BaseHTTPRequestHandler], None]
@@ -32,30 +37,28 @@ GOOD = json.dumps(completion("good")).encode()
 @pytest.fixture
 def serve() -> Iterator[Callable[[Handler], str]]:
     """Start a server that does as told with each POST; its base URL."""
-    servers: list[ThreadingHTTPServer] = []
+    servers: list[HttpServer] = []
 
     def start(handler: Handler) -> str:
-        class Told(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                self.rfile.read(int(self.headers["Content-Length"]))
-                try:
-                    handler(self)
-                except OSError:
-                    self.close_connection = True  # the client has gone
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Told)
-        server.daemon_threads = True
-        servers.append(server)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        return f"http://127.0.0.1:{server.server_address[1]}/v1"
+        servers.append(HttpServer(lambda _: handler))
+        return f"{servers[-1].address}/v1"
 
     yield start
     for server in servers:
-        server.shutdown()
-        server.server_close()
+        server.close()
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses before further tries, in seconds; they take no time."""
+    asked: list[float] = []
+
+    async def pause(_: Caller, seconds: float) -> bool:
+        asked.extend([seconds] if seconds else [])
+        return False
+
+    monkeypatch.setattr(Caller, "pause", pause)
+    return asked
 
 
 def send(
@@ -189,23 +192,24 @@ def test_a_flood_is_cut_off(
 
 
 @pytest.mark.parametrize("part", ["headers", "body"])
-def test_a_drip_ends_in_time(
-    serve: Callable[[Handler], str], monkeypatch: pytest.MonkeyPatch, part: str
+def test_a_drip_is_cut_off(
+    serve: Callable[[Handler], str], monkeypatch: pytest.MonkeyPatch, pauses: list[float], part: str
 ) -> None:
-    def drip(handler: BaseHTTPRequestHandler) -> None:
-        whole = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(GOOD)
-        if part == "body":
-            handler.wfile.write(whole)
-            whole = GOOD
-        for byte in whole:
-            handler.wfile.write(bytes([byte]))
-            handler.wfile.flush()
-            time.sleep(0.05)
+    """Each byte is soon followed by another, for as long as whoever asks stays."""
+    ended = Event()
 
-    begin = time.monotonic()
-    with pytest.raises(EngineError, match=r"no answer within 0\.5 s after 2 tries"):
-        ask(serve(drip), monkeypatch, timeout=0.5, max_retries=1)
-    assert time.monotonic() - begin < 5
+    def drip(handler: BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
+        handler.wfile.write(b"Content-Length: 1000000\r\n\r\n" if part == "body" else b"X-Slow: ")
+        while not ended.wait(0.02):
+            handler.wfile.write(b" ")
+
+    try:
+        with pytest.raises(EngineError, match=r"no answer within 0\.5 s after 2 tries"):
+            ask(serve(drip), monkeypatch, timeout=0.5, max_retries=1)
+    finally:
+        ended.set()
+    assert len(pauses) == 1
 
 
 # --- pauses ------------------------------------------------------------------------------------------
@@ -213,20 +217,33 @@ def test_a_drip_ends_in_time(
 
 @pytest.mark.parametrize("as_date", [False, True])
 def test_a_pause_that_the_server_asks_for_is_kept(
-    serve: Callable[[Handler], str], monkeypatch: pytest.MonkeyPatch, as_date: bool
+    serve: Callable[[Handler], str], monkeypatch: pytest.MonkeyPatch, pauses: list[float], as_date: bool
 ) -> None:
-    times: list[float] = []
+    now = 1_000_000_000.0
+    monkeypatch.setattr(transport.time, "time", lambda: now)
+    after = formatdate(now + 2, usegmt=True) if as_date else "1.5"
+    tries = count()
 
     def busy_once(handler: BaseHTTPRequestHandler) -> None:
-        times.append(time.monotonic())
-        if len(times) > 1:
+        if next(tries):
             send(handler, GOOD)
-            return
-        after = formatdate(time.time() + 2.999, usegmt=True) if as_date else "1.5"
-        send(handler, b'{"error": {"message": "busy"}}', 429, Retry_After=after)
+        else:
+            send(handler, b'{"error": {"message": "busy"}}', 429, Retry_After=after)
 
     assert ask(serve(busy_once), monkeypatch, max_retries=1).text == "good"
-    assert 1.4 <= times[1] - times[0] < 10
+    assert pauses == [2.0 if as_date else 1.5]
+
+
+def test_a_pause_lasts_as_long_as_it_is_to() -> None:
+    client = httpx.AsyncClient()
+    caller = Caller(client, "http://127.0.0.1", Secrets(None), 1.0, 0)
+
+    async def waited(seconds: float) -> bool:
+        return await caller.pause(seconds)
+
+    begun = time.monotonic()
+    assert asyncio.run(waited(0.05)) is False
+    assert time.monotonic() - begun >= 0.05
 
 
 def test_a_pause_that_is_too_long_is_told_at_once(

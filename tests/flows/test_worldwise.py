@@ -249,7 +249,7 @@ def test_a_hosted_model_its_budget_and_its_key(
     assert sent["strict"]
     assert sent["schema"]["additionalProperties"] is False
     assert any("日本で育ち" in r["messages"][0]["content"] for r in server.requests)
-    assert set(server.keys) == {f"Bearer {KEY}"}
+    assert {r.headers["Authorization"] for r in server.received} == {f"Bearer {KEY}"}
     told_prefect = json.dumps(prefect_post(prefect_api, "/flow_runs/filter", {"sort": "START_TIME_DESC"}))
     for where in (stopped.stderr, done.stderr, done.stdout, planned.output, told_prefect):
         assert KEY not in where

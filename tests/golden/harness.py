@@ -16,6 +16,8 @@ import math
 import os
 import re
 import shutil
+import signal
+import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +27,9 @@ from typing import Any, cast
 import polars as pl
 import pytest
 
+from tests.conftest import REPOSITORY, environment
 from warehouse import Warehouse
+from warehouse.local_store import LocalStore
 
 FOLDER = Path(__file__).parent
 EVALUATIONS = sorted(path.stem for path in (FOLDER / "nets").glob("*.py"))
@@ -138,6 +142,33 @@ def run(evaluation: str, home: Path, *, with_prefect: bool = False, **more: Any)
         return str(flow(params) if with_prefect else flow.fn(params))
 
 
+def run_and_die(evaluation: str, home: Path, count: str, *of: object) -> None:
+    """Runs an evaluation in a process that ends as by kill -9 once a count of what it has stored is reached.
+
+    It ends right after a part is written, which is then not registered: at the same place every time.
+
+    Args:
+        count: ``n_parts`` or ``turns_told``. of: its arguments, and the number at which it dies.
+    """
+    command = [sys.executable, "-m", "tests.golden.harness", evaluation, count, *map(str, of)]
+    done = subprocess.run(
+        command, env=environment(home, None), cwd=REPOSITORY, capture_output=True, text=True
+    )
+    assert done.returncode == -signal.SIGKILL, done.stdout + done.stderr
+
+
+def _die_at(home: Path, count: Callable[..., int], *of: str) -> None:
+    """Has this process kill itself after the part with which the count is reached; the last of ``of``."""
+    put = LocalStore.put_part
+
+    def put_and_look(self: LocalStore, *arguments: Any, **more: Any) -> None:
+        put(self, *arguments, **more)
+        if count(home, *of[:-1]) >= int(of[-1]):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    LocalStore.put_part = put_and_look  # type: ignore[method-assign]
+
+
 def params_of(evaluation: str, home: Path, **more: Any) -> Any:
     """The params of an evaluation's net; more: fields in place of its own."""
     module = importlib.import_module(f"tasks.evaluations.{evaluation}.params")
@@ -156,6 +187,23 @@ def stored(home: Path, kind: str, columns: Sequence[str]) -> pl.DataFrame:
     files = (home / "parts" / place for place in part_files(home, [kind]))
     frames = [pl.read_parquet(file, columns=list(columns), glob=False) for file in files]
     return pl.concat(frames) if frames else pl.DataFrame(schema=list(columns))
+
+
+def n_parts(home: Path, kind: str, model: str) -> int:
+    """Parts of a kind that a model answered; "": any model."""
+    if not model:
+        return len(part_files(home, [kind]))
+    return stored(home, kind, ["part", "model"]).filter(model=model)["part"].n_unique()
+
+
+def turns_told(home: Path) -> int:
+    """The longest history that a recommender or user was sent, in turns; -1: there is none."""
+    sent = stored(home, "response", ["conversation"])["conversation"].to_list()
+    histories = (json.loads(conversation) for conversation in sent)
+    talks = [h for h in histories if h[0]["content"].startswith(("You help", "You play"))]
+    return max(
+        (sum(m["content"] != "(The user has opened the chat.)" for m in h[1:]) for h in talks), default=-1
+    )
 
 
 def metric_rows(home: Path, evaluation: str) -> Rows:
@@ -279,4 +327,7 @@ def _without(rows: Rows, others: Rows) -> Rows:
 
 
 if __name__ == "__main__":
-    run(sys.argv[1], Path(os.environ["CULTURESCOPE_HOME"]), **json.loads("".join(sys.argv[2:]) or "{}"))
+    own, (_, name, *dies) = Path(os.environ["CULTURESCOPE_HOME"]), sys.argv
+    if dies:
+        _die_at(own, globals()[dies[0]], *dies[1:])
+    run(name, own)

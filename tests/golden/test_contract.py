@@ -7,9 +7,6 @@ nothing disturbed. Work that was stored before is never done again.
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,8 +15,7 @@ import polars as pl
 import pytest
 
 from tasks.engines.protocols import EngineError
-from tests.conftest import REPOSITORY, environment
-from tests.engines.test_openai import Scripted, free_port
+from tests.engines.test_openai import Scripted
 from tests.golden.conftest import Homes
 from tests.golden.harness import (
     EVALUATIONS,
@@ -28,14 +24,17 @@ from tests.golden.harness import (
     differences,
     label,
     metric_rows,
+    n_parts,
     net,
     of_models,
     part_files,
     run,
+    run_and_die,
     stored,
     write_engine,
     write_served,
 )
+from tests.ports import nobody
 from warehouse import CorruptPart, Warehouse
 
 pytestmark = pytest.mark.slow
@@ -52,7 +51,6 @@ def disturbed(names: Sequence[str]) -> list[Any]:
 JUDGED = [name for name in EVALUATIONS if net(name).judged]
 GENERATING = [name for name in EVALUATIONS if net(name).budget]
 UNSCORED_COUNTS = "unscored_answers"
-KILL_PATIENCE_S = 120.0
 
 
 def assert_nothing_twice(home: Path, evaluation: str) -> None:
@@ -80,11 +78,12 @@ def test_a_model_that_fails_costs_its_own_rows(fresh: Homes, undisturbed: Homes,
     home, models = fresh(evaluation), net(evaluation).models
     write_engine(home, "fake-x", delay=-1)
     failing = ["fake-x"]
-    if evaluation in GENERATING and SERVED in models:
-        write_served(home, "gone", f"http://127.0.0.1:{free_port()}/v1")
-        failing.append("gone")
-    with pytest.raises(EngineError) as error:
-        run(evaluation, home, models=[*failing, *models])
+    with nobody() as address:
+        if evaluation in GENERATING and SERVED in models:
+            write_served(home, "gone", f"http://{address}/v1")
+            failing.append("gone")
+        with pytest.raises(EngineError) as error:
+            run(evaluation, home, models=[*failing, *models])
     assert all(name in str(error.value) for name in failing)
     assert differences(reference, metric_rows(home, evaluation)) == []
 
@@ -211,35 +210,15 @@ def damage(home: Path, evaluation: str, model: str) -> list[Path]:
 )
 def test_a_killed_run_goes_on_where_it_stopped(fresh: Homes, undisturbed: Homes, evaluation: str) -> None:
     home = fresh(evaluation)
-    command, log = [sys.executable, "-m", "tests.golden.harness", evaluation], home / "killed.log"
-    for name in ("fake-a", "fake-j"):
-        write_engine(home, name, delay=0.2)
     for kind, model in net(evaluation).kills:
         seen = n_parts(home, kind, model)
-        with log.open("wb") as out:
-            process = subprocess.Popen(
-                command, env=environment(home, None), cwd=REPOSITORY, stdout=out, stderr=out
-            )
-        deadline = time.monotonic() + KILL_PATIENCE_S
-        while n_parts(home, kind, model) <= seen and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.01)
-        process.kill()
-        assert process.wait() == -9, log.read_text()
+        run_and_die(evaluation, home, "n_parts", kind, model, seen + 1)
         assert n_parts(home, kind, model) > seen
     before = answers(home, evaluation)
-    for name in ("fake-a", "fake-j"):
-        write_engine(home, name)
     run(evaluation, home)
     assert before.items() <= answers(home, evaluation).items()
     assert_nothing_twice(home, evaluation)
     assert differences(metric_rows(undisturbed(evaluation), evaluation), metric_rows(home, evaluation)) == []
-
-
-def n_parts(home: Path, kind: str, model: str) -> int:
-    """Parts of a kind that a model answered; "": any model."""
-    if not model:
-        return len(part_files(home, [kind]))
-    return stored(home, kind, ["part", "model"]).filter(model=model)["part"].n_unique()
 
 
 @pytest.mark.parametrize("evaluation", disturbed(EVALUATIONS))

@@ -23,10 +23,10 @@ from typer.testing import CliRunner
 
 from deployments.cli import app
 from deployments.evaluations import evaluation as door
-from deployments.server import free_port
 from flows.stored import finished_runs, rebuilt, samples
 from tests.golden.conftest import Homes
 from tests.golden.harness import EVALUATIONS, net
+from tests.ports import free_port
 from warehouse import Warehouse
 
 inspect_log = pytest.importorskip("inspect_ai.log")

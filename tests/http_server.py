@@ -1,0 +1,125 @@
+"""A real HTTP server of the tests, on a port of 127.0.0.1 that the system chooses.
+
+A request counts from when all of it has come, and is over before the first byte of its answer leaves: whoever
+has its answer may rightly ask again. A server ends at once, also while an answer of it is held back.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from email.message import Message
+from functools import cached_property
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from tests.waiting import LONGEST_WAIT_S
+
+
+@dataclass(frozen=True)
+class Request:
+    """What came: ``number`` requests came before it."""
+
+    number: int
+    method: str
+    path: str
+    headers: Message
+    body: bytes
+
+    @cached_property
+    def json(self) -> Any:
+        """The body, read as JSON."""
+        return json.loads(self.body)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A whole answer; a body that is no bytes is sent as JSON."""
+
+    body: Any = b""
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+
+    def __call__(self, handler: BaseHTTPRequestHandler) -> None:
+        """Sends it."""
+        data = self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
+        handler.send_response(self.status)
+        for name, value in {
+            "Content-Type": "application/json",
+            "Content-Length": str(len(data)),
+            **self.headers,
+        }.items():
+            handler.send_header(name, value)
+        handler.end_headers()
+        handler.wfile.write(data)
+
+
+Send = Callable[[BaseHTTPRequestHandler], None]
+"""Sends an answer: an ``Answer``, or a function that writes bytes as it likes."""
+
+
+class HttpServer:
+    """Answers by a function; remembers what came, in the order of arrival.
+
+    Attributes:
+        received: all requests. under_way: how many of them have no answer yet. most_at_once: the most there
+            were under way at one time.
+        changed: notified when one comes or is answered. closing: set at the end.
+    """
+
+    def __init__(self, answer: Callable[[Request], Send]) -> None:
+        self.received: list[Request] = []
+        self.under_way = self.most_at_once = 0
+        self.changed = threading.Condition()
+        self.closing = threading.Event()
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"] or 0))
+                with outer.changed:
+                    request = Request(len(outer.received), self.command, self.path, self.headers, body)
+                    outer.received.append(request)
+                    outer.under_way += 1
+                    outer.most_at_once = max(outer.most_at_once, outer.under_way)
+                    outer.changed.notify_all()
+                try:
+                    send = answer(request)
+                finally:
+                    with outer.changed:
+                        outer.under_way -= 1
+                        outer.changed.notify_all()
+                send(self)
+
+            do_GET = do_POST  # noqa: N815 - the name that the base class asks for
+
+            def handle(self) -> None:
+                try:
+                    super().handle()
+                except OSError:
+                    self.close_connection = True  # the client has gone
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.address = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+
+    def wait_until(self, holds: Callable[[], bool]) -> None:
+        """Waits until something holds of what has come; raises AssertionError where it never does."""
+        with self.changed:
+            assert self.changed.wait_for(holds, LONGEST_WAIT_S), f"{len(self.received)} requests came"
+
+    def hold(self) -> None:
+        """Holds an answer back until the server ends, for tests of patience."""
+        self.closing.wait(LONGEST_WAIT_S)
+
+    def close(self) -> None:
+        """Ends it, and what it holds back."""
+        self.closing.set()
+        self._server.shutdown()
+        self._server.server_close()
