@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from tests.shared_store import (  # noqa: F401 - fixtures, of every test
     s3_parts,
     shared_environment,
 )
+from tests.waiting import until
 from warehouse import Warehouse
 
 REPOSITORY = Path(__file__).parent.parent
@@ -131,12 +131,14 @@ def prefect_post(api: str, path: str, body: object, login: str | None = None, me
     with httpx.Client(auth=(name, password), timeout=60) as client:
         token = client.get(f"{api}/csrf-token", params={"client": "test"}).raise_for_status().json()["token"]
         headers = {"Prefect-Csrf-Token": token, "Prefect-Csrf-Client": "test"}
-        for _ in range(10):
-            answer = client.request(method, f"{api}{path}", json=body, headers=headers)
-            if answer.status_code != 503:  # its database is busy
-                break
-            time.sleep(1)
-        return answer.raise_for_status().json() if answer.content else None
+
+        def answer() -> httpx.Response | None:
+            response = client.request(method, f"{api}{path}", json=body, headers=headers)
+            return None if response.status_code == 503 else response  # its database is busy
+
+        answered = until(answer, every=0.2)
+        assert answered is not None
+        return answered.raise_for_status().json() if answered.content else None
 
 
 # Examples of property tests may take long on a busy machine; slowness is no fault of theirs.

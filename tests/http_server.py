@@ -60,6 +60,11 @@ Send = Callable[[BaseHTTPRequestHandler], None]
 """Sends an answer: an ``Answer``, or a function that writes bytes as it likes."""
 
 
+def dropped(handler: BaseHTTPRequestHandler) -> None:
+    """Sends nothing and closes the connection: the answer got lost."""
+    handler.close_connection = True
+
+
 class HttpServer:
     """Answers by a function; remembers what came, in the order of arrival.
 
@@ -109,10 +114,11 @@ class HttpServer:
         self.address = f"http://127.0.0.1:{self._server.server_port}"
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
-    def wait_until(self, holds: Callable[[], bool]) -> None:
+    def wait_until(self, holds: Callable[[], object]) -> None:
         """Waits until something holds of what has come; raises AssertionError where it never does."""
         with self.changed:
-            assert self.changed.wait_for(holds, LONGEST_WAIT_S), f"{len(self.received)} requests came"
+            came = self.changed.wait_for(lambda: bool(holds()), LONGEST_WAIT_S)
+            assert came, f"{len(self.received)} requests came"
 
     def hold(self) -> None:
         """Holds an answer back until the server ends, for tests of patience."""

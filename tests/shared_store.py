@@ -15,7 +15,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
@@ -24,6 +23,7 @@ from pathlib import Path
 import pytest
 
 from tests.ports import free_port
+from tests.waiting import until
 
 USER, PASSWORD = "culturescope", "a-password-of-the-tests"
 ACCESS_KEY, SECRET_KEY = "keyofthetests", "a-secret-of-the-tests"
@@ -208,8 +208,7 @@ def _make_bucket(endpoint: str, server: subprocess.Popen[bytes], folder: Path) -
 
 
 def _until(done: Callable[[], bool], server: subprocess.Popen[bytes], folder: Path) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not done():
-        said = (folder / "log").read_text(errors="replace")[-2000:]
-        assert server.poll() is None and time.monotonic() < deadline, said  # noqa: PT018
-        time.sleep(0.05)
+    try:
+        until(done, server, every=0.05)
+    except AssertionError as error:
+        raise AssertionError((folder / "log").read_text(errors="replace")[-2000:]) from error

@@ -21,7 +21,8 @@ T = TypeVar("T")
 def until(condition: Callable[[], T], process: Popen[Any] | None = None, every: float = LOOK_EVERY_S) -> T:
     """Returns the first value of a condition that is true.
 
-    Raises AssertionError where there is none in ``LONGEST_WAIT_S``, or the process that was to bring it ended.
+    Raises AssertionError where there is none in ``LONGEST_WAIT_S``, or the process that was to bring it
+    has ended.
     """
     deadline = time.monotonic() + LONGEST_WAIT_S
     while True:

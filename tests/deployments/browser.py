@@ -6,7 +6,6 @@ import base64
 import json
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,8 @@ from typing import Any
 import httpx
 import pytest
 from websockets.sync.client import ClientConnection, connect
+
+from tests.waiting import until
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = [
@@ -50,11 +51,8 @@ class Browser:
 
     def text(self, start: str = "http") -> str:
         """The text of the page, once one is there whose address begins so."""
-        deadline = time.monotonic() + WAIT_S
         there = f'document.readyState === "complete" && location.href.startsWith("{start}")'
-        while not self.run(there):
-            assert time.monotonic() < deadline, "the page does not load"
-            time.sleep(0.1)
+        until(lambda: self.run(there), every=0.05)
         return str(self.run("document.documentElement.innerText"))
 
     def run(self, script: str) -> Any:
@@ -92,11 +90,8 @@ def browser(profile: Path, hosts: str) -> Iterator[Browser]:
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        port_file, deadline = profile / "DevToolsActivePort", time.monotonic() + WAIT_S
-        while not (port_file.is_file() and port_file.read_text().count("\n")):
-            assert process.poll() is None, f"{CHROMIUM} ended"
-            assert time.monotonic() < deadline, f"{CHROMIUM} does not start"
-            time.sleep(0.1)
+        port_file = profile / "DevToolsActivePort"
+        until(lambda: port_file.is_file() and port_file.read_text().count("\n"), process)
         tabs = httpx.get(f"http://127.0.0.1:{port_file.read_text().split()[0]}/json/list", timeout=60).json()
         address = next(tab["webSocketDebuggerUrl"] for tab in tabs if tab["type"] == "page")
         with connect(address, max_size=None) as socket:

@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from importlib.metadata import version
 from pathlib import Path
 
@@ -17,7 +16,8 @@ from typer.testing import CliRunner
 
 from deployments.cli import app
 from deployments.evaluations import doors
-from tests.conftest import command, environment
+from tests.conftest import environment
+from tests.waiting import LONGEST_WAIT_S, until
 
 runner = CliRunner()
 
@@ -120,18 +120,37 @@ def test_models_list_names_the_embedded_ones() -> None:
     assert {"smollm2-135m", "gemma3-270m", "fake-a"} <= names
 
 
+def working(home: Path, script: str) -> subprocess.Popen[str]:
+    """A process that has written a line and has used a second of the processor since: for its query."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], env=environment(home, None), stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+    def used() -> float:
+        return sum(psutil.Process(process.pid).cpu_times()[:2])
+
+    assert process.stdout is not None
+    process.stdout.readline()
+    begun = used()
+    until(lambda: used() > begun + 1, process, every=0.05)
+    return process
+
+
 @pytest.mark.slow
 def test_ctrl_c_within_a_query_is_one_line(home: Path) -> None:
     endless = "SELECT count(*) FROM range(100000000) AS a, range(100000000) AS b"
-    process = subprocess.Popen(
-        command("sql", endless), env=environment(home, None), stderr=subprocess.PIPE, text=True
-    )
-    # It works once it has used more of the processor than starting takes.
-    deadline = time.monotonic() + 60
-    while sum(psutil.Process(process.pid).cpu_times()[:2]) < 6 and time.monotonic() < deadline:
-        time.sleep(0.1)
+    script = f"""
+import runpy, sys, warnings
+import deployments.cli, warehouse
+warnings.simplefilter("ignore")  # of a module that runs again
+print("begun", flush=True)
+sys.argv = ["culturescope", "sql", {endless!r}]
+runpy.run_module("deployments.cli", run_name="__main__")
+"""
+    process = working(home, script)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=LONGEST_WAIT_S)
     assert (process.returncode, said) == (130, "interrupted: run again to resume\n")
 
 
@@ -147,15 +166,9 @@ with errors(), capture_sigterm():
     print("begun", flush=True)
     warehouse.query("SELECT count(*) FROM range(100000000) AS a, range(100000000) AS b")
 """
-    process = subprocess.Popen(
-        [sys.executable, "-c", script], env=environment(home, None), stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert process.stdout is not None
-    process.stdout.readline()
-    time.sleep(1)
+    process = working(home, script)
     process.send_signal(signal.SIGTERM)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=LONGEST_WAIT_S)
     assert (process.returncode, said) == (-signal.SIGTERM, "")
 
 

@@ -8,7 +8,6 @@ import json
 import re
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from deployments import cli_run
 from deployments.cli import app
 from deployments.server import ServerError
 from tests.conftest import command, environment
+from tests.waiting import LONGEST_WAIT_S, until
 from warehouse import Warehouse
 
 runner = CliRunner()
@@ -221,11 +221,9 @@ def test_ctrl_c_says_how_to_resume(home: Path) -> None:
         command(*arguments), env=environment(home, None), stderr=subprocess.PIPE, text=True
     )
     parts = home / "parts" / "item_logprob"
-    deadline = time.monotonic() + 60
-    while not list(parts.glob("[!_]*.parquet")) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    until(lambda: list(parts.glob("[!_]*.parquet")), process)
     process.send_signal(signal.SIGINT)
-    _, text = process.communicate(timeout=60)
+    _, text = process.communicate(timeout=LONGEST_WAIT_S)
     assert process.returncode == 130
     assert "Traceback" not in text
     last = text.splitlines()[-1]

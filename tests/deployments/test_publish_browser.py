@@ -12,7 +12,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -28,6 +27,7 @@ from deployments.publish.site import publish
 from tests.deployments.a_site import fill
 from tests.deployments.browser import CHROMIUM, SERIOUS, TOO_WIDE, Browser, axe, browser
 from tests.ports import free_port
+from tests.waiting import until
 from warehouse import Warehouse
 
 pytestmark = [
@@ -62,6 +62,14 @@ def _site(copied_home: Callable[[], Path], tmp_path_factory: pytest.TempPathFact
     return folder
 
 
+def _answers(address: str) -> bool:
+    try:
+        httpx.get(address)
+    except httpx.HTTPError:
+        return False
+    return True
+
+
 @pytest.fixture(scope="module", name="address")
 def _address(site: Path) -> Iterator[str]:
     port = free_port()
@@ -69,12 +77,7 @@ def _address(site: Path) -> Iterator[str]:
     server = subprocess.Popen([*command, str(site.parent.parent)], stderr=subprocess.DEVNULL)
     address = f"http://127.0.0.1:{port}/deep/site"
     try:
-        for _ in range(100):
-            try:
-                httpx.get(address)
-                break
-            except httpx.HTTPError:
-                time.sleep(0.1)
+        until(lambda: _answers(address), server)
         yield address
     finally:
         server.terminate()

@@ -8,7 +8,6 @@ import signal
 import socket
 import sqlite3
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from deployments.serve import RESUMED, is_gone, may_resume, sort_out
 from deployments.server import login
 from tests.conftest import command, environment, prefect_post
 from tests.ports import free_port
+from tests.waiting import until
 from warehouse import Warehouse
 
 WAIT_S = 600  # a server that is new takes minutes on a busy machine
@@ -68,16 +68,15 @@ class Serving:
 
     def wait(self, condition: Callable[[], Any]) -> Any:
         """Poll until there is a value; a server that has ended fails at once."""
-        deadline = time.monotonic() + WAIT_S
-        while time.monotonic() < deadline:
+
+        def there() -> Any:
             assert self.process.poll() is None, self.process.stderr and self.process.stderr.read()
             try:
-                if value := condition():
-                    return value
+                return condition()
             except httpx.HTTPError:
-                pass
-            time.sleep(0.5)
-        raise AssertionError("nothing came in time")
+                return None
+
+        return until(there, every=0.5)
 
 
 @contextmanager

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import json
 import threading
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from email.parser import BytesParser
 from email.policy import default
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from tests.engines.test_openai import completion
+from tests.http_server import Answer, HttpServer, Request, Send, dropped
 
 Line = dict[str, Any]
+Call = tuple[str, str]
+"""Method, and path or its end."""
+
+
+def _those(known: Sequence[Call], calls: Sequence[Call]) -> list[Call]:
+    """The calls that are of a known kind."""
+    return [
+        (m, path) for m, path in calls if any(m == method and path.endswith(end) for method, end in known)
+    ]
 
 
 def answered(line: Line) -> Line:
@@ -29,15 +37,17 @@ def refused(line: Line, status: int = 500, message: str = "broken", code: str | 
     return answered(line) | {"response": {"status_code": status, "request_id": "r", "body": body}}
 
 
-class BatchServer:
+class BatchServer(HttpServer):
     """Batches end once they were asked for ``polls`` times.
 
     Attributes:
         results: from the lines of a batch to the lines of its output and error files, as text where they are
             no JSON. ends: status at the end.
-        delays: (method, path's end) -> seconds between doing what is asked and saying so. stalls: before it.
+        stalls: (method, path's end) -> what is waited for before doing it. held: what is done, and of which
+            nobody is told before the server ends. dropped: what is done, and then the connection is closed.
         fails: (method, path's end) -> status that is given in place of doing it, until it is taken out.
-        sent: the lines of all batches begun. calls: (method, path) of all requests.
+        sent: the lines of all batches begun. calls: (method, path) of all requests; done: of those that were
+            carried out.
     """
 
     def __init__(self) -> None:
@@ -47,72 +57,51 @@ class BatchServer:
         )
         self.ends, self.polls = "completed", 2
         self.errors: Any = None
-        self.delays: dict[tuple[str, str], float] = {}
-        self.stalls: dict[tuple[str, str], float] = {}
-        self.fails: dict[tuple[str, str], int] = {}
+        self.stalls: dict[Call, Callable[[], object]] = {}
+        self.held: list[Call] = []
+        self.dropped: list[Call] = []
+        self.fails: dict[Call, int] = {}
         self.message = "no"
         self.changes: dict[str, Any] = {}
         self.sent: list[list[Line]] = []
-        self.calls: list[tuple[str, str]] = []
+        self.calls: list[Call] = []
+        self.done: list[Call] = []
         self.files: dict[str, bytes] = {}
         self.batches: dict[str, dict[str, Any]] = {}
         self._polled: dict[str, int] = {}
         self._lock = threading.Lock()
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                self._reply(*outer.do("POST", self.path, body, self.headers["Content-Type"]))
-
-            def do_GET(self) -> None:
-                self._reply(*outer.do("GET", self.path, b"", ""))
-
-            def _reply(self, status: int, body: bytes) -> None:
-                try:
-                    self.send_response(status)
-                    self.send_header("Content-Length", str(len(body)))
-                    self.end_headers()
-                    self.wfile.write(body)
-                except OSError:
-                    self.close_connection = True  # the client was killed
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        super().__init__(self._answer)
+        self.url = f"{self.address}/v1"
 
     def count(self, method: str, end: str) -> int:
         """How many such calls there were."""
-        return sum(m == method and path.endswith(end) for m, path in self.calls)
+        return len(_those([(method, end)], self.calls))
 
-    def do(self, method: str, path: str, body: bytes, kind: str) -> tuple[int, bytes]:
-        """Status and body of one call."""
-        path = path.removeprefix("/v1").partition("?")[0]
+    def wait_for(self, method: str, end: str, n: int = 1) -> None:
+        """Waits until so many such calls were carried out."""
+        self.wait_until(lambda: len(_those([(method, end)], self.done)) >= n)
+
+    def _answer(self, request: Request) -> Send:
+        path = request.path.removeprefix("/v1").partition("?")[0]
+        call = (request.method, path)
         with self._lock:
-            self.calls.append((method, path))
-            failing = [
-                status for (m, end), status in self.fails.items() if m == method and path.endswith(end)
-            ]
+            self.calls.append(call)
+            failing = [status for known, status in self.fails.items() if _those([known], [call])]
             if failing:
-                return failing[0], json.dumps({"error": {"message": self.message}}).encode()
-        self._sleep(self.stalls, method, path)
+                return Answer({"error": {"message": self.message}}, failing[0])
+        for known, stall in self.stalls.items():
+            if _those([known], [call]):
+                stall()
         with self._lock:
-            answer = self._done(method, path, body, kind)
-        self._sleep(self.delays, method, path)
-        if answer is None:
-            return 404, json.dumps({"error": {"message": self.message}}).encode()
-        return 200, answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-
-    def _sleep(self, seconds: dict[tuple[str, str], float], method: str, path: str) -> None:
-        time.sleep(next((s for (m, end), s in seconds.items() if m == method and path.endswith(end)), 0))
+            answer = self._done(*call, request.body, request.headers["Content-Type"] or "")
+        with self.changed:
+            self.done.append(call)
+            self.changed.notify_all()
+        if _those(self.held, [call]):
+            self.hold()
+        if _those(self.dropped, [call]):
+            return dropped
+        return Answer({"error": {"message": self.message}}, 404) if answer is None else Answer(answer)
 
     def _done(self, method: str, path: str, body: bytes, kind: str) -> Any:
         if (method, path) == ("POST", "/files"):

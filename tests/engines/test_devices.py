@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -68,11 +67,10 @@ def test_a_busy_moment_does_not_make_another_engine(monkeypatch: pytest.MonkeyPa
     assert fresh("cpu", tmp_path) == "bfloat16"
 
 
-def test_takes_about_a_tenth_of_a_second() -> None:
-    start = time.perf_counter()
+def test_both_precisions_are_timed() -> None:
     seconds = devices._seconds_of_products()
-    assert time.perf_counter() - start < 2  # a busy machine
-    assert all(0 < value < 1 for value in seconds.values())
+    assert seconds.keys() == {"float32", "bfloat16"}
+    assert all(value > 0 for value in seconds.values())
 
 
 def test_auto_is_the_gpu_where_there_is_one() -> None:

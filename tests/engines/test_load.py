@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,10 +15,12 @@ import jsonschema
 import numpy as np
 import pytest
 
+from tasks.engines import fake as fake_module
 from tasks.engines import load, memory
 from tasks.engines.fake import FakeEngine
 from tasks.engines.protocols import EngineError, Generator, Sampling, Scorer
 from tasks.engines.specs import EngineSpec
+from tests.waiting import until
 
 
 def fake(name: str = "m", **fields: Any) -> EngineSpec:
@@ -205,15 +206,19 @@ def in_threads(n: int, call: Any) -> None:
 
 
 def test_threads_load_one_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    build, built = load._build, []
+    build, built, begun = load._build, [], []
 
     def slow_build(spec: EngineSpec, source: str) -> Any:
         built.append(spec.name)
-        time.sleep(0.05)
+        until(lambda: len(begun) == 8)
         return build(spec, source)
 
+    def loads(number: int) -> None:
+        begun.append(number)
+        load.load(fake(), tmp_path)
+
     monkeypatch.setattr(load, "_build", slow_build)
-    in_threads(8, lambda _: load.load(fake(), tmp_path))
+    in_threads(8, loads)
     assert built == ["m"]
 
 
@@ -322,9 +327,10 @@ def test_fake_generations_follow_the_schema() -> None:
     assert engine.generate(talks, Sampling(seed=1), schema) != answers
 
 
-def test_fake_options_are_checked_and_delay_delays() -> None:
+def test_fake_options_are_checked_and_delay_delays(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(EngineError, match=r"(?s)options.*dely"):
         FakeEngine(fake(options={"dely": 1}))
-    start = time.perf_counter()
+    slept = list[float]()
+    monkeypatch.setattr(fake_module.time, "sleep", slept.append)
     FakeEngine(fake(options={"delay": 0.05})).score(["a"], ["b"])
-    assert time.perf_counter() - start >= 0.05
+    assert slept == [0.05]

@@ -6,10 +6,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier, Lock
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from tasks.engines.fake import FakeEngine
 from tasks.engines.protocols import CandidateScorer, Cloze, EngineError, Generator, Sampling, Scorer
 from tasks.engines.replicas import Replicas, load_engine, surroundings, width
 from tasks.engines.specs import EngineSpec
+from tests.waiting import LONGEST_WAIT_S, until
 
 ITEMS = ["rice", "fried rice", "bread"]
 PREFIXES = ["In Peru:", "In Japan:"]
@@ -77,25 +78,44 @@ def test_errors_come_back_as_they_were(pair: Replicas) -> None:
     assert pair.frame(["?"]).style == "base"  # and the copies live on
 
 
-def test_calls_run_at_once_and_no_copy_serves_two(tmp_path: Path) -> None:
-    engine = load_engine(fake(options={"delay": 0.3}), tmp_path, "score")
+class Meets:
+    """A copy whose call ends once the other copy has one too."""
+
+    def __init__(self, meeting: Barrier) -> None:
+        self.meeting, self.free = meeting, Lock()
+
+    def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
+        assert self.free.acquire(blocking=False), "it serves two"
+        self.meeting.wait(LONGEST_WAIT_S)
+        self.free.release()
+        return method
+
+    def revive(self) -> None:
+        """It does not die."""
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
+
+def test_calls_run_at_once_and_no_copy_serves_two() -> None:
+    meeting = Barrier(2)
+    engine = Replicas(fake(), [Meets(meeting), Meets(meeting)])
     with ThreadPoolExecutor(4) as threads:
-        list(threads.map(lambda _: engine.score(PREFIXES, ITEMS), range(2)))  # both have started
-        start = time.monotonic()
-        list(threads.map(lambda _: engine.score(PREFIXES, ITEMS), range(4)))
-    assert 0.6 <= time.monotonic() - start < 1.15  # one by one it takes 1.2
+        assert list(threads.map(lambda _: engine.frame(["?"]), range(4))) == ["frame"] * 4
 
 
 def test_a_copy_that_is_killed_loses_its_call_alone_and_comes_back(tmp_path: Path) -> None:
-    engine = load_engine(fake(options={"delay": 0.5}), tmp_path, "score")
+    engine = load_engine(fake(), tmp_path, "score")
     expected = engine.score(PREFIXES, ITEMS)
     first = engine.copies[1].process.pid
+    os.kill(first, signal.SIGSTOP)  # it does not answer meanwhile
     with ThreadPoolExecutor(1) as threads:
         call = threads.submit(engine.score, PREFIXES, ITEMS)
-        time.sleep(0.1)
+        until(lambda: engine._free.qsize() == 1)
         os.kill(first, signal.SIGKILL)
         with pytest.raises(ReplicaLost, match=r"replica of 'm' died \(exit code -9\)"):
             call.result()
+    until(lambda: engine._free.qsize() == 2)
     for _ in range(3):
         np.testing.assert_array_equal(engine.score(PREFIXES, ITEMS), expected)
     assert engine.copies[1].process.pid != first
@@ -120,11 +140,8 @@ def test_copies_end_with_whoever_asked_however_that_ended(tmp_path: Path) -> Non
     pids = [int(pid) for pid in asking.stdout.readline().split()]
     asking.kill()
     asking.wait()
-    deadline = time.monotonic() + 20
-    while any(psutil.pid_exists(pid) for pid in pids) and time.monotonic() < deadline:
-        time.sleep(0.05)
     assert len(pids) == 2
-    assert not any(psutil.pid_exists(pid) for pid in pids)
+    until(lambda: not any(psutil.pid_exists(pid) for pid in pids))
 
 
 def test_one_replica_is_the_engine_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

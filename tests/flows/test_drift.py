@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -24,6 +23,7 @@ from tests.conftest import environment
 from tests.flows.stored_runs import Stored, store
 from tests.golden import served
 from tests.golden.harness import SERVED, new_home, run
+from tests.waiting import until
 from warehouse import Warehouse, register_parts, save_run_requests, write_part
 
 RNG = np.random.default_rng(0)
@@ -150,9 +150,7 @@ def test_who_is_told(
         code = "from flows.drift import *; assert drift(DriftParams()) == 1"
         env = environment(warehouse.home, prefect_api)
         subprocess.run([sys.executable, "-c", code], env=env, check=True)
-        deadline = time.monotonic() + 300
-        while not posted and time.monotonic() < deadline:
-            time.sleep(0.2)
+        until(lambda: posted, every=0.2)
         with get_client(sync_client=True) as client:
             tables = [a for a in client.read_artifacts() if a.key == "drift"]
         first.delete()

@@ -8,7 +8,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import polars as pl
 import pytest
 
 from tests.conftest import command, environment
+from tests.waiting import until
 from warehouse import Warehouse, run_checks
 
 pytestmark = pytest.mark.slow
@@ -137,9 +137,8 @@ def test_killed_runs_lose_and_duplicate_nothing(culturescope: Cli, home: Path, p
             command(*arguments), env=environment(home, prefect_api),
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        deadline = time.monotonic() + 180
-        while len(list(scores.glob("[!_]*.parquet"))) <= seen and time.monotonic() < deadline:
-            time.sleep(0.005)  # so that the kill comes soon after a part appears, registered or not
+        # Often, so that the kill comes soon after a part appears, registered or not.
+        until(lambda: len(list(scores.glob("[!_]*.parquet"))) > seen, process, every=0.005)  # noqa: B023
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         seen = len(list(scores.glob("[!_]*.parquet")))

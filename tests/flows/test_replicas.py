@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import psutil
 import pytest
 
 from tests.conftest import command, environment, prefect_post
+from tests.waiting import until
 from warehouse import Warehouse
 
 # One country a part: 9 questions x 5 countries.
@@ -40,24 +40,34 @@ def killed_once(home: Path, api: str | None, *more: str) -> tuple[str, int]:
         command(*arguments), env=environment(home, api), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True,
     )  # fmt: skip
-    seen: dict[int, float] = {}
-    deadline = time.monotonic() + 300
-    while run.poll() is None and time.monotonic() < deadline:
-        for child in psutil.Process(run.pid).children(recursive=True):
+    seen, killed = list[int](), list[int]()
+
+    def has_ended() -> bool:
+        for child in _children(run.pid):
             try:
                 if "tasks.engines.copies" in child.cmdline():
-                    seen.setdefault(child.pid, time.monotonic())
+                    seen.extend([child.pid] if child.pid not in seen else [])
             except psutil.NoSuchProcess:
                 continue
         done = len(list((home / "parts" / "item_logprob").glob("[!_]*.parquet")))
-        if len(seen) == 2 and done >= 4:
-            os.kill(next(iter(seen)), signal.SIGKILL)
-            seen[0] = 0.0  # done
-        time.sleep(0.02)
-    output, _ = run.communicate(timeout=60)
+        if not killed and len(seen) == 2 and done >= 4:
+            killed.append(seen[0])
+            os.kill(seen[0], signal.SIGKILL)
+        return run.poll() is not None
+
+    until(has_ended, every=0.02)
+    output, _ = run.communicate()
     assert run.returncode == 0, output
-    assert seen.pop(0, None) is not None, "no replica was killed"
+    assert killed, "no replica was killed"
     return output, len(seen)
+
+
+def _children(pid: int) -> list[psutil.Process]:
+    """Of a process, and theirs; none where it has ended."""
+    try:
+        return psutil.Process(pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
 
 
 def assert_as_of_one_replica(home: Path, alone: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import polars as pl
 import pytest
 
 from tests.conftest import command, environment
+from tests.waiting import until
 from warehouse import Warehouse, run_checks
 
 pytestmark = pytest.mark.slow
@@ -95,9 +95,8 @@ def test_killed_runs_lose_and_duplicate_nothing(culturescope: Cli, home: Path, p
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        deadline = time.monotonic() + 180
-        while len(list(parts.glob("[!_]*.parquet"))) <= seen and time.monotonic() < deadline:
-            time.sleep(0.005)  # so that the kill comes soon after a part appears, registered or not
+        # Often, so that the kill comes soon after a part appears, registered or not.
+        until(lambda: len(list(parts.glob("[!_]*.parquet"))) > seen, process, every=0.005)  # noqa: B023
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         seen = len(list(parts.glob("[!_]*.parquet")))

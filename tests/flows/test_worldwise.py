@@ -7,7 +7,6 @@ import io
 import json
 import re
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,6 +28,7 @@ from tests.flows.worldwise_material import (
     persona,
     text_answer,
 )
+from tests.waiting import until
 from warehouse import Warehouse, run_checks
 
 pytestmark = pytest.mark.slow
@@ -287,12 +287,10 @@ def test_killed_runs_lose_and_repeat_nothing(
 
     # Killed again once everything is answered and a part of vectors more is there, registered or not.
     vectors = home / "parts" / "embedding"
-    embedding, deadline = start(), time.monotonic() + 300
-    while len(asked(server)) < 36 and time.monotonic() < deadline:
-        time.sleep(0.005)
+    embedding = start()
+    until(lambda: len(asked(server)) == 36, embedding, every=0.005)
     before = set(vectors.glob("[!_]*.parquet"))
-    while set(vectors.glob("[!_]*.parquet")) == before and time.monotonic() < deadline:
-        time.sleep(0.005)
+    until(lambda: set(vectors.glob("[!_]*.parquet")) != before, embedding, every=0.005)
     embedding.kill()
     embedding.wait()
     n_asked = asked(server)

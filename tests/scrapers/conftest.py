@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,13 +16,13 @@ OpenSession = Callable[..., http.PoliteSession]
 
 
 class Clock:
-    """Runs as fast as the real one, but jumps ahead instead of sleeping."""
+    """Stands still, and jumps ahead in place of sleeping."""
 
     def __init__(self) -> None:
         self.slept: list[float] = []
 
     def monotonic(self) -> float:
-        return time.monotonic() + sum(self.slept)
+        return 1000.0 + sum(self.slept)
 
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)

@@ -114,9 +114,9 @@ def test_colspan_is_read_as_html_does(attribute: str, width: int) -> None:
     ids=["b", "nested tables", "tables in tables", "rows below b", "cells", "div"],
 )
 def test_small_pages_that_are_deep_or_odd_take_little_time(page: str) -> None:
-    start = time.process_time()
+    start = time.thread_time()
     assert tables(page)
-    assert time.process_time() - start < 5
+    assert time.thread_time() - start < 5
 
 
 def test_a_page_of_many_tables_cannot_fill_the_memory() -> None:

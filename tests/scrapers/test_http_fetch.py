@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import time
 from pathlib import Path
 
 import pytest
@@ -120,11 +119,8 @@ def test_a_slow_drip_ends_at_the_deadline(
     web: MisbehavingServer, open_session: OpenSession, manner: Manner
 ) -> None:
     web.replies["/page"] = [Reply(manner=manner)]
-    start = time.monotonic()
     with pytest.raises(TransientError, match=r"0\.5 s of this session are used up"):
         open_session(deadline_s=0.5).get(web.url("/page"))
-    # Far below the 30 s that a connection may stay silent.
-    assert 0.5 <= time.monotonic() - start < 20
     assert len(web.asked("/page")) <= 1
 
 

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -52,7 +51,7 @@ with Warehouse.open(pathlib.Path(sys.argv[1])).write() as connection:
     connection.execute("INSERT INTO state SELECT 'test' || range, repeat('x', 100) FROM range(200000)")
     connection.execute(STATEMENT)
     print("written", flush=True)
-    time.sleep(60)
+    sys.stdin.read()
 """
 FULL_DISK = """
 import pathlib, resource, signal, sys
@@ -152,11 +151,8 @@ def test_outside_program_that_holds_the_file(
         warehouse.query("SELECT 1")
     with pytest.raises(WarehouseError, match=r"culturescope\.duckdb open for writing"), warehouse.write():
         pass
-    monkeypatch.setattr(outside_module, "_OUTSIDE_WRITER_PATIENCE_S", 30.0)
     outside.communicate("")
-    started = time.monotonic()
     assert warehouse.query("SELECT 1").item() == 1
-    assert time.monotonic() - started < 5
 
 
 def test_an_idle_reader_keeps_no_outside_program_from_writing(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -80,18 +79,11 @@ def said(process: subprocess.Popen[str]) -> str:
     return output.strip()
 
 
-def called(server: BatchServer, method: str, end: str, n: int = 1) -> None:
-    """Wait until the server was asked for something so often."""
-    until = time.monotonic() + 60
-    while server.count(method, end) < n:
-        assert time.monotonic() < until, server.calls
-        time.sleep(0.01)
-
-
 def test_two_machines_at_once_send_a_batch_once(
     shared: Warehouse, server: BatchServer, machine: Machine
 ) -> None:
-    server.stalls["POST", "/files"] = 1.0  # long enough for the other to come to the same point
+    # Long enough for the other to come to the same point, mostly.
+    server.stalls["POST", "/files"] = lambda: server.closing.wait(1.0)
     server.polls = 8
     machines = [machine("one"), machine("two")]
     for each in machines:
@@ -115,14 +107,13 @@ def test_two_machines_at_once_send_a_batch_once(
 def test_the_batch_of_a_killed_machine_is_awaited_by_the_other(
     server: BatchServer, served: EngineSpec, machine: Machine, held: tuple[str, str], uploads: int
 ) -> None:
-    server.delays[held] = 60
+    server.held.append(held)
     killed = machine("killed")
     begin(killed)
-    called(server, *held)
-    time.sleep(0.1)
+    server.wait_for(*held)
     killed.kill()
     killed.communicate()
-    server.delays.clear()
+    server.held.clear()
     assert "|".join(completion.text for completion in complete(served)) == ANSWERS
     assert (server.count("POST", "/files"), len(server.sent)) == (uploads, 1)
 
@@ -131,10 +122,10 @@ def test_a_batch_that_may_be_on_its_way_is_waited_for(
     server: BatchServer, served: EngineSpec, machine: Machine
 ) -> None:
     """Its sender is gone, and the server has not come to begin it when the other looks for it first."""
-    server.stalls["POST", "/batches"] = TIMEOUT_S / 2
+    server.stalls["POST", "/batches"] = lambda: server.wait_until(lambda: server.count("GET", "/batches"))
     killed = machine("killed")
     begin(killed)
-    called(server, "POST", "/batches")
+    server.wait_until(lambda: server.count("POST", "/batches"))
     killed.kill()
     killed.communicate()
     assert "|".join(completion.text for completion in complete(served)) == ANSWERS
@@ -148,7 +139,6 @@ def test_a_batch_that_never_arrived_is_begun_by_the_other(
     server.fails["POST", "/batches"] = 503
     killed = machine("killed")
     begin(killed)
-    called(server, "POST", "/batches")
     _, errors = killed.communicate(timeout=120)
     assert "failed after 1 try (503: no)" in errors
     server.fails.clear()
@@ -160,12 +150,13 @@ def test_a_machine_that_is_cut_off_sends_nothing(
     server: BatchServer, served: EngineSpec, machine: Machine, postgres_url: str
 ) -> None:
     """Its lock is the other's by then: it has uploaded a file, and begins no batch."""
-    server.delays["POST", "/files"] = 2.0
+    server.stalls["POST", "/files"] = lambda: (
+        server.count("POST", "/files") > 1 or server.wait_until(lambda: server.sent)
+    )
     cut_off = machine("cut-off")
     begin(cut_off)
-    called(server, "POST", "/files")
+    server.wait_until(lambda: server.count("POST", "/files"))
     end_connections(postgres_url, "granted")
-    server.delays.clear()
     assert "|".join(completion.text for completion in complete(served)) == ANSWERS
     _, errors = cut_off.communicate(timeout=120)
     assert "was lost while its holder worked" in errors.splitlines()[-1]

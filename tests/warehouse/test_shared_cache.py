@@ -14,6 +14,7 @@ import pytest
 
 from tests.conftest import REPOSITORY, command, environment
 from tests.shared_store import PASSWORD
+from tests.waiting import LONGEST_WAIT_S
 from tests.warehouse.test_shared_store import KIND, another_machine, cached, part, store_of
 from warehouse import Warehouse, WarehouseError
 
@@ -223,14 +224,14 @@ def test_a_part_that_is_about_to_go_when_it_is_needed_is_fetched_again(
     def slowly(store: Path) -> list[cache._File]:
         files = looks(store)
         listed.set()
-        goes_on.wait(10)
+        goes_on.wait(LONGEST_WAIT_S)
         return files
 
     store = Warehouse.open(reader.home).store
     with ThreadPoolExecutor(1) as pool, store.reading(), monkeypatch.context() as patch:
         patch.setattr(cache, "_parts", slowly)
         trims = pool.submit(store.trim)
-        assert listed.wait(10)
+        assert listed.wait(LONGEST_WAIT_S)
         threading.Timer(0.3, goes_on.set).start()
         store.fetch([(KIND, parts["q0"])])
         trims.result()

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from urllib.parse import parse_qs
 from urllib.request import Request, urlopen
+
+from tests.ports import free_port
+from tests.waiting import LONGEST_WAIT_S, until
 
 OXIGRAPH = Path(sys.executable).with_name("oxigraph")
 RESULT = b'{"head":{"vars":["x"]},"results":{"bindings":[{"x":{"type":"literal","value":"ok"}}]}}'
@@ -21,9 +22,7 @@ RESULT = b'{"head":{"vars":["x"]},"results":{"bindings":[{"x":{"type":"literal",
 @contextmanager
 def oxigraph(turtle: bytes) -> Iterator[str]:
     """The address of the query endpoint of a server that holds ``turtle`` in memory (starts in 0.05 s)."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        place = f"127.0.0.1:{probe.getsockname()[1]}"
+    place = f"127.0.0.1:{free_port()}"
     server = subprocess.Popen([OXIGRAPH, "serve", "--bind", place], stderr=subprocess.DEVNULL)
     try:
         load = Request(
@@ -37,20 +36,16 @@ def oxigraph(turtle: bytes) -> Iterator[str]:
 
 
 def _until_it_answers(request: Request) -> None:
-    end = time.monotonic() + 30
-    while True:
+    def answers() -> bool:
         try:
-            urlopen(request, timeout=30).close()
-            return
-        except ConnectionRefusedError as error:
-            refused: OSError = error
+            urlopen(request, timeout=LONGEST_WAIT_S).close()
         except OSError as error:
-            if not isinstance(getattr(error, "reason", None), ConnectionRefusedError):
+            if not isinstance(getattr(error, "reason", error), ConnectionRefusedError):
                 raise
-            refused = error
-        if time.monotonic() > end:
-            raise refused
-        time.sleep(0.01)
+            return False
+        return True
+
+    until(answers)
 
 
 class Asked(BaseHTTPRequestHandler):
@@ -94,6 +89,7 @@ class Misbehaving(ThreadingHTTPServer):
     daemon_threads = True
     scripts: list[Script]
     asked: list[Asked]
+    ending: Event
     gets = 0
 
     @property
@@ -105,12 +101,13 @@ class Misbehaving(ThreadingHTTPServer):
 def misbehaving() -> Iterator[Misbehaving]:
     """A server on this machine; set its ``scripts``."""
     server = Misbehaving(("127.0.0.1", 0), Asked)
-    server.scripts, server.asked = [], []
+    server.scripts, server.asked, server.ending = [], [], Event()
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
         yield server
     finally:
+        server.ending.set()
         server.shutdown()
         thread.join()
         server.server_close()

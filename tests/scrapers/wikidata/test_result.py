@@ -83,7 +83,7 @@ def test_what_is_no_whole_result(text: str) -> None:
 
 @pytest.mark.parametrize("deep", ['{"a":', "[", '{"results":{"bindings":[{"x":{"type":'])
 def test_nesting_is_given_up_at_once(deep: str) -> None:
-    begun = time.monotonic()
+    begun = time.thread_time()
     with pytest.raises(NOT_A_RESULT):
         read_result(of(deep * 100_000))
-    assert time.monotonic() - begun < 10
+    assert time.thread_time() - begun < 10
