@@ -15,7 +15,8 @@ NOT_ON_CPU := torchvision torchaudio torchcodec triton
 LOCK := requirements/$(ENGINE).lock
 # Programs that look at the environment from outside: they bring packages of their own.
 TOOLS := .tools
-STAMP := $(VENV)/.installed-$(ENGINE)
+# Named by what is installed and not by when: whoever has the same files has the same environment.
+STAMP := $(VENV)/.installed-$(ENGINE)-$(shell cat pyproject.toml $(LOCK) | sha256sum | cut -c1-12)
 
 .PHONY: help setup demo test test-all test-fast lint bench lock sbom audit docs clean
 
@@ -26,7 +27,7 @@ setup: $(STAMP)  ## the environment, with all it needs
 
 # The locked versions, each file by its hash. Where they cannot be had, what pyproject.toml allows, and a line that
 # says so; but a file that is not the locked one ends it.
-$(STAMP): pyproject.toml $(LOCK)
+$(STAMP):
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	@set -o pipefail; pip="$(BIN)/python -m pip"; log=$(VENV)/install.log; index=""; \
@@ -40,6 +41,7 @@ $(STAMP): pyproject.toml $(LOCK)
 	&& echo "setup: not the locked versions (see above), but what pyproject.toml allows" \
 	&& $$pip install $$index $(TORCH) -e '.[$(ENGINE),dev]'; }
 	if [ "$(ENGINE)" = cpu ]; then $(BIN)/python -m pip uninstall --quiet --yes $(NOT_ON_CPU); fi
+	rm -f $(VENV)/.installed-$(ENGINE)*
 	touch $@
 
 demo: setup  ## two embedded models through the spectral evaluation, leaderboard and report
@@ -49,9 +51,9 @@ demo: setup  ## two embedded models through the spectral evaluation, leaderboard
 	$(BIN)/culturescope leaderboard spectral
 	$(BIN)/culturescope report
 
-# Two processes, a file in one of them: three take as long on two cores. One thread
-# each, or they would get in each other's way on two cores.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+# Two processes, a file in one of them: three take as long on two cores. One thread each, or they would get in
+# each other's way on two cores. SEED=7 runs the tests in an order that is drawn by that number.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --durations=10 $(if $(SEED),--seed $(SEED))
 
 test: setup  ## all tests but the heaviest, real models and servers included
 	$(PYTEST) -m 'not heavy'

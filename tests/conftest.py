@@ -27,6 +27,7 @@ from tests.shared_store import (  # noqa: F401 - fixtures, of every test
 from tests.waiting import until
 from warehouse import Warehouse
 
+pytest_plugins = ["tests.reporting"]
 REPOSITORY = Path(__file__).parent.parent
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from benchmarks.beyond_null import levels
 
 
+@pytest.mark.heavy
 def test_a_model_that_knows_nothing_is_rarely_called_beyond_its_null() -> None:
     lines = levels(200)["lines"]
     assert max(rule for *_, shares in lines for _, _, rule in shares) <= 0.05

@@ -100,6 +100,7 @@ def _late(api: str, deployment: str, hours: float, is_scheduled: bool) -> UUID:
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_a_pool_of_another_type_stays_one(registered: Callable[..., str], prefect_api: str) -> None:
     prefect_post(prefect_api, "/work_pools/", {"name": "grid", "type": "kubernetes", "base_job_template": {}})
     assert registered("grid").endswith("--pool grid --type kubernetes --limit 1\n")

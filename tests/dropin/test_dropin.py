@@ -96,6 +96,7 @@ def test_from_plan_to_report(copy: Path, prefect_api: str) -> None:
     assert checks.returncode == 0, checks.stdout + checks.stderr
 
 
+@pytest.mark.heavy
 def test_it_has_a_form_in_the_prefect_ui(copy: Path, prefect_api: str) -> None:
     code = """
 from deployments.registered import Wishes, deployments

