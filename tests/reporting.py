@@ -27,7 +27,7 @@ SECURITY = "tests/deployments/test_guard.py"
 """Tests that CI never goes without."""
 
 SERVERS, SHARED = {"postgres_server_url", "s3_endpoint"}, "test_shared_store.py"
-"""Fixtures that start real servers, and the file that `make test` runs with them; `make test-all` runs all."""
+"""Fixtures that start real servers, and the file of `make test` that has them; `make test-all` runs all."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
