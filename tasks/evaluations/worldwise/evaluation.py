@@ -68,7 +68,7 @@ def study(params: WorldwiseParams, tables: Mapping[str, Rows], engines: Mapping[
 def ask(study: Study, completions: Completions) -> list[Request[Any]]:
     """Every prompt; then the vectors of the answers that can be read so far."""
     texts = answer_texts(study, read_completions(study, completed(study, completions)))
-    return [study.request, *([study.vectors_of(texts, "answers")] if texts else [])]
+    return [*study.requests, *([study.vectors_of(texts, "answers")] if texts else [])]
 
 
 def read(study: Study, completions: Completions, space: Space) -> Answers:

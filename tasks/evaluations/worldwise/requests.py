@@ -92,15 +92,18 @@ class Study:
         )
 
     @cached_property
-    def request(self) -> Prompts:
-        """What a model is sent; greedy repetitions, which are equal, once."""
+    def requests(self) -> tuple[Prompts, ...]:
+        """What a model is sent, a request per repetition; greedy repetitions, which are equal, once."""
         p = self.params
-        return Prompts(
-            topic=TOPIC,
-            label="answers",
-            batch=p.batch,
-            prompts=[sample.prompt for sample in self.samples],
-            sampling=Sampling(temperature=p.temperature, max_tokens=p.max_tokens),
+        return tuple(
+            Prompts(
+                topic=TOPIC,
+                label=f"repetition {repetition + 1}",
+                batch=p.batch,
+                prompts=[sample.prompt for sample in self.samples if sample.key[2] == repetition],
+                sampling=Sampling(temperature=p.temperature, max_tokens=p.max_tokens),
+            )
+            for repetition in range(p.repetitions if self.is_sampled else 1)
         )
 
     @property

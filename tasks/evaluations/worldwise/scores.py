@@ -128,7 +128,7 @@ class Scored(Placed):
 
 def completed(study: Study, completions: Completions) -> dict[Key, Completion]:
     """Sample -> its stored completion."""
-    stored = completions(study.request)
+    stored = {unit: c for request in study.requests for unit, c in completions(request).items()}
     return {s.key: stored[s.prompt.id] for s in study.samples if s.prompt.id in stored}
 
 

@@ -45,7 +45,8 @@ class Stored(Completions):
         if isinstance(request, Texts):
             return embedded(request.texts)
         assert isinstance(request, Prompts)
-        return vars(self)["stored"]
+        known = vars(self)["stored"]
+        return {unit: known[unit] for unit in request.units if unit in known}
 
 
 @pytest.fixture(scope="module")
@@ -66,8 +67,8 @@ def answers(study: Study, scores: Scores | None = None, without: str = "") -> An
 
 def test_first_the_prompts(study: Study) -> None:
     requests = EVALUATION.ask(study, Stored(study, {}))
-    assert list(requests) == [study.request]
-    assert len(study.request.units) == study.n_samples == 32
+    assert list(requests) == list(study.requests)
+    assert sum(len(request.units) for request in requests) == study.n_samples == 32
 
 
 def test_then_the_vectors_of_what_can_be_read_so_far(study: Study) -> None:
@@ -77,7 +78,7 @@ def test_then_the_vectors_of_what_can_be_read_so_far(study: Study) -> None:
         ("JP", "i1", 0): Completion("", "refusal", 9, 1),
     }
     *prompts, texts = EVALUATION.ask(study, Stored(study, completed))
-    assert prompts == [study.request]  # those answered before included
+    assert prompts == list(study.requests)  # those answered before included
     assert isinstance(texts, Texts)
     assert sorted(texts.texts) == [
         "Family Harmony, Future Planning, Achievement & Success. Because at (0, 0, 0) one of i1",
@@ -85,7 +86,7 @@ def test_then_the_vectors_of_what_can_be_read_so_far(study: Study) -> None:
     ]
     assert (texts.role, texts.engine, texts.label) == ("embedder", MINILM, "answers")
     refused = {sample.key: Completion("", "refusal", 9, 1) for sample in study.samples}
-    assert list(EVALUATION.ask(study, Stored(study, refused))) == [study.request]
+    assert list(EVALUATION.ask(study, Stored(study, refused))) == list(study.requests)
 
 
 def test_the_studys_own_texts_are_asked_for_once_for_all_models(study: Study) -> None:
