@@ -14,7 +14,6 @@ from typer.core import TyperGroup
 
 from deployments import options
 from deployments.bars import bars
-from deployments.choices import without_own_judge
 from deployments.cli_common import MODEL, NO_SERVER, WITHOUT_SERVER, errors
 from deployments.display import notes, say, working
 from deployments.evaluations import (
@@ -215,6 +214,7 @@ def _opened(asked: Asked) -> Warehouse:
 def _planned(name: str, knobs: Params, asked: Asked) -> tuple[Session, plan.Estimate]:
     """Plan an evaluation and show what it would do."""
     from deployments import plan
+    from deployments.choices import without_own_judge
     from deployments.packs import of_packs_unasked
     from flows import session as sessions
     from tasks import probe
@@ -223,11 +223,11 @@ def _planned(name: str, knobs: Params, asked: Asked) -> tuple[Session, plan.Esti
     planned = evaluation(name)
     with notes(asked.verbose, logging.WARNING):
         session = sessions.prepare(planned, knobs)
+    for line in without_own_judge(name, knobs):
+        say(line, "note:", "yellow")
     estimate = plan.Estimate.of(
         session.plan, {name: session.candidates[name] for name in session.alive()}, session.engines
     )
-    for line in without_own_judge(name, knobs):
-        say(line, "note:", "yellow")
     title = f"{name}, profile {knobs.label}, config {comparable(session.study)}"
     if session.occasion:
         title += f", occasion {session.occasion}"

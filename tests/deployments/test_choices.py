@@ -29,7 +29,7 @@ def one(name: str, chosen: AllParams) -> Params:
 @pytest.mark.parametrize("name", doors())
 def test_a_profile_fills_what_is_left_at_its_default(name: str) -> None:
     for label in profiles(name):
-        expected = params(name)(**{"models": ["m"], **profile(name, label)})
+        expected = params(name)(**{"models": ["m"], **profile(name, label, ["m"])})
         assert of(name, models=["m"], profile=label) == expected
 
 
@@ -63,8 +63,8 @@ def test_what_is_chosen_for_all_reaches_those_that_have_it() -> None:
         "fmlama",
         "worldwise",
     }
-    own = one("cure", AllParams(profile="smoke"))
-    assert own == params("cure")(models=list(doors()["cure"].models), **profile("cure", "smoke"))
+    own, usual = one("cure", AllParams(profile="smoke")), list(doors()["cure"].models)
+    assert own == params("cure")(models=usual, **profile("cure", "smoke", usual))
 
 
 @pytest.fixture
@@ -85,11 +85,11 @@ def test_each_evaluation_takes_the_packs_that_have_files_for_it(sports: Path) ->
         "spectral",
     }
     each = {name: one(name, chosen) for name in doors()}
-    expected = params("cure")(**{"models": ["m"], **profile("cure", "sports/smoke")})
+    expected = params("cure")(**{"models": ["m"], **profile("cure", "sports/smoke", ["m"])})
     assert each["cure"] == expected  # as: run cure --profile sports/smoke
     assert each["worldwise"] == one("worldwise", AllParams(models=["m"], profile="smoke"))
     demo = one("cure", AllParams(models=["m"], profile="demo", pack=["sports"]))
-    assert demo == params("cure")(**{"models": ["m"], **profile("cure", "demo"), "pack": ["sports"]})
+    assert demo == params("cure")(**{"models": ["m"], **profile("cure", "demo", ["m"]), "pack": ["sports"]})
 
 
 def test_a_profile_of_a_pack_chooses_the_pack_too(sports: Path) -> None:

@@ -83,7 +83,7 @@ def test_where_hofstedes_scores_are_held_against_it_says_that_they_are_for_resea
 
 def test_a_profile_that_is_not_there_names_those_that_are() -> None:
     with pytest.raises(ValueError, match="'huge' of spectral; choose one of smoke, demo, full"):
-        profile("spectral", "huge")
+        profile("spectral", "huge", ["m"])
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -49,7 +49,7 @@ def example(home: Path, name: str) -> dict[str, object]:
     """Params of the example's profile, with fakes in every role."""
     write_engine(home, "fake-j")
     new(home, "mine", name)
-    chosen = {"models": ["fake-a"]} | profile(name, "mine/smoke")
+    chosen = {"models": ["fake-a"]} | profile(name, "mine/smoke", ["fake-a"])
     known = params(name).model_fields
     chosen |= {"half_samples": 20} if "half_samples" in known else {}
     chosen |= {knob: vectors(home) for knob in VECTORS if knob in known}
@@ -213,7 +213,7 @@ def test_a_pack_brings_dimensions_targets_and_values(home: Path) -> None:
     (folder / "guiding_value.csv").write_text("value,label\nslowness,Slowness\n")
     (folder / "profiles.toml").write_text('[walks]\ntargets = "walks"\n')
     assert faults_of(folder_of("mine", home)) == []
-    asked = {"models": ["fake-a"], "embedder": vectors(home)} | profile("worldwise", "mine/walks")
+    asked = {"models": ["fake-a"], "embedder": vectors(home)} | profile("worldwise", "mine/walks", ["fake-a"])
     study, *_ = build(evaluation("worldwise"), params("worldwise")(**asked))
     material = study.content  # type: ignore[attr-defined]
     assert [scenario.scenario for scenario in material.scenarios] == ["x-1"]
