@@ -76,7 +76,7 @@ def test_nor_by_the_profile_of_a_pack(
 @pytest.mark.parametrize("name", JUDGED)
 def test_who_is_asked_to_judge_does(name: str) -> None:
     knob = "judges" if "judges" in params(name).model_fields else "judge"
-    asked = {knob: [SMALL] if knob == "judges" else SMALL}
+    asked: dict[str, Any] = {knob: [SMALL] if knob == "judges" else SMALL}
     chosen = completed(name, form(name)(models=[OWN], profile="smoke", **asked))
     assert judges(chosen) == [SMALL]
     assert not [line for line in without_own_judge(name, chosen) if knob in line]
@@ -102,7 +102,7 @@ def test_the_plan_begins_with_what_a_judge_adds(name: str, monkeypatch: pytest.M
 
 @pytest.mark.usefixtures("warehouse")
 def test_an_embedded_simulator_of_ones_own_model_is_said_loudly() -> None:
-    kind = params("explication")
+    kind: Any = params("explication")
     loud = without_own_judge("explication", kind(models=[OWN], judges=[OWN]))
     assert ["--simulator" in line and SMALL in line for line in loud] == [True]
     assert without_own_judge("explication", kind(models=[SMALL], judges=[SMALL])) == []

@@ -194,9 +194,9 @@ def test_only_what_draws_half_samples_has_a_number_of_them() -> None:
 @pytest.mark.parametrize("name", doors())
 def test_params_of_before_are_read_and_hashed_as_then(name: str) -> None:
     kind = params(name)
-    of_then = {"models": ["m"], "bootstrap": 50, "seed": 3}
+    of_then: dict[str, Any] = {"models": ["m"], "bootstrap": 50, "seed": 3}
     now = kind(**of_then)
-    kept = {"half_samples": 50} if "half_samples" in kind.model_fields else {}
+    kept: dict[str, Any] = {"half_samples": 50} if "half_samples" in kind.model_fields else {}
     assert now.hashed({"seed", *kept}) == {"seed": 3, **kept}
     assert now.model_dump() == kind(models=["m"], seed=3, **kept).model_dump()
     assert kind.stored(of_then).hashed({"seed", *kept}) == {"seed": 3, "bootstrap": 50}
