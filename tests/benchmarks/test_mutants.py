@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import mutants
-from benchmarks.mutant_runs import forked, run
+from benchmarks.mutant_runs import ROOT, forked, run
 from benchmarks.mutations import Mutant, block_at, edited, located, mutants_of
 from benchmarks.reach import instrument, record, recorded
 
@@ -88,22 +88,22 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_areas_are_folders_and_files_that_are_there() -> None:
     for patterns in mutants.AREAS.values():
-        assert all(list(mutants.ROOT.glob(pattern)) for pattern in patterns)
+        assert all(list(ROOT.glob(pattern)) for pattern in patterns)
 
 
 @pytest.mark.usefixtures("small")
 def test_every_mutant_that_is_drawn_can_be_compiled_and_found_again() -> None:
-    rows = mutants.drawn(mutants.ROOT, 60, seed=3)
+    rows = mutants.drawn(ROOT, 60, seed=3)
     assert [row["area"] for row in rows[:4]] == ["metrics", "warehouse"] * 2
     for row in rows:
-        source = (mutants.ROOT / row["file"]).read_bytes()
+        source = (ROOT / row["file"]).read_bytes()
         mutant = Mutant(**{name: row[name] for name in Mutant.__dataclass_fields__})
         assert located(mutant, source) == mutant
         ast.parse(edited(mutant, source))
         block = block_at(mutant.file, source, mutant)
         assert not block or block.startswith(f"{mutant.file}::{mutant.function}::")
-    assert rows == mutants.drawn(mutants.ROOT, 60, seed=3)
-    assert rows != mutants.drawn(mutants.ROOT, 60, seed=4)
+    assert rows == mutants.drawn(ROOT, 60, seed=3)
+    assert rows != mutants.drawn(ROOT, 60, seed=4)
 
 
 def test_a_mutant_is_found_where_other_lines_have_changed() -> None:
@@ -238,7 +238,7 @@ def test_the_summary_counts_and_lists_survivors() -> None:
 
 @pytest.mark.usefixtures("small")
 def test_a_run_goes_on_where_it_ended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    drawn = mutants.drawn(mutants.ROOT, 6, seed=1)
+    drawn = mutants.drawn(ROOT, 6, seed=1)
     out = tmp_path / "out.jsonl"
     out.write_text("".join(json.dumps(row | {"outcome": "killed"}) + "\n" for row in drawn[:-1]))
     options = ["--mutants", "6", "--tests", "tests/none", "--out", str(out), "--reach", str(tmp_path / "r")]

@@ -66,7 +66,8 @@ def test_by_hand() -> None:
     assert numbers["judge_mean", "Italy"].value == pytest.approx(1 / 4, abs=1e-12)
     # Oil has no verdict of the judge, so both sides leave it out.
     assert (numbers["people_mean", "Spain"].value, numbers["judge_mean", "Spain"].value) == (1.0, 1.0)
-    assert numbers["people_mean", "Italy"].n == 2
+    assert (numbers["people_mean", "Italy"].n, numbers["people_mean", "Italy"].n_dropped) == (2, 0)
+    assert (numbers["judge_mean", "Spain"].n, numbers["judge_mean", "Spain"].n_dropped) == (1, 0)
     # Two groups correlate trivially; three items: people 5/6, 0, 1, judge 1/2, 0, 1.
     for metric in ("pearson_groups", "spearman_groups"):
         assert numbers[metric, "all"].unscored_reason == "2 groups, 3 are needed"

@@ -47,6 +47,7 @@ def said(rubric: Rubric, text: str, keys: list[str] = KEYS) -> tuple[Said, int]:
         '{"PLUM": {"verdict": "good"}, ' + ANSWER[1:],  # twice the same
         f'He wrote "{{\\"plum\\": {{\\"verdict\\": \\"Bad\\"}}}}": {ANSWER}',  # quoted as a JSON string
         f"{ANSWER}\nOf the plum this verdict is good.",
+        "{" + ANSWER,
     ],
 )
 def test_ways_to_say_the_same(rubric: Rubric, text: str) -> None:

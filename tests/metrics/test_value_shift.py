@@ -14,6 +14,7 @@ from tasks.metrics.value_shift import (
     persona_shift,
     shift_interval,
     total_variation,
+    value_shares,
 )
 
 Counts = st.lists(st.integers(0, 50), min_size=1, max_size=6)
@@ -41,6 +42,12 @@ def test_choices_outside_the_list_are_refused() -> None:
             choice_counts([[0, wrong]], 4)
     with pytest.raises(ValueError, match="responses x positions"):
         choice_counts([0, 1], 4)
+
+
+def test_shares_by_hand() -> None:
+    np.testing.assert_array_equal(
+        value_shares(np.array([[1.0, 0], [3, 1], [0, 0]])), [[1, 0], [0.75, 0.25], [np.nan] * 2]
+    )
 
 
 def test_distance_by_hand() -> None:

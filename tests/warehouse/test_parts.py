@@ -161,6 +161,19 @@ def test_refresh_replaces_without_duplicates(warehouse: Warehouse, logprobs: Log
     assert plain(shown.filter(country="FR")["part"]) == ["p1", "p1"]
 
 
+@pytest.mark.parametrize("replace", [False, True])
+def test_of_parts_that_come_together_one_answers_a_unit(
+    warehouse: Warehouse, logprobs: LogprobRows, replace: bool
+) -> None:
+    both = [logprobs("FR IT", base=-1.0), logprobs("IT JP", base=-5.0)]
+    units = [write_part(warehouse.home, KIND, f"p{n}", frame) for n, frame in enumerate(both)]
+    with warehouse.write() as connection:
+        register_parts(connection, units, replace=replace)
+    highest = "SELECT country, max(logprob) FROM item_logprob GROUP BY ALL ORDER BY ALL"
+    italy = -5.0 if replace else -1.0
+    assert warehouse.query(highest).rows() == [("FR", -1.0), ("IT", italy), ("JP", -5.0)]
+
+
 def test_a_part_never_overwrites_another(warehouse: Warehouse, logprobs: LogprobRows) -> None:
     first = store(warehouse, "p1", logprobs("FR"))
     with warehouse.read() as old:

@@ -1,0 +1,284 @@
+"""The Postgres side of a shared store: against a server in a script, and what only a real one can say."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from warehouse import WarehouseError
+
+psycopg = pytest.importorskip("psycopg", reason="the extra `shared` is not installed")
+from warehouse.shared import database
+from warehouse.shared.database import Database, Held, Version
+
+URL = "postgresql://reader:a-secret@db.example:5433/culture"
+PLACE = "postgresql://reader@db.example:5433/culture"
+FIRST, SECOND = Version(1, "a" * 64), Version(2, "b" * 64)
+
+
+class Connection:
+    """A connection that answers by the beginning of a statement; an exception is raised once."""
+
+    def __init__(self, answers: dict[str, Any]) -> None:
+        self.answers, self.statements, self.closed = answers, list[tuple[str, Any]](), False
+        self.info = SimpleNamespace(backend_pid=7)
+
+    def execute(self, statement: str | bytes, values: object = None) -> Any:
+        text = " ".join((statement.decode() if isinstance(statement, bytes) else statement).split())
+        self.statements.append((text, values))
+        key = next((key for key in self.answers if text.startswith(key)), None)
+        answer = self.answers[key] if key is not None else []
+        if isinstance(answer, Exception):
+            del self.answers[str(key)]
+            raise answer
+        return SimpleNamespace(
+            fetchall=lambda: answer, fetchone=lambda: answer[0] if answer else None, rowcount=len(answer)
+        )
+
+    def transaction(self) -> Any:
+        return database.suppress()
+
+    def close(self) -> None:
+        self.closed = True
+
+    def said(self, beginning: str) -> list[Any]:
+        return [values for text, values in self.statements if text.startswith(beginning)]
+
+
+class Server:
+    """What `psycopg.connect` gives, one after another: a connection, or an error."""
+
+    def __init__(self) -> None:
+        self.given: list[Connection | Exception] = []
+        self.pauses: list[float] = []
+        self.options: dict[str, Any] = {}
+
+    def connect(self, url: str, **options: Any) -> Connection:
+        assert url == URL
+        self.options = options
+        given = self.given.pop(0)
+        if isinstance(given, Exception):
+            raise given
+        return given
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Server:
+    """No connection of another test is kept, and nobody waits."""
+    script = Server()
+    monkeypatch.setattr(psycopg, "connect", script.connect)
+    monkeypatch.setattr(database.time, "sleep", script.pauses.append)
+    monkeypatch.setattr(database, "_idle", {})
+    monkeypatch.setattr(database, "_mine", database.threading.local())
+    return script
+
+
+@pytest.fixture
+def store(server: Server) -> Database:
+    return Database(URL, "s3://bucket/parts")
+
+
+def newest(*row: object) -> dict[str, Any]:
+    return {"SELECT s.parts": [row]}
+
+
+@pytest.mark.parametrize(
+    ("url", "place"),
+    [
+        (URL, PLACE),
+        ("postgresql://db/culture?password=a-secret", "postgresql://db/culture"),
+        ("host=db dbname=culture password=a-secret", "postgresql://db/culture"),
+        ("postgresql:///culture", "postgresql:///culture"),
+    ],
+)
+def test_a_place_has_no_password(url: str, place: str) -> None:
+    assert Database(url, "").place == place
+
+
+def test_what_is_no_address_is_refused_without_its_password() -> None:
+    with pytest.raises(WarehouseError, match=r"CULTURESCOPE_WAREHOUSE is no address") as refused:
+        Database("mysql://reader:a-secret@db/culture", "")
+    assert "a-secret" not in str(refused.value)
+
+
+def test_the_newest_file(server: Server, store: Database) -> None:
+    server.given = [Connection(newest("s3://bucket/parts", *SECOND))]
+    assert store.newest() == SECOND
+    assert SECOND.name == f"00000002-{'b' * 64}.duckdb"
+    assert server.options["autocommit"] is True
+    kept = database._idle[os.getpid(), URL][0]
+    kept.answers = newest("s3://bucket/parts", None, None)  # type: ignore[attr-defined]
+    assert store.newest() is None  # over the same connection: the server has no other to give
+    kept.answers = newest("s3://other", 1, "a")  # type: ignore[attr-defined]
+    with pytest.raises(WarehouseError, match=f"parts of {PLACE} are at s3://other.*CULTURESCOPE_PARTS"):
+        store.newest()
+
+
+def test_missing_tables_are_made_and_the_call_is_done_again(server: Server, store: Database) -> None:
+    connection = Connection({"SELECT s.parts": psycopg.errors.UndefinedTable("no table")})
+    made = database.Database._create
+
+    def create(self: Database, connection: Any) -> None:
+        made(self, connection)
+        connection.answers = newest("s3://bucket/parts", None, None)
+
+    server.given = [connection]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Database, "_create", create)
+        assert store.newest() is None
+    texts = [text for text, _ in connection.statements]
+    assert texts[1] == "SELECT pg_advisory_xact_lock(%s)"  # two machines may come at once
+    assert texts[2].startswith("-- The tables of a shared store")
+    (row,) = connection.said("INSERT INTO culturescope.store")
+    assert row[1] == "s3://bucket/parts"
+
+
+def test_a_call_is_done_again_on_another_connection(server: Server, store: Database) -> None:
+    ended = Connection({"SELECT s.parts": psycopg.OperationalError("the connection is lost")})
+    others = [Connection({}) for _ in range(2)]
+    database._idle[os.getpid(), URL] = [*others, ended]  # type: ignore[list-item]
+    good = Connection(newest("s3://bucket/parts", *FIRST))
+    server.given = [psycopg.OperationalError("the server is starting up"), good]
+    assert store.newest() == FIRST
+    assert ended.closed
+    assert server.pauses == list(database._PAUSES_S[:3])
+    assert database._idle[os.getpid(), URL] == [good]  # those that were idle have ended too
+
+
+@pytest.mark.parametrize(
+    ("fault", "tries"), [("the server is starting up", 4), ("password authentication failed: a-secret", 1)]
+)
+def test_a_call_ends_at_once_where_trying_again_is_no_use(
+    server: Server, store: Database, fault: str, tries: int
+) -> None:
+    server.given = [psycopg.OperationalError(fault) for _ in range(5)]
+    with pytest.raises(WarehouseError, match=f"{PLACE} does not answer.*PGPASSWORD") as refused:
+        store.newest()
+    assert "a-secret" not in str(refused.value)
+    assert len(server.pauses) == tries
+
+
+def locked(store: Database, server: Server, answers: dict[str, Any] | None = None, **more: Any) -> Connection:
+    """The connection of a lock that was held and let go."""
+    connection = Connection({"SELECT pg_backend_pid": [(7,)]} | (answers or {}))
+    server.given = [connection]
+    with store.lock("write", **more) as held:
+        assert held == Held(connection, 7, held.key)  # type: ignore[arg-type]
+        assert database._mine.held == [held]
+        assert not connection.closed
+    return connection
+
+
+def test_a_lock_has_a_connection_of_its_own_and_goes_with_it(server: Server, store: Database) -> None:
+    connection = locked(store, server, patience_s=1.5)
+    texts = [text for text, _ in connection.statements]
+    assert "SET lock_timeout = 1500" in texts
+    (key,) = connection.said("SELECT pg_advisory_lock")
+    assert key == connection.said("SELECT pg_advisory_unlock")[0]
+    assert 0 <= key[0] < 2**63  # a bigint
+    assert key == locked(store, server).said("SELECT pg_advisory_lock")[0]  # by name, on every machine
+    assert connection.closed
+    assert database._mine.held == []
+    assert connection.statements[0][0].startswith("SELECT set_config")  # a server's limits do not end it
+
+
+def test_a_lock_that_others_hold_and_a_pooler_are_refused(server: Server, store: Database) -> None:
+    busy = {"SELECT pg_advisory_lock": psycopg.errors.LockNotAvailable("timeout")}
+    with pytest.raises(WarehouseError, match=f"the lock 'write' of {PLACE} for 2 s.*pg_locks"):
+        locked(store, server, busy, patience_s=2)
+    with pytest.raises(WarehouseError, match=f"connection pooler answers at {PLACE}"):
+        locked(store, server, {"SELECT pg_backend_pid": [(8,)]})
+    assert database._mine.held == []
+
+
+def published(store: Database, server: Server, inserted: object, then: Version | None) -> list[Any]:
+    """Publish the second version under two locks; then: what is the newest afterwards, if somebody looks."""
+    pid = {"SELECT pg_backend_pid": [(7,)]}
+    outer, write = Connection(dict(pid)), Connection(pid | {"INSERT INTO culturescope.published": inserted})
+    server.given = [outer, write, Connection(newest("s3://bucket/parts", *(then or (None, None))))]
+    with store.lock("metrics"), store.lock("write") as held:
+        store.publish(held, SECOND, size=10, folded=3)
+    return write.said("INSERT INTO culturescope.published")
+
+
+def test_publishing_names_all_locks_of_the_thread(server: Server, store: Database) -> None:
+    (values,) = published(store, server, [()], None)
+    assert (values["version"], values["sha256"], values["bytes"], values["folded"]) == (2, "b" * 64, 10, 3)
+    assert values["n"] == len(set(values["keys"])) == 2
+    assert values["pids"] == [7, 7]
+
+
+@pytest.mark.parametrize(
+    ("inserted", "then"),
+    [
+        ([], FIRST),
+        (psycopg.OperationalError("a line broke"), FIRST),
+        (psycopg.OperationalError("a line broke"), None),
+        (psycopg.errors.UniqueViolation("there is one"), Version(2, "c" * 64)),
+    ],
+)
+def test_what_is_not_the_newest_afterwards_was_not_published(
+    server: Server, store: Database, inserted: object, then: Version | None
+) -> None:
+    with pytest.raises(WarehouseError, match=f"a lock at {PLACE} was lost.*Nothing was published"):
+        published(store, server, inserted, then)
+
+
+def test_a_line_that_broke_after_publishing_is_no_failure(server: Server, store: Database) -> None:
+    assert published(store, server, psycopg.OperationalError("a line broke"), SECOND)
+
+
+def test_a_change_under_a_lock_is_made_on_its_connection_or_not_at_all(
+    server: Server, store: Database
+) -> None:
+    free, mine = Connection({}), Connection({})
+    server.given = [free]
+    store.change("DELETE FROM t", ["a"], None)
+    held = Held(mine, 7, 1)  # type: ignore[arg-type]
+    store.change("DELETE FROM t", ["b"], held)
+    assert (free.said("DELETE"), mine.said("DELETE")) == ([["a"]], [["b"]])
+    mine.answers = {"DELETE": psycopg.OperationalError("gone")}
+    with pytest.raises(WarehouseError, match="was lost while its holder worked"):
+        store.change("DELETE FROM t", ["c"], held)
+    assert not server.pauses[1:]  # never on another connection
+
+
+@pytest.mark.slow
+def test_publishing_on_a_real_server(postgres_url: str) -> None:
+    store = Database(postgres_url, "s3://bucket/parts")
+    assert store.newest() is None  # which makes the tables
+    with store.lock("write") as held:
+        store.publish(held, FIRST, 10, 5)
+        store.publish(held, SECOND, 10, 2)
+        for version in (SECOND, Version(4, "c" * 64)):
+            with pytest.raises(WarehouseError, match="another writer has published"):
+                store.publish(held, version, 10, 5)
+    assert store.newest() == SECOND
+    with pytest.raises(WarehouseError, match="CULTURESCOPE_PARTS"):
+        Database(postgres_url, "s3://other").newest()
+
+    def of(sql: str) -> Callable[[Any], Any]:
+        return lambda connection: connection.execute(sql).fetchall()
+
+    folded = "SELECT folded FROM culturescope.published ORDER BY version"
+    assert store.call(of(folded)) == [(5,), (5,)]  # it never goes back
+    assert store.old() == []
+    aged = "UPDATE culturescope.published SET published_at = published_at - interval '11 minutes'"
+    store.call(of(f"{aged} RETURNING 1"))
+    assert store.old() == [FIRST]
+    store.forget([FIRST])
+    assert store.call(of("SELECT version FROM culturescope.published")) == [(2,)]
+
+
+@pytest.mark.slow
+def test_a_lock_on_a_real_server(postgres_url: str) -> None:
+    store = Database(postgres_url, "")
+    held = pytest.raises(WarehouseError, match="the lock 'a'")
+    with store.lock("a"), store.lock("b"), held, store.lock("a", patience_s=0.05):
+        pass
+    with store.lock("a", patience_s=0.05):
+        pass
