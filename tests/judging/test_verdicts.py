@@ -78,13 +78,14 @@ def test_a_key_of_which_two_things_are_said_is_unscored(rubric: Rubric, text: st
         '{"plom": {"verdict": "Bad"}}',
         "**Verdict:** bad.",
         "_verdict_ = `Bad`",
+        "Verdict: bad",
     ],
 )
 def test_a_verdict_that_is_stated_outside_of_the_answer_counts_against_it(
     rubric: Rubric, outside: str
 ) -> None:
     answer = json.dumps({"plum": GOOD})
-    for text in (f"{outside}\n{answer}", f"{answer}\n{outside}"):
+    for text in (f"{outside}\n{answer}", f"{answer}\n{outside}", f"{answer}{outside}"):
         assert said(rubric, text, ["plum"]) == ([NONE[0]], 0)
         assert said(rubric, text.replace("Good", "Bad").replace("tasty", "unknown"), ["plum"]) == (
             [FULL[2]],

@@ -11,7 +11,9 @@ import pytest
 
 from warehouse import WarehouseError
 
-psycopg = pytest.importorskip("psycopg", reason="the extra `shared` is not installed")
+pytest.importorskip("psycopg", reason="the extra `shared` is not installed")
+import psycopg
+
 from warehouse.shared import database
 from warehouse.shared.database import Database, Held, Version
 
