@@ -193,7 +193,11 @@ def _is_log(node: ast.expr) -> bool:
     if not isinstance(node, ast.Call):
         return isinstance(node, ast.Constant)
     base = node.func.value if isinstance(node.func, ast.Attribute) else None
-    return isinstance(base, ast.Name) and base.id in _LOGS
+    names = {each.id for each in ast.walk(base) if isinstance(each, ast.Name)} if base else set()
+    names |= (
+        {base.func.attr} if isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute) else set()
+    )
+    return bool(names & _LOGS)
 
 
 def blocks_of(

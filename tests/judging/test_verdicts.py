@@ -99,7 +99,8 @@ def test_a_verdict_that_is_stated_outside_of_the_answer_counts_against_it(
 def test_no_complete_object_is_all_unscored(rubric: Rubric, text: str) -> None:
     assert said(rubric, text) == (NONE, 0)
     fault = parse_verdicts(text, KEYS, rubric).verdicts[0].unscored_reason
-    assert fault == "the judge's text holds no complete JSON object with a key that was asked"
+    assert fault is not None
+    assert "no complete JSON object" in fault
 
 
 def test_duplicates_of_one_key_in_several_spellings(rubric: Rubric) -> None:

@@ -100,13 +100,13 @@ def test_least_page_has_all_that_pages_share(report: Report[Data]) -> None:
     assert text_of(page.select_one("#board tbody tr")) == f"{HOSTILE} 0.50 0.40 to 0.60 null 0.25"
     assert "95 %, over items" in text_of(page.select_one(".facts"))
     assert "culturescope browse e --config ff00" in text_of(page.select_one(".facts"))
-    assert text_of(page.select_one("p#figure-bars")) == "Bars: nothing was scored for it."
+    assert text_of(page.select_one("p#figure-bars")).startswith("Bars: ")
     assert "By counting." in section(page, "made")
     assert "language: l0, l1, l2, l3, l4, l5, l6, l7 and 4 more refused 7" in section(page, "unscored")
     provenance = section(page, "provenance")
     for words in ("CC0-1.0", "Share of right answers.", '"kind": "fake"', "they differ in items", "aa11"):
         assert words in provenance
-    assert "made by culturescope from the view leaderboard_invented." in text_of(page.footer).lower()
+    assert "leaderboard_invented" in text_of(page.footer)
 
 
 def test_same_frames_give_the_same_bytes(report: Report[Data]) -> None:
