@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tasks.people.files import make_private
 from tasks.people.study import Entry, Role, Value
 
 FILE = "answers.sqlite"
@@ -67,6 +68,7 @@ class Store:
     def __init__(self, folder: Path) -> None:
         """Opens it, and creates it where there is none."""
         self._lock, self._reading = threading.Lock(), threading.Lock()
+        make_private(folder / FILE)  # SQLite gives the files beside it the same mode
         self._connection, self._reader = (
             sqlite3.connect(folder / FILE, check_same_thread=False, isolation_level=None) for _ in range(2)
         )

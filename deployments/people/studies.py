@@ -22,6 +22,7 @@ from tasks.people.files import (
 )
 from tasks.people.study import Item, Private, Role
 from warehouse import Warehouse
+from warehouse.storage import private_folder
 
 KINDS = Path(__file__).parent / "kinds"
 
@@ -87,8 +88,9 @@ def new_study(warehouse: Warehouse, wishes: Wishes, folder: Path) -> int:
     if wishes.kind in _PAGES:
         kind = _PAGES[wishes.kind](warehouse, wishes, items, kind)
     text = "\n".join([*lines, kind])
-    folder.mkdir(parents=True)
+    private_folder(folder)
     (folder / STUDY).write_text(text, encoding="utf-8")
+    (folder / STUDY).chmod(0o600)
     try:
         study = read_study(folder / STUDY)
         (role,) = {page.role for page in study.pages}

@@ -23,7 +23,7 @@ from pydantic import BaseModel, Field
 from tasks.engines.hosted import HostedGenerator, HostedOptions, needed
 from tasks.engines.protocols import Generation, Jobs, Message, Sampling, Schema
 from tasks.engines.specs import EngineSpec
-from tasks.engines.transport import Caller, Secrets, checked, count
+from tasks.engines.transport import Caller, Secrets, checked, count, finish_reason
 
 _ENDED = {
     "end_turn": "stop",
@@ -130,6 +130,6 @@ def read_message(body: Any, secrets: Secrets) -> Generation:
     answer = checked(_Message, body)
     usage = answer.usage if isinstance(answer.usage, dict) else {}
     text = "".join(block.text or "" for block in answer.content if block.type == "text")
-    finish = _ENDED.get(answer.stop_reason or "", answer.stop_reason or "unknown")
+    finish = _ENDED.get(answer.stop_reason or "", finish_reason(answer.stop_reason))
     sent, written = sum(count(usage.get(name)) for name in _COUNTED), count(usage.get("output_tokens"))
     return Generation(secrets.hide_in_answer(text), finish, sent if written else 0, written)

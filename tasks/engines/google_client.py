@@ -33,7 +33,15 @@ from tasks.engines.protocols import (
     TokenAlternatives,
 )
 from tasks.engines.specs import EngineSpec
-from tasks.engines.transport import Caller, Failed, Secrets, checked, count
+from tasks.engines.transport import (
+    Caller,
+    Failed,
+    LogProbability,
+    Secrets,
+    checked,
+    count,
+    finish_reason,
+)
 
 _ENDED = {"STOP": "stop", "MAX_TOKENS": "length"}
 _FILTERED = ("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY")
@@ -136,7 +144,7 @@ class _Content(_Camel):
 
 class _Token(_Camel):
     token: str
-    log_probability: float
+    log_probability: LogProbability
 
 
 class _Top(_Camel):
@@ -181,7 +189,7 @@ def read_content(body: Any, secrets: Secrets) -> Generation:
     first = reply.candidates[0]
     said = "".join(part.text or "" for part in first.content.parts if not part.thought)
     finish = "content_filter" if first.finish_reason in _FILTERED else first.finish_reason
-    finish, text = _ENDED.get(finish, finish.lower()), secrets.hide_in_answer(said)
+    finish, text = _ENDED.get(finish, finish_reason(finish.lower())), secrets.hide_in_answer(said)
     tokens = _alternatives(first.logprobs_result) if text == said else ()
     return Generation(text, finish, sent if written else 0, written, tokens=tokens)
 

@@ -13,12 +13,22 @@ import httpx
 from pydantic import BaseModel, Field
 
 from tasks.engines.protocols import Generation, TokenAlternatives
-from tasks.engines.transport import MAX_BYTES, Caller, Failed, Secrets, Unreadable, checked, count
+from tasks.engines.transport import (
+    MAX_BYTES,
+    Caller,
+    Failed,
+    LogProbability,
+    Secrets,
+    Unreadable,
+    checked,
+    count,
+    finish_reason,
+)
 
 
 class _Other(BaseModel):
     token: str
-    logprob: float
+    logprob: LogProbability
     bytes: list[Annotated[int, Field(ge=0, le=255)]] | None = None
 
 
@@ -44,6 +54,7 @@ class _Choice(BaseModel):
 class _Reply(BaseModel):
     choices: list[_Choice]
     usage: Any = None
+    prompt_filter_results: Any = None
 
 
 class _Response(BaseModel):
@@ -58,7 +69,7 @@ class _Line(BaseModel):
 
 
 def read_reply(body: Any, secrets: Secrets) -> Generation:
-    """The first choice; a server that filters may send none.
+    """The first choice; a server that filters may send none, if it says so.
 
     A count of tokens that is none, or below zero, is 0: not said (``budget.Meter`` then counts the most).
 
@@ -69,9 +80,11 @@ def read_reply(body: Any, secrets: Secrets) -> Generation:
     usage = reply.usage if isinstance(reply.usage, dict) else {}
     prompt, written = (count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens"))
     if not reply.choices:
+        if not reply.prompt_filter_results:
+            raise Unreadable(200, "choices: there is none, and nothing says that the prompt was filtered")
         return Generation("", "content_filter", prompt, written)
     choice = reply.choices[0]
-    finish = "refusal" if choice.message.refusal else choice.finish_reason or "unknown"
+    finish = "refusal" if choice.message.refusal else finish_reason(choice.finish_reason)
     said = choice.message.refusal or choice.message.content
     if said is None and finish in ("stop", "unknown"):
         raise Unreadable(200, "choices.0.message.content: null, though it says that the model was done")

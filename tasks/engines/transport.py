@@ -14,14 +14,15 @@ import os
 import random
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from threading import Lock
-from typing import IO, Any, TypeVar
+from typing import IO, Annotated, Any, TypeVar
+from urllib.parse import quote
 
 import httpx
-from pydantic import BaseModel, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 MAX_BYTES = 32 * 2**20
 """Of one answer: many times what 20 alternatives at 4,096 tokens take."""
@@ -34,10 +35,26 @@ EXCERPT = 300
 """Characters of a server's words that an error quotes."""
 SHORT_SECRET = 16
 """Characters below which a key may be a common word."""
+GRAM = 8
+"""Characters of the pieces by which a key is found: 15 in a row of it hold a whole piece."""
 MAX_COUNT = 2**31
 """More tokens than any answer has: a server that counts more is not believed further."""
 
+MOST_LOG_PROBABILITY = 1e-3
+"""What rounding in half precision leaves of 0; anything above is no log-probability."""
+LogProbability = Annotated[
+    float, Field(le=MOST_LOG_PROBABILITY), AfterValidator(lambda value: min(value, 0.0))
+]
+
 M = TypeVar("M", bound=BaseModel)
+
+
+FINISHED = ("stop", "length", "refusal", "content_filter", "tool_calls", "pause_turn", "other")
+
+
+def finish_reason(given: str | None) -> str:
+    """The finish reason if it is known, else "unknown": what is stored is no text of a server's own."""
+    return given if given in FINISHED else "unknown"
 
 
 class Pace:
@@ -59,29 +76,78 @@ class Pace:
 
 
 class Secrets:
-    """Takes a key and what stands before @ in an address out of texts."""
+    """Takes a key, whole, in part and in other spellings, out of texts; and user names out of addresses."""
 
     def __init__(self, key: str | None) -> None:
         """key: None where there is nothing to hide."""
-        forms = []
-        if key:
-            forms = [re.escape(form) for form in {key, json.dumps(key)[1:-1]}]
-            for shift in range(3):  # whatever stands before the key, its middle has one of three Base64 forms
-                coded = base64.b64encode(b"\0" * shift + key.encode()).decode().rstrip("=")
-                own = coded[(0, 2, 3)[shift] : len(coded) - bool((shift + len(key.encode())) % 3)]
-                either = re.escape(own).replace(r"\+", "[+-]").replace("/", "[/_]")
-                forms += [rf"[\w+/-]{{0,400}}{either}[\w+/=-]{{0,400}}"] if len(own) >= 4 else []
-        self._key = key or ""
-        self._forms = re.compile("|".join(forms)) if forms else None
+        self._spellings = sorted(_spellings(key), key=len, reverse=True) if key else []
+        self._is_long = len(key or "") >= SHORT_SECRET
 
     def hide(self, text: str) -> str:
-        """An error's text without secrets."""
-        text = re.sub(r"//[^/\s@]*@", "//", text)
-        return self._forms.sub("[key]", text) if self._forms else text
+        """An error's text without secrets; cut it afterwards, or a part of a key may be left."""
+        text = self.hide_in_answer(re.sub(r"//[^/\s@]*@", "//", text))
+        for spelling in self._spellings:
+            text = text.replace(spelling, "[key]")
+        # What stands around it in Base64 may be a user name, or the rest of the key.
+        return re.sub(r"[\w+/-]{0,400}\[key\][\w+/=-]{0,400}", "[key]", text)
 
     def hide_in_answer(self, text: str) -> str:
-        """An answer's text without the key; a short key may be a word of the answer and is left alone."""
-        return text.replace(self._key, "[key]") if len(self._key) >= SHORT_SECRET else text
+        """An answer's text without the key; a short key may be a word of the answer and is left alone.
+
+        Taken out are all runs of 15 characters of the key and more, and some from 8 on: as it is, as JSON, in
+        hexadecimal, in Base64 with anything before it, percent-encoded, reversed.
+        """
+        spans = sorted(self._runs(text)) if self._is_long else []
+        for start, end in reversed(_joined(spans)):
+            text = f"{text[:start]}[key]{text[end:]}"
+        return text
+
+    def _runs(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where a text runs along one of the spellings for GRAM characters or more."""
+        for spelling in self._spellings:
+            for i in range(0, len(spelling) - GRAM + 1, GRAM):
+                at = text.find(spelling[i : i + GRAM])
+                while at >= 0:
+                    start, end = at, at + GRAM
+                    while start and at - start < i and text[start - 1] == spelling[i - (at - start) - 1]:
+                        start -= 1
+                    while (
+                        end < len(text) and text[end : end + 1] == spelling[i + end - at : i + end - at + 1]
+                    ):
+                        end += 1
+                    yield start, end
+                    at = text.find(spelling[i : i + GRAM], end)
+
+    def clean(self, value: Any) -> Any:
+        """JSON with the key hidden in every text of it, names of fields included."""
+        if not self._is_long:
+            return value
+        if isinstance(value, str):
+            return self.hide_in_answer(value)
+        if isinstance(value, dict):
+            return {self.hide_in_answer(str(name)): self.clean(each) for name, each in value.items()}
+        return [self.clean(each) for each in value] if isinstance(value, list) else value
+
+
+def _joined(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Spans in order, with those that overlap or touch as one."""
+    joined: list[tuple[int, int]] = []
+    for start, end in spans:
+        if joined and start <= joined[-1][1]:
+            start, end = joined[-1][0], max(end, joined.pop()[1])
+        joined.append((start, end))
+    return joined
+
+
+def _spellings(key: str) -> set[str]:
+    """The key as servers may repeat it."""
+    raw = key.encode()
+    known = {key, json.dumps(key)[1:-1], raw.hex(), raw.hex().upper(), quote(key, safe=""), key[::-1]}
+    for shift in range(3):  # whatever stands before the key, its middle has one of three Base64 forms
+        coded = base64.b64encode(b"\0" * shift + raw).decode().rstrip("=")
+        own = coded[(0, 2, 3)[shift] : len(coded) - bool((shift + len(raw)) % 3)]
+        known |= {own, own.replace("+", "-").replace("/", "_")} if len(own) >= 4 else set()
+    return known
 
 
 class Failed(Exception):  # noqa: N818 - told apart from what the user reads, an EngineError
@@ -202,7 +268,8 @@ class Caller:
         return response.status_code, response.headers
 
     def read_object(self, content: bytes, kind: str = "") -> dict[str, Any]:
-        """JSON of the server's, with "?" for halves of surrogate pairs: files in UTF-8 cannot hold them.
+        """JSON of the server's without the key, and with "?" for halves of surrogate pairs: files in UTF-8
+        cannot hold them.
 
         Args:
             kind: what it says the content is.
@@ -210,19 +277,19 @@ class Caller:
         Raises:
             Unreadable: it is no JSON object.
         """
-        start = content[:EXCERPT].decode("utf-8", "replace").lstrip()
+        start = self.secrets.hide(content[: 64 * EXCERPT].decode("utf-8", "replace").lstrip())[:EXCERPT]
         if "event-stream" in kind or start.startswith(("data:", "event:")):
             raise Unreadable(200, "a stream of events, though none was asked for")
         if "html" in kind or start.startswith("<"):
-            raise Unreadable(200, f"a web page ({self.secrets.hide(start)[:60]!r})")
+            raise Unreadable(200, f"a web page ({start[:60]!r})")
         try:
             whole = json.loads(content)
             answer = json.loads(json.dumps(whole, ensure_ascii=False).encode("utf-8", "replace"))
         except (ValueError, RecursionError) as error:
-            raise Unreadable(200, f"no JSON ({self.secrets.hide(start)[:60]!r})") from error
+            raise Unreadable(200, f"no JSON ({start[:60]!r})") from error
         if not isinstance(answer, dict):
-            raise Unreadable(200, f"JSON that is no object ({self.secrets.hide(start)[:60]!r})")
-        return answer
+            raise Unreadable(200, f"JSON that is no object ({start[:60]!r})")
+        return dict(self.secrets.clean(answer))
 
     def refusal(self, status: int, headers: httpx.Headers, content: bytes) -> Failed:
         """What the server says of its refusal, in plain characters."""
@@ -241,7 +308,7 @@ class Caller:
     def clean(self, words: str) -> str:
         """Words of the server's as an error may quote them: plain characters, no secrets, not many."""
         words = " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", words).split())
-        return self.secrets.hide(words[: 10 * EXCERPT])[:EXCERPT]
+        return self.secrets.hide(words)[:EXCERPT]
 
 
 def _reason(error: BaseException) -> str:

@@ -128,11 +128,13 @@ def read_rows(path: Path, kind: type[_Row]) -> list[_Row]:
 
 def write_rows(path: Path, rows: Iterable[BaseModel]) -> None:
     """One JSON object a line."""
+    make_private(path)
     path.write_text("".join(f"{row.model_dump_json()}\n" for row in rows), encoding="utf-8")
 
 
 def write_assignments(path: Path, rows: Sequence[Assignment]) -> None:
     """A CSV file with a header; the shown orders are JSON."""
+    make_private(path)
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, Assignment.model_fields)
         writer.writeheader()
@@ -158,3 +160,9 @@ def _fault(error: ValidationError) -> str:
     """The first thing that is wrong, and where."""
     first = error.errors()[0]
     return f"{'.'.join(map(str, first['loc'])) or 'as a whole'}: {first['msg']}"
+
+
+def make_private(path: Path) -> None:
+    """Have a file that nobody but its owner can read, before anything stands in it."""
+    path.touch(mode=0o600)
+    path.chmod(0o600)

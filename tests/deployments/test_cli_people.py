@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import os
 import re
+import stat
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -258,3 +260,17 @@ def test_a_plan_says_how_many() -> None:
 
 def test_every_kind_has_a_draw() -> None:
     assert DRAWS.keys() == {path.stem for path in KINDS.glob("*.toml")}
+
+
+def test_a_study_is_its_owners_alone(warehouse: Warehouse) -> None:
+    before = os.umask(0o022)
+    try:
+        rank(warehouse.home, 4)
+        assert people("pull", "survey").exit_code == 0
+        folder = warehouse.home / "people" / "survey"
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
+        assert {"private.jsonl", "answers.sqlite", "study.toml"} <= modes.keys()
+        assert set(modes.values()) == {0o600}, modes
+    finally:
+        os.umask(before)

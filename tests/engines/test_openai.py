@@ -265,7 +265,7 @@ def test_order_concurrency_and_what_is_sent(script: Callable[[Reply], Scripted])
     [
         (200, completion(None, refusal="I can't help with that."), "I can't help with that.", "refusal"),
         (200, completion(None, "content_filter"), "", "content_filter"),
-        (200, {**completion(""), "choices": []}, "", "content_filter"),
+        (200, {**completion(""), "choices": [], "prompt_filter_results": [{}]}, "", "content_filter"),
         (400, {"error": {"message": "filtered", "code": "content_filter"}}, "", "content_filter"),
     ],
 )

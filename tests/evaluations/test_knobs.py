@@ -78,6 +78,7 @@ ELSEWHERE = {
     ("culturall", "documents"): "by content: test_retrieval",
     ("culturall", "passages"): "with documents alone: test_retrieval",
     ("cure", "files"): "by content: test_materials",
+    ("cure", "nulls"): "by the items that are drawn: test_requests",
     ("fmlama", "dish_set"): "by content: test_requests",
     ("fmlama", "languages"): "with dishes in them: test_requests",
     ("fmlama", "aligned"): "dishes with labels in all languages: test_dishes",

@@ -292,7 +292,8 @@ def test_a_packs_benchmark_is_judged_as_the_published_one_that_it_is_made_like(h
         "SELECT metric, n_scored + n_unscored FROM metric_value WHERE run_id = ? AND slice_kind = 'overall'"
     )
     counts = dict(warehouse.query(headlines, [board["run_id"][0]]).rows())
-    assert {metric: counts[metric] for metric in METRICS.values()} == dict.fromkeys(METRICS.values(), 6)
+    # Three of the pack and three of the published ones, of which pairs and stories are drawn whole.
+    assert all(6 <= counts[metric] <= 8 for metric in METRICS.values()), counts
     page = write_report(warehouse, home / "page.html", config, "cure").read_text()
     assert "NormAd mine" in page
     assert "Coherence (CultureBank mine)" in page

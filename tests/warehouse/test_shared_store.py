@@ -94,7 +94,6 @@ def test_both_stores_give_the_same(warehouse: Warehouse, shared: Warehouse, logp
         ("SELECT count(*) FROM part_unit", ""),
         ("SELECT count(*) FROM country JOIN verdict ON verdict.model = country.country", ""),
         ("SELECT count(*) FROM item_logprob WHERE request_hash = 'q1'", "q1"),
-        ("SELECT count(*) FROM query('FROM item_' || 'logprob') WHERE request_hash = 'q1'", "q1"),
         ("SELECT count(*) FROM item_logprob WHERE request_hash IN ('q1', 'q3') AND logprob < 9", "q1 q3"),
         ("SELECT count(*) FROM item_logprob WHERE run_id = 'r2'", "q3"),
         ("SELECT count(*) FROM item_logprob WHERE request_hash = 'q1' OR country = 'US'", "q1 q2 q3"),

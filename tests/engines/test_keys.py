@@ -1,0 +1,146 @@
+"""No spelling of a key leaves an engine, whatever field of whatever API a server puts it into."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tasks.engines.anthropic_client import read_message
+from tasks.engines.google_client import read_content
+from tasks.engines.openai_reply import read_reply
+from tasks.engines.protocols import Generation
+from tasks.engines.transport import FINISHED, SHORT_SECRET, Caller, Failed, Secrets, Unreadable
+
+ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_/+="
+KEYS = st.text(ALPHABET, min_size=SHORT_SECRET, max_size=512).filter(lambda key: len(set(key)) > 8)
+SPELLINGS: dict[str, Callable[[str], str]] = {
+    "as it is": str,
+    "twice": lambda key: f"{key} and {key}{key}",
+    "in a sentence": lambda key: f"Your key {key}, is it?",
+    "half of it": lambda key: key[: max(15, len(key) // 2)],
+    "its middle": lambda key: key[1:],
+    "JSON": lambda key: json.dumps(key),
+    "hexadecimal": lambda key: key.encode().hex(),
+    "capitals": lambda key: key.encode().hex().upper(),
+    "Base64": lambda key: base64.b64encode(key.encode()).decode(),
+    "Basic": lambda key: base64.b64encode(f"user:{key}".encode()).decode(),
+    "address": lambda key: f"https://host/?key={quote(key, safe='')}&x=1",
+    "reversed": lambda key: key[::-1],
+    "far on": lambda key: "x " * 400 + key,
+}
+
+
+def reply(text: str) -> dict[str, Any]:
+    """An answer of the OpenAI chat API with the text in every field."""
+    token = {"token": text, "logprob": -1.0}
+    content = [{**token, "top_logprobs": [token]}]
+    choice = {"message": {"content": text}, "finish_reason": text, "logprobs": {"content": content}}
+    return {
+        "choices": [choice],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 2, text: text},
+        text: text,
+    }
+
+
+def message(text: str) -> dict[str, Any]:
+    """An answer of the Messages API, its text in two blocks that are read as one."""
+    half = len(text) // 2
+    blocks = [{"type": "text", "text": each} for each in (text[:half], text[half:])]
+    return {"content": blocks, "stop_reason": text, "usage": {"input_tokens": 1, "output_tokens": 2}}
+
+
+def content(text: str) -> dict[str, Any]:
+    """An answer of the Gemini API, likewise."""
+    half = len(text) // 2
+    parts = [{"text": each} for each in (text[:half], text[half:])]
+    chosen = [{"token": text, "logProbability": -1.0}]
+    logprobs = {"chosenCandidates": chosen, "topCandidates": [{"candidates": chosen}]}
+    return {
+        "candidates": [{"content": {"parts": parts}, "finishReason": text, "logprobsResult": logprobs}],
+        "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 2},
+    }
+
+
+APIS: dict[str, tuple[Callable[[str], dict[str, Any]], Callable[[Any, Secrets], Generation]]] = {
+    "openai": (reply, read_reply),
+    "anthropic": (message, read_message),
+    "google": (content, read_content),
+}
+
+
+def caller(key: str) -> Caller:
+    client: Any = None  # nothing is sent
+    return Caller(client, "http://host/v1", Secrets(key), 1.0, 0, asyncio.Event())
+
+
+def leaks(key: str, text: str) -> list[str]:
+    """15 characters in a row of a spelling that are still there."""
+    raw = key.encode()
+    spelled = [key, raw.hex(), raw.hex().upper(), quote(key, safe=""), key[::-1]]
+    spelled += [base64.b64encode(b"\0" * n + raw).decode()[(0, 2, 3)[n] : -4] for n in range(3)]
+    return [run for each in spelled for i in range(len(each) - 14) if (run := each[i : i + 15]) in text]
+
+
+@pytest.mark.parametrize("api", APIS)
+@given(key=KEYS, spelling=st.sampled_from(sorted(SPELLINGS)))
+@example(key="sk-proj-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP", spelling="Basic")
+def test_no_field_of_an_answer_holds_a_key(api: str, key: str, spelling: str) -> None:
+    write, read = APIS[api]
+    body = caller(key).read_object(json.dumps(write(SPELLINGS[spelling](key))).encode())
+    generation = read(body, Secrets(key))
+    assert generation.finish_reason in (*FINISHED, "unknown")
+    for text in (repr(generation), json.dumps(body)):
+        assert not leaks(key, text), "a part of the key is left"
+
+
+@given(key=KEYS, spelling=st.sampled_from(sorted(SPELLINGS)), before=st.integers(0, 3000))
+def test_no_error_holds_a_part_of_a_key_wherever_it_is_cut(key: str, spelling: str, before: int) -> None:
+    said, own = "y" * before + " " + SPELLINGS[spelling](key), caller(key)
+    errors = [
+        own.refusal(500, httpx.Headers(), json.dumps({"error": {"message": said}}).encode()),
+        own.refusal(500, httpx.Headers(), said.encode()),
+        own.refusal(302, httpx.Headers({"location": f"http://else/{quote(said)}"}), b""),
+    ]
+    for text in (said, f"<html>{said}", f"[{json.dumps(said)}]"):
+        with pytest.raises(Unreadable) as caught:
+            own.read_object(text.encode())
+        errors.append(caught.value)
+    for error in errors:
+        assert isinstance(error, Failed)
+        assert not leaks(key, error.words)
+
+
+def test_answers_without_a_key_are_as_they_were() -> None:
+    text = "A long answer: sk-learn, 0123456789, https://example.org/a?b=c – and so on. " * 50
+    assert Secrets("sk-proj-" + "a1B2c3D4" * 6).hide_in_answer(text) == text
+    assert caller("k" * 20).read_object(b'{"a": [1, null, {"b": true}]}') == {"a": [1, None, {"b": True}]}
+
+
+@pytest.mark.parametrize("value", ["Infinity", "700", "0.5", "NaN"])
+@pytest.mark.parametrize("api", ["openai", "google"])
+def test_what_is_above_0_is_no_log_probability(api: str, value: str) -> None:
+    write, read = APIS[api]
+    body = json.loads(json.dumps(write("yes")).replace("-1.0", value))
+    with pytest.raises(Unreadable, match=r"(?i)log_?prob"):
+        read(body, Secrets(None))
+
+
+def test_rounding_may_leave_a_little_above_0() -> None:
+    body = json.loads(json.dumps(reply("yes")).replace("-1.0", "0.0001"))
+    assert read_reply(body, Secrets(None)).tokens[0].logprobs["yes"] == 0.0
+
+
+def test_no_choice_is_no_answer_unless_filtering_is_stated() -> None:
+    with pytest.raises(Unreadable, match="nothing says that the prompt was filtered"):
+        read_reply({"choices": []}, Secrets(None))
+    filtered = read_reply({"choices": [], "prompt_filter_results": [{"index": 0}]}, Secrets(None))
+    assert filtered.finish_reason == "content_filter"
