@@ -25,6 +25,7 @@ from tasks.evaluations.explication.interview import (
     read_draft,
     texts_of,
 )
+from tasks.generation.reasoning import without_reasoning
 from tasks.people.answers import latest
 from warehouse import Warehouse
 
@@ -66,7 +67,7 @@ class ModelInterviewer:
         try:
             with self._turn:
                 engine = load(self._spec, self._cache, "generate")
-                return str(engine.generate([conversation], sampling, schema)[0].text).strip()
+                return without_reasoning(engine.generate([conversation], sampling, schema)[0].text).strip()
         except EngineError as error:
             _log.warning("the interviewer %s does not answer: %s", self._spec.name, error)
             return ""

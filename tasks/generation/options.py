@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from tasks.engines.protocols import TokenAlternatives
+from tasks.generation.reasoning import answer_begins
 
 # What may stand between a key, or the beginning of the answer, and the option.
 _OUTER = string.whitespace + '":'
@@ -76,11 +77,14 @@ def field_values(text: str, field: str) -> list[str]:
 
 
 def _begin(text: str, field: str) -> int | None:
-    """Where the value's first character stands, or would."""
+    """Where the value's first character stands, or would; what the model reasoned before is no value."""
+    answer = answer_begins(text)
+    if answer is None:
+        return None
     if not field:
-        first = re.search(r'[^\s"]', text)
+        first = re.compile(r'[^\s"]').search(text, answer)
         return first.start() if first else None
-    keys = [key.end() for key in _keys(text, field)]
+    keys = [key.end() for key in _keys(text, field) if key.end() > answer]
     objects = list(_objects(text))
     whole = [key for key in keys if any(start < key < end for start, end in objects)]
     return max(whole or keys, default=None)

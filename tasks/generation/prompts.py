@@ -29,6 +29,7 @@ from tasks.engines.protocols import (
 )
 from tasks.generation.budget import at_most
 from tasks.generation.options import option_logprobs
+from tasks.generation.reasoning import without_reasoning
 from tasks.identity import digest
 from tasks.requests import Ability, Engine, Request
 
@@ -64,6 +65,7 @@ class Prompt:
 class Completion:
     """A stored completion. ``finish_reason`` is "stop", "length" or an engine's own word for a refusal.
 
+    ``text`` is the answer: reasoning before it is stored, and left out here (``reasoning``).
     ``option_logprobs``: option to natural-log probability; None if the prompt names no options, the
     completion has no such field, or the engine gives no probabilities.
     """
@@ -168,10 +170,11 @@ class Prompts(Request[Completions]):
 
 
 def completions(frame: pl.DataFrame) -> dict[str, Completion]:
-    """Rows of kind ``response`` by prompt id."""
+    """Rows of kind ``response`` by prompt id, without what models reasoned before they answered."""
     completed: dict[str, Completion] = {}
     for row in frame.select(Prompts.columns).to_dicts():
         prompt, logprobs = row.pop("item"), row.pop("option_logprobs")
+        row["text"] = without_reasoning(row["text"])
         completed[prompt] = Completion(**row, option_logprobs=json.loads(logprobs) if logprobs else None)
     return completed
 

@@ -17,7 +17,9 @@ def no_text(completion: Completion | None) -> str | None:
         return NO_ANSWER
     if completion.finish_reason in ("refusal", "content_filter"):
         return REFUSED
-    return None if completion.text.strip() or completion.option_logprobs else EMPTY
+    if completion.text.strip() or completion.option_logprobs:
+        return None
+    return CUT_OFF if completion.finish_reason == "length" else EMPTY
 
 
 def unreadable(completion: Completion) -> str:

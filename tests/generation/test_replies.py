@@ -21,6 +21,7 @@ def completion(text: str, finish: str = "stop", **more: dict[str, float]) -> Com
         (completion(" \n"), "empty answer"),
         (completion("", option_logprobs={"yes": -0.1}), None),
         (completion("cut", "length"), None),
+        (completion("", "length"), "cut off at max_tokens"),  # while it reasoned
     ],
 )
 def test_why_there_is_nothing_to_read(said: Completion | None, reason: str | None) -> None:
