@@ -30,7 +30,7 @@ ANSWER = '{"label": "yes"}'
         "◁think▷no◁/think▷{}",
         "<|begin_of_thought|>no<|end_of_thought|>{}",
         "<|channel|>analysis<|message|>no<|end|><|start|>assistant<|channel|>final<|message|>{}<|return|>",
-        "<|channel|>analysis<|message|>no<|end|><|start|>assistant<|channel|>final <|constrain|>json<|message|>{}",
+        "<|channel|>analysis<|message|>no<|end|><|channel|>final <|constrain|>json<|message|>{}",
         "analysisWe are asked for no.assistantfinal{}",
     ],
 )

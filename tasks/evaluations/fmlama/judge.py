@@ -21,7 +21,7 @@ from tasks.judging.verdicts import Verdict
 from tasks.requests import Engine
 
 MES_RUBRIC = Path(__file__).parent / "rubrics" / "mes.toml"
-SAMPLING = Sampling(temperature=0.0, max_tokens=1024)
+SAMPLING = Sampling(temperature=0.0, max_tokens=4096)
 
 
 @cache

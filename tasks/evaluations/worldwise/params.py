@@ -45,7 +45,11 @@ class WorldwiseParams(GenerationParams):
     temperature: float = Field(
         0.7, ge=0, le=2, description="of the sampling; at 0 repetitions are equal, and sent once"
     )
-    max_tokens: int = Field(320, ge=64, description="of an answer; a longer one is cut off and unscored")
+    max_tokens: int = Field(
+        4096,
+        ge=64,
+        description="of an answer and of what the model reasons before it; a longer one is cut off",
+    )
     values_weight: int = Field(
         1, ge=0, le=5, description="how often the values stand in the embedded text (WorldWiseAI: 1 or 3)"
     )
