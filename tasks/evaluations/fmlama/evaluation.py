@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from tasks.embedding.texts import Texts
 from tasks.evaluations.contract import Cohort, Completions, Detail, Evaluation, Rows, Shared, Tables
 from tasks.evaluations.fmlama import rows, scores
@@ -110,7 +112,7 @@ def ask_shared(study: Study, completions: Completions) -> list[Request[Any]]:
 def read(study: Study, completions: Completions, shared: Yardsticks) -> Answers:
     """Precision, similarity and errors of every dish; a wording with missing answers is unscored."""
 
-    def answers(probe: Probe, template: Template) -> FloatArray | str:
+    def answers(probe: Probe, template: Template) -> dict[str, FloatArray] | str:
         return stored_scores(study, completions, probe, template)
 
     own = scores.score_model(study, shared.expected, answers, shared.cosines)
@@ -177,8 +179,8 @@ def size(study: Study) -> str:
 def _predictions(study: Study, completions: Completions) -> list[JudgedDish] | str:
     """What the model predicts for the dishes that the judge sees, or why it is not known."""
     probe = study.judged_probe
-    table = stored_scores(study, completions, probe, probe.templates[0])
-    return table if isinstance(table, str) else judged_dishes(probe, table)
+    tables = stored_scores(study, completions, probe, probe.templates[0])
+    return tables if isinstance(tables, str) else judged_dishes(probe, tables[study.params.pooling])
 
 
 def _null_predictions(study: Study, of_origin: bool) -> list[JudgedDish]:
@@ -187,7 +189,7 @@ def _null_predictions(study: Study, of_origin: bool) -> list[JudgedDish]:
         return []
     probe = study.probes[0]
     table = scores.common_ingredients(study, of_origin)(probe, probe.templates[0])
-    assert not isinstance(table, str)
+    assert isinstance(table, np.ndarray)
     return judged_dishes(study.judged_probe, table[study.judged])
 
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
 from tasks.evaluations.contract import GenerationParams
 
-SCORES_VERSION = 2
+SCORES_VERSION = 3
 """Raised whenever the arithmetic in ``scores`` or ``tasks.metrics`` changes a number: part of config_hash."""
 
 PAPER_GROUPS = "fmlama"
 """The word in ``origins`` that stands for the paper's 14 groups (table ``origin_group``)."""
 
 MINILM = "embedded:all-minilm-l6-v2"
+
+Pooling = Literal["mean_probability", "sum_logprob", "mean_logprob"]
+POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
+"""How a candidate's score comes from its tokens'; all from what is stored of it."""
 
 LANGUAGE = r"^[a-z]{2,3}(-[A-Za-z]{2,8})*$"
 """How the codes of languages are written (BCP 47)."""
@@ -45,10 +49,10 @@ class FmlamaParams(GenerationParams):
     max_dishes_per_origin: int | None = Field(
         None, ge=1, description="dishes of each origin, a fixed random choice; empty: all"
     )
-    pooling: Literal["mean_probability", "sum_logprob", "mean_logprob"] = Field(
+    pooling: Pooling = Field(
         "mean_probability",
         description="score of a candidate: mean of its tokens' probabilities (the paper, equation 2), or the "
-        "sum or mean of their log-probabilities",
+        "sum or mean of their log-probabilities; mAP and its gain are stored for all three",
     )
     word_vectors: str = Field(
         MINILM,

@@ -2,7 +2,8 @@
 
 Slices: ("condition", "en:zh:no") is main language, subject language and whether the country is named;
 ("condition_origin", "en:zh:no:Italy") adds the origin, ("condition_template", "en:zh:no:fmlama-en-1") the
-wording. Every row that a scored condition would have is made for an unscored one too, with the reason.
+wording, ("condition_pooling", "en:zh:no:sum_logprob") how a candidate's score is pooled.
+Every row that a scored condition would have is made for an unscored one too, with the reason.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from tasks.evaluations.fmlama.groups import (
     origin_means,
     spread_rows,
 )
+from tasks.evaluations.fmlama.params import POOLINGS
 from tasks.evaluations.fmlama.requests import Study
 from tasks.evaluations.fmlama.scores import FloatArray, ProbeScore
 from tasks.metric_rows import (
@@ -57,6 +59,7 @@ def model_rows(study: Study, scores: Sequence[ProbeScore], baselines: Baselines)
         rows += _template_rows(score)
         rows += spread_rows(score, study.params.seed)
         rows += _gain_rows(score, baselines[slug])
+        rows += _pooling_rows(score, baselines[slug])
     rows += _country_rows(scores)
     rows += _overall_rows(study, scores, baselines)
     return rows
@@ -102,6 +105,22 @@ def _gain_rows(score: ProbeScore, baseline: FloatArray) -> Iterator[Metric]:
         return
     yield mean_row("map_gain", where, dish_means(score.ap) - baseline, "", bounds=CORRELATION, null=0.0)
     yield scored("unspellable_candidates", where, score.n_unspellable, (n_candidates, 0))
+
+
+def _pooling_rows(score: ProbeScore, baseline: FloatArray) -> Iterator[Metric]:
+    """mAP and its gain under every pooling of the same scores."""
+    null = float(score.expected.ap.mean())
+    if not score.templates:
+        reason = next(iter(score.unscored.values()))
+        for name in POOLINGS:
+            where = ("condition_pooling", f"{score.probe.condition.slug}:{name}")
+            yield unscored("map", where, reason, len(baseline), null)
+            yield unscored("map_gain", where, reason, len(baseline), 0.0)
+    for pooling, table in score.ap_by_pooling.items():
+        where = ("condition_pooling", f"{score.probe.condition.slug}:{pooling}")
+        ap = dish_means(table)
+        yield mean_row("map", where, ap, "", bounds=SHARE, null=null)
+        yield mean_row("map_gain", where, ap - baseline, "", bounds=CORRELATION, null=0.0)
 
 
 def _country_rows(scores: Sequence[ProbeScore]) -> Iterator[Metric]:

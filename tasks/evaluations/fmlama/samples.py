@@ -28,7 +28,8 @@ def samples(study: Study, completions: Completions) -> Iterator[Sample]:
     marks = _marks(study, completions)
     for probe in study.probes:
         for template in probe.templates:
-            table = stored_scores(study, completions, probe, template)
+            tables = stored_scores(study, completions, probe, template)
+            table = tables if isinstance(tables, str) else tables[study.params.pooling]
             is_judged = probe is study.probes[0] and template == probe.templates[0]
             yield from _of_wording(study, probe, template, table, marks if is_judged else {})
 
@@ -76,10 +77,10 @@ def _marks(study: Study, completions: Completions) -> Marked:
     if study.judge is None:
         return {}
     probe = study.judged_probe
-    table = stored_scores(study, completions, probe, probe.templates[0])
-    if isinstance(table, str):
+    tables = stored_scores(study, completions, probe, probe.templates[0])
+    if isinstance(tables, str):
         return {}
-    prompts = judge_prompts(rubric(), judged_dishes(probe, table))
+    prompts = judge_prompts(rubric(), judged_dishes(probe, tables[study.params.pooling]))
     (request,) = judging(study, prompts)
     stored = completions(request)
     scores: Marked = {}

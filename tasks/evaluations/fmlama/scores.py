@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tasks.evaluations.contract import Completions
 from tasks.evaluations.fmlama.judge import JudgedDish
+from tasks.evaluations.fmlama.params import POOLINGS
 from tasks.evaluations.fmlama.requests import Probe, Study
 from tasks.evaluations.fmlama.requests import ranking as ranking_request
 from tasks.evaluations.fmlama.templates import Template
@@ -23,8 +24,9 @@ from tasks.metrics import false_predictions, ranking, similarity
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
-Answers = Callable[[Probe, Template], FloatArray | str]
-"""Gives [dishes, candidates] scores, NaN for a candidate that the model cannot spell; or why it has none."""
+Answers = Callable[[Probe, Template], FloatArray | Mapping[str, FloatArray] | str]
+"""Gives [dishes, candidates] scores, NaN for a candidate that the model cannot spell; a model's by pooling.
+Or why it has none."""
 
 Cosines = Mapping[str, FloatArray | str]
 """condition slug -> [candidates, candidates] cosines (NaN without a vector), or why there are none"""
@@ -56,6 +58,7 @@ class ProbeScore:
         templates: those that could be scored, [t].
         unscored: template -> why it could not be.
         ap: [t, dishes] average precision.
+        ap_by_pooling: the same under every pooling of the same scores; all alike of a baseline.
         ws: [t, dishes] word similarity, NaN where unscored; ``ws_reason`` says why all of it is.
         top: [t, predictions] columns of the top-l predictions of each dish, l being the number of its
             references: best first, dish after dish (``Probe.dish_of_top``).
@@ -67,6 +70,7 @@ class ProbeScore:
     templates: tuple[Template, ...]
     unscored: Mapping[str, str]
     ap: FloatArray
+    ap_by_pooling: Mapping[str, FloatArray]
     ws: FloatArray
     ws_reason: str | None
     top: NDArray[np.intp]
@@ -98,37 +102,50 @@ def pooled(logprob: FloatArray, probability: FloatArray, n_tokens: FloatArray, p
 
 def stored_scores(
     study: Study, completions: Completions, probe: Probe, template: Template
-) -> FloatArray | str:
-    """[dishes, candidates] stored scores of one wording, NaN for an unspellable candidate."""
+) -> dict[str, FloatArray] | str:
+    """Pooling -> [dishes, candidates] stored scores of one wording, NaN for an unspellable candidate; or why
+    there are none."""
     stored = completions(ranking_request(study, probe, template))
     if isinstance(stored, str):
         return stored
-    return pooled(stored.logprob, stored.probability, stored.n_tokens, study.params.pooling)
+    return {p: pooled(stored.logprob, stored.probability, stored.n_tokens, p) for p in POOLINGS}
 
 
 def score_model(
     study: Study, expected: Mapping[str, Expected], answers: Answers, cosines: Cosines
 ) -> list[ProbeScore]:
     """Score every condition of a study."""
-    return [score_probe(p, expected[p.condition.slug], answers, cosines) for p in study.probes]
+    pooling = study.params.pooling
+    return [score_probe(p, expected[p.condition.slug], answers, cosines, pooling) for p in study.probes]
 
 
-def score_probe(probe: Probe, expected: Expected, answers: Answers, cosines: Cosines) -> ProbeScore:
-    """Score one condition, template by template."""
+def score_probe(
+    probe: Probe, expected: Expected, answers: Answers, cosines: Cosines, pooling: str
+) -> ProbeScore:
+    """Score one condition, template by template; pooling: which of several tables of a model to rank by."""
     vectors = cosines[probe.condition.slug]
     unscored: dict[str, str] = {}
     templates, ap, ws, tops = [], [], [], []
+    by_pooling: dict[str, list[FloatArray]] = {}
     unspellable = np.zeros(len(probe.candidates), dtype=np.bool_)
     for template in probe.templates:
         table = answers(probe, template)
         if isinstance(table, str):
             unscored[template.template] = table
             continue
+        tables: Mapping[str, FloatArray] = (
+            table if isinstance(table, Mapping) else {str(name): table for name in POOLINGS}
+        )
+        table = tables[pooling]
         unspellable |= np.isnan(table).any(axis=0)
         ranked = spelled(table)
         top = ranking.top_mask(ranked, probe.n_relevant)
         templates.append(template)
         ap.append(np.asarray(ranking.average_precision(ranked, probe.relevant)))
+        for name, other in tables.items():
+            is_chosen = other is table
+            own = ap[-1] if is_chosen else ranking.average_precision(spelled(other), probe.relevant)
+            by_pooling.setdefault(name, []).append(np.asarray(own))
         tops.append(_best_first(ranked, top))
         if not isinstance(vectors, str):
             ws.append(_spread(similarity.word_similarity_rows(vectors, top, probe.relevant)))
@@ -139,6 +156,7 @@ def score_probe(probe: Probe, expected: Expected, answers: Answers, cosines: Cos
         templates=tuple(templates),
         unscored=unscored,
         ap=np.array(ap).reshape(shape),
+        ap_by_pooling={name: np.array(own) for name, own in by_pooling.items()},
         ws=np.array(ws).reshape(shape) if ws else np.full(shape, np.nan),
         ws_reason=vectors if isinstance(vectors, str) else None,
         top=np.array(tops, dtype=np.intp).reshape(len(templates), len(probe.dish_of_top)),

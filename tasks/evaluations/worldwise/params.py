@@ -68,7 +68,7 @@ class WorldwiseParams(GenerationParams):
     )
     stereotype_rule: Literal["off", "words", "substring"] = Field(
         "off",
-        description="also count listed phrases (table stereotype), which few answers hold: words: as whole "
+        description="also count listed phrases (table stereotype, written here): words: as whole "
         "words, each use; substring: the rule of WorldWiseAI 2024; off: do not",
     )
     reproduce: bool = Field(

@@ -7,14 +7,17 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from tasks.evaluations.fmlama.rows import best_baseline
+from tasks.evaluations.fmlama.params import POOLINGS
+from tasks.evaluations.fmlama.rows import best_baseline, model_rows
 from tasks.evaluations.fmlama.scores import (
     common_ingredients,
     expectations,
     judged_dishes,
     pooled,
     prediction_rows,
+    score_model,
 )
+from tasks.metrics.ranking import average_precision
 from tasks.metrics.similarity import cosine_matrix
 from tests.evaluations.fmlama.conftest import MakeStudy, ScoresOf, any_answers, ranked
 from tests.evaluations.fmlama.rankings import PLAIN
@@ -182,3 +185,25 @@ def test_predictions_of_several_conditions(make_study: MakeStudy, scores_of: Sco
     assert dict(frame.group_by("condition").len().rows()) == {p.condition.slug: 12 for p in study.probes}
     assert not frame.select("condition", "template", "dish", "rank").is_duplicated().any()
     assert prediction_rows([]).is_empty()
+
+
+def test_every_pooling_of_the_same_scores_has_rows_and_one_is_the_headline(make_study: MakeStudy) -> None:
+    rng = np.random.Generator(np.random.PCG64(3))
+    study = make_study(pooling="mean_logprob")
+    (probe,) = study.probes
+    shape = (len(probe.dishes), len(probe.candidates))
+    tables = {t.template: {name: rng.random(shape) for name in POOLINGS} for t in probe.templates}
+    cosines = {probe.condition.slug: "no vectors"}
+    expected = {probe.condition.slug: expectations(probe, cosines)}
+    scores = score_model(study, expected, lambda _, template: tables[template.template], cosines)
+    rows = model_rows(study, scores, {probe.condition.slug: np.zeros(len(probe.dishes))})
+    by_pooling = {
+        r.slice.split(":")[-1]: r for r in rows if (r.metric, r.slice_kind) == ("map", "condition_pooling")
+    }
+    assert set(by_pooling) == set(POOLINGS)
+    assert len({row.value for row in by_pooling.values()}) == 3
+    (headline,) = [r for r in rows if (r.metric, r.slice_kind) == ("map", "condition")]
+    assert headline.value == pytest.approx(by_pooling["mean_logprob"].value)
+    for name, row in by_pooling.items():
+        by_hand = [average_precision(tables[t.template][name], probe.relevant) for t in probe.templates]
+        assert row.value == pytest.approx(np.mean(by_hand))

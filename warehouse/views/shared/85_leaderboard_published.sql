@@ -1,7 +1,7 @@
 CREATE OR REPLACE VIEW leaderboard_published AS
 SELECT k.evaluation, k.metric, m.label, k.slice_kind,
     regexp_replace(coalesce(p.condition, ''), '^' || coalesce(k.condition, '') || '$', k.slice) AS slice,
-    p.model, p.value * k.factor AS value, k.definition, k.difference, k.is_detail, p.paper, p.table_name,
+    p.model, p.value * k.factor AS value, k.definition, k.difference, k.setting, k.is_detail, p.paper, p.table_name,
     p.metric AS published_metric, p.condition, p.printed, p.unit, p.note
 FROM published_metric AS k
 JOIN metric AS m ON m.evaluation = k.evaluation AND m.metric = k.metric
@@ -19,6 +19,7 @@ COMMENT ON COLUMN leaderboard_published.model IS 'Model, as the paper prints it;
 COMMENT ON COLUMN leaderboard_published.value IS 'The published number, in our unit.';
 COMMENT ON COLUMN leaderboard_published.definition IS 'equal: the same formula; near: not quite.';
 COMMENT ON COLUMN leaderboard_published.difference IS 'What differs.';
+COMMENT ON COLUMN leaderboard_published.setting IS 'Knob and value that a run needs for the definition to be equal; under another it is near. NULL: whatever the knobs.';
 COMMENT ON COLUMN leaderboard_published.is_detail IS 'Whether it is left out of what people are shown at first.';
 COMMENT ON COLUMN leaderboard_published.paper IS 'Paper: published_result.paper.';
 COMMENT ON COLUMN leaderboard_published.table_name IS 'Table of the paper.';

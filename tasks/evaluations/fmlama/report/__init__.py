@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from tasks.evaluations.fmlama.report import figures
-from tasks.evaluations.fmlama.report.data import Data, Group, Line, language
+from tasks.evaluations.fmlama.report.data import POOLINGS, Data, Group, Line, language
 from tasks.report import Report, Row, gain_sign, value_of
 from tasks.report.page import render_page
 from tasks.report.text import number
@@ -48,6 +48,8 @@ def _context(data: Data) -> dict[str, Any]:
         "country_in_all": figures.named_in_all(plain),
         "errors": [_errors(data, group) for group in plain],
         "mes": [g for g in plain if any(line.cell("mes") for line in g.lines)],
+        "poolings": POOLINGS,
+        "pooled": [group for group in plain if group.has_poolings],
         "judges": data.judged["judge"].to_list(),
         "most_unspellable": max((int(n) for n in unspellable if n is not None), default=0),
     }

@@ -11,6 +11,13 @@ import polars as pl
 
 from tasks.report import Badge, Frames, Row, gain_sign, value_of, view
 
+POOLINGS = {
+    "mean_probability": "mean of probabilities (equation 2)",
+    "sum_logprob": "sum of log-probabilities",
+    "mean_logprob": "mean of log-probabilities",
+}
+"""How a candidate's score comes from its tokens', as ``--pooling`` names it."""
+
 LANGUAGES = {
     "en": "English", "zh": "Chinese", "ar": "Arabic", "ko": "Korean", "ru": "Russian", "he": "Hebrew"
 }  # fmt: skip
@@ -107,6 +114,10 @@ class Line:
             kind, where = "condition_origin", f"{where}:{origin}"
         return self.data.find(self.model, metric, kind, where)
 
+    def under(self, pooling: str, metric: str) -> Row | None:
+        """``map`` or ``map_gain`` where candidates are scored in another way; None in runs from before."""
+        return self.data.find(self.model, metric, "condition_pooling", f"{self.condition.key}:{pooling}")
+
     @property
     def map(self) -> float | None:
         return value_of(self.cell("map"))
@@ -136,6 +147,30 @@ class Group:
     @property
     def models(self) -> list[Line]:
         return [line for line in self.lines if not line.is_null]
+
+    @property
+    def has_poolings(self) -> bool:
+        """Whether a model was scored in every way."""
+        return any(line.under(pooling, "map") for line in self.models for pooling in POOLINGS)
+
+    @property
+    def turned(self) -> list[str]:
+        """Models whose gain is certainly above 0 under one way to score candidates and not under another."""
+        return [
+            line.model
+            for line in self.models
+            if len({gain_sign(line.under(pooling, "map_gain")) > 0 for pooling in POOLINGS}) > 1
+        ]
+
+    @property
+    def has_one_order(self) -> bool:
+        """Whether models stand in the same order by mAP under every way to score candidates."""
+        orders = {
+            tuple(sorted(values, key=lambda model: (-values[model], model)))
+            for pooling in POOLINGS
+            if (values := {m.model: value_of(m.under(pooling, "map")) or 0.0 for m in self.models})
+        }
+        return len(orders) <= 1
 
     @property
     def best_baseline(self) -> Line | None:

@@ -17,6 +17,8 @@ CONDITIONS = ["en:en:no", "en:en:yes", "zh:zh:no", "zh:zh:yes", "en:zh:no", "zh:
 ORIGINS = ["Japan", HOSTILE]
 # mAP without the country; the better baseline scores 0.3 and chance 0.1
 MODELS = {"knows": 0.55, HOSTILE: 0.25, "null:common": 0.3, "null:common-of-origin": 0.2}
+# Under the last one "knows" is no longer distinguished from the baseline.
+POOLINGS = {"mean_probability": 0.0, "sum_logprob": 0.01, "mean_logprob": 0.25}
 PARAMS: dict[str, Any] = {
     "aligned": True, "pooling": "mean_probability", "variants": [1, 2], "dish_set": "hand",
     "baseline_top": 10, "judge": "strict", "judged_dishes_per_origin": 5, "word_vectors": "some vectors",
@@ -50,6 +52,11 @@ def condition_metrics(model: str, condition: str) -> Iterator[Row]:
     gain = value - 0.3
     ends = {"ci_low": gain - 0.1, "ci_high": gain + 0.1}
     yield metric("map_gain", ("condition", condition), gain, **ends, null_value=0.0)
+    for pooling, less in POOLINGS.items() if not model.startswith("null:") else ():
+        place = ("condition_pooling", f"{condition}:{pooling}")
+        yield metric("map", place, value - less, ci_low=value - less - 0.04, ci_high=value - less + 0.06)
+        low, high = gain - less - 0.1, gain - less + 0.1
+        yield metric("map_gain", place, gain - less, ci_low=low, ci_high=high)
     yield metric("map_cv", ("condition", condition), 0.42)
     yield metric("unspellable_candidates", ("condition", condition), 3.0, n_scored=118)
 

@@ -11,13 +11,22 @@ import polars as pl
 import pytest
 from bs4 import BeautifulSoup
 
-from deployments.report import read_data
+from deployments.report import beside_published, read_data
 from tasks.evaluations.fmlama.report import REPORT
 from tasks.evaluations.fmlama.report.data import Data, in_order
 from tasks.evaluations.fmlama.report.figures import stars
-from tests.evaluations.fmlama.report.example_run import CHINESE, CONDITIONS, HEBREW, MODELS, PARAMS, store
+from tests.evaluations.fmlama.report.example_run import (
+    CHINESE,
+    CONDITIONS,
+    HEBREW,
+    MODELS,
+    PARAMS,
+    condition_metrics,
+    store,
+)
 from tests.report import pages
 from tests.report.pages import HOSTILE, check_page, section, text_of
+from tests.report.stored import store_run
 from warehouse import Warehouse
 
 
@@ -228,3 +237,30 @@ def test_model_whose_answers_are_missing_is_shown_as_such(data: Data) -> None:
 
 def test_language_order() -> None:
     assert in_order(["xx", "he", "en", "zh", "en"]) == ["en", "zh", "he", "xx"]
+
+
+def test_the_page_says_where_another_score_of_candidates_turns_the_verdict(page: BeautifulSoup) -> None:
+    found = page.select_one("h2#poolings ~ ul")
+    assert found is not None
+    lines = [text_of(line) for line in found.select("li")]
+    assert len(lines) == 4
+    assert all("turns for knows" in line and HOSTILE not in line for line in lines), lines
+    assert all("order of models is the same" in line for line in lines)
+
+
+def test_runs_from_before_have_one_score_of_candidates(data: Data) -> None:
+    before = replace(data, values=data.values.filter(pl.col("slice_kind") != "condition_pooling"))
+    assert not parsed(before).select("h2#poolings")
+
+
+@pytest.mark.parametrize(("pooling", "definition"), [("mean_probability", "equal"), ("sum_logprob", "near")])
+def test_a_published_number_is_equal_where_candidates_are_scored_as_in_the_paper(
+    copied_home: Callable[[], Path], pooling: str, definition: str
+) -> None:
+    warehouse = Warehouse.open(copied_home())
+    rows = list(condition_metrics("knows", "en:en:no"))
+    store_run(warehouse, "fmlama", "knows", rows, PARAMS | {"pooling": pooling}, "one")
+    beside = beside_published(warehouse, "fmlama", "one").filter(metric="map", slice="en:en:no")
+    printed = beside.filter(pl.col("source") != "measured")
+    assert set(printed["definition"]) == {definition}
+    assert ("pooling=mean_probability" in printed["difference"][0]) == (definition == "near")
