@@ -1,0 +1,307 @@
+"""What follows from a study's answers, in numbers worked out by hand: rows, decisions, and who counts."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deployments.people import results
+from deployments.people.draw import page_of
+from deployments.people.results import Results
+from tasks.people.answers import Rating, Reason
+from tasks.people.files import ANSWERS, ITEMS, STUDY, Answer, Folder, StudyError, write_rows
+from tasks.people.rankings import WITHIN_ONE_COUNTRY
+from tasks.people.study import FormField, Item, Option, Page, Private, Study
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+TEXT = FormField(name="said", kind="text", label={"en": "Said"})
+
+
+def study(kind: str, *fields: FormField) -> Study:
+    page = Page(name="page", title={"en": "Page"}, fields=fields or (TEXT,))
+    return Study(name="mine", kind=kind, title={"en": "Mine"}, consent={"en": "Yes?"}, pages=(page,))
+
+
+def held(
+    kind: str,
+    *,
+    answers: Sequence[Answer] = (),
+    ratings: Sequence[Rating] = (),
+    private: Sequence[Private] = (),
+    excluded: Mapping[str, list[Reason]] | None = None,
+    fields: Sequence[FormField] = (),
+) -> Results:
+    """Results of a study in memory; its items are those that have a private row."""
+    items = {each.item: Item(item=each.item, page="page") for each in private}
+    folder = Folder(study(kind, *fields), items, {each.item: each for each in private}, ())
+    return Results(folder, list(answers), excluded or {}, [], list(ratings))
+
+
+def answer(annotator: str, item: str, field: str, value: Any, **more: Any) -> Answer:
+    fixed = {"study_hash": "s", "item_hash": "h", "shown": [], "started": NOON, "saved": NOON}
+    rest = {"revision": 1, "status": "complete", "tool": "test", "version": "1"}
+    who = {"annotator": annotator, "item": item, "field": field, "value": value}
+    return Answer.model_validate({**fixed, **rest, **who, **more})
+
+
+class TestAnswerRows:
+    def test_a_ranking_is_a_row_for_each_entry_with_the_place_where_it_was_shown(self) -> None:
+        ranked = answer("p1", "rank", "ranking", {"a": "2", "b": "1"}, shown=["b", "c", "a"], revision=4)
+        rows = results._answer_rows("mine", ranked)
+        assert [(row["entry"], row["value"], row["place"]) for row in rows] == [("a", "2", 3), ("b", "1", 1)]
+        assert {(row["study"], row["annotator"], row["revision"], row["status"]) for row in rows} == {
+            ("mine", "p1", 4, "complete")
+        }
+
+    def test_a_choice_is_one_row_without_entry_at_the_place_of_what_was_chosen(self) -> None:
+        (row,) = results._answer_rows("mine", answer("p1", "page", "label", "no", shown=["yes", "no"]))
+        assert (row["entry"], row["value"], row["place"]) == ("", "no", 2)
+        (row,) = results._answer_rows("mine", answer("p1", "page", "said", "Well."))
+        assert (row["entry"], row["value"], row["place"]) == ("", "Well.", None)
+
+    def test_an_empty_ranking_keeps_its_revision(self) -> None:
+        (row,) = results._answer_rows("mine", answer("p1", "rank", "ranking", {}, revision=2, status="draft"))
+        assert (row["entry"], row["value"], row["revision"], row["status"]) == ("", "", 2, "draft")
+
+    def test_times_are_utc_without_a_zone(self) -> None:
+        east = datetime(2026, 3, 1, 14, 30, tzinfo=timezone(timedelta(hours=2)))
+        bare = datetime(2026, 3, 1, 9, 15)
+        (row,) = results._answer_rows("mine", answer("p1", "page", "said", "x", started=east, saved=bare))
+        assert (row["started_at"], row["saved_at"]) == (datetime(2026, 3, 1, 12, 30), bare)
+
+
+def ranked(ranks: Mapping[str, Mapping[str, int]], field: str = "ranking") -> list[Rating]:
+    """Ratings of a ranking: person -> domain -> rank."""
+    return [
+        Rating(who, "rank", "en", field, domain, str(rank))
+        for who, own in ranks.items()
+        for domain, rank in own.items()
+    ]
+
+
+RANKS = {"p1": {"a": 1, "b": 2, "c": 3}, "p2": {"a": 1, "b": 3, "c": 2}, "p3": {"a": 2, "b": 1, "c": 3}}
+"""Means 4/3, 2 and 8/3."""
+PATTERNS = [
+    Rating(who, "patterns", "en", "patterns", domain, value)
+    for domain, values in {
+        "a": ("low", "low", "high"),
+        "b": ("high", "high", "low"),
+        "c": ("high", "low"),
+    }.items()
+    for who, value in zip(("p1", "p2", "p3"), values, strict=False)
+]
+REGIONS = [
+    Rating("p1", "origin", "en", "region", "", "japan"),
+    Rating("p3", "origin", "en", "region", "", "japan"),
+]
+
+
+class TestDomainRows:
+    def test_scores_spreads_shares_and_categories(self) -> None:
+        rows = results._domain_rows(held("spectral-ranking", ratings=[*ranked(RANKS), *PATTERNS]))
+        assert [(row["domain"], row["n_people"]) for row in rows] == [("a", 3), ("b", 3), ("c", 3)]
+        assert [row["human_score"] for row in rows] == pytest.approx([4 / 3, 2, 8 / 3])
+        # Ranks 1, 1, 2 lie 1/3, 1/3 and 2/3 from their mean: (1/9 + 1/9 + 4/9) / 2 = 1/3; of c likewise.
+        assert [row["human_sd"] for row in rows] == pytest.approx([3**-0.5, 1, 3**-0.5])
+        assert [row["share_high"] for row in rows] == pytest.approx([1 / 3, 2 / 3, 1 / 2])
+        # The median of the scores is 2: a alone lies below it. People are tied on c.
+        assert [row["human_category"] for row in rows] == ["LH", "HL", None]
+
+    def test_a_snapshot_is_of_what_people_say_and_of_nothing_else(self) -> None:
+        def snapshot(ratings: Sequence[Rating]) -> object:
+            (name,) = {
+                row["snapshot"] for row in results._domain_rows(held("spectral-ranking", ratings=ratings))
+            }
+            return name
+
+        before = snapshot([*ranked(RANKS), *PATTERNS])
+        assert snapshot([*PATTERNS, *reversed(ranked(RANKS)), *REGIONS]) == before
+        turned = RANKS | {"p3": {"a": 1, "b": 2, "c": 3}}
+        assert snapshot([*ranked(turned), *PATTERNS]) != before
+
+    def test_nobody_has_ranked(self) -> None:
+        assert results._domain_rows(held("spectral-ranking", ratings=PATTERNS)) == []
+
+    def test_where_patterns_were_asked_within_a_country_there_is_no_category(self) -> None:
+        field = TEXT.model_copy(update={"name": "pluralism"})
+        within = held("spectral-ranking", ratings=ranked(RANKS), fields=[field])
+        scores, _, _ = results.of_ranking(within)
+        assert {(row.category, row.unscored_reason) for row in scores} == {(None, WITHIN_ONE_COUNTRY)}
+
+
+def test_tables_of_a_ranking() -> None:
+    tables = results.ranking_tables(held("spectral-ranking", ratings=[*ranked(RANKS), *PATTERNS, *REGIONS]))
+    _, domains = tables["domains"]
+    assert domains["domain"].to_list() == ["a", "b", "c"]
+    # Of three people there is no interval; its columns are there.
+    assert domains.select("ci_low", "ci_high").rows() == [(None, None)] * 3
+    assert "interval" not in domains.columns
+    _, regions = tables["regions"]
+    # Ranks of p1 and p3: 1 and 2, 2 and 1, 3 and 3.
+    assert regions.to_dicts() == [{"region": "japan", "n_people": 2, "a": 1.5, "b": 1.5, "c": 3.0}]
+    _, halves = tables["halves"]
+    assert halves.height == 4
+    assert set(halves["value"]) == {None}
+    assert set(halves["n_people"]) == {3}
+
+
+def test_an_interval_becomes_two_columns_in_its_place() -> None:
+    row = results._ends({"score": 2.0, "interval": (1.5, 2.5), "n": 9})
+    assert list(row.items()) == [("score", 2.0), ("ci_low", 1.5), ("ci_high", 2.5), ("n", 9)]
+
+
+GIVEN = {
+    "country_name": "Norway", "seed": "s1", "cues": "ethnicity: Sámi", "statement": "Ask first.",
+    "stance": "yes", "model": "m", "prompt_hash": "p", "text_hash": "t",
+}  # fmt: skip
+PARTS = {"persona": "Ailo", "situation": "At a camp.", "question": "May he?", "label": "no", "norm": "Ask."}
+DRAFTS = {f"d{n}": {**GIVEN, **PARTS, "draft": f"d{n}"} for n in (1, 2)}
+HIDDEN = [Private(item="i1", code="d1"), Private(item="i2", code="d2")]
+
+
+def decided(who: str, item: str, decision: str, **more: str) -> list[Answer]:
+    return [answer(who, item, field, value) for field, value in {"decision": decision, **more}.items()]
+
+
+def reviewed(
+    *answers: Answer, excluded: Mapping[str, list[Reason]] | None = None
+) -> dict[str, dict[str, str]]:
+    """The review's rows by the text of their norm's draft."""
+    rows = results.review_rows(
+        held("specnorm-review", answers=answers, private=HIDDEN, excluded=excluded), DRAFTS
+    )
+    return {str(n): row for n, row in enumerate(rows, start=1)}
+
+
+class TestReviewRows:
+    def test_who_agree_are_one_decision_with_the_texts_and_note_of_the_first_by_code(self) -> None:
+        second = decided("r2", "i1", "revise", norm="Ask twice.", note="second")
+        first = decided("r1", "i1", "revise", norm="Always ask.", note="first")
+        (row,) = reviewed(*second, *first).values()
+        assert (row["decision"], row["reviewer"], row["note"]) == ("revise", "r1", "first")
+        # What was not revised is the draft's.
+        assert {part: row[part] for part in PARTS} == PARTS | {"norm": "Always ask."}
+        assert row["country"] == "Norway"
+        assert "country_name" not in row
+
+    @pytest.mark.parametrize("decision", ["accept", "reject"])
+    def test_texts_change_by_a_revision_alone(self, decision: str) -> None:
+        (row,) = reviewed(*decided("r1", "i1", decision, norm="Never.")).values()
+        assert (row["decision"], row["norm"]) == (decision, "Ask.")
+
+    def test_who_decide_otherwise_leave_it_pending(self) -> None:
+        (row,) = reviewed(
+            *decided("r1", "i1", "accept"), *decided("r2", "i1", "revise", norm="Other.")
+        ).values()
+        assert (row["decision"], row["reviewer"], row["note"], row["norm"]) == ("", "", "", "Ask.")
+
+    def test_drafts_of_answers_old_revisions_and_the_excluded_do_not_count(self) -> None:
+        of_r1 = decided("r1", "i1", "accept")
+        changed = answer("r1", "i1", "decision", "reject", revision=2)
+        unfinished = answer("r2", "i1", "decision", "accept", status="draft")
+        out = decided("r3", "i1", "accept")
+        (row,) = reviewed(*of_r1, changed, unfinished, *out, excluded={"r3": ["too fast"]}).values()
+        assert (row["decision"], row["reviewer"]) == ("reject", "r1")
+
+    def test_an_item_with_a_note_and_no_decision_is_pending(self) -> None:
+        rows = reviewed(answer("r1", "i1", "note", "hm"), *decided("r1", "i2", "accept"))
+        assert [(row["decision"], row["reviewer"], row["note"]) for row in rows.values()] == [
+            ("", "", ""),
+            ("accept", "r1", ""),
+        ]
+
+    def test_a_draft_that_is_gone_and_a_study_of_another_kind_are_refused(self) -> None:
+        mine = held("specnorm-review", answers=decided("r1", "i2", "accept"), private=HIDDEN)
+        with pytest.raises(StudyError, match="item i2: its draft is not in the warehouse"):
+            results.review_rows(mine, {"d1": DRAFTS["d1"]})
+        with pytest.raises(StudyError, match="study mine is of kind fmlama-mes, not specnorm-review"):
+            results.review_rows(held("fmlama-mes"), DRAFTS)
+
+
+class TestRatingsFile:
+    def test_verdicts_are_of_the_items_own_dimension_and_points_have_two_digits(self) -> None:
+        hidden = [
+            Private(item="i1", condition="coverage", code="c1"),
+            Private(item="i2", condition="mes", code="c2"),
+        ]
+        ratings = [
+            Rating("p1", "i1", "en", page_of("coverage"), "", "YES"),
+            Rating("p1", "i1", "en", "comment", "", "so, so"),
+            Rating("p1", "i1", "en", page_of("mes"), "", "NO"),  # of another page
+            Rating("p1", "i2", "en", "rating", "", "0.5"),
+        ]
+        text = results.ratings_csv(held("judge-ratings", ratings=ratings, private=hidden))
+        assert [tuple(row.values()) for row in csv.DictReader(io.StringIO(text))] == [
+            ("c1", "p1", "coverage", "YES"),
+            ("c2", "p1", "mes", "0.50"),
+        ]
+
+    def test_a_study_of_another_kind_is_refused(self) -> None:
+        with pytest.raises(StudyError, match="not judge-ratings"):
+            results.ratings_csv(held("fmlama-mes"))
+
+
+def test_items_say_where_they_are_from_and_which_are_checks() -> None:
+    hidden = [
+        Private(item="i1", stratum="Italy", model="m", author="p9", condition="x", code="c"),
+        Private(item="i2", expected={"said": "2"}),
+    ]
+    one, two = results._items(held("fmlama-mes", private=hidden).folder)
+    names = ("item", "page", "stratum", "is_check", "model", "condition", "author", "code")
+    assert [one[name] for name in names] == ["i1", "page", "Italy", False, "m", "x", "p9", "c"]
+    assert [two[name] for name in names] == ["i2", "page", "", True, None, None, None, None]
+    assert one["item_hash"] == two["item_hash"]  # the same words on the same page
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A study in files whose answers came from another program: of p1 two revisions, of p2 one."""
+    (tmp_path / STUDY).write_text(
+        'name = "mine"\nkind = "fmlama-mes"\ntitle = "Mine"\nconsent = "Yes?"\n'
+        '[[pages]]\nname = "page"\ntitle = "Page"\n[[pages.fields]]\nname = "said"\n'
+        'kind = "text"\nlabel = "Said"\n'
+    )
+    write_rows(tmp_path / ITEMS, [Item(item="i1", page="page")])
+    said = [("p1", "a", 1), ("p1", "b", 2), ("p2", "c", 1)]
+    write_rows(tmp_path / ANSWERS, [answer(who, "i1", "said", v, revision=n) for who, v, n in said])
+    return tmp_path
+
+
+def test_the_last_revision_of_each_person_counts(folder: Path) -> None:
+    read = results.read(folder)
+    assert [(r.annotator, r.value) for r in read.ratings] == [("p1", "b"), ("p2", "c")]
+    assert len(read.answers) == 3
+
+
+def test_answers_of_who_withdrew_are_gone_from_the_file_too(folder: Path) -> None:
+    (folder / results.WITHDRAWN).write_text("p1\n")
+    read = results.read(folder)
+    assert read.withdrawn == ["p1"]
+    assert [(r.annotator, r.value) for r in read.ratings] == [("p2", "c")]
+    assert '"p1"' not in (folder / ANSWERS).read_text()
+
+
+def test_an_answer_about_no_item_of_the_study_is_refused(folder: Path) -> None:
+    write_rows(folder / ANSWERS, [answer("p1", "i7", "said", "a")])
+    with pytest.raises(StudyError, match=r"answers\.jsonl: there is no item i7 in this study"):
+        results.read(folder)
+
+
+def test_agreement_of_people_who_agree_is_1() -> None:
+    label = FormField(
+        name="label",
+        kind="choice",
+        label={"en": "Label"},
+        options=(Option(value="yes", label={"en": "Yes"}), Option(value="no", label={"en": "No"})),
+    )
+    rated = {"i1": "yes", "i2": "no", "i3": "yes", "i4": "no", "i5": "no", "i6": "yes"}
+    ratings = [Rating(who, item, "en", "label", "", v) for who in ("p1", "p2") for item, v in rated.items()]
+    table = results.agreement(held("fmlama-mes", ratings=ratings, fields=[label]))
+    (alpha,) = table.filter(metric="krippendorff_alpha_nominal")["value"]
+    assert alpha == pytest.approx(1.0)
