@@ -64,7 +64,10 @@ class WorldwiseParams(GenerationParams):
         MINILM, description="embedded:all-minilm-l6-v2, or a sentence-transformers model's id or folder"
     )
     half_samples: int = Field(
-        200, ge=20, le=10_000, description="of the scenarios, for intervals of shifts of values"
+        200,
+        ge=20,
+        le=10_000,
+        description="of the scenarios, for shifts of values; as many exchanges of personas",
     )
     stereotype_rule: Literal["off", "words", "substring"] = Field(
         "off",
