@@ -51,4 +51,4 @@ class CulturallParams(GenerationParams):
         description="of an answer and of the thinking before it; what is cut off is wrong",
     )
     judge_max_tokens: int = Field(64, ge=16, description="of a judge's answer")
-    seed: int = Field(0, ge=0, description="of the candidates' sampling and of the resamples")
+    seed: int = Field(0, ge=0, description="of the candidates' sampling")

@@ -109,18 +109,18 @@ def test_chance_is_the_best_baseline_where_it_beats_the_others(data: Data) -> No
 def test_model_is_warned_of_where_its_gain_reaches_zero(page: BeautifulSoup, data: Data) -> None:
     # "knows" gains 0.25 +- 0.1 and 0.3 +- 0.1, the other -0.05 +- 0.1 and 0 +- 0.1.
     warning = text_of(page.select_one(".warning"))
-    assert f"{HOSTILE} is not distinguished from naming common ingredients" in warning
+    assert f"{HOSTILE} is not distinguished" in warning
     assert "under all 4 conditions" in warning
     assert "below 0" not in warning
     assert "knows" not in warning
-    assert "4 of 8 rows of the leaderboard are distinguished" in text_of(page.select_one("p.lead"))
+    assert "4 of 8 rows" in text_of(page.select_one("p.lead"))
     known = data.values.with_columns(ci_low=pl.col("ci_low").clip(0.001))
-    assert "What these numbers do not show" not in REPORT.render(replace(data, values=known))
+    assert not parsed(replace(data, values=known)).select("div.warning")
     # From 0 up: the end of the interval itself is no finding.
     touching = data.values.with_columns(ci_low=pl.lit(0.0), ci_high=pl.lit(-0.01))
     text = REPORT.render(replace(data, values=touching))
-    assert "No model is distinguished from naming common ingredients under any condition" in text
-    assert "Its whole interval lies below 0 there:" in " ".join(text.split())
+    assert "under any condition" in text
+    assert "lies below 0" in " ".join(text.split())
 
 
 def test_country_bars_have_stars_for_the_adjusted_p(page: BeautifulSoup) -> None:
@@ -150,13 +150,13 @@ def test_unaligned_languages_are_not_to_be_compared(page: BeautifulSoup, data: D
     assert "was aligned" in section(page, "languages")
     assert "cannot be compared" not in section(page, "languages")
     unaligned = section(parsed(with_params(data, aligned=False)), "languages")
-    assert "cannot be compared here" in unaligned
+    assert "cannot be compared" in unaligned
     assert "footnote 2" in unaligned
 
 
 def test_one_language_has_no_comparison(data: Data) -> None:
     page = parsed(only(data, "en:en:no", "en:en:yes"))
-    assert "Only English was asked" in section(page, "languages")
+    assert "Only English" in section(page, "languages")
     assert not page.select('svg[aria-label*="prompt language"]')
 
 
@@ -191,18 +191,18 @@ def test_errors_have_share_and_kind(page: BeautifulSoup, data: Data) -> None:
 
 def test_judge_is_named_with_its_baseline(page: BeautifulSoup, data: Data) -> None:
     text = section(page, "mes")
-    assert "The judge strict (rubric mes 1 ; 8 predictions, 4 without a readable verdict)" in text
-    assert "not validated against people" in text
+    assert "rubric mes 1 ; 8 predictions, 4 without" in text
+    assert "not validated" in text
     assert "0.77 0.60 to 0.90 Maybe 0.11, n 14" in text
-    assert "judged its own answers" not in text
+    assert "judged its own" not in text
     itself = replace(data, judged=data.judged.with_columns(judge=pl.lit("knows")))
-    assert "knows judged its own answers" in section(parsed(itself), "mes")
+    assert "knows judged its own" in section(parsed(itself), "mes")
 
 
 def test_without_a_judge_there_is_no_column(data: Data) -> None:
     kept = data.values.filter(~pl.col("metric").str.starts_with("mes"))
     page = parsed(replace(data, values=kept, judged=data.judged.clear()))
-    assert "No judge was asked" in section(page, "mes")
+    assert "No judge" in section(page, "mes")
     assert "MES" not in text_of(page.select_one("table.leaderboard thead"))
 
 
