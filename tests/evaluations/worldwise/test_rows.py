@@ -61,7 +61,7 @@ def test_one_scenario(make_study: MakeStudy) -> None:
     study = make_study(rows, repetitions=2)
     made = rows_of(study, any_answers(study))
     assert one(made, "alignment").value is not None
-    assert all(r.ci_low is None for r in made if r.metric != "decision_share")
+    assert all(r.ci_low is None for r in made)
 
 
 def test_one_culture_has_no_shuffled_null(make_study: MakeStudy) -> None:
