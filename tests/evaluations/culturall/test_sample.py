@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from pathlib import Path
@@ -32,6 +33,13 @@ SCRIPTS = {
 }  # fmt: skip
 NEEDED = {"kk": "әіңғүұқө", "be": "ўі", "vi": "ăâđêôơư", "ja": "のをはが"}
 """Letters that a language has and its neighbours in the script have not."""
+MOULDS = {
+    "emergency number": r"\b(?:emergency|ambulance|fire brigade)\b.*\b\d{3}\b|\b\d{3}\b.*\bemergency",
+    "identity number": r"\b(?:ID|IIN|NRIC|JMBG|CURP|RUT|RUC)\b|registration number",
+    "floor": r"\b(?:floors?|storeys?)\b",
+    "days of leave": r"\bannual (?:paid )?leave\b|\bpaid (?:annual )?leave\b",
+}
+"""What the facts of items of one mould have in common."""
 
 
 def test_every_row_is_an_item_with_a_fact_and_where_to_look_it_up() -> None:
@@ -103,3 +111,17 @@ def test_free_answers_are_short_and_not_in_the_text() -> None:
         assert len(item.native.answer) <= 80, item.item
         text = f" {plain(item.native.scenario)} {plain(item.native.question)} "
         assert f" {plain(item.native.answer)} " not in text, item.item
+
+
+@pytest.mark.parametrize("mould", MOULDS)
+def test_no_mould_has_more_than_three_items(mould: str) -> None:
+    cast = [row["item"] for row in ROWS if re.search(MOULDS[mould], str(row["fact"]))]
+    assert len(cast) <= 3, cast
+
+
+def test_no_case_names_the_country_that_it_is_of() -> None:
+    """Lin et al. (2026): models infer the culture from implicit cues."""
+    names = {row["region"]: str(row["name"]) for row in read_rows("warehouse/reference/culturall_region.csv")}
+    for item in ITEMS:
+        assert item.english
+        assert not re.search(rf"\b{names[item.region]}\b", " ".join(item.english[:2])), item.item
