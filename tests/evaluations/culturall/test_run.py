@@ -277,6 +277,19 @@ def test_the_page_says_where_an_interval_is(made: Made, page: BeautifulSoup) -> 
     assert set(rows.rows()) == {("es", 2, False), ("ja", 1, True)}
 
 
+def test_one_item_of_each_region_has_an_interval_over_items(made: Made) -> None:
+    """Two items of Spanish are of two regions, so that no two are alike: the exact interval holds."""
+    with answering(made.home):
+        few = {"models": ["m0"], "file": str(made.home / "items.csv"), "items_per_language": 2}
+        config = evaluate(EVALUATION, CulturallParams.model_validate(few))
+    rows = made.warehouse.query(
+        "SELECT language, n_regions, no_interval_reason, ci_low IS NOT NULL FROM culturall_by_language "
+        "WHERE config_hash = ? AND NOT is_null ORDER BY language",
+        [config],
+    )
+    assert rows.rows() == [("es", 2, None, True), ("ja", 1, None, True)]
+
+
 def test_numbers_of_the_board_are_those_of_the_view(made: Made, page: BeautifulSoup) -> None:
     head = [text_of(cell) for cell in page.select("table#board thead th")]
     at = next(n for n, text in enumerate(head) if text.startswith("Of answers"))

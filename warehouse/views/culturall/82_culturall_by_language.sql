@@ -1,6 +1,6 @@
 CREATE OR REPLACE VIEW culturall_by_language AS
 WITH spread AS (
-    SELECT config_hash, language, count(DISTINCT region) AS n_regions
+    SELECT config_hash, language, count(DISTINCT region) AS n_regions, count(DISTINCT item) AS n_items
     FROM culturall_answer
     GROUP BY ALL
 )
@@ -10,7 +10,7 @@ SELECT r.config_hash,
     ) AS place,
     r.profile, r.model, v.slice AS language, v.value AS accuracy, v.ci_low, v.ci_high, v.null_value, v.n_scored,
     v.n_unscored, v.unscored_reason, spread.n_regions,
-    CASE WHEN spread.n_regions BETWEEN 2 AND 4 THEN spread.n_regions || ' regions; an interval over regions needs 5'
+    CASE WHEN spread.n_regions BETWEEN 2 AND least(4, spread.n_items - 1) THEN spread.n_regions || ' regions; an interval over regions needs 5'
     END AS no_interval_reason,
     (
         SELECT bool_or(j.flagged) FROM culturall_judge AS j
@@ -30,14 +30,14 @@ COMMENT ON COLUMN culturall_by_language.profile IS 'Run profile that set the par
 COMMENT ON COLUMN culturall_by_language.model IS 'Model.';
 COMMENT ON COLUMN culturall_by_language.language IS 'Language, ISO 639-1.';
 COMMENT ON COLUMN culturall_by_language.accuracy IS 'Share of items answered rightly; NULL if unscored.';
-COMMENT ON COLUMN culturall_by_language.ci_low IS 'Lower end of the 95 % interval, over regions, or over items of one region; NULL for two to four regions.';
+COMMENT ON COLUMN culturall_by_language.ci_low IS 'Lower end of the 95 % interval, over regions, or over items of one region or of a region each; NULL for two to four regions of more items.';
 COMMENT ON COLUMN culturall_by_language.ci_high IS 'Upper end of the 95 % interval.';
 COMMENT ON COLUMN culturall_by_language.null_value IS 'What one scores on the same items who knows nothing: the commonest letter, else another item''s answer.';
 COMMENT ON COLUMN culturall_by_language.n_scored IS 'Items that accuracy rests on.';
 COMMENT ON COLUMN culturall_by_language.n_unscored IS 'Items without a score.';
 COMMENT ON COLUMN culturall_by_language.unscored_reason IS 'Why there is no accuracy; NULL if there is one.';
 COMMENT ON COLUMN culturall_by_language.n_regions IS 'Regions that the items of the language are of.';
-COMMENT ON COLUMN culturall_by_language.no_interval_reason IS 'Why the language has too few regions for an interval; NULL if it has enough, or items of one region alone.';
+COMMENT ON COLUMN culturall_by_language.no_interval_reason IS 'Why the language has too few regions for an interval; NULL if it has enough, items of one region alone, or one item of each.';
 COMMENT ON COLUMN culturall_by_language.judge_flagged IS 'Whether a judge fails its own check in this language or overall.';
 COMMENT ON COLUMN culturall_by_language.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN culturall_by_language.finished_at IS 'When the run ended (UTC).';

@@ -22,7 +22,7 @@ COMMENT ON COLUMN culturall_by_region.profile IS 'Run profile that set the param
 COMMENT ON COLUMN culturall_by_region.model IS 'Model.';
 COMMENT ON COLUMN culturall_by_region.region IS 'Region, ISO 3166-1 alpha-2.';
 COMMENT ON COLUMN culturall_by_region.accuracy IS 'Share of items answered rightly; NULL if unscored.';
-COMMENT ON COLUMN culturall_by_region.ci_low IS 'Lower end of the 95 % interval, over regions, or over items of one region; NULL below five of them.';
+COMMENT ON COLUMN culturall_by_region.ci_low IS 'Lower end of the 95 % interval, over items.';
 COMMENT ON COLUMN culturall_by_region.ci_high IS 'Upper end of the 95 % interval.';
 COMMENT ON COLUMN culturall_by_region.null_value IS 'What one scores on the same items who knows nothing: the commonest letter, else another item''s answer.';
 COMMENT ON COLUMN culturall_by_region.n_scored IS 'Items that accuracy rests on.';

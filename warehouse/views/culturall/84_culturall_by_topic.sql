@@ -22,7 +22,7 @@ COMMENT ON COLUMN culturall_by_topic.profile IS 'Run profile that set the parame
 COMMENT ON COLUMN culturall_by_topic.model IS 'Model.';
 COMMENT ON COLUMN culturall_by_topic.topic IS 'One of the 16 topics.';
 COMMENT ON COLUMN culturall_by_topic.accuracy IS 'Share of items answered rightly; NULL if unscored.';
-COMMENT ON COLUMN culturall_by_topic.ci_low IS 'Lower end of the 95 % interval, over regions, or over items of one region; NULL below five of them.';
+COMMENT ON COLUMN culturall_by_topic.ci_low IS 'Lower end of the 95 % interval, over regions, or over items of one region or of a region each; NULL for two to four regions of more items.';
 COMMENT ON COLUMN culturall_by_topic.ci_high IS 'Upper end of the 95 % interval.';
 COMMENT ON COLUMN culturall_by_topic.null_value IS 'What one scores on the same items who knows nothing: the commonest letter, else another item''s answer.';
 COMMENT ON COLUMN culturall_by_topic.n_scored IS 'Items that accuracy rests on.';

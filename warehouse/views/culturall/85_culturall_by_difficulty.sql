@@ -23,7 +23,7 @@ COMMENT ON COLUMN culturall_by_difficulty.model IS 'Model.';
 COMMENT ON COLUMN culturall_by_difficulty.difficulty IS 'easy, medium or hard, by how many of the other models of the cohort solve the items; published: by the 15 published settings.';
 COMMENT ON COLUMN culturall_by_difficulty.is_published IS 'Whether the 15 published settings define it, not the cohort''s other models.';
 COMMENT ON COLUMN culturall_by_difficulty.accuracy IS 'Share of items answered rightly; NULL if unscored.';
-COMMENT ON COLUMN culturall_by_difficulty.ci_low IS 'Lower end of the 95 % interval, over regions, or over items of one region; NULL below five of them.';
+COMMENT ON COLUMN culturall_by_difficulty.ci_low IS 'Lower end of the 95 % interval, over regions, or over items of one region or of a region each; NULL for two to four regions of more items.';
 COMMENT ON COLUMN culturall_by_difficulty.ci_high IS 'Upper end of the 95 % interval.';
 COMMENT ON COLUMN culturall_by_difficulty.null_value IS 'What one scores on the same items who knows nothing: the commonest letter, else another item''s answer.';
 COMMENT ON COLUMN culturall_by_difficulty.n_scored IS 'Items that accuracy rests on.';
