@@ -1,0 +1,190 @@
+"""What a run asks in each round, whom it gives up, and what its occasion is called, without a warehouse."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import polars as pl
+import pytest
+
+from flows import runs, session
+from flows.session import SHARED, Session, occasion, plan_round
+from tasks.engines.protocols import EngineError, Sampling
+from tasks.engines.specs import EngineSpec
+from tasks.evaluations.contract import Evaluation, Params, Shared
+from tasks.generation.prompts import Prompt, Prompts
+from tasks.plan import UNITS, Wanted, units_wanted
+from tasks.requests import Engine, Later
+from warehouse import CorruptPart
+
+LATER = (Later("judge", "judge", 3, 10),)
+SPEC = EngineSpec(name="m", kind="fake", model="m")
+SCORES_ONLY = EngineSpec(name="m", kind="packed_trie", model="x/y", dtype="float32", revision="0" * 40)
+
+
+def prompts(engine: str = "", role: Any = "candidate", text: str = "?") -> Prompts:
+    return Prompts(
+        role=role, engine=engine, label="items", sampling=Sampling(),
+        prompts=(Prompt([{"role": "user", "content": text}]),),
+    )  # fmt: skip
+
+
+def run_of(
+    *models: str,
+    asked: Sequence[Any] = (),
+    shared: Sequence[Any] = (),
+    spec: EngineSpec | None = SPEC,
+    **fields: Any,
+) -> Session:
+    """A run of models of one spec, all of which are asked the same; its judge is called "judge"."""
+
+    def ask(study: Any, completions: Any) -> Sequence[Any]:
+        if asked and completions.candidate.name == "rotten":
+            raise CorruptPart("unreadable")
+        return asked
+
+    evaluation = Evaluation[Any, Any, Any](
+        name="fake", params=Params, tables={}, study=lambda *_: None, ask=ask, read=lambda *_: None,
+        rows=lambda *_: None, later=lambda _: LATER,  # type: ignore[arg-type, return-value]
+        shared=Shared(lambda *_: shared, lambda *_: None) if shared else None,
+    )  # fmt: skip
+    study = SimpleNamespace(params=Params(models=list(models)), config_hash=lambda: "config")
+    engines = {name: Engine.of(spec, name) if spec else Engine(name, "fake", name, name) for name in models}
+    judge = Engine.of(EngineSpec(name="judge", kind="fake", model="judge"))
+    return Session(evaluation, study, "", engines, {"judge": judge}, **fields)
+
+
+@pytest.fixture(autouse=True)
+def _no_warehouse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is stored: all that is wanted has no answer."""
+
+    def unanswered(wanted: Sequence[Wanted]) -> dict[str, pl.DataFrame]:
+        return {kind: frame.select(list(UNITS)) for kind, frame in units_wanted(wanted).items()}
+
+    monkeypatch.setattr(session.steps, "unanswered", unanswered)
+    monkeypatch.setattr(session.steps, "set_corrupt_aside", lambda error: CorruptPart(f"{error}, set aside"))
+
+
+def test_later_rounds_are_foreseen_until_something_is_answered() -> None:
+    run = run_of("a", asked=[prompts()])
+    plan_round(run)
+    assert (run.plan.later, run.plan.left) == (LATER, 1)
+    run.answered = {("another", "unit")}
+    plan_round(run)
+    assert (run.plan.later, run.plan.left) == ((), 1)
+
+
+def test_what_was_answered_and_is_not_there_is_an_error() -> None:
+    run = run_of("a", asked=[prompts()])
+    plan_round(run)
+    (work,) = run.plan.work
+    run.answered = {(work.wanted.request_hash, work.units[0])}
+    with pytest.raises(EngineError, match="a: it left part of 'items' unanswered"):
+        plan_round(run)
+
+
+def test_a_model_whose_answers_cannot_be_read_is_given_up_alone() -> None:
+    run = run_of("rotten", "a", asked=[prompts()])
+    plan_round(run)
+    assert [each.model for each in run.wanted] == run.alive() == ["a"]
+    assert run.failures == ["rotten: unreadable, set aside"]
+    with pytest.raises(CorruptPart, match="rotten: unreadable, set aside"):
+        run.raise_failures()
+
+
+def test_requests_of_the_study_stand_under_no_model() -> None:
+    run = run_of("a", asked=[prompts()], shared=[prompts("judge", "judge", "null")])
+    plan_round(run)
+    assert [(each.model, each.engine.name) for each in run.wanted] == [(SHARED, "judge"), ("a", "a")]
+    run.lose(SHARED, EngineError("gone"))
+    plan_round(run)
+    assert [each.model for each in run.wanted] == ["a"]
+
+
+def test_an_engine_that_failed_on_a_model_is_not_asked_about_it_again() -> None:
+    run = run_of("a", "b", asked=[prompts(), prompts("judge", "judge", "Right?")])
+    plan_round(run)
+    about_a = next(each for each in run.wanted if (each.model, each.engine.name) == ("a", "judge"))
+    run.fail(about_a, EngineError("full"))
+    run.fail(about_a, EngineError("full again"))
+    assert run.failures == ["a, judge judge: full"]
+    assert run.is_barred(about_a)
+    assert not run.lost
+    plan_round(run)
+    own = [(each.model, each.engine.name) for each in run.wanted]
+    assert own == [("a", "a"), ("b", "b"), ("b", "judge")]
+
+
+def test_a_model_that_fails_is_lost_and_said_once() -> None:
+    run = run_of("a", "b", asked=[prompts()])
+    plan_round(run)
+    for words in ("gone", "gone again"):
+        run.fail(run.wanted[0], EngineError(words))
+    assert (run.failures, run.alive()) == (["a: gone"], ["b"])
+    with pytest.raises(EngineError, match=r"^a: gone$"):
+        run.raise_failures()
+    about_nulls = Wanted(SHARED, prompts("judge", "judge"), run.engines["judge"], "hash")
+    run.fail(about_nulls, EngineError("full"))
+    assert run.failures[-1] == "the null models, judge judge: full"
+
+
+def test_what_an_engine_cannot_do_is_found_before_it_is_loaded() -> None:
+    run = run_of("a", spec=SCORES_ONLY, asked=[prompts()])
+    plan_round(run)
+    assert not run.wanted
+    assert "only scores" in run.failures[0]
+    read_only = run_of("a", spec=None, asked=[prompts()])  # of an earlier run: it is read and not asked
+    plan_round(read_only)
+    assert not read_only.failures
+
+
+@pytest.mark.parametrize("spec", [None, SCORES_ONLY])
+def test_an_embedder_is_no_engine_that_is_checked(spec: EngineSpec | None) -> None:
+    run = run_of("a")
+    request: Any = SimpleNamespace(ability="embed", role="embedder")
+    engine = Engine("e", "embedder", "e", "hash", spec)
+    session._check_ability(run, Wanted("a", request, engine, "hash"))
+    assert not run.failures
+
+
+def test_a_run_is_done_once_nothing_is_left_and_all_have_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    run, rows = run_of("a", "b", asked=[prompts()]), set(run_of("a", "b").run_ids().values())
+    monkeypatch.setattr(runs, "is_finished", lambda name: name in rows)
+    assert run.is_done() is True
+    plan_round(run)
+    assert run.is_done() is False
+    run.evaluation = run_of("a").evaluation
+    plan_round(run)
+    assert run.is_done() is True
+    rows.pop()
+    assert run.is_done() is False
+    run.lose("a", EngineError("gone"))
+    run.lose("b", EngineError("gone"))
+    assert run.is_done() is False
+
+
+def test_a_prepared_session_is_of_its_evaluation_and_params_alone() -> None:
+    run = run_of("a")
+    other = Params(models=["b"])
+    with session.handed_over(run):
+        assert session.prepared(run.evaluation, run.params) is run
+        assert session.prepared(run.evaluation, other) is None
+        assert session.prepared(run_of("a").evaluation, run.params) is None
+    assert session.prepared(run.evaluation, run.params) is None
+
+
+def test_an_occasion_is_a_name_in_which_time_is_filled_in() -> None:
+    assert occasion("") == ""
+    assert occasion("before") == "before"
+    assert re.fullmatch(r"on-\d{4}-\d{2}-\d{2}", occasion("on-{date}"))
+    assert re.fullmatch(r"\d{4}-w(0[1-9]|[1-5]\d)", occasion("{week}"))
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", occasion("{time}"))
+
+
+@pytest.mark.parametrize("given", ["{year}", "{date", "date}", "{date.year}", "{date:>100}"])
+def test_other_braces_are_refused(given: str) -> None:
+    with pytest.raises(ValueError, match="occasion"):
+        occasion(given)
