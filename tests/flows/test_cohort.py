@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -14,8 +14,10 @@ import pytest
 from flows import evaluation as loop
 from flows import runs
 from flows.session import SHARED, Session
-from tasks.engines.protocols import EngineError
+from tasks import progress
+from tasks.engines.protocols import EngineError, Sampling
 from tasks.evaluations.contract import Cohort, Evaluation, Params, Shared, Tables
+from tasks.generation.prompts import Prompt, Prompts
 from tasks.plan import UNITS
 from tasks.requests import Engine
 from warehouse import CorruptPart
@@ -37,7 +39,9 @@ class World:
 
     frozen: list[str] = field(default_factory=list)
     finished: list[str] = field(default_factory=list)
-    unanswered: bool = False
+    asks: list[Prompts] = field(default_factory=list)
+    unanswered: set[str] = field(default_factory=set)
+    """Engines of which an answer is missing."""
     corrupt: str = ""
     cohorts: list[Cohort[Any]] = field(default_factory=list)
     saved: list[Saved] = field(default_factory=list)
@@ -55,13 +59,16 @@ class World:
             return Tables({name: [] for name in cohort.models})
 
         evaluation = Evaluation[Any, Any, Any](
-            name="fake", params=Params, tables={}, study=lambda *_: None, ask=lambda *_: [], read=read,
+            name="fake", params=Params, tables={}, study=lambda *_: None, ask=lambda *_: self.asks, read=read,
             rows=rows, compares=compares,
             shared=Shared(lambda *_: [], lambda *_: "null models") if shared else None,
         )  # fmt: skip
         study = SimpleNamespace(params=Params(models=list(models)), config_hash=lambda: "config")
         engines = {name: engine(name) for name in models}
-        return Session(evaluation, study, "", engines, {}, **fields)
+        return Session(evaluation, study, "", engines, {"judge": engine("judge")}, **fields)
+
+
+ASKED = Prompts(sampling=Sampling(), prompts=(Prompt([{"role": "user", "content": "?"}]),))
 
 
 def engine(name: str) -> Engine:
@@ -85,8 +92,8 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
         known.saved.append(Saved(dict(cohort.models), dict(cohort.against), dict(ids), freeze, keep_nulls))
 
     def unanswered(wanted: Any) -> dict[str, pl.DataFrame]:
-        one = {"request_hash": ["r"], "unit": ["u"]} if known.unanswered else None
-        return {"completion": pl.DataFrame(one, UNITS)}
+        missing = [(each.request_hash, "unit") for each in wanted if each.engine.name in known.unanswered]
+        return {"completion": pl.DataFrame(missing, UNITS, orient="row")}
 
     patches: dict[str, Callable[..., Any]] = {
         "frozen": lambda *_: [past(name) for name in known.frozen],
@@ -176,20 +183,36 @@ def test_a_lost_member_of_the_cohort_stops_only_what_compares(world: World, comp
 
 
 def test_nothing_is_read_of_a_cohort_that_nothing_is_compared_with(world: World) -> None:
-    world.frozen, world.unanswered = ["a"], True
+    world.frozen, world.asks, world.unanswered = ["a"], [ASKED], {"a"}
     score(world.session("b", compares=False))
     (saved,) = world.saved
     assert (set(saved.models), saved.against, saved.freeze) == ({"b"}, {}, None)
 
 
 def test_a_member_whose_answers_are_gone_is_to_be_run_again(world: World) -> None:
-    world.frozen, world.unanswered = ["a"], True
+    world.frozen, world.asks, world.unanswered = ["a"], [ASKED], {"a"}
     with pytest.raises(EngineError, match=r"answers of a, .* are missing: run it again"):
         score(world.session("b"))
-    world.unanswered, world.corrupt = False, "a"
+    world.unanswered, world.corrupt = set(), "a"
     with pytest.raises(CorruptPart, match="set aside"):
         score(world.session("b"))
     assert not world.saved
+
+
+def test_a_member_whose_judge_never_answered_is_still_compared_with(world: World) -> None:
+    world.frozen, world.asks = ["a"], [ASKED, replace(ASKED, role="judge", engine="judge")]
+    world.unanswered = {"judge"}
+    score(world.session("b"))
+    assert set(world.saved[0].against) == {"a"}
+
+
+def test_the_progress_counts_the_models_that_are_read(world: World) -> None:
+    heard: list[tuple[str, int, int]] = []
+    session = world.session("a", "b", "c")
+    session.lose("c", EngineError("it is gone"))
+    with progress.listen(lambda *report: heard.append(report)):
+        score(session)
+    assert heard == [("metrics", 1, 2)] * 2
 
 
 @pytest.mark.parametrize("lost", [{SHARED}, {"a", "b"}])

@@ -1,0 +1,227 @@
+"""The loop's rounds on an evaluation of two questions, without engines or a warehouse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import polars as pl
+import pytest
+
+from flows import evaluation as loop
+from flows import runs, session
+from flows.session import SHARED, Session
+from tasks import progress, steps
+from tasks.engines.copies import ReplicaLost
+from tasks.engines.protocols import EngineError, Sampling
+from tasks.engines.specs import EngineSpec
+from tasks.evaluations.contract import Evaluation, Params, Shared
+from tasks.generation.prompts import Prompt, Prompts
+from tasks.plan import UNITS, Wanted, Work, units_wanted
+from tasks.requests import Engine
+
+JUDGE = Engine.of(EngineSpec(name="judge", kind="fake", model="judge"))
+
+
+@dataclass
+class World:
+    """What is stored, what failed, and all that the loop did, in order."""
+
+    stored: set[tuple[str, str]] = field(default_factory=set)
+    done: list[tuple[Any, ...]] = field(default_factory=list)
+    finished: set[str] = field(default_factory=set)
+    fails: dict[str, Exception] = field(default_factory=dict)
+
+    def session(self, *models: str, shared: bool = False) -> Session:
+        """A run whose models are asked first, and then, once they have answered, the judge about each."""
+
+        def ask(study: Any, completions: Any) -> Sequence[Prompts]:
+            name = completions.candidate.name
+            first = prompts(f"Hello, {name}?")
+            judged = prompts(f"Is {name} right?", engine="judge", role="judge")
+            is_answered = any(unit == first.units[0] for _, unit in self.stored)
+            return [first, judged] if is_answered else [first]
+
+        null = [prompts("Is nothing right?", engine="judge", role="judge")]
+        evaluation = Evaluation[Any, Any, Any](
+            name="fake", params=Params, tables={}, study=lambda *_: None, ask=ask, read=lambda *_: None,
+            rows=lambda *_: None,  # type: ignore[arg-type, return-value]
+            shared=Shared(lambda *_: null, lambda *_: None) if shared else None,
+        )  # fmt: skip
+        study = SimpleNamespace(params=Params(models=list(models)), config_hash=lambda: "config")
+        engines = {name: Engine.of(EngineSpec(name=name, kind="fake", model=name)) for name in models}
+        return Session(evaluation, study, "", engines, {"judge": JUDGE})
+
+    def answer(self, work: Work, run: tuple[str, str], meter: Any, label: str, total: int) -> None:
+        if error := self.fails.get(label):
+            raise error
+        self.done.append((label, run[1], total))
+        self.stored |= {(work.wanted.request_hash, unit) for unit in work.units}
+
+    def unanswered(self, wanted: Sequence[Wanted]) -> dict[str, pl.DataFrame]:
+        return {
+            kind: pl.DataFrame([row for row in frame.rows() if row not in self.stored], UNITS, orient="row")
+            for kind, frame in units_wanted(wanted).items()
+        }
+
+    def evaluate(self, run: Session) -> str:
+        session.plan_round(run)
+        with session.handed_over(run):
+            return loop.evaluate(run.evaluation, run.params)
+
+
+def prompts(text: str, **fields: Any) -> Prompts:
+    prompt = Prompt([{"role": "user", "content": text}])
+    return Prompts(label="items", sampling=Sampling(), prompts=(prompt,), batch=1, **fields)
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    known = World()
+    note = known.done.append
+    of_runs: dict[str, Callable[..., Any]] = {
+        "is_finished": lambda run: run in known.finished,
+        "start": lambda _, ids: note(("start", *ids)),
+        "add_requests": lambda ids, wanted: note(("asks", len(wanted))),
+    }
+    of_steps: dict[str, Callable[..., Any]] = {
+        "answer": known.answer,
+        "unanswered": known.unanswered,
+        "sign_in": lambda: note(("signed in",)),
+        "show_leaderboard": lambda *which: note(("shown", *which)),
+    }
+    for name, function in of_runs.items():
+        monkeypatch.setattr(runs, name, function)
+    for name, function in of_steps.items():
+        monkeypatch.setattr(steps, name, function)
+
+    def score(run: Session, ids: dict[str, str]) -> None:
+        note(("score", *run.alive()))
+        known.finished |= {ids[name] for name in run.alive()}
+
+    monkeypatch.setattr(loop, "_score", score)
+    return known
+
+
+def test_rounds_go_on_until_nothing_is_left(world: World) -> None:
+    run = world.session("a", "b")
+    assert world.evaluate(run) == "config"
+    assert world.done == [
+        ("signed in",), ("start", "a", "b"),
+        ("a", "a", 1), ("b", "b", 1), ("asks", 4),
+        ("judge judges a", "a", 1), ("judge judges b", "b", 1), ("asks", 4),
+        ("score", "a", "b"), ("shown", "fake", "config"),
+    ]  # fmt: skip
+    assert run.worked == {"a", "b"}
+    assert run.answered == world.stored
+
+
+def test_what_is_stored_and_has_rows_is_left_alone(world: World) -> None:
+    world.evaluate(world.session("a"))
+    world.done.clear()
+    world.evaluate(world.session("a"))
+    assert world.done == [("signed in",), ("start", "a"), ("shown", "fake", "config")]
+    world.finished.clear()
+    world.evaluate(world.session("a"))
+    assert ("score", "a") in world.done
+
+
+def test_what_is_said_of_null_models_stands_under_the_first_model_and_counts_for_all(world: World) -> None:
+    run = world.session("a", "b", shared=True)
+    world.evaluate(run)
+    assert ("judge judges null models", "a", 1) in world.done
+    assert run.worked >= {SHARED, "a", "b"}
+
+
+def test_a_model_that_fails_is_asked_no_more_and_said_at_the_end(world: World) -> None:
+    world.fails["a"] = EngineError("no memory")
+    run = world.session("a", "b")
+    with pytest.raises(EngineError, match=r"^a: no memory$"):
+        world.evaluate(run)
+    assert [label for label, *_ in world.done if label == "a" or label.endswith(" a")] == []
+    assert world.done[-2:] == [("score", "b"), ("shown", "fake", "config")]
+
+
+def test_a_judge_that_fails_costs_its_own_numbers(world: World) -> None:
+    world.fails["judge judges a"] = EngineError("full")
+    run = world.session("a", "b")
+    with pytest.raises(EngineError, match=r"^a, judge judge: full$"):
+        world.evaluate(run)
+    assert ("score", "a", "b") in world.done
+    assert ("judge judges b", "b", 1) in world.done
+
+
+@pytest.mark.parametrize("lost", ["model", "judge"])
+def test_work_of_what_was_lost_meanwhile_is_not_begun(world: World, lost: str) -> None:
+    """Several replicas work at once: one may fail while the work of the others waits."""
+    run = world.session("a")
+    session.plan_round(run)
+    (work,) = run.plan.work
+    if lost == "model":
+        run.lose("a", EngineError("gone"))
+    else:
+        run.barred.add(("a", work.wanted.engine.name))
+    loop._answer(run, work, {"a": "run"}, 1)
+    assert (world.done, run.answered) == ([], set())
+
+
+@pytest.mark.parametrize(
+    ("role", "model", "label"),
+    [
+        ("candidate", "m", "engine"),
+        ("judge", "m", "engine judges m"),
+        ("judge", "", "engine judges null models"),
+        ("embedder", "m", "embed m"),
+        ("embedder", "", "embed items"),
+        ("simulator", "m", "engine talks with m"),
+    ],
+)
+def test_the_progress_names_who_does_what_about_whom(role: Any, model: str, label: str) -> None:
+    engine = Engine("engine", "fake", "engine", "hash")
+    assert loop._label(Wanted(model, prompts("?", role=role), engine, "hash")) == label
+
+
+def test_a_step_outside_of_a_flow_is_a_call_that_is_made_again_where_a_replica_died() -> None:
+    calls: list[int] = []
+
+    def dies_of(n: int) -> str:
+        calls.append(n)
+        if len(calls) <= n:
+            raise ReplicaLost("it died")
+        return "done"
+
+    assert steps.step("name", lambda: dies_of(steps.RETRIES)) == "done"
+    assert len(calls) == steps.RETRIES + 1
+    calls.clear()
+    with pytest.raises(ReplicaLost):
+        steps.step("name", lambda: dies_of(steps.RETRIES + 1))
+    assert len(calls) == steps.RETRIES + 1
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_each_piece_of_work_is_done_and_the_first_error_stops_the_rest(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps.replicas, "width", lambda spec: width)
+    done: list[int] = []
+    steps.with_each(done.append, range(9), JUDGE)
+    assert sorted(done) == list(range(9))
+
+    def fail(one: int) -> None:
+        done.append(one)
+        raise EngineError(f"of {one}")
+
+    done.clear()
+    with pytest.raises(EngineError, match="of 0"):
+        steps.with_each(fail, range(100), JUDGE)
+    assert len(done) == 1 if width == 1 else done[0] == 0
+
+
+def test_listeners_hear_what_is_reported_within_the_block() -> None:
+    heard: list[tuple[str, int, int]] = []
+    with progress.listen(lambda *report: heard.append(report)):
+        progress.report("metrics", 1, 2)
+    progress.report("metrics", 2, 2)
+    assert heard == [("metrics", 1, 2)]
