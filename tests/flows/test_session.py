@@ -22,6 +22,7 @@ from warehouse import CorruptPart
 
 LATER = (Later("judge", "judge", 3, 10),)
 SPEC = EngineSpec(name="m", kind="fake", model="m")
+EMBEDDER = Engine("e", "embedder", "e", "hash")
 SCORES_ONLY = EngineSpec(name="m", kind="packed_trie", model="x/y", dtype="float32", revision="0" * 40)
 
 
@@ -188,3 +189,45 @@ def test_an_occasion_is_a_name_in_which_time_is_filled_in() -> None:
 def test_other_braces_are_refused(given: str) -> None:
     with pytest.raises(ValueError, match="occasion"):
         occasion(given)
+
+
+def test_null_models_whose_answers_cannot_be_read_are_given_up() -> None:
+    run = run_of("a", asked=[prompts()], shared=[prompts("judge", "judge")])
+
+    def fail(*_: Any) -> Any:
+        raise CorruptPart("unreadable")
+
+    fields = vars(run.evaluation) | {"shared": Shared(fail, fail)}
+    run.evaluation = Evaluation(**fields)
+    plan_round(run)
+    assert (run.failures, list(run.lost)) == (["unreadable, set aside"], [SHARED])
+    assert [each.model for each in run.wanted] == ["a"]
+
+
+def test_two_models_of_one_name_stand_beside_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name is taken if another engine has it, in this run or in an earlier one."""
+    specs = {
+        f"{kind}/{name}": EngineSpec(name=name, kind="fake", model=kind)
+        for kind in ("one", "two")
+        for name in ("m", "old", "same")
+    }
+    specs["embedder"] = SPEC
+    hashes = {given: spec.hash() for given, spec in specs.items()}
+
+    def engine_of(given: str, role: str, dtype: Any) -> Engine:
+        return EMBEDDER if given == "embedder" else Engine.of(specs[given])
+
+    monkeypatch.setattr(session.steps, "engine_of", engine_of)
+    known = {"old": {"another hash"}, "same": {hashes["one/same"]}}
+    monkeypatch.setattr(runs, "namesakes", lambda config: known)
+    given = ["one/m", "two/m", "one/m", "one/old", "one/same", "embedder"]
+    study: Any = SimpleNamespace(params=Params(models=["m"]), config_hash=lambda: "config")
+    made = session._candidates(Params(models=given), study)
+    assert {name: engine.hash for name, engine in made.items()} == {
+        "m": hashes["one/m"],
+        f"m#{hashes['two/m'][:4]}": hashes["two/m"],
+        f"old#{hashes['one/old'][:4]}": hashes["one/old"],
+        "same": hashes["one/same"],
+        "e": EMBEDDER.hash,
+    }
+    assert all(name == engine.name for name, engine in made.items())
