@@ -1,0 +1,221 @@
+"""What a machine keeps of a shared store, on a folder alone: what goes, what stays, and for whom."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from warehouse import WarehouseError
+from warehouse.part_kinds import EMPTY_PART
+from warehouse.shared import cache as module
+from warehouse.shared.cache import Cache
+from warehouse.storage import CACHE_GB, Kept
+
+BYTES = 100
+LONG_AGO_S = 10_000
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cache:
+    """Room for ten files; it looks at all files each time."""
+    monkeypatch.setenv(CACHE_GB, str(10 * BYTES / 1e9))
+    monkeypatch.setattr(module, "_LOOK_EVERY", 0)
+    monkeypatch.setattr(module, "_books", {})
+    return Cache(tmp_path / "shared")
+
+
+def path_of(cache: Cache, name: str, kind: str = "item_logprob") -> Path:
+    return cache.folder / "store" / "parts" / kind / f"{name}.parquet"
+
+
+def put(cache: Cache, name: str, age_s: float = 0, size: int = BYTES) -> Path:
+    """A file that was last touched so long ago, without that the cache knows of it."""
+    path = path_of(cache, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"x" * size)
+    at = time.time() - age_s
+    os.utime(path, (at, at))
+    return path
+
+
+def names(cache: Cache) -> list[str]:
+    return sorted(path.stem for path in cache.folder.glob("store/parts/*/*.parquet"))
+
+
+def test_nothing_goes_up_to_the_limit(cache: Cache) -> None:
+    for n in range(9):
+        put(cache, f"p{n}", 100 - n)
+    cache.keep(path_of(cache, "p9"), b"x" * BYTES)
+    assert len(names(cache)) == 10
+    assert cache.kept() == Kept(10, 10 * BYTES, 10 * BYTES)
+
+
+def test_one_too_many_makes_room_for_a_tenth_of_the_limit(cache: Cache) -> None:
+    for n in range(10):
+        put(cache, f"p{n}", 100 - n)
+    cache.keep(path_of(cache, "new"), b"x" * BYTES)
+    assert names(cache) == ["new", *(f"p{n}" for n in range(2, 10))]  # 900 of 1,000 bytes
+
+
+def test_parts_without_rows_and_what_is_no_part_stay(cache: Cache) -> None:
+    put(cache, EMPTY_PART, LONG_AGO_S, 100 * BYTES)
+    note = path_of(cache, "p").with_suffix(".txt")
+    note.write_bytes(b"x" * 100 * BYTES)
+    put(cache, "p1", LONG_AGO_S)
+    cache.trim()
+    assert names(cache) == sorted([EMPTY_PART, "p1"])
+    assert note.exists()
+    assert cache.kept().n_files == 1
+
+
+def test_what_is_touched_within_a_reading_stays_until_it_ends(cache: Cache) -> None:
+    old = [put(cache, f"p{n}", 100 - n) for n in range(10)]
+    with cache.reading():
+        assert cache.touch([*old[:2], path_of(cache, "gone")]) == [path_of(cache, "gone")]
+        assert old[0].stat().st_mtime > time.time() - 60
+        for name in ("a", "b", "c"):
+            cache.keep(path_of(cache, name), b"x" * BYTES)
+        assert {"p0", "p1", "a", "b", "c"} <= set(names(cache))
+        assert "p2" not in names(cache)
+        put_more = [put(cache, f"q{n}", -60) for n in range(9)]
+        cache.trim()
+        assert {path.stem for path in put_more} <= set(names(cache))  # too much, and all of it in use
+        assert cache.kept().bytes > cache.limit
+    assert cache.kept().bytes <= cache.limit  # the reading because of which it was too much has ended
+    assert list((cache.folder / ".reading").iterdir()) == []
+
+
+def test_who_reads_while_there_is_room_looks_at_no_file_afterwards(
+    cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_LOOK_EVERY", 10 * BYTES)
+    looks: list[int] = []
+    trim = Cache.trim
+    monkeypatch.setattr(Cache, "trim", lambda self: (looks.append(1), trim(self))[1])
+    with cache.reading():
+        pass
+    assert not looks  # nothing was kept yet
+    for n in range(12):
+        cache.keep(path_of(cache, f"p{n}"), b"x" * BYTES)
+    # At once, since nobody knows what was there, and then once ten more have come.
+    assert len(looks) == 2
+
+
+def test_marks_of_killed_readers_go_and_hold_nothing(cache: Cache) -> None:
+    put(cache, "old", 50, 20 * BYTES)
+    marks = cache.folder / ".reading"
+    with cache.reading():
+        pass
+    left = marks / "killed"
+    left.write_bytes(b"")
+    os.utime(left, (time.time() - LONG_AGO_S,) * 2)
+    cache.trim()
+    assert not left.exists()
+    assert names(cache) == []
+
+
+def test_the_oldest_reading_counts(cache: Cache) -> None:
+    assert cache._oldest_reading() == module._NOBODY
+    with cache.reading():
+        first = cache._oldest_reading()
+        with cache.reading():
+            assert cache._oldest_reading() == first
+        assert cache._oldest_reading() == first <= time.time_ns()
+    assert cache._oldest_reading() == module._NOBODY
+
+
+def test_a_second_thread_does_not_trim_beside_the_first(cache: Cache) -> None:
+    put(cache, "old", 50, 20 * BYTES)
+    with cache._book.turn:
+        cache.trim()
+        assert names(cache) == ["old"]
+    cache.trim()
+    assert names(cache) == []
+
+
+def test_the_lock_of_a_turn_is_free_afterwards(cache: Cache) -> None:
+    with cache.reading():
+        pass
+    with (cache.folder / ".lock").open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_all_caches_of_a_folder_know_the_same(cache: Cache, tmp_path: Path) -> None:
+    assert Cache(cache.folder)._book is cache._book
+    assert Cache(tmp_path / "other")._book is not cache._book
+
+
+@pytest.mark.parametrize(
+    ("replaced_s", "is_read", "stays"), [(30, False, True), (700, False, False), (700, True, False)]
+)
+def test_a_published_file_goes_ten_minutes_after_it_was_replaced(
+    cache: Cache, replaced_s: int, is_read: bool, stays: bool
+) -> None:
+    store = cache.folder / "store"
+    store.mkdir(parents=True)
+    for version, age_s in ((1, 5_000), (2, replaced_s)):
+        path = store / f"{version:08}-x.duckdb"
+        path.write_bytes(b"x")
+        os.utime(path, (time.time() - age_s,) * 2)
+    if is_read:  # by one who began after it had been replaced
+        with cache.reading():
+            cache.remove_replaced(store)
+    cache.remove_replaced(store)
+    assert [path.name for path in sorted(store.glob("*.duckdb"))][-1] == "00000002-x.duckdb"
+    assert (store / "00000001-x.duckdb").exists() == stays
+
+
+def test_a_published_file_stays_for_who_began_before_it_was_replaced(
+    cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_FILES_STAY_S", 0)
+    store = cache.folder / "store"
+    store.mkdir(parents=True)
+    old, new = store / "00000001-x.duckdb", store / "00000002-x.duckdb"
+    old.write_bytes(b"x")
+    os.utime(old, (time.time() - 50,) * 2)
+    with cache.reading():
+        (mark,) = (cache.folder / ".reading").iterdir()
+        os.utime(mark, (time.time() - 20,) * 2)
+        new.write_bytes(b"x")
+        os.utime(new, (time.time() - 10,) * 2)
+        cache.remove_replaced(store)
+        assert old.exists()
+    cache.remove_replaced(store)
+    assert not old.exists()
+    assert new.exists()
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "new" / "file"
+    module.write_anew(path, b"first")
+    module.write_anew(path, b"second")
+    assert path.read_bytes() == b"second"
+
+    def fail(self: Path, target: Path) -> Path:
+        raise OSError("the machine is tired")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(OSError, match="tired"):
+        module.write_anew(path, b"third")
+    assert [file.name for file in path.parent.iterdir()] == ["file"]
+    assert path.read_bytes() == b"second"
+
+
+@pytest.mark.parametrize(("given", "limit"), [("0", 0), ("0.5", 500_000_000), ("", 20 * 10**9)])
+def test_the_limit_is_in_gigabytes(
+    given: str, limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CACHE_GB, given)
+    assert Cache(tmp_path).limit == limit
+
+
+@pytest.mark.parametrize("given", ["-1", "inf", "nan", "many"])
+def test_a_limit_that_is_no_number_is_refused(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CACHE_GB, given)
+    with pytest.raises(WarehouseError, match=CACHE_GB):
+        Cache(Path())

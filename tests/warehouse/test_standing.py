@@ -1,0 +1,143 @@
+"""Which version of the published file readers share, and when it is locked, unlocked and let go of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from warehouse import WarehouseError, published
+from warehouse.outside import HeldOutside
+
+PATH = Path("file")
+STORE: Any = None
+
+
+class Version:
+    """A published file whose locks are counted."""
+
+    def __init__(self) -> None:
+        self.file, self.readers, self.locks, self.is_closed, self.is_newest = self, 0, 1, False, True
+
+    def is_current(self, path: Path) -> bool:
+        return self.is_newest
+
+    def close(self) -> None:
+        assert not self.readers
+        assert not self.is_closed
+        self.is_closed, self.locks = True, 0
+
+
+@pytest.fixture
+def standing(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Nothing is attached; DuckDB locks what it attaches."""
+
+    def lock(version: Version, by: int) -> None:
+        version.locks += by
+
+    monkeypatch.setattr(published, "_attached", lambda path, store: Version())
+    monkeypatch.setattr(published, "lock_shared", lambda version: lock(version, 1))
+    monkeypatch.setattr(published, "unlock", lambda version: lock(version, -version.locks))
+    monkeypatch.setattr(published.os, "register_at_fork", lambda **hooks: None)
+    return published._Standing()
+
+
+def test_a_file_is_locked_while_somebody_reads_it_and_else_not(standing: Any) -> None:
+    first = standing.enter(PATH, STORE)
+    assert standing.enter(PATH, STORE) is first
+    assert (first.readers, first.locks) == (2, 1)
+    standing.leave(first)
+    assert (first.readers, first.locks) == (1, 1)
+    standing.leave(first)
+    assert (first.readers, first.locks, first.is_closed) == (0, 0, False)
+    assert standing.enter(PATH, STORE) is first
+    assert (first.readers, first.locks) == (1, 1)
+
+
+def test_a_replaced_file_stays_until_its_last_reader_leaves(standing: Any) -> None:
+    old = standing.enter(PATH, STORE)
+    standing.enter(PATH, STORE)
+    old.is_newest = False
+    new = standing.enter(PATH, STORE)
+    assert new is not old
+    assert (old.readers, new.readers) == (2, 1)
+    standing.leave(old)
+    assert (old.is_closed, old.locks) == (False, 1)
+    standing.leave(old)
+    assert old.is_closed
+    standing.leave(new)
+    assert (new.is_closed, new.locks) == (False, 0)
+
+
+def test_a_replaced_file_that_nobody_reads_is_closed_at_once(standing: Any) -> None:
+    old = standing.enter(PATH, STORE)
+    standing.leave(old)
+    old.is_newest = False
+    standing.enter(PATH, STORE)
+    assert old.is_closed
+
+
+@pytest.mark.parametrize("is_read", [True, False])
+def test_a_child_uses_nothing_of_its_parent(standing: Any, is_read: bool) -> None:
+    version = standing.enter(PATH, STORE)
+    if not is_read:
+        standing.leave(version)
+    standing._before_fork()
+    assert standing._mutex.locked()
+    assert version.is_closed != is_read
+    standing._in_child()
+    assert not standing._mutex.locked()
+    assert standing._parents == [version if is_read else None]
+    assert standing.enter(PATH, STORE) is not version
+    assert version.is_closed != is_read
+
+
+def test_what_takes_the_files_name_while_it_is_attached_is_attached_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[Version] = []
+
+    def attach(path: Path, store: Any) -> Version:
+        made.append(Version())
+        made[-1].is_newest = len(made) == 3
+        return made[-1]
+
+    monkeypatch.setattr(published, "_Version", attach)
+    assert published._attached(PATH, STORE) is made[2]  # type: ignore[comparison-overlap]
+    assert [version.is_closed for version in made] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [("IO Error: Could not set lock on file", HeldOutside), ("Corrupt database file", WarehouseError)],
+)
+def test_a_file_that_another_program_writes_is_waited_for_and_damage_is_not(
+    words: str, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def attach(path: Path, store: Any) -> Any:
+        raise duckdb.IOException(words)
+
+    monkeypatch.setattr(published, "_Version", attach)
+    with pytest.raises(error):
+        published._attached(PATH, STORE)
+
+
+@pytest.mark.parametrize(
+    ("cause", "comes_out"),
+    [(KeyboardInterrupt(), KeyboardInterrupt), (ValueError(), RuntimeError), (None, RuntimeError)],
+)
+def test_a_signal_within_a_query_comes_out_as_it_was(
+    cause: BaseException | None, comes_out: type[BaseException]
+) -> None:
+    def query(raises: Callable[[], None]) -> None:
+        with published.signals_as_raised():
+            raises()
+
+    def fail() -> None:
+        raise RuntimeError("Query interrupted") from cause
+
+    with pytest.raises(comes_out):
+        query(fail)
