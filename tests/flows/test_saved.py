@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -124,3 +125,16 @@ def test_a_line_of_the_plan_adds_up_what_one_engine_does_for_one_model() -> None
     assert {work.units for work in plan.work if len(work.units) == 2} == {
         tuple(sorted(first.request.units[1:]))
     }
+
+
+def test_requests_that_differ_in_units_alone_are_one_with_their_labels_in_order(warehouse: Warehouse) -> None:
+    session = session_of("a")
+    engine = session.candidates["a"]
+    labels = [f"{letter}-{k}" for k in range(5) for letter in "zyx"]
+    session.wanted = [
+        Wanted("a", replace(session.wanted[0].request, label=label, topic="same"), engine, "hash")
+        for label in [*labels, *labels]
+    ]
+    runs.start(session, {"a": "run-a"})
+    asked = warehouse.query("SELECT request_hash, topic, label FROM run_request").rows()
+    assert asked == [("hash", "same", ", ".join(labels))]

@@ -1,0 +1,86 @@
+"""One part from a loaded engine into the warehouse: whole, cut short, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks import progress, steps
+from tasks.engines.protocols import EngineError, Generation, Sampling, Unfinished
+from tasks.engines.specs import EngineSpec
+from tasks.generation.budget import Budget, BudgetReached, Meter
+from tasks.generation.prompts import Prompt, Prompts
+from tasks.plan import Wanted, Work
+from tasks.requests import Engine
+from warehouse import Warehouse
+
+FAKE = Engine.of(EngineSpec(name="m", kind="fake", model="m"))
+PROMPTS = tuple(Prompt([{"role": "user", "content": text}]) for text in ("one", "two", "three"))
+REQUEST = Prompts(prompts=PROMPTS, sampling=Sampling(max_tokens=5), label="items")
+WANTED = Wanted("m", REQUEST, FAKE, REQUEST.hash(FAKE))
+WORK = Work(WANTED, tuple(REQUEST.units))
+RUN = ("run", "m")
+
+
+class Stops(Prompts):
+    """An engine that answers one unit and fails at the others."""
+
+    def answer(self, engine: Any, units: Sequence[str], progress: Callable[[int], None]) -> Any:
+        whole = super().answer(engine, units[:1], progress)
+        raise Unfinished("the line is down", (tuple(units[:1]), whole))
+
+
+def unanswered() -> list[str]:
+    return sorted(steps.unanswered([WANTED])[REQUEST.kind]["unit"])
+
+
+def test_a_part_is_stored_under_who_answered_and_who_asked(warehouse: Warehouse) -> None:
+    assert unanswered() == sorted(REQUEST.units)
+    heard: list[tuple[str, int, int]] = []
+    with progress.listen(lambda *report: heard.append(report)):
+        steps.answer(WORK, RUN, Meter(Budget()), "m", 3)
+    assert {label for label, _, _ in heard} == {"m"}
+    assert sum(n for _, n, _ in heard) == 3
+    assert unanswered() == []
+    rows = warehouse.query("SELECT DISTINCT request_hash, run_id, model FROM response").rows()
+    assert rows == [(WANTED.request_hash, "run", "m")]
+    stored = REQUEST.decode(steps.stored(REQUEST.kind, WANTED.request_hash, REQUEST.units, REQUEST.columns))
+    assert set(stored) == set(REQUEST.units)
+
+
+def test_what_was_answered_before_a_failure_is_stored_and_the_failure_is_raised(
+    warehouse: Warehouse,
+) -> None:
+    request = Stops(prompts=PROMPTS, sampling=Sampling(max_tokens=5), label="items")
+    work = Work(Wanted("m", request, FAKE, WANTED.request_hash), tuple(request.units))
+    with pytest.raises(EngineError, match="the line is down"):
+        steps.answer(work, RUN, Meter(Budget()), "m", 3)
+    assert unanswered() == sorted(REQUEST.units[1:])
+    assert warehouse.query("SELECT count(*) FROM response").item() == 1
+
+
+def test_what_a_budget_has_no_room_for_is_not_asked(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "load_engine", lambda *_: pytest.fail("an engine is loaded"))
+    with pytest.raises(BudgetReached):
+        steps.answer(WORK, RUN, Meter(Budget(1, None)), "m", 3)
+    assert unanswered() == sorted(REQUEST.units)
+
+
+def test_engines_are_the_users_own_first(warehouse: Warehouse, home: Path) -> None:
+    assert steps.spec_of("fake-a").kind == "fake"
+    (home / "engines" / "mine.toml").write_text('kind = "fake"\nmodel = "another"\n')
+    assert steps.engine_of("mine", "candidate").model == "another"
+    assert steps.engine_of("embedded:all-minilm-l6-v2", "embedder").kind == "embedder"
+
+
+def test_requests_that_cost_nothing_use_nothing() -> None:
+    assert REQUEST.at_most(REQUEST.units)
+    free = super(Prompts, REQUEST)
+    assert free.at_most(REQUEST.units) == []
+    assert free.used(pytest.importorskip("polars").DataFrame()) == []
+    assert all(isinstance(each, Generation) for each in REQUEST.at_most(REQUEST.units))
