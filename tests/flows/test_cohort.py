@@ -63,7 +63,9 @@ class World:
             rows=rows, compares=compares,
             shared=Shared(lambda *_: [], lambda *_: "null models") if shared else None,
         )  # fmt: skip
-        study = SimpleNamespace(params=Params(models=list(models)), config_hash=lambda: "config")
+        study = SimpleNamespace(
+            params=Params.model_validate({"models": list(models)}), config_hash=lambda: "config"
+        )
         engines = {name: engine(name) for name in models}
         return Session(evaluation, study, "", engines, {"judge": engine("judge")}, **fields)
 
@@ -103,9 +105,9 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     }
     for name, function in patches.items():
         monkeypatch.setattr(runs, name, function)
-    monkeypatch.setattr(loop.steps, "locked_cohort", nullcontext)
-    monkeypatch.setattr(loop.steps, "unanswered", unanswered)
-    monkeypatch.setattr(loop.steps, "set_corrupt_aside", lambda error: CorruptPart(f"{error}, set aside"))
+    monkeypatch.setattr("tasks.steps.locked_cohort", nullcontext)
+    monkeypatch.setattr("tasks.steps.unanswered", unanswered)
+    monkeypatch.setattr("tasks.steps.set_corrupt_aside", lambda error: CorruptPart(f"{error}, set aside"))
     return known
 
 
@@ -238,9 +240,7 @@ def test_null_models_that_cannot_be_read_cost_all(world: World) -> None:
     def fail(*_: Any) -> Any:
         raise CorruptPart("unreadable")
 
-    session.evaluation = Evaluation(
-        **(vars(session.evaluation) | {"shared": Shared(lambda *_: [], fail)})  # type: ignore[arg-type]
-    )
+    session.evaluation = Evaluation(**(vars(session.evaluation) | {"shared": Shared(lambda *_: [], fail)}))
     score(session)
     assert not world.saved
     assert session.failures == ["unreadable, set aside"]

@@ -47,10 +47,12 @@ class World:
         null = [prompts("Is nothing right?", engine="judge", role="judge")]
         evaluation = Evaluation[Any, Any, Any](
             name="fake", params=Params, tables={}, study=lambda *_: None, ask=ask, read=lambda *_: None,
-            rows=lambda *_: None,  # type: ignore[arg-type, return-value]
+            rows=lambda *_: None,  # type: ignore[arg-type]
             shared=Shared(lambda *_: null, lambda *_: None) if shared else None,
         )  # fmt: skip
-        study = SimpleNamespace(params=Params(models=list(models)), config_hash=lambda: "config")
+        study = SimpleNamespace(
+            params=Params.model_validate({"models": list(models)}), config_hash=lambda: "config"
+        )
         engines = {name: Engine.of(EngineSpec(name=name, kind="fake", model=name)) for name in models}
         return Session(evaluation, study, "", engines, {"judge": JUDGE})
 
@@ -204,7 +206,7 @@ def test_a_step_outside_of_a_flow_is_a_call_that_is_made_again_where_a_replica_d
 def test_each_piece_of_work_is_done_and_the_first_error_stops_the_rest(
     width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(steps.replicas, "width", lambda spec: width)
+    monkeypatch.setattr("tasks.engines.replicas.width", lambda spec: width)
     done: list[int] = []
     steps.with_each(done.append, range(9), JUDGE)
     assert sorted(done) == list(range(9))

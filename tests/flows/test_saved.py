@@ -26,7 +26,9 @@ VALUES = "SELECT model, value FROM metric_value WHERE metric = 'accuracy' ORDER 
 
 def session_of(*models: str, occasion: str = "") -> Any:
     engines = {name: Engine.of(EngineSpec(name=name, kind="fake", model=name)) for name in models}
-    study = SimpleNamespace(params=Params(models=list(models)), config_hash=lambda: "config", materials={})
+    study = SimpleNamespace(
+        params=Params.model_validate({"models": list(models)}), config_hash=lambda: "config", materials={}
+    )
     wanted = [wanted_of(name, engine, "Hello?") for name, engine in engines.items()]
     return SimpleNamespace(
         evaluation=SimpleNamespace(name="cure"), study=study, occasion=occasion, candidates=engines, packs=(),

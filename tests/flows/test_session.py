@@ -52,7 +52,9 @@ def run_of(
         rows=lambda *_: None, later=lambda _: LATER,  # type: ignore[arg-type, return-value]
         shared=Shared(lambda *_: shared, lambda *_: None) if shared else None,
     )  # fmt: skip
-    study = SimpleNamespace(params=Params(models=list(models)), config_hash=lambda: "config")
+    study = SimpleNamespace(
+        params=Params.model_validate({"models": list(models)}), config_hash=lambda: "config"
+    )
     engines = {name: Engine.of(spec, name) if spec else Engine(name, "fake", name, name) for name in models}
     judge = Engine.of(EngineSpec(name="judge", kind="fake", model="judge"))
     return Session(evaluation, study, "", engines, {"judge": judge}, **fields)
@@ -65,8 +67,8 @@ def _no_warehouse(monkeypatch: pytest.MonkeyPatch) -> None:
     def unanswered(wanted: Sequence[Wanted]) -> dict[str, pl.DataFrame]:
         return {kind: frame.select(list(UNITS)) for kind, frame in units_wanted(wanted).items()}
 
-    monkeypatch.setattr(session.steps, "unanswered", unanswered)
-    monkeypatch.setattr(session.steps, "set_corrupt_aside", lambda error: CorruptPart(f"{error}, set aside"))
+    monkeypatch.setattr("tasks.steps.unanswered", unanswered)
+    monkeypatch.setattr("tasks.steps.set_corrupt_aside", lambda error: CorruptPart(f"{error}, set aside"))
 
 
 def test_later_rounds_are_foreseen_until_something_is_answered() -> None:
@@ -169,7 +171,7 @@ def test_a_run_is_done_once_nothing_is_left_and_all_have_rows(monkeypatch: pytes
 
 def test_a_prepared_session_is_of_its_evaluation_and_params_alone() -> None:
     run = run_of("a")
-    other = Params(models=["b"])
+    other = Params.model_validate({"models": ["b"]})
     with session.handed_over(run):
         assert session.prepared(run.evaluation, run.params) is run
         assert session.prepared(run.evaluation, other) is None
@@ -217,12 +219,14 @@ def test_two_models_of_one_name_stand_beside_each_other(monkeypatch: pytest.Monk
     def engine_of(given: str, role: str, dtype: Any) -> Engine:
         return EMBEDDER if given == "embedder" else Engine.of(specs[given])
 
-    monkeypatch.setattr(session.steps, "engine_of", engine_of)
+    monkeypatch.setattr("tasks.steps.engine_of", engine_of)
     known = {"old": {"another hash"}, "same": {hashes["one/same"]}}
     monkeypatch.setattr(runs, "namesakes", lambda config: known)
     given = ["one/m", "two/m", "one/m", "one/old", "one/same", "embedder"]
-    study: Any = SimpleNamespace(params=Params(models=["m"]), config_hash=lambda: "config")
-    made = session._candidates(Params(models=given), study)
+    study: Any = SimpleNamespace(
+        params=Params.model_validate({"models": ["m"]}), config_hash=lambda: "config"
+    )
+    made = session._candidates(Params.model_validate({"models": given}), study)
     assert {name: engine.hash for name, engine in made.items()} == {
         "m": hashes["one/m"],
         f"m#{hashes['two/m'][:4]}": hashes["two/m"],
