@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from traceback import format_exception
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import hypothesis
 import pytest
+from typer.testing import CliRunner
 
 from deployments import server
 from tasks.engines import embedded
@@ -29,6 +34,8 @@ from warehouse import Warehouse
 
 pytest_plugins = ["tests.reporting"]
 REPOSITORY = Path(__file__).parent.parent
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+"""Takes the words of a command line, and ``check=False`` where it is to fail."""
 
 
 @pytest.fixture(scope="session")
@@ -99,18 +106,55 @@ def prefect_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def culturescope(home: Path, prefect_api: str) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run the command line in a process of its own, as a user does."""
+def culturescope(home: Path, prefect_api: str) -> Command:
+    """Run the command line in this process, with the environment that a process of its own would have."""
+    return checked(lambda arguments: in_process(arguments, environment(home, prefect_api)))
 
-    def run(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            command(*arguments), env=environment(home, prefect_api), capture_output=True, text=True
-        )
+
+@pytest.fixture
+def culturescope_process(home: Path, prefect_api: str) -> Command:
+    """Run the command line in a process of its own, as a user does; one test of each command does."""
+
+    def run(arguments: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+        env = environment(home, prefect_api)
+        return subprocess.run(command(*arguments), env=env, capture_output=True, text=True)
+
+    return checked(run)
+
+
+def checked(run: Callable[[tuple[str, ...]], subprocess.CompletedProcess[str]]) -> Command:
+    """A command that has to succeed, unless ``check=False``."""
+
+    def run_checked(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        done = run(arguments)
         if check:
             assert done.returncode == 0, done.stdout + done.stderr
         return done
 
-    return run
+    return run_checked
+
+
+def in_process(arguments: tuple[str, ...], env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """What a command line of this process says and how it ends; it leaves nothing behind in the process.
+
+    What it would do when its process ends is done when it ends, and an error that it does not expect is a
+    traceback on its standard error.
+    """
+    from deployments.cli import app
+
+    log = logging.getLogger("culturescope")
+    level, propagates, at_exit = log.level, log.propagate, ExitStack()
+    before = dict(os.environ)
+    with pytest.MonkeyPatch.context() as patch, at_exit:
+        at_exit.callback(lambda: (os.environ.clear(), os.environ.update(before)))
+        patch.setattr(server, "atexit", SimpleNamespace(register=at_exit.callback))
+        os.environ.clear()
+        os.environ.update(env)
+        done = CliRunner().invoke(app, list(arguments))
+    log.setLevel(level)
+    log.propagate = propagates
+    trace = "" if isinstance(done.exception, SystemExit | None) else "".join(format_exception(done.exception))
+    return subprocess.CompletedProcess(list(arguments), done.exit_code, done.stdout, done.stderr + trace)
 
 
 def command(*arguments: str) -> list[str]:

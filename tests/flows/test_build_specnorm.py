@@ -44,7 +44,9 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
-def test_from_seeds_to_published_items(culturescope: Cli, home: Path, tmp_path: Path) -> None:
+def test_from_seeds_to_published_items(
+    culturescope: Cli, culturescope_process: Cli, home: Path, tmp_path: Path
+) -> None:
     """Of 12 seeds, each whose statement has an even number of letters gets an answer without its cues."""
     warehouse, queue, out = Warehouse.open(home), tmp_path / "queue.csv", tmp_path / "published.csv"
 
@@ -62,7 +64,7 @@ def test_from_seeds_to_published_items(culturescope: Cli, home: Path, tmp_path: 
         assert "$0." in plan.stderr
         assert "no_cue 1" in plan.stderr
         assert server.scenes == []
-        built = culturescope(*asked)
+        built = culturescope_process(*asked)
         assert len(server.scenes) == 12
         names = dict(warehouse.query("SELECT name, country FROM country").rows())
         assert {scene.country for scene in server.scenes} <= set(names)

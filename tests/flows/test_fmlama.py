@@ -54,7 +54,7 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("wide")
-def test_from_dishes_to_a_leaderboard(culturescope: Cli, home: Path) -> None:
+def test_from_dishes_to_a_leaderboard(culturescope: Cli, culturescope_process: Cli, home: Path) -> None:
     both = run(home, "-m", "fake-a", "-m", "fake-b")
     planned = culturescope(*both, "--dry-run")
     said = " ".join(planned.stderr.split())
@@ -92,7 +92,7 @@ def test_from_dishes_to_a_leaderboard(culturescope: Cli, home: Path) -> None:
     stored = {(r["model"], r["country_mentioned"]): r["map"] for r in board.to_dicts()}
     assert {(r["model"], r["country_mentioned"]): r["map"] for r in rows} == stored
     assert sorted(float(line["map"]) for line in lines) == pytest.approx(sorted(stored.values()))
-    table = culturescope("leaderboard", "fmlama").stdout
+    table = culturescope_process("leaderboard", "fmlama").stdout
     assert "over baseline" in table
     assert "null:common-of-origin" in table
 

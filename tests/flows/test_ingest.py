@@ -35,10 +35,10 @@ def write_dishes(file: Path, language: str, *names: str) -> None:
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
-def test_from_wikidata_to_a_plan(culturescope: Cli, home: Path) -> None:
+def test_from_wikidata_to_a_plan(culturescope: Cli, culturescope_process: Cli, home: Path) -> None:
     with oxigraph(TURTLE.read_bytes()) as url:
         live = ("--live", "--endpoint", url, "--contact", CONTACT, "--minimum", "1", "--language", "en,ko")
-        done = culturescope("ingest", "--source", "wikidata", *live)
+        done = culturescope_process("ingest", "--source", "wikidata", *live)
     warehouse = Warehouse.open(home)
     (row,) = attempts(warehouse)
     assert (row["status"], row["url"], row["message"]) == ("replaced", url, None)

@@ -27,8 +27,8 @@ GROUP BY ALL HAVING count(*) > 1
 """
 
 
-def test_from_item_lists_to_a_leaderboard(culturescope: Cli, home: Path) -> None:
-    culturescope("run", "spectral", "-m", "fake-a", "-m", "fake-b", *SMALL)
+def test_from_item_lists_to_a_leaderboard(culturescope_process: Cli, home: Path) -> None:
+    culturescope_process("run", "spectral", "-m", "fake-a", "-m", "fake-b", *SMALL)
     warehouse = Warehouse.open(home)
     board = warehouse.query("SELECT * FROM leaderboard_spectral")
     assert set(board["model"]) == {
@@ -186,10 +186,10 @@ def test_a_missing_model_does_not_stop_the_others(culturescope: Cli, home: Path,
 
 @pytest.mark.heavy
 def test_real_models_end_to_end(
-    culturescope: Cli, home: Path, smollm2_folder: Path, gemma3_folder: Path
+    culturescope_process: Cli, home: Path, smollm2_folder: Path, gemma3_folder: Path
 ) -> None:
     (home / "models").symlink_to(smollm2_folder.parent)
-    culturescope(
+    culturescope_process(
         "run", "spectral", "--profile", "smoke", "--countries", "DE,IN,JP,NG", "--max-items", "30",
         "--domains", "currency,house_numbers,languages,religions",
     )  # fmt: skip
@@ -203,5 +203,5 @@ def test_real_models_end_to_end(
     )
     assert mass.height == 4
     assert (mass["value"] > mass["null_value"]).all()
-    page = culturescope("report").stdout.strip()
+    page = culturescope_process("report").stdout.strip()
     assert "smollm2-135m" in Path(page).read_text()

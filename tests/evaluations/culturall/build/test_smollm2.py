@@ -19,7 +19,7 @@ N = 30
 
 
 def test_thirty_excerpts_through_every_stage(
-    culturescope: Callable[..., subprocess.CompletedProcess[str]],
+    culturescope_process: Callable[..., subprocess.CompletedProcess[str]],
     home: Path,
     models_cache: Path,
     tmp_path: Path,
@@ -31,9 +31,11 @@ def test_thirty_excerpts_through_every_stage(
     pages.write_text("".join(json.dumps({"text": text, "language": "en"}) + "\n" for text in facts))
     model = "smollm2-135m-vllm"
     short = ("--max-tokens", "256", "--batch", "30", "--no-server")
-    culturescope("culturall", "build", "--model", model, "--pages", str(pages), "--solvers", model, *short)
+    culturescope_process(
+        "culturall", "build", "--model", model, "--pages", str(pages), "--solvers", model, *short
+    )
     queue = tmp_path / "review.csv"
-    culturescope("culturall", "release", "--model", model, "--queue", str(queue), *short)
+    culturescope_process("culturall", "release", "--model", model, "--queue", str(queue), *short)
     warehouse = Warehouse.open(home)
     states = dict(
         warehouse.query("SELECT status, count(*) FROM culturall_draft_state GROUP BY status").rows()
