@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import os
 import signal
 import subprocess
 import sys
@@ -16,7 +18,7 @@ from typer.testing import CliRunner
 
 from deployments.cli import app
 from deployments.evaluations import doors
-from tests.conftest import environment
+from tests.conftest import environment, in_process
 from tests.waiting import LONGEST_WAIT_S, until
 
 runner = CliRunner()
@@ -200,3 +202,17 @@ def test_formulas_are_quoted_for_spreadsheets() -> None:
     result = runner.invoke(app, ["sql", "SELECT '=1+1' AS a", "-f", "spreadsheet"])
     assert result.stdout == "a\n'=1+1\n"
     assert "apostrophe" in runner.invoke(app, ["sql", "--help"], env={"COLUMNS": "160"}).output
+
+
+def test_a_command_in_a_process_of_tests_leaves_nothing_behind(home: Path) -> None:
+    def state() -> tuple[object, ...]:
+        log = logging.getLogger("culturescope")
+        handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+        return dict(os.environ), handlers, log.level, log.propagate, list(log.handlers)
+
+    before = state()
+    asked = ("run", "spectral", "-m", "fake-a", "--profile", "smoke", "--dry-run", "--trust-pickle")
+    done = in_process(asked, environment(home, None))
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert "fake-a" in done.stderr
+    assert state() == before
