@@ -1,0 +1,211 @@
+"""Differences of correlations that share a number: a worked example, edges, level and coverage."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.stats import rankdata, spearmanr
+
+from tasks.metrics.agreement import spearman_interval, spearman_test
+from tasks.metrics.dependent_correlations import (
+    correlation_of_correlations,
+    difference,
+    mover,
+    points_for_correlation,
+    points_for_difference,
+)
+from tasks.metrics.types import FloatArray
+
+X, Y, Z = [1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 6, 5], [3, 1, 2, 6, 5, 4]
+
+
+def fisher(r: float, n: int) -> tuple[float, float]:
+    """Fisher's interval of Pearson's r, which the published example has."""
+    half = 1.959964 / math.sqrt(n - 3)
+    return math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
+
+
+@pytest.mark.parametrize(("n", "low", "high"), [(66, -0.093, 0.517)])
+def test_the_interval_is_that_of_zous_example(n: int, low: float, high: float) -> None:
+    """Zou (2007), example 2: r = 0.396 and 0.179 of 66 points, 0.088 between the two."""
+    correlation = correlation_of_correlations(0.396, 0.179, 0.088)
+    ends = mover(0.396, 0.179, fisher(0.396, n), fisher(0.179, n), correlation)
+    assert ends == pytest.approx((low, high), abs=5e-4)
+
+
+def test_the_correlation_of_correlations_by_hand() -> None:
+    # (0.3 - 0.1) * (1 - 0.16 - 0.25 - 0.09) + 0.027 = 0.127; over 0.84 * 0.75 = 0.63: 0.2016.
+    assert correlation_of_correlations(0.4, 0.5, 0.3) == pytest.approx(0.127 / 0.63)
+    assert correlation_of_correlations(0.7, 0.7, 1) == pytest.approx(1), "the same number twice"
+    assert correlation_of_correlations(0, 0, 0.6) == pytest.approx(0.6)
+
+
+def test_the_difference_and_its_swaps_by_hand() -> None:
+    # Squared distances of ranks 2 and 4 + 1 + 1 + 4 + 0 + 4 = 14: rho 1 - 12 / 210 and 1 - 84 / 210.
+    found = difference(X, Y, Z)
+    assert found is not None
+    assert (found.first, found.second) == pytest.approx((1 - 12 / 210, 0.6))
+    assert found.value == pytest.approx(72 / 210)
+    # (x - 3.5) (y - z): 5, -1.5, -0.5, -1, 1.5, 2.5, in all 6; all 64 swaps are gone through.
+    moved = [5, -1.5, -0.5, -1, 1.5, 2.5]
+    sums = [
+        abs(sum(s * m for s, m in zip(signs, moved, strict=True))) for signs in product((1, -1), repeat=6)
+    ]
+    assert found.p_value == pytest.approx(np.mean(np.array(sums) >= 6 - 1e-9))
+    assert found.interval is not None
+    assert found.interval[0] < 0 < found.value < found.interval[1]
+    assert found.unscored_reason is None
+
+
+def test_the_other_way_round_it_is_the_opposite_and_order_is_nothing() -> None:
+    one, other = difference(X, Y, Z), difference(X, Z, Y)
+    shuffled = difference(*(np.array(v)[[3, 1, 5, 0, 2, 4]] for v in (X, Y, Z)))
+    assert one is not None
+    assert other is not None
+    assert shuffled is not None
+    assert one.interval is not None
+    assert (-other.value, other.p_value, other.needed) == pytest.approx((one.value, one.p_value, one.needed))
+    assert other.interval == pytest.approx((-one.interval[1], -one.interval[0]))
+    assert shuffled[:2] == pytest.approx(one[:2])
+    assert shuffled.p_value == one.p_value
+    assert difference(X, np.exp(Y), Z) == one, "ranks alone count"
+
+
+def test_below_the_least_points_there_is_none_and_the_reason() -> None:
+    three, five = difference(X[:3], [1, 3, 2], [3, 1, 2]), difference(X[:5], [1, 2, 3, 5, 4], [3, 1, 2, 5, 4])
+    assert three is not None
+    assert (three.interval, three.p_value) == (None, None)
+    assert three.unscored_reason == "3 points; an interval needs 5; 3 points; a test needs 6"
+    assert three.needed is not None
+    assert five is not None
+    assert five.interval is not None
+    assert (five.p_value, five.unscored_reason) == (None, "5 points; a test needs 6")
+    assert difference(X[:2], Y[:2], Z[:2]) is None
+    assert difference(X, Y, [1.0] * 6) is None, "one does not vary"
+    with pytest.raises(ValueError, match="length"):
+        difference(X, Y, Z[:5])
+    with pytest.raises(ValueError, match="NaN"):
+        difference(X, Y, [math.nan] * 6)
+
+
+def test_the_same_order_twice_differs_in_nothing() -> None:
+    same = difference(X, Z, np.square(Z))
+    assert same is not None
+    assert (same.value, same.interval, same.p_value, same.needed) == (0, None, 1, None)
+    assert same.unscored_reason == "both order the points alike"
+
+
+@pytest.mark.parametrize("n", [5, 6, 9])
+def test_full_agreement_has_finite_numbers(n: int) -> None:
+    up = np.arange(n, dtype=float)
+    found = difference(up, up, -up)
+    assert found is not None
+    assert found.value == 2
+    assert found.interval is not None
+    assert np.isfinite(found.interval).all()
+    assert found.needed is not None
+    assert (found.p_value is None) == (n < 6)
+
+
+def test_points_that_a_correlation_needs_by_hand() -> None:
+    # atanh 0.5 = 0.5493, root of 1.125 = 1.0607: (1.9600 + 0.8927) / 0.5493 = 5.193, squared 26.97, and 3.
+    assert points_for_correlation(0.5, 20) == points_for_correlation(-0.5, 20) == 30
+    assert points_for_correlation(0, 20) is None
+    assert points_for_correlation(1, 2) is None
+    # Of five points the highest that is not 1 is 0.9: (1.9600 + 0.8416 * 1.1853) / 1.4722 = 2.009.
+    assert points_for_correlation(1, 5) == points_for_correlation(0.9, 5) == 8
+    assert points_for_correlation(1, 50) == 5, "no interval below five"
+
+
+def test_points_that_a_difference_needs_by_hand() -> None:
+    # Nothing goes together but for a difference d: both spreads are about 1, their errors independent.
+    moved = np.array([3.0, -1, 2, 0, 1, -2, 2, -1])
+    swaps = math.sqrt(8 * 24) / 4
+    own = math.sqrt(2) * (1 - 0.01) * math.sqrt(1.005)
+    shared = correlation_of_correlations(0.1, -0.1, 0)
+    expected = (1.959964 * swaps + 0.841621 * own * math.sqrt(1 - shared) / 0.2) ** 2
+    assert points_for_difference(moved, 0.1, -0.1, 0) == math.ceil(expected)
+    assert points_for_difference(moved - moved.mean(), 0.1, 0.1, 0) is None
+
+
+# --- simulation, as docs/intervals.md has it
+# -----------------------------------------------------------------------------------------
+
+EQUAL = [(0, 0, 0), (0, 0, 0.9), (0.5, 0.5, 0.5), (0.8, 0.8, 0.4), (0.8, 0.8, 0.95), (0.95, 0.95, 0.9)]
+APART = [(0.8, 0.2, 0.2), (0.8, 0.2, 0.6), (0.6, 0.0, 0.3), (0.9, 0.5, 0.5), (0.9, -0.5, -0.3)]
+
+
+def draw(
+    rng: np.random.Generator, r: tuple[float, float, float], shape: tuple[int, int], heavy: bool
+) -> FloatArray:
+    """Samples x points x three numbers: normal, or of a t with three degrees of freedom in common."""
+    first, second, between = r
+    matrix = np.array([[1, first, second], [first, 1, between], [second, between, 1]])
+    points = rng.standard_normal((*shape, 3)) @ np.linalg.cholesky(matrix + 1e-12 * np.eye(3)).T
+    return points / np.sqrt(rng.chisquare(3, (*shape, 1)) / 3) if heavy else points
+
+
+def true_difference(r: tuple[float, float, float]) -> float:
+    """Of Spearman's rho, from Pearson's r of normal numbers."""
+    return 6 / math.pi * (math.asin(r[0] / 2) - math.asin(r[1] / 2))
+
+
+def shares(r: tuple[float, float, float], n: int, samples: int, heavy: bool = False) -> tuple[float, float]:
+    """How often the interval holds the truth, and how often the test rejects at 5 %."""
+    rng = np.random.default_rng([n, heavy, *(round(100 * (each + 1)) for each in r)])
+    found = [difference(*sample.T) for sample in draw(rng, r, (samples, n), heavy)]
+    truth = true_difference(r)
+    held = [f is None or f.interval is None or f.interval[0] <= truth <= f.interval[1] for f in found]
+    rejected = [f is not None and f.p_value is not None and f.p_value <= 0.05 for f in found]
+    return float(np.mean(held)), float(np.mean(rejected))
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("n", [5, 6, 8, 12, 20])
+def test_level_and_coverage_over_few_models(n: int) -> None:
+    samples = 600 if n < 12 else 300
+    for heavy in (False, True):
+        for r in EQUAL:
+            held, rejected = shares(r, n, samples, heavy)
+            assert rejected <= 0.07 + 2 * math.sqrt(0.07 * 0.93 / samples)
+            if not heavy:
+                assert held >= 0.92 - 2 * math.sqrt(0.92 * 0.08 / samples)
+    for r in APART:
+        assert shares(r, n, samples)[0] >= 0.92 - 2 * math.sqrt(0.92 * 0.08 / samples)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("r", [0.6, 0.8, 0.9])
+def test_so_many_models_do_tell_a_correlation_from_none(r: float) -> None:
+    n = points_for_correlation(6 / math.pi * math.asin(r / 2), 1000) or 0
+    rng = np.random.default_rng(n)
+    tests = [spearman_test(*sample[:, :2].T) for sample in draw(rng, (r, 0, 0), (1000, n), False)]
+    assert np.mean([test is not None and test[1] <= 0.05 for test in tests]) == pytest.approx(0.82, abs=0.06)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("r", APART)
+def test_so_many_models_do_show_a_difference(r: tuple[float, float, float]) -> None:
+    """Never too few, and not many too many: what the many points of a population need."""
+    many = [rankdata(side) for side in draw(np.random.default_rng(1), r, (1, 5000), False)[0].T]
+    moved = (many[0] - many[0].mean()) * (many[1] - many[2])
+    rhos = (float(spearmanr(many[a], many[b]).statistic) for a, b in ((0, 1), (0, 2), (1, 2)))
+    needed = points_for_difference(moved, *rhos)
+    assert needed is not None
+    assert shares(r, needed, 300)[1] >= 0.76
+    assert shares(r, max(6, needed // 2), 300)[1] <= 0.9
+
+
+def test_an_interval_of_a_single_correlation_is_the_one_of_agreement() -> None:
+    """The ends of both correlations are those that their rows show."""
+    found = difference(X, Y, Z)
+    assert found is not None
+    one, two = spearman_interval(found.first, 6), spearman_interval(found.second, 6)
+    assert one is not None
+    assert two is not None
+    between = float(spearmanr(Y, Z).statistic)
+    correlation = correlation_of_correlations(found.first, found.second, between)
+    assert found.interval == pytest.approx(mover(found.first, found.second, one, two, correlation))
