@@ -33,6 +33,29 @@ def test_a_users_ranking_is_held_against_the_headlines(warehouse: Warehouse, tmp
     assert "fewer than three models have both" in as_csv[1]
 
 
+def test_explication_is_held_against_structure_and_facts(warehouse: Warehouse) -> None:
+    refused = runner.invoke(app, ["ranking", "--explication"])
+    assert refused.exit_code == 1
+    assert "explication" in refused.stderr
+    for n in range(6):
+        engine = f"e{n}", f"lab/m{n}"
+        grades = [row("apr", ("condition", "control"), 2.0 + n)]
+        store_run(warehouse, "explication", f"m{n}", grades, {}, "x", engine=engine)
+        known = [
+            row("macro_f1", ("overall", "all"), n / 10),
+            row("reference_mass", ("overall", "all"), -n / 10),
+        ]
+        store_run(warehouse, "spectral", f"m{n}", known, {}, "y", engine=engine)
+    shown = runner.invoke(app, ["ranking", "--explication", "--wide"])
+    assert shown.exit_code == 0, shown.output
+    assert "Structure against facts" in shown.stderr + shown.stdout
+    lines = runner.invoke(app, ["ranking", "--explication", "-f", "csv"]).stdout.splitlines()
+    assert len(lines) == 1 + 2 + 1, "two correlations, one difference"
+    for column in ("ci_low", "p_holm", "needed", "difference", "unscored_reason"):
+        assert column in lines[0].split(",")
+    assert "values" not in lines[0]
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [

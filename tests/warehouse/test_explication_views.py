@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 from scipy.stats import pearsonr, spearmanr
 
+from tasks.evaluations.explication.report.meta import correlations, differences
+from tasks.metrics.agreement import spearman_interval, spearman_test
+from tasks.metrics.comparison import holm
+from tasks.metrics.dependent_correlations import difference
 from tests.report.stored import row, store_run
-from warehouse import Warehouse
+from warehouse import Warehouse, save_ranking
 
 APR = {"a": 2.0, "b": 4.0, "c": 4.0, "d": 6.5, "e": 9.0, "f": 3.0}
 """The paper's number of models; b and c share a rank."""
@@ -61,3 +66,84 @@ def test_what_does_not_vary_or_is_unscored_has_no_correlation(scored: Warehouse)
     assert [(r["pearson"], r["spearman"]) for r in meta] == [(None, None)] * 2
     places = scored.query("SELECT place FROM meta_explication ORDER BY place")["place"]
     assert places.to_list() == [*range(1, 8)]
+
+
+FACTS = {"a": 0.7, "b": 0.2, "c": 0.9, "d": 0.5, "e": 0.4, "f": 0.3, "g": 0.1}
+
+
+@pytest.fixture(name="ranked")
+def _ranked(scored: Warehouse) -> Warehouse:
+    """All seven know structure and facts; another benchmark places five of them, one by two names."""
+    for model, value in FACTS.items():
+        known = {**F1, "f": 0.35}[model]
+        rows = [row("macro_f1", ("overall", "all"), known), row("reference_mass", ("overall", "all"), value)]
+        store_run(scored, "spectral", model, rows, {}, "newest", engine=(model, f"lab/{model}"))
+    names = ["a", "b", "c", "d", "e", "lab/e", "nobody"]
+    ranks = {"benchmark": "blend", "model": names, "place": [3, 1, 5, 2, 4, 6, 7], "source": "blend.csv"}
+    save_ranking(scored, pl.DataFrame(ranks))
+    return scored
+
+
+def test_paired_values_are_listed_and_rankings_are_held_against_it(ranked: Warehouse) -> None:
+    found = {
+        (r["other_evaluation"], r["other_metric"]): r
+        for r in ranked.query(
+            "FROM meta_explication WHERE metric = 'apr' AND condition = 'control'"
+        ).to_dicts()
+    }
+    facts, blend = found["spectral", "reference_mass"], found["external", "blend"]
+    pairs = dict(zip(facts["own_values"], facts["other_values"], strict=True))
+    assert sorted(facts["own_values"]) == sorted(APR.values())
+    assert pairs[APR["a"]] == FACTS["a"]
+    assert pairs[APR["e"]] == FACTS["e"]
+    assert len(set(facts["model_hashes"])) == len(facts["model_hashes"]) == 6
+    assert blend["n_models"] == 5, "a model of two names is one, at its best place"
+    rho = spearmanr([APR[m] for m in "abcde"], [-3, -1, -5, -2, -4]).statistic
+    assert blend["spearman"] == pytest.approx(rho)
+
+
+def test_every_correlation_is_tested_and_corrected_over_what_is_shown(ranked: Warehouse) -> None:
+    rows = correlations(ranked.query("FROM meta_explication ORDER BY place").to_dicts())
+    for each in rows:
+        test = spearman_test(each["own_values"], each["other_values"])
+        assert each["p_value"] == (test and test[1])
+        if test:
+            assert (each["ci_low"], each["ci_high"]) == (
+                spearman_interval(test[0], each["n_models"]) or (None, None)
+            )
+            assert each["spearman"] == pytest.approx(test[0])
+        assert (each["ci_low"] is None) == (each["unscored_reason"] is not None)
+    p_values = [each["p_value"] for each in rows if each["p_value"] is not None]
+    assert [each["p_holm"] for each in rows if each["p_holm"] is not None] == pytest.approx(holm(p_values))
+    assert any(each["needed"] is not None for each in rows)
+
+
+def test_structure_is_held_against_facts_over_models_that_have_all_three(ranked: Warehouse) -> None:
+    rows = ranked.query("FROM meta_explication ORDER BY place").to_dicts()
+    found = {(r["condition"], r["metric"], r["other_metric"]): r for r in differences(rows)}
+    assert {key[1] for key in found} == {"apr"}, "INT was not stored, and other numbers are no grades"
+    assert {key[2] for key in found} == {"reference_mass", "blend"}
+    own = found["control", "apr", "reference_mass"]
+    known = {**F1, "f": 0.35}
+    expected = difference([APR[m] for m in APR], [known[m] for m in APR], [FACTS[m] for m in APR])
+    assert expected is not None
+    assert own["n_models"] == 6
+    assert (own["first"], own["second"], own["difference"]) == pytest.approx(expected[:3])
+    assert (own["ci_low"], own["ci_high"]) == pytest.approx(expected.interval)
+    assert (own["p_value"], own["needed"]) == (pytest.approx(expected.p_value), expected.needed)
+    five = found["control", "apr", "blend"]
+    assert (five["n_models"], five["p_value"], five["p_holm"]) == (5, None, None)
+    assert five["ci_low"] is not None
+    assert "test needs 6" in five["unscored_reason"]
+    same = found["treatment", "apr", "blend"]
+    assert (same["difference"], same["unscored_reason"]) == (None, "one of them does not vary")
+
+
+def test_a_model_that_is_run_later_changes_no_stored_number(ranked: Warehouse) -> None:
+    before = ranked.query("SELECT * FROM metric_value ORDER BY ALL")
+    later = [row("apr", ("condition", "control"), 7.0)]
+    store_run(ranked, "explication", "g", later, {}, engine=("g", "lab/g"))
+    after = ranked.query("SELECT * FROM metric_value WHERE model <> 'g' OR metric <> 'apr' ORDER BY ALL")
+    assert after.equals(before)
+    grown = ranked.query("SELECT n_models FROM meta_explication WHERE other_metric = 'reference_mass'")
+    assert grown["n_models"].max() == 7

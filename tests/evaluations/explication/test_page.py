@@ -72,7 +72,10 @@ def _data(warehouse: Warehouse) -> Data:
     frames = {name: warehouse.query(f"FROM {view}") for name, view in views.items()}
     frames["leaderboard"] = frames["leaderboard"].sort("place")
     judged = pl.DataFrame(
-        [{"judge": "j", "rubric": "quality 1", "value": 0.5}, {"judge": "j", "rubric": "x 1", "value": None}]
+        [
+            {"judge": "j", "judge_hash": "h", "rubric": "quality 1", "value": 0.5},
+            {"judge": "j", "judge_hash": "h", "rubric": "x 1", "value": None},
+        ]
     )
     return Data(config_hash=CONFIG, verdicts=judged.drop("value"), validation=judged, **frames)
 

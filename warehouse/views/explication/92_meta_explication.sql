@@ -21,9 +21,15 @@ WITH own AS (
     SELECT 'explication' AS evaluation, metric, 'condition' AS slice_kind, condition AS slice, model_hash, value
     FROM own
     WHERE metric = 'instruction_following'
+    UNION ALL
+    -- The last place is the lowest value, so that more is better there too.
+    SELECT 'external', benchmark, 'overall', 'all', model_hash, -min(place)
+    FROM external_ranking
+    WHERE model_hash IS NOT NULL
+    GROUP BY benchmark, model_hash
 ), pair AS (
     SELECT own.config_hash, own.condition, own.metric, other.evaluation AS other_evaluation, other.metric AS other_metric,
-        other.slice AS other_slice, own.value AS value, other.value AS other_value,
+        other.slice AS other_slice, own.model_hash, own.value AS value, other.value AS other_value,
         rank() OVER (PARTITION BY own.config_hash, own.condition, own.metric, other.evaluation, other.metric, other.slice ORDER BY own.value) + (count(*) OVER (PARTITION BY own.config_hash, own.condition, own.metric, other.evaluation, other.metric, other.slice, own.value) - 1) / 2.0 AS own_rank,
         rank() OVER (PARTITION BY own.config_hash, own.condition, own.metric, other.evaluation, other.metric, other.slice ORDER BY other.value) + (count(*) OVER (PARTITION BY own.config_hash, own.condition, own.metric, other.evaluation, other.metric, other.slice, other.value) - 1) / 2.0 AS other_rank
     FROM own
@@ -33,18 +39,23 @@ WITH own AS (
 SELECT config_hash, condition, metric, other_evaluation, other_metric, other_slice, count(*) AS n_models,
     CASE WHEN count(*) > 2 AND stddev_pop(value) > 0 AND stddev_pop(other_value) > 0 THEN corr(value, other_value) END AS pearson,
     CASE WHEN count(*) > 2 AND stddev_pop(value) > 0 AND stddev_pop(other_value) > 0 THEN corr(own_rank, other_rank) END AS spearman,
+    list(model_hash ORDER BY model_hash) AS model_hashes, list(value ORDER BY model_hash) AS own_values,
+    list(other_value ORDER BY model_hash) AS other_values,
     row_number() OVER (PARTITION BY config_hash ORDER BY other_evaluation, other_metric, other_slice, metric, condition) AS place
 FROM pair
 GROUP BY config_hash, condition, metric, other_evaluation, other_metric, other_slice;
 
-COMMENT ON VIEW meta_explication IS 'How explication goes together with knowledge: correlations over models with the other evaluations'' headline numbers, whatever their configuration.';
+COMMENT ON VIEW meta_explication IS 'How explication goes together with knowledge: correlations over models with the other evaluations'' headline numbers and with external rankings, whatever their configuration. Intervals, tests and differences: culturescope ranking --explication.';
 COMMENT ON COLUMN meta_explication.config_hash IS 'Configuration of the explication runs.';
 COMMENT ON COLUMN meta_explication.condition IS 'control or treatment.';
 COMMENT ON COLUMN meta_explication.metric IS 'Number of explication.';
-COMMENT ON COLUMN meta_explication.other_evaluation IS 'Evaluation that it is correlated with; explication itself for instruction following.';
-COMMENT ON COLUMN meta_explication.other_metric IS 'Number of that evaluation.';
+COMMENT ON COLUMN meta_explication.other_evaluation IS 'Evaluation that it is correlated with; explication itself for instruction following, "external" for a ranking of external_ranking.';
+COMMENT ON COLUMN meta_explication.other_metric IS 'Number of that evaluation, or the benchmark.';
 COMMENT ON COLUMN meta_explication.other_slice IS 'Slice of that number, such as normad:thin.';
 COMMENT ON COLUMN meta_explication.n_models IS 'Models that have both: read it before the correlation. That of the paper rests on six.';
 COMMENT ON COLUMN meta_explication.pearson IS 'Pearson''s r over models; NULL for fewer than three, or where one does not vary.';
 COMMENT ON COLUMN meta_explication.spearman IS 'Spearman''s rho over models, ties sharing their mean rank; NULL likewise.';
+COMMENT ON COLUMN meta_explication.model_hashes IS 'These models, run.model_hash, in order.';
+COMMENT ON COLUMN meta_explication.own_values IS 'Their numbers of explication, in the same order.';
+COMMENT ON COLUMN meta_explication.other_values IS 'Their other numbers, in the same order; of a ranking the places below 0, so that more is better.';
 COMMENT ON COLUMN meta_explication.place IS 'Order of the rows.';

@@ -1,4 +1,6 @@
 -- Lists of log-probabilities are told apart by a hash of all their rows; all other kinds of answers are texts.
+-- A judge is told by its engine's hash. Other answers are told by their writer's name: a part holds no more of who wrote it,
+-- and request_hash, which does, holds the occasion too.
 CREATE OR REPLACE VIEW answer_change AS
 WITH asked AS (
     SELECT r.evaluation, r.config_hash, r.model, r.engine_hash, coalesce(r.occasion, '') AS occasion, r.run_id,
@@ -19,12 +21,12 @@ WITH asked AS (
     GROUP BY ALL
 ), answered AS (
     SELECT a.evaluation, a.config_hash, a.model, a.engine_hash, a.occasion, a.finished_at, x.kind, x.answered_by,
-        a.topic, a.label, x.unit, x.answer
+        x.answered_by AS answerer, a.topic, a.label, x.unit, x.answer
     FROM asked AS a
     JOIN answer AS x USING (request_hash)
     UNION ALL
     SELECT r.evaluation, r.config_hash, r.model, r.engine_hash, coalesce(r.occasion, ''), r.finished_at, 'verdict',
-        v.judge, v.rubric, v.judged, v.item, v.verdict
+        v.judge, coalesce(v.judge_hash, v.judge), v.rubric, v.judged, v.item, v.verdict
     FROM run AS r
     JOIN verdict AS v USING (run_id)
     WHERE r.status = 'finished' AND NOT r.is_null
@@ -33,7 +35,7 @@ SELECT x.evaluation, x.config_hash, x.model, x.engine_hash, x.occasion AS before
     y.occasion AS after_occasion, x.kind, x.answered_by, x.topic, x.label, x.unit, x.answer AS before_answer,
     y.answer AS after_answer
 FROM answered AS x
-JOIN answered AS y USING (evaluation, config_hash, model, engine_hash, kind, answered_by, topic, label, unit)
+JOIN answered AS y USING (evaluation, config_hash, model, engine_hash, kind, answerer, topic, label, unit)
 WHERE x.occasion <> y.occasion AND (x.finished_at, x.occasion) < (y.finished_at, y.occasion)
     AND x.answer IS DISTINCT FROM y.answer;
 

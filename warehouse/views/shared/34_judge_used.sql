@@ -1,6 +1,6 @@
 CREATE OR REPLACE VIEW judge_used AS
 WITH validated AS (
-    SELECT DISTINCT judge, judge_hash, rubric
+    SELECT DISTINCT judge_hash, rubric
     FROM judge_validation
     WHERE value IS NOT NULL AND NOT starts_with(metric, 'krippendorff_alpha')
 ), used AS (
@@ -10,9 +10,9 @@ WITH validated AS (
     JOIN run AS r USING (run_id)
 )
 SELECT used.evaluation, used.config_hash, split_part(used.rubric, ' ', 1) AS metric, used.judge, used.judge_hash,
-    used.rubric, validated.judge IS NOT NULL AS validated
+    used.rubric, validated.judge_hash IS NOT NULL AS validated
 FROM used
-LEFT JOIN validated USING (judge, judge_hash, rubric);
+LEFT JOIN validated USING (judge_hash, rubric);
 
 COMMENT ON VIEW judge_used IS 'Who judged what in a configuration, and whether that judge was held against people under that rubric.';
 COMMENT ON COLUMN judge_used.evaluation IS 'Evaluation.';

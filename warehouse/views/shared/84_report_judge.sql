@@ -1,21 +1,22 @@
 CREATE OR REPLACE VIEW report_judge AS
 WITH judged AS (
-    SELECT r.evaluation, r.config_hash, v.judge, v.rubric, count(*) AS n_verdicts,
+    SELECT r.evaluation, r.config_hash, v.judge, v.judge_hash, v.rubric, count(*) AS n_verdicts,
         count(*) FILTER (v.verdict IS NULL) AS n_unscored, count(v.graded) AS n_graded
     FROM verdict AS v
     JOIN latest_run AS r USING (run_id)
     GROUP BY ALL
 )
 SELECT evaluation, config_hash,
-    row_number() OVER (PARTITION BY evaluation, config_hash ORDER BY judge, rubric) AS place,
-    judge, rubric, split_part(rubric, ' ', 1) AS metric, n_verdicts, n_unscored, n_graded
+    row_number() OVER (PARTITION BY evaluation, config_hash ORDER BY judge, judge_hash, rubric) AS place,
+    judge, judge_hash, rubric, split_part(rubric, ' ', 1) AS metric, n_verdicts, n_unscored, n_graded
 FROM judged;
 
 COMMENT ON VIEW report_judge IS 'Who judged what in a configuration, in the newest finished run of each model.';
 COMMENT ON COLUMN report_judge.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN report_judge.config_hash IS 'Configuration: run.config_hash.';
-COMMENT ON COLUMN report_judge.place IS 'Order in the configuration, from 1: by judge and rubric.';
+COMMENT ON COLUMN report_judge.place IS 'Order in the configuration, from 1: by judge, its engine and rubric.';
 COMMENT ON COLUMN report_judge.judge IS 'Model that judged.';
+COMMENT ON COLUMN report_judge.judge_hash IS 'Hash of its engine: two of one name are two judges; NULL for verdicts stored before this was.';
 COMMENT ON COLUMN report_judge.rubric IS 'Rubric, with the hash of its content.';
 COMMENT ON COLUMN report_judge.metric IS 'What the rubric is about: its name without the hash.';
 COMMENT ON COLUMN report_judge.n_verdicts IS 'Verdicts, those on null models'' answers too.';
@@ -25,18 +26,19 @@ COMMENT ON COLUMN report_judge.n_graded IS 'Verdicts that are graded by the judg
 CREATE OR REPLACE VIEW report_validation AS
 SELECT j.evaluation, j.config_hash,
     row_number() OVER (
-        PARTITION BY j.evaluation, j.config_hash ORDER BY v.judge, v.rubric, v.created_at, v.metric
+        PARTITION BY j.evaluation, j.config_hash ORDER BY j.judge, judge_hash, rubric, v.created_at, v.metric
     ) AS place,
-    v.judge, v.rubric, v.metric, v.value, v.unscored_reason, v.n AS n_scored, 0 AS n_unscored, v.ci_low, v.ci_high,
+    j.judge, judge_hash, rubric, v.metric, v.value, v.unscored_reason, v.n AS n_scored, 0 AS n_unscored, v.ci_low, v.ci_high,
     NULL::DOUBLE AS null_value, v.created_at, v.source
 FROM report_judge AS j
-JOIN judge_validation AS v USING (judge, rubric);
+JOIN judge_validation AS v USING (judge_hash, rubric);
 
 COMMENT ON VIEW report_validation IS 'How the judges of a configuration agree with people, from judge_validation; the columns of a number are named as in report_value.';
 COMMENT ON COLUMN report_validation.evaluation IS 'Evaluation.';
 COMMENT ON COLUMN report_validation.config_hash IS 'Configuration: run.config_hash.';
-COMMENT ON COLUMN report_validation.place IS 'Order in the configuration, from 1: by judge, rubric and time.';
+COMMENT ON COLUMN report_validation.place IS 'Order in the configuration, from 1: by judge, its engine, rubric and time.';
 COMMENT ON COLUMN report_validation.judge IS 'Model that judged.';
+COMMENT ON COLUMN report_validation.judge_hash IS 'Hash of its engine: what it is joined on, whatever it was called when it was held against people.';
 COMMENT ON COLUMN report_validation.rubric IS 'Rubric, with the hash of its content.';
 COMMENT ON COLUMN report_validation.metric IS 'How they agree, or how people agree with each other: judge_validation.metric.';
 COMMENT ON COLUMN report_validation.value IS 'The number; NULL if unscored.';

@@ -86,12 +86,12 @@ def judge_lines(data: Data) -> list[dict[str, Any]]:
     """Every judge and metric: judge, metric, rubric, the counts of its verdicts, its agreement with people as
     rows of judge_validation by metric (none: never validated), and whether one of them says how it agrees.
 
-    A judge that was validated under several engines has its newest numbers.
+    A judge is its engine: two of one name are two lines. One that was validated twice has its newest numbers.
     """
     lines = []
     order = list(METRICS.values())
     for row in data.verdicts.iter_rows(named=True):
-        own = data.validation.filter(judge=row["judge"], rubric=row["rubric"]).sort("created_at")
+        own = data.validation.filter(judge_hash=row["judge_hash"], rubric=row["rubric"]).sort("created_at")
         agreement = {each["metric"]: each for each in own.iter_rows(named=True)}
         # How people agree with each other says nothing of the judge.
         validated = any(

@@ -13,6 +13,7 @@ import polars as pl
 from markupsafe import Markup
 
 from tasks.evaluations.explication.params import CONDITIONS, ExplicationParams
+from tasks.evaluations.explication.report.meta import correlations, differences
 from tasks.metrics.comparison import holm
 from tasks.metrics.intervals import sign_flip_p
 from tasks.report import Badge, Frames, Report, Row, view
@@ -135,9 +136,9 @@ def model_pairs(data: Data) -> list[dict[str, Any]]:
 
 def judges(data: Data) -> list[Mapping[str, Any]]:
     """Who judged by which rubric, and whether that was held against people."""
-    known = set(data.validation.filter(pl.col("value").is_not_null()).select("judge", "rubric").iter_rows())
+    known = set(data.validation.drop_nulls("value").select("judge_hash", "rubric").iter_rows())
     rows = data.verdicts.iter_rows(named=True)
-    return [row | {"validated": (row["judge"], row["rubric"]) in known} for row in rows]
+    return [row | {"validated": (row["judge_hash"], row["rubric"]) in known} for row in rows]
 
 
 def ends(data: Data) -> dict[str, list[tuple[str, str, float]]]:
@@ -161,7 +162,8 @@ def _context(data: Data) -> dict[str, Any]:
         "ends": ends(data),
         "usual_turns": ExplicationParams.model_fields["max_turns"].default,
         "transcripts": data.transcripts.to_dicts(),
-        "meta": data.meta.to_dicts(),
+        "meta": correlations(data.meta.iter_rows(named=True)),
+        "differences": differences(data.meta.to_dicts()),
         "people": data.people.to_dicts(),
         "by_persona": data.personas.to_dicts(),
         "flagged": sorted(

@@ -156,8 +156,8 @@ def judge(
     for benchmark in benchmarks:
         shared = {
             "request_hash": f"{run_id} {benchmark} {name}", "run_id": run_id, "model": model, "judge": name,
-            "judge_hash": "h", "rubric": rubric(benchmark), "item_text": "a question", "group_name": "IN",
-            "judged": "real:0",
+            "judge_hash": f"engine of {name}", "rubric": rubric(benchmark), "item_text": "a question",
+            "group_name": "IN", "judged": "real:0",
         }  # fmt: skip
         rows = [
             shared | {"item": f"i{i}", "verdict": v, "value": x, "graded": graded, "unscored_reason": reason}
@@ -176,8 +176,8 @@ def validate(
             connection.execute(
                 "INSERT INTO judge_validation (judge, judge_hash, rubric, dimension, metric, value, ci_low, "
                 "ci_high, n, created_at, source) "
-                "VALUES (?, 'h', ?, ?, ?, 0.6, 0.5, 0.7, 90, ?, 'ratings.csv')",
-                [name, rubric(benchmark), METRICS[benchmark], metric, now],
+                "VALUES (?, ?, ?, ?, ?, 0.6, 0.5, 0.7, 90, ?, 'ratings.csv')",
+                [name, f"engine of {name}", rubric(benchmark), METRICS[benchmark], metric, now],
             )
 
 
