@@ -21,8 +21,8 @@ FROM evaluation_agreement WHERE other_evaluation = 'external' ORDER BY benchmark
 _RANKS = "SELECT * FROM external_ranking ORDER BY benchmark, place, model, our_model"
 _META = "SELECT * FROM meta_explication WHERE config_hash = ? ORDER BY place"
 _META_CAPTION = (
-    "rho: Spearman's over the models that have both, with its 95 % interval; p Holm: over this table. needed: "
-    "models that would tell such a rho from none in 80 of 100 samples."
+    "rho: Spearman's over the models that have both, with its 95 % interval; p Holm: over this table. "
+    "needed: models that would tell such a rho from none in 80 of 100 samples."
 )
 _APART_CAPTION = (
     "Over the models that have all three; p by exchanging the ranks of models in the two, p Holm over this "

@@ -54,8 +54,8 @@ def differences(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
     rows: of meta_explication. For APR and INT under each condition: rho with spectral's macro-F1 less rho
     with an external ranking, or with the mass on countries' own items, over the models that have all three.
-    Each has: config_hash, condition, metric, other_evaluation, other_metric, n_models, first, second (both rhos),
-    difference, ci_low, ci_high, p_value, p_holm (over all of them), needed, unscored_reason.
+    Each has: config_hash, condition, metric, other_evaluation, other_metric, n_models, first, second (both
+    rhos), difference, ci_low, ci_high, p_value, p_holm (over all of them), needed, unscored_reason.
     """
     structure = {tuple(row[c] for c in _SAME): row for row in rows if _number(row) == _STRUCTURE}
     lines = []
