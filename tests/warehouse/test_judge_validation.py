@@ -9,6 +9,8 @@ import duckdb
 import polars as pl
 import pytest
 
+from tests.report.stored import row as metric_row
+from tests.report.stored import store_run, store_verdicts
 from warehouse import Warehouse, WarehouseError
 from warehouse.runs import save_validation
 
@@ -76,3 +78,21 @@ def test_what_the_table_refuses_leaves_the_old_rows(warehouse: Warehouse, cells:
     with pytest.raises(duckdb.ConstraintException):
         save_validation(warehouse, wrong)
     assert warehouse.query(SHOWN).rows() == [("j", "coverage 1", "cohen_kappa", 0.5)]
+
+
+def test_a_judge_is_its_engine_and_not_its_name(warehouse: Warehouse) -> None:
+    """Two engines of one name judged; one of them was held against people, under another name."""
+    scored = [metric_row("coverage", ("overall", "all"), 0.5)]
+    judged = {"item": "i", "item_text": "i", "group_name": "IN", "judged": "real:0", "verdict": "YES"}
+    judged |= {"value": 1.0, "model": "m", "judge": "j", "rubric": "coverage 1"}
+    for engine in ("h", "i"):
+        run_id = store_run(warehouse, "cure", f"m{engine}", scored, {}, engine=(engine, "x"))
+        own = {"run_id": run_id, "request_hash": engine, "judge_hash": engine}
+        store_verdicts(warehouse, f"v{engine}", [judged | own])
+    save_validation(warehouse, rows("cohen_kappa", judge="old name"))
+    used = warehouse.query("SELECT judge_hash, validated FROM judge_used ORDER BY ALL").rows()
+    assert used == [("h", True), ("i", False)]
+    who = warehouse.query("SELECT judge, judge_hash FROM report_judge ORDER BY place").rows()
+    assert who == [("j", "h"), ("j", "i")]
+    held = warehouse.query("SELECT judge, judge_hash, metric FROM report_validation").rows()
+    assert held == [("j", "h", "cohen_kappa")]
