@@ -83,7 +83,13 @@ def test_what_the_table_refuses_leaves_the_old_rows(warehouse: Warehouse, cells:
 def test_a_judge_is_its_engine_and_not_its_name(warehouse: Warehouse) -> None:
     """Two engines of one name judged; one of them was held against people, under another name."""
     scored = [metric_row("coverage", ("overall", "all"), 0.5)]
-    judged = {"item": "i", "item_text": "i", "group_name": "IN", "judged": "real:0", "verdict": "YES"}
+    judged: dict[str, Any] = {
+        "item": "i",
+        "item_text": "i",
+        "group_name": "IN",
+        "judged": "real:0",
+        "verdict": "YES",
+    }
     judged |= {"value": 1.0, "model": "m", "judge": "j", "rubric": "coverage 1"}
     for engine in ("h", "i"):
         run_id = store_run(warehouse, "cure", f"m{engine}", scored, {}, engine=(engine, "x"))
