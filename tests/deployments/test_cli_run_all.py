@@ -100,10 +100,13 @@ def test_two_engines_of_the_same_weights_are_one_model_across_evaluations(
     warehouse: Warehouse, home: Path
 ) -> None:
     """One engine scores lists, another writes: nobody says that they are one model, and the views know."""
-    engines = {"scorer": "", "writer": "compile = true\n"}
-    for engine, more in engines.items():
+    engines = ("scorer", "writer")
+    for engine in engines:
         for model in "abc":
-            spec = f'kind = "fake"\nmodel = "weights-{model}"\n{more}'
+            folder = home / engine / model
+            folder.mkdir(parents=True)
+            (folder / "model.safetensors").write_text(f"weights of {model}")
+            spec = f'kind = "fake"\nmodel = "{folder}"\n'
             (home / "engines" / f"{engine}-{model}.toml").write_text(spec)
     # Nobody loads the profile's simulator, whose name a user's spec may take.
     (home / "engines" / "smollm2-135m-vllm.toml").write_text('kind = "fake"\nmodel = "simulator"\n')
