@@ -94,30 +94,3 @@ def test_a_flow_with_a_pack_that_nobody_takes_runs_nothing(warehouse: Warehouse,
         run_all(AllParams(**asked, evaluations=["cure"]))
     assert warehouse.query("SELECT count(*) AS n FROM run")["n"][0] == 0
     assert run_all(AllParams(**asked, evaluations=["spectral"])) == ["spectral"]
-
-
-def test_two_engines_of_the_same_weights_are_one_model_across_evaluations(
-    warehouse: Warehouse, home: Path
-) -> None:
-    """One engine scores lists, another writes: nobody says that they are one model, and the views know."""
-    engines = ("scorer", "writer")
-    for engine in engines:
-        for model in "abc":
-            folder = home / engine / model
-            folder.mkdir(parents=True)
-            (folder / "model.safetensors").write_text(f"weights of {model}")
-            spec = f'kind = "fake"\nmodel = "{folder}"\n'
-            (home / "engines" / f"{engine}-{model}.toml").write_text(spec)
-    # Nobody loads the profile's simulator, whose name a user's spec may take.
-    (home / "engines" / "smollm2-135m-vllm.toml").write_text('kind = "fake"\nmodel = "simulator"\n')
-    for engine, evaluations in zip(engines, ("spectral", "culturall,explication"), strict=True):
-        models = [word for model in "abc" for word in ("-m", f"{engine}-{model}")]
-        chosen = ["run", "all", "--no-server", "--no-probe", *models, "--profile", "smoke"]
-        done = runner.invoke(app, [*chosen, "--evaluations", evaluations, "--judges", "fake-b"])
-        assert done.exit_code == 0, done.output
-    hashes = warehouse.query("SELECT DISTINCT model_hash, engine_hash FROM run WHERE NOT is_null")
-    assert (hashes["model_hash"].n_unique(), hashes["engine_hash"].n_unique()) == (3, 6)
-    agreed = warehouse.query("FROM evaluation_agreement WHERE other_evaluation = 'spectral'")
-    assert set(agreed["n_models"]) == {3}
-    meta = warehouse.query("FROM meta_explication WHERE other_evaluation = 'spectral'")
-    assert set(meta["n_models"]) == {3}
