@@ -22,8 +22,9 @@ from pydantic import BaseModel, Field
 
 from tasks.engines.hosted import HostedGenerator, HostedOptions, needed
 from tasks.engines.protocols import Generation, Jobs, Message, Sampling, Schema
+from tasks.engines.secrets import Secrets
 from tasks.engines.specs import EngineSpec
-from tasks.engines.transport import Caller, Secrets, checked, count, finish_reason
+from tasks.engines.transport import Caller, checked, count, finish_reason
 
 _ENDED = {
     "end_turn": "stop",

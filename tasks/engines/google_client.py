@@ -32,16 +32,9 @@ from tasks.engines.protocols import (
     Schema,
     TokenAlternatives,
 )
+from tasks.engines.secrets import Secrets
 from tasks.engines.specs import EngineSpec
-from tasks.engines.transport import (
-    Caller,
-    Failed,
-    LogProbability,
-    Secrets,
-    checked,
-    count,
-    finish_reason,
-)
+from tasks.engines.transport import Caller, Failed, LogProbability, checked, count, finish_reason
 
 _ENDED = {"STOP": "stop", "MAX_TOKENS": "length"}
 _FILTERED = ("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY")

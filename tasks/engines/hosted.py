@@ -36,8 +36,9 @@ from tasks.engines.protocols import (
     each,
 )
 from tasks.engines.providers import SERVERS
+from tasks.engines.secrets import Secrets
 from tasks.engines.specs import EngineSpec
-from tasks.engines.transport import Caller, Failed, Pace, Secrets, TimedOut, Unreadable
+from tasks.engines.transport import Caller, Failed, Pace, TimedOut, Unreadable
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 

@@ -13,12 +13,12 @@ import httpx
 from pydantic import BaseModel, Field
 
 from tasks.engines.protocols import Generation, TokenAlternatives
+from tasks.engines.secrets import Secrets
 from tasks.engines.transport import (
     MAX_BYTES,
     Caller,
     Failed,
     LogProbability,
-    Secrets,
     Unreadable,
     checked,
     count,

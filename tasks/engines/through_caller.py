@@ -11,7 +11,8 @@ from dataclasses import replace
 
 import httpx2
 
-from tasks.engines.transport import EXCERPT, Caller, Failed, Secrets, Unreadable
+from tasks.engines.secrets import Secrets
+from tasks.engines.transport import EXCERPT, Caller, Failed, Unreadable
 
 HEADERS = ("anthropic-beta", "anthropic-version", "content-type", "user-agent", "x-goog-api-client")
 """What is passed on: clients add further ones, also those that variables of the environment name."""

@@ -1,28 +1,27 @@
 """Requests to a server that is not trusted: bounded in time and size, tried again, its words cleaned.
 
-What a server says may quote the key that it was sent, and then reach logs and databases. So no text leaves
-here before the key, its Base64 (as Basic authentication has it) and user names in addresses are taken out.
+No text of a server's leaves here before keys and user names in addresses are taken out (``secrets.py``).
 """
 
 from __future__ import annotations
 
 import asyncio
-import base64
 import email.utils
 import json
 import os
 import random
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from io import BytesIO
 from threading import Lock
 from typing import IO, Annotated, Any, TypeVar
-from urllib.parse import quote
 
 import httpx
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
+
+from tasks.engines.secrets import Secrets
 
 MAX_BYTES = 32 * 2**20
 """Of one answer: many times what 20 alternatives at 4,096 tokens take."""
@@ -33,10 +32,6 @@ FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 8.0
 TRANSIENT = (408, 409, 429)
 EXCERPT = 300
 """Characters of a server's words that an error quotes."""
-SHORT_SECRET = 16
-"""Characters below which a key may be a common word."""
-GRAM = 8
-"""Characters of the pieces by which a key is found: 15 in a row of it hold a whole piece."""
 MAX_COUNT = 2**31
 """More tokens than any answer has: a server that counts more is not believed further."""
 
@@ -73,81 +68,6 @@ class Pace:
             turn = max(now, self._next)
             self._next = turn + self._interval
         return turn - now
-
-
-class Secrets:
-    """Takes a key, whole, in part and in other spellings, out of texts; and user names out of addresses."""
-
-    def __init__(self, key: str | None) -> None:
-        """key: None where there is nothing to hide."""
-        self._spellings = sorted(_spellings(key), key=len, reverse=True) if key else []
-        self._is_long = len(key or "") >= SHORT_SECRET
-
-    def hide(self, text: str) -> str:
-        """An error's text without secrets; cut it afterwards, or a part of a key may be left."""
-        text = self.hide_in_answer(re.sub(r"//[^/\s@]*@", "//", text))
-        for spelling in self._spellings:
-            text = text.replace(spelling, "[key]")
-        # What stands around it in Base64 may be a user name, or the rest of the key.
-        return re.sub(r"[\w+/-]{0,400}\[key\][\w+/=-]{0,400}", "[key]", text)
-
-    def hide_in_answer(self, text: str) -> str:
-        """An answer's text without the key; a short key may be a word of the answer and is left alone.
-
-        Taken out are all runs of 15 characters of the key and more, and some from 8 on: as it is, as JSON, in
-        hexadecimal, in Base64 with anything before it, percent-encoded, reversed.
-        """
-        spans = sorted(self._runs(text)) if self._is_long else []
-        for start, end in reversed(_joined(spans)):
-            text = f"{text[:start]}[key]{text[end:]}"
-        return text
-
-    def _runs(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where a text runs along one of the spellings for GRAM characters or more."""
-        for spelling in self._spellings:
-            for i in range(0, len(spelling) - GRAM + 1, GRAM):
-                at = text.find(spelling[i : i + GRAM])
-                while at >= 0:
-                    start, end = at, at + GRAM
-                    while start and at - start < i and text[start - 1] == spelling[i - (at - start) - 1]:
-                        start -= 1
-                    while (
-                        end < len(text) and text[end : end + 1] == spelling[i + end - at : i + end - at + 1]
-                    ):
-                        end += 1
-                    yield start, end
-                    at = text.find(spelling[i : i + GRAM], end)
-
-    def clean(self, value: Any) -> Any:
-        """JSON with the key hidden in every text of it, names of fields included."""
-        if not self._is_long:
-            return value
-        if isinstance(value, str):
-            return self.hide_in_answer(value)
-        if isinstance(value, dict):
-            return {self.hide_in_answer(str(name)): self.clean(each) for name, each in value.items()}
-        return [self.clean(each) for each in value] if isinstance(value, list) else value
-
-
-def _joined(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Spans in order, with those that overlap or touch as one."""
-    joined: list[tuple[int, int]] = []
-    for start, end in spans:
-        if joined and start <= joined[-1][1]:
-            start, end = joined[-1][0], max(end, joined.pop()[1])
-        joined.append((start, end))
-    return joined
-
-
-def _spellings(key: str) -> set[str]:
-    """The key as servers may repeat it."""
-    raw = key.encode()
-    known = {key, json.dumps(key)[1:-1], raw.hex(), raw.hex().upper(), quote(key, safe=""), key[::-1]}
-    for shift in range(3):  # whatever stands before the key, its middle has one of three Base64 forms
-        coded = base64.b64encode(b"\0" * shift + raw).decode().rstrip("=")
-        own = coded[(0, 2, 3)[shift] : len(coded) - bool((shift + len(raw)) % 3)]
-        known |= {own, own.replace("+", "-").replace("/", "_")} if len(own) >= 4 else set()
-    return known
 
 
 class Failed(Exception):  # noqa: N818 - told apart from what the user reads, an EngineError

@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from tasks.engines import transport
+from tasks.engines.secrets import Secrets
 from tasks.engines.transport import (
     EXCERPT,
     FIRST_WAIT_S,
@@ -18,7 +19,6 @@ from tasks.engines.transport import (
     MAX_WAIT_S,
     Caller,
     Failed,
-    Secrets,
     TimedOut,
     Unreadable,
 )

@@ -18,7 +18,8 @@ from tasks.engines.anthropic_client import read_message
 from tasks.engines.google_client import read_content
 from tasks.engines.openai_reply import read_reply
 from tasks.engines.protocols import Generation
-from tasks.engines.transport import FINISHED, SHORT_SECRET, Caller, Failed, Secrets, Unreadable
+from tasks.engines.secrets import SHORT_SECRET, Secrets
+from tasks.engines.transport import FINISHED, Caller, Failed, Unreadable
 
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_/+="
 KEYS = st.text(ALPHABET, min_size=SHORT_SECRET, max_size=512).filter(lambda key: len(set(key)) > 8)

@@ -24,8 +24,9 @@ from hypothesis import strategies as st
 from tasks.engines import transport
 from tasks.engines.openai_http import OpenAIGenerator
 from tasks.engines.protocols import EngineError, Generation, Sampling
+from tasks.engines.secrets import Secrets
 from tasks.engines.specs import EngineSpec
-from tasks.engines.transport import Caller, Pace, Secrets
+from tasks.engines.transport import Caller, Pace
 from tests.engines.test_openai import TALK, completion
 from tests.http_server import HttpServer
 

@@ -47,7 +47,7 @@ OTHER: Mapping[str, Mapping[str, Any]] = {
         "word_vectors": "other.vec",
         "judge": "fake-b",
     },
-    "cure": {"benchmarks": ["casa"], "modes": ["thin"], "judges": ["fake-b"]},
+    "cure": {"items_per_benchmark": 20, "benchmarks": ["casa"], "modes": ["thin"], "judges": ["fake-b"]},
     "worldwise": {
         "cultures": ["IN", "US"],
         "targets": "seed_bucketed",
