@@ -116,7 +116,7 @@ def run(*models: str, **more: Any) -> str:
     """Two cultures and none, a scenario per dimension, two repetitions: 36 answers of each model."""
     chosen: dict[str, Any] = {
         "models": list(models), "cultures": ["IN", "JP"], "scenarios_per_dimension": 1, "repetitions": 2,
-        "half_samples": 20, "embedder": os.environ["WORDS"],
+        "half_samples": 20, "max_tokens": 320, "embedder": os.environ["WORDS"],
     }  # fmt: skip
     return evaluate(EVALUATION, WorldwiseParams(**chosen | more))
 
