@@ -102,7 +102,7 @@ def run_tests(tree: Path, tests: Sequence[tuple[str, float]], note: Path) -> str
 
 
 def run(tree: Path, mutant: Mutant, tests: Sequence[tuple[str, float]], stamp: int) -> dict[str, Any]:
-    """What the tests make of a mutant of the tree's file: its outcome, the test that failed and seconds.
+    """Run the tests on one mutant; returns its outcome, the test that failed and the seconds.
 
     stamp: a time that no other mutant has, so that no compiled file of another is taken for this one.
     """

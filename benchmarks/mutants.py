@@ -94,7 +94,7 @@ def tests_of(
 
 
 def reached(given: argparse.Namespace, files: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """What each test reaches, of files whose line is missing or old by running them."""
+    """Map each test to what it reaches; runs the files whose line is missing or out of date."""
     with copied(given.base) as tree:
         tests = sorted(
             str(file.relative_to(tree))

@@ -55,7 +55,7 @@ class Mutant:
 
     @property
     def name(self) -> tuple[str, str, str, str, int]:
-        """What finds it again in the file of another revision."""
+        """Key by which the mutant is found again in another revision of its file."""
         return self.file, self.function, self.before, self.after, self.nth
 
 

@@ -97,7 +97,7 @@ class Reach:
 
 
 def digest(tree: Path, file: str, markers: str) -> str:
-    """What tells whether a test file is still the one that was run."""
+    """Hash of a test file and the markers: it changes when the file has to be run again."""
     return hashlib.sha256(markers.encode() + (tree / file).read_bytes()).hexdigest()[:16]
 
 

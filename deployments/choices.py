@@ -158,9 +158,8 @@ def judging(name: str, judges: Sequence[str] | None) -> Mapping[str, Any]:
 
 
 def without_own_judge(name: str, chosen: Params) -> list[str]:
-    """What users are told before a plan: what is not judged, and who plays people that should not."""
-    judges = getattr(chosen, "judges", None)
-    judges = getattr(chosen, "judge", None) if judges is None else judges
+    """Notes before a plan: no judge is named, or an embedded simulator talks with a model of the user's."""
+    judges = getattr(chosen, "judges", None) or getattr(chosen, "judge", None)
     lines = []
     if doors()[name].judged and not judges:
         option = "--judges" if "judges" in type(chosen).model_fields else "--judge"

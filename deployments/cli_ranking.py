@@ -111,7 +111,7 @@ def show_explication(warehouse: Warehouse, form: Format, wide: bool) -> None:
 
 
 def _lines(rows: list[dict[str, Any]], head: str, value: str) -> pl.DataFrame:
-    """What people see of tested rows; value: the column of the number, shown under `head`."""
+    """Tested rows as a table for people; value: the column of the number, shown under `head`."""
     lines = [
         {
             "explication": row["metric"], "condition": row["condition"],

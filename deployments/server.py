@@ -245,7 +245,7 @@ def _says(log: Path) -> str:
 
 
 def _damaged_database(folder: Path) -> str | None:
-    """What to do where the database of a Prefect server is damaged; None: it is not, or there is none."""
+    """An error's words on a damaged database of Prefect's; None: it is sound, or there is none."""
     file = folder / "prefect.db"
     if not file.exists():
         return None

@@ -59,7 +59,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Recomputed:
-    """What became of one configuration's rows on one occasion.
+    """The comparison of one configuration's rows on one occasion.
 
     Attributes:
         n_rows: rows that were compared.

@@ -8,12 +8,11 @@ flips later, while the process lives and the file's times stay as they are, is s
 import re
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from hashlib import file_digest
 from pathlib import Path
 
 import duckdb
 
-from warehouse.part_kinds import EMPTY_PART, KINDS, has_hash
+from warehouse.part_kinds import EMPTY_PART, KINDS, has_hash, is_as_written
 from warehouse.storage import FileSign, WarehouseError, sign_of
 
 _VIEWS = "SELECT view_name, sql FROM duckdb_views() WHERE database_name = current_database() AND NOT internal"
@@ -81,6 +80,4 @@ def _is_named_by_content(path: str) -> bool:
 
 
 def _is_sound(path: str) -> bool:
-    with open(path, "rb") as file:
-        digest = file_digest(file, "sha256").hexdigest()
-    return Path(path).stem.endswith(f"-{digest[:32]}")
+    return is_as_written(Path(path).stem, Path(path).read_bytes())

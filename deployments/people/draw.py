@@ -127,7 +127,7 @@ def page_of(dimension: str) -> str:
 
 
 def menu_of(rubric: Rubric | None) -> list[str]:
-    """What an answer may be rated: the rubric's own verdicts; yes or no where the rubric is gone."""
+    """The ratings that an answer may get: the rubric's verdicts; yes or no where the rubric is gone."""
     return list(rubric.verdicts) if rubric else ["YES", "NO"]
 
 

@@ -34,8 +34,8 @@ _NEWEST = "SELECT max(finished_at) FROM run WHERE status = 'finished'"
 
 @dataclass(frozen=True)
 class Published:
-    """What was written. n_bytes: of all files; engine_bytes: of those that the query page runs; fingerprint:
-    as ``verify.fingerprint``."""
+    """A site as ``publish`` wrote it. n_bytes: of all files; engine_bytes: of those that the query page runs;
+    fingerprint: as ``verify.fingerprint``."""
 
     folder: Path
     n_files: int

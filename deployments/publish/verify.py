@@ -32,7 +32,7 @@ _ROWS = "FROM metric_value"
 
 @dataclass(frozen=True)
 class Verified:
-    """What became of a site.
+    """The result of ``verify``.
 
     Attributes:
         fingerprint: SHA-256 of ``site.json``.

@@ -62,10 +62,12 @@ class Secrets:
                     yield start, end
                     at = text.find(spelling[i : i + GRAM], end)
 
+    def are_in(self, text: str) -> bool:
+        """Whether ``hide_in_answer`` would change the text."""
+        return self._is_long and next(self._runs(text), None) is not None
+
     def clean(self, value: Any) -> Any:
         """JSON with the key hidden in every text of it, names of fields included."""
-        if not self._is_long:
-            return value
         if isinstance(value, str):
             return self.hide_in_answer(value)
         if isinstance(value, dict):

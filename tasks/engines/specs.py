@@ -283,7 +283,7 @@ def load_spec(name: str, user_folder: Path | None = None, dtype: Dtype | None = 
 
 
 def find_spec(name: str, user_folder: Path | None) -> EngineSpec:
-    """As ``load_spec``, with dtype "auto" as it is: the device is not looked at."""
+    """Find a model as ``load_spec`` does, and leave dtype "auto" unresolved: no device is looked at."""
     known = catalogue(user_folder)
     if name in known:
         return known[name]

@@ -203,13 +203,14 @@ class Caller:
         if "html" in kind or start.startswith("<"):
             raise Unreadable(200, f"a web page ({start[:60]!r})")
         try:
-            whole = json.loads(content)
-            answer = json.loads(json.dumps(whole, ensure_ascii=False).encode("utf-8", "replace"))
+            text = json.dumps(json.loads(content), ensure_ascii=False)
+            answer = json.loads(text.encode("utf-8", "replace"))
         except (ValueError, RecursionError) as error:
             raise Unreadable(200, f"no JSON ({start[:60]!r})") from error
         if not isinstance(answer, dict):
             raise Unreadable(200, f"JSON that is no object ({start[:60]!r})")
-        return dict(self.secrets.clean(answer))
+        # An answer may have thousands of texts, one a token: each is looked at only where that is needed.
+        return dict(self.secrets.clean(answer)) if self.secrets.are_in(text) else answer
 
     def refusal(self, status: int, headers: httpx.Headers, content: bytes) -> Failed:
         """What the server says of its refusal, in plain characters."""
