@@ -206,25 +206,20 @@ class Store:
 
     def release(self, annotator: str) -> None:
         """Delete all of a person for whom there is no place: the next one may take it."""
-        with self._transaction() as connection:
-            for table in ("answer", "opened", "given"):
-                connection.execute(f"DELETE FROM {table} WHERE annotator = ?", (annotator,))
-            connection.execute(
-                "UPDATE person SET session = NULL, csrf = NULL, prolific = NULL, consented = NULL, "
-                "finished = NULL WHERE annotator = ?",
-                (annotator,),
-            )
+        self._forget(
+            annotator, "session = NULL, csrf = NULL, prolific = NULL, consented = NULL, finished = NULL"
+        )
 
     def withdraw(self, annotator: str) -> None:
         """Delete all answers of a person and what could name them; that one withdrew stays."""
+        self._forget(annotator, "withdrawn = ?, prolific = NULL, link = NULL, finished = NULL", _now())
+
+    def _forget(self, annotator: str, changes: str, *values: str) -> None:
+        """Delete a person's answers, from the log too, and set columns of their row by SQL assignments."""
         with self._transaction() as connection:
             for table in ("answer", "opened", "given"):
                 connection.execute(f"DELETE FROM {table} WHERE annotator = ?", (annotator,))
-            connection.execute(
-                "UPDATE person SET withdrawn = ?, prolific = NULL, link = NULL, finished = NULL "
-                "WHERE annotator = ?",
-                (_now(), annotator),
-            )
+            connection.execute(f"UPDATE person SET {changes} WHERE annotator = ?", (*values, annotator))
         with self._lock:
             # The log still holds what was deleted.
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
