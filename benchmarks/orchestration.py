@@ -84,12 +84,13 @@ def _flow(home: Path, max_items: int) -> Result:
     )
     start = time.perf_counter()
     with server.started(home, server.free_port()) as url, server.pointed_at(url):
-        from flows.spectral import spectral
+        from flows.registry import flow_of
+        from tasks.evaluations.spectral.evaluation import EVALUATION
 
         logging.disable(logging.INFO)
         started = time.perf_counter()
         inside = _clock_engine(warehouse)
-        spectral(params)
+        flow_of(EVALUATION)(params)
         seconds = time.perf_counter() - started
     stored = warehouse.query("SELECT sum(n_rows) FROM part_unit WHERE kind = 'item_logprob'").item()
     return {

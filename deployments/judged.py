@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from deployments import recipes
 from tasks.evaluations import contract
 from tasks.judging.audit import Answer
 from tasks.judging.disagreements import disagreements
@@ -112,7 +113,7 @@ def rubrics(evaluation: str, verdicts: pl.DataFrame) -> dict[str, Rubric]:
         verdicts: columns dimension and rubric ("name hash").
     """
     files = (Path(contract.__file__).parent / evaluation / "rubrics").glob("*.toml")
-    known = [load_rubric(file) for file in sorted(files)]
+    known = [load_rubric(file) for file in sorted(files)] or recipes.rubrics(evaluation)
     of_name, of_hash = {rubric.name: rubric for rubric in known}, {rubric.hash(): rubric for rubric in known}
     pairs = verdicts.select("dimension", "rubric").unique().rows()
     by_hash = {dimension: of_hash.get(rubric.rpartition(" ")[2]) for dimension, rubric in pairs}

@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from deployments import recipes
 from deployments.display import interval
 from deployments.evaluations import doors, unknown
 from tasks.report import Frames, Report, Row
@@ -210,7 +210,12 @@ def beyond_null(warehouse: Warehouse, evaluation: str, config: str, occasion: st
 
 def reported() -> list[str]:
     """The evaluations that have a report; none is imported."""
-    return [name for name in doors() if find_spec(f"tasks.evaluations.{name}.report")]
+    return [name for name in doors() if name in recipes.without_files() or _has_page(name)]
+
+
+def _has_page(evaluation: str) -> bool:
+    """Whether its folder has a report of its own."""
+    return (recipes.EVALUATIONS / evaluation / "report").is_dir()
 
 
 def usual_file(evaluation: str) -> str:
@@ -294,5 +299,7 @@ def _frame(warehouse: Warehouse, view: str, by: dict[str, str]) -> pl.DataFrame:
 def _report(evaluation: str) -> Report[Any]:
     if evaluation not in (known := reported()):
         raise WarehouseError(f"there is no report of {evaluation!r}; there are: {', '.join(known)}")
-    report: Report[Any] = import_module(f"tasks.evaluations.{evaluation}.report").REPORT
-    return report
+    if _has_page(evaluation):
+        report: Report[Any] = import_module(f"tasks.evaluations.{evaluation}.report").REPORT
+        return report
+    return recipes.report(evaluation)

@@ -22,8 +22,10 @@ from warehouse import (
     finish_run,
     freeze_cohort,
     register_parts,
+    save_items,
     save_metrics,
     save_pack,
+    save_recipe,
     save_run,
     save_run_requests,
     write_part,
@@ -112,12 +114,21 @@ def start(session: Session, runs: Mapping[str, str]) -> None:
         runs: model -> run_id.
     """
     with Warehouse.open().write() as connection:
+        _describe(connection, session)
         for pack in session.packs:
             save_pack(connection, pack.hash, pack.pack, pack.evaluation, pack.about, pack.rows)
         for model, run in runs.items():
             rule = boundary_rule(session.wanted, model)
             save_run(connection, _row(session, run, model, session.candidates[model], rule))
             save_run_requests(connection, run, _requests(session.wanted, model))
+
+
+def _describe(connection: Any, session: Session) -> None:
+    """Register what an evaluation from a recipe says of itself."""
+    evaluation, study = session.evaluation, session.study
+    if (own := evaluation.described) is not None:
+        save_recipe(connection, evaluation.name, own.metrics, own.doubts)
+        save_items(connection, evaluation.name, study.materials["item"], own.items(study))
 
 
 def add_requests(runs: Mapping[str, str], wanted: Sequence[Wanted]) -> None:

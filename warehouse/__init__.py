@@ -12,6 +12,7 @@ from warehouse.ingest import Ingest, replace_dish_set, replace_item_list, save_i
 from warehouse.packs import read_pack, save_pack
 from warehouse.part_kinds import KINDS, part_path
 from warehouse.parts import CorruptPart, read_part, register_parts, write_part
+from warehouse.recipes import save_items, save_recipe
 from warehouse.recovery import compact_parts, register_orphans, run_checks, verify_parts
 from warehouse.reference import Item, list_hash
 from warehouse.runs import (
@@ -55,9 +56,11 @@ __all__ = [
     "replace_item_list",
     "run_checks",
     "save_ingest",
+    "save_items",
     "save_metrics",
     "save_pack",
     "save_ranking",
+    "save_recipe",
     "save_run",
     "save_run_requests",
     "save_validation",

@@ -10,6 +10,7 @@ from pathlib import Path
 import duckdb
 
 from warehouse.part_kinds import KINDS, kind_view, unit_rows_view
+from warehouse.recipes import restore_metrics
 from warehouse.reference import load_reference, reference_folder, reference_state
 from warehouse.storage import WarehouseError, folder_signs, glob_escaped, now
 
@@ -39,6 +40,7 @@ def bring_up_to_date(connection: duckdb.DuckDBPyConnection, root: str) -> None:
     apply_migrations(connection)
     stored, views = _state(connection), _views_state(root)
     current = load_reference(connection, stored) | views
+    restore_metrics(connection)
     if views["views"] != stored.get("views"):
         _create_views(connection, f"{root}/parts", _views())
     elif views["home"] != stored.get("home"):  # the others do not say where parts are

@@ -2,20 +2,22 @@
 
 ``<name>.py`` defines ``DOOR`` and imports nothing heavy; ``<name>.toml`` beside it holds its profiles, the
 smallest first. The evaluation itself is ``tasks.evaluations.<name>.evaluation.EVALUATION``, the one subclass
-of ``Params`` in ``tasks.evaluations.<name>.params`` are its knobs, its flow is ``flows.<name>.<name>``.
+of ``Params`` in ``tasks.evaluations.<name>.params`` are its knobs. An evaluation from a recipe says all of
+this itself (``recipes``).
 """
 
 from __future__ import annotations
 
 import pkgutil
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from deployments import recipes
 from deployments.pack_profiles import check_profile, profiles_of_packs
 
 if TYPE_CHECKING:
@@ -46,11 +48,41 @@ class Door:
     judged: str = ""
 
 
-@cache
+class _Doors(Mapping[str, Door]):
+    """Evaluation -> its door, in alphabetical order; each is made when it is looked at."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = tuple(names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __getitem__(self, name: str) -> Door:
+        if name not in self._names:
+            raise KeyError(name)
+        return _door(name) if name in _with_files() else recipes.door(name)
+
+
 def doors() -> Mapping[str, Door]:
-    """By evaluation, in alphabetical order."""
-    names = sorted(module.name for module in pkgutil.iter_modules(__path__))
-    return {name: import_module(f"{__name__}.{name}").DOOR for name in names}
+    """By evaluation, in alphabetical order: those of this program, then those that packs are."""
+    return _Doors([*sorted(recipes.shipped() | _with_files()), *sorted(recipes.packed())])
+
+
+@cache
+def _with_files() -> frozenset[str]:
+    return frozenset(module.name for module in pkgutil.iter_modules(__path__))
+
+
+@cache
+def _door(name: str) -> Door:
+    door: Door = import_module(f"{__name__}.{name}").DOOR
+    return door
 
 
 def unknown(name: str | None) -> str:
@@ -66,6 +98,10 @@ def profiles(name: str) -> dict[str, dict[str, Any]]:
 
 def shipped_profiles(name: str) -> dict[str, dict[str, Any]]:
     """The profiles of an evaluation without those of packs."""
+    if name not in _with_files():
+        own = evaluation(name).described
+        assert own is not None
+        return {profile: {**values, "profile": profile} for profile, values in own.profiles.items()}
     file = import_module(f"{__name__}.{name}").__file__
     assert file is not None
     text = Path(file).with_suffix(".toml").read_text(encoding="utf-8")
@@ -107,6 +143,8 @@ def params(name: str) -> type[Params]:
     """The type of its knobs; imported when asked for, without the rest of the evaluation."""
     from tasks.evaluations.contract import Params
 
+    if name not in _with_files():
+        return evaluation(name).params
     module = import_module(f"tasks.evaluations.{name}.params")
     types = [kind for kind in vars(module).values() if isinstance(kind, type) and issubclass(kind, Params)]
     (own,) = (kind for kind in types if kind.__module__ == module.__name__)
@@ -115,10 +153,11 @@ def params(name: str) -> type[Params]:
 
 def evaluation(name: str) -> Evaluation[Any, Any, Any]:
     """What the loop works on; imported when asked for."""
-    chosen: Evaluation[Any, Any, Any] = import_module(f"tasks.evaluations.{name}.evaluation").EVALUATION
-    return chosen
+    return recipes.evaluation(name)
 
 
 def flow(name: str) -> Any:
     """The flow; Prefect reads its settings when it is imported, so ``server.configure`` comes first."""
-    return getattr(import_module(f"flows.{name}"), name)
+    from flows.registry import flow_of
+
+    return flow_of(evaluation(name))

@@ -231,6 +231,33 @@ class Shared(Generic[S]):
 
 
 @dataclass(frozen=True)
+class Described:
+    """What an evaluation says of itself that has no files in deployments/, flows/ and warehouse/.
+
+    Attributes:
+        title, models, examples, caption, judged: as of ``deployments.evaluations.Door``.
+        profiles: name -> values of options, the smallest first.
+        metrics: rows of the table metric, without the evaluation; headlines first.
+        doubts: a difference to a control -> the headline that is doubted unless it is above 0.
+        items: study -> rows of the table evaluation_item: item, cluster, content.
+        page: what its page shows beside numbers.
+        rubric: by which judges score; None: nobody judges.
+    """
+
+    title: str
+    models: tuple[str, ...]
+    profiles: Mapping[str, Mapping[str, Any]]
+    examples: tuple[str, ...]
+    caption: str
+    judged: str
+    metrics: Rows
+    doubts: Mapping[str, str]
+    items: Callable[[Any], Rows]
+    page: Mapping[str, Any]
+    rubric: Any = None
+
+
+@dataclass(frozen=True, eq=False)
 class Evaluation(Generic[P, S, A]):
     """One evaluation, as the loop sees it.
 
@@ -252,6 +279,7 @@ class Evaluation(Generic[P, S, A]):
         samples: what a model was asked and answered, and what was said of it, for people to read: one by one,
             so that they are never all in memory. None: its prompts and completions alone are shown.
         pack: what a user's pack may add to ``tables``; None: nothing.
+        described: of an evaluation from a recipe; None: files say all of it.
     """
 
     name: str
@@ -269,3 +297,4 @@ class Evaluation(Generic[P, S, A]):
     compares: bool = True
     samples: Callable[[S, Completions], Iterable[Sample]] | None = None
     pack: Shape | None = None
+    described: Described | None = None

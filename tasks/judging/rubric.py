@@ -141,14 +141,23 @@ def load_rubric(path: Path) -> Rubric:
         RubricError: not there, not TOML, or a field is unknown, missing or wrong.
     """
     try:
-        return Rubric(**tomllib.loads(path.read_text(encoding="utf-8")))
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise RubricError(f"there is no readable rubric at {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise RubricError(f"{path}: not a TOML file in UTF-8: {error}") from error
+    return parse_rubric(text, str(path))
+
+
+def parse_rubric(text: str, where: str) -> Rubric:
+    """The rubric that a TOML text is; where: names it in errors. Raises RubricError as ``load_rubric``."""
+    try:
+        return Rubric(**tomllib.loads(text))
     except ValidationError as error:
         faults = (f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-        raise RubricError(f"{path}: not a valid rubric: {'; '.join(faults)}") from error
-    except (ValueError, TypeError) as error:
-        raise RubricError(f"{path}: not a TOML file in UTF-8: {error}") from error
+        raise RubricError(f"{where}: not a valid rubric: {'; '.join(faults)}") from error
+    except (ValueError, TypeError, RecursionError) as error:
+        raise RubricError(f"{where}: not a TOML file in UTF-8: {error}") from error
 
 
 @lru_cache(maxsize=64)

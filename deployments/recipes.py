@@ -1,0 +1,144 @@
+"""Evaluations from recipes as the doors meet them: found in this program's folders and in packs.
+
+A folder ``tasks/evaluations/<name>`` with ``evaluation.py`` and no door of its own is one; so is a pack with
+``evaluation.toml``, which is named as the pack is, with _ for -.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from deployments.display import interval, number
+from warehouse.storage import folder_signs, usual_home
+
+if TYPE_CHECKING:
+    from deployments.evaluations import Door
+    from tasks.evaluations.contract import Evaluation
+    from tasks.judging.rubric import Rubric
+    from tasks.packs.folder import Folder
+    from tasks.packs.shape import Fault
+    from tasks.report import Report
+
+EVALUATIONS = Path(__file__).resolve().parent.parent / "tasks" / "evaluations"
+DEFINITION = "evaluation.toml"
+
+
+@cache
+def shipped() -> frozenset[str]:
+    """The evaluations that have a folder of their own."""
+    return frozenset(
+        file.parent.name for file in EVALUATIONS.glob("*/evaluation.py") if file.parent.name != "recipe"
+    )
+
+
+def without_files() -> set[str]:
+    """The evaluations that say all of themselves: shipped ones without a door, and packs."""
+    doors = EVALUATIONS.parent.parent / "deployments" / "evaluations"
+    return {name for name in shipped() if not (doors / f"{name}.py").exists()} | packed().keys()
+
+
+def packed() -> dict[str, Folder]:
+    """Evaluation -> the pack that is one; none that is named as a shipped one."""
+    home = usual_home()
+    if not (home / "packs").is_dir():
+        return {}
+    from tasks.packs.folder import folders
+
+    found = {
+        name_of(folder.name): folder
+        for folder in folders(home).values()
+        if (folder.path / DEFINITION).is_file()
+    }
+    return {name: folder for name, folder in found.items() if name not in shipped()}
+
+
+def name_of(pack: str) -> str:
+    """What the evaluation of a pack is called: in SQL, where - is a minus."""
+    return pack.replace("-", "_")
+
+
+def evaluation(name: str) -> Evaluation[Any, Any, Any]:
+    """What the loop works on.
+
+    Raises:
+        PackError: the pack has faults.
+    """
+    if name in shipped():
+        own: Evaluation[Any, Any, Any] = import_module(f"tasks.evaluations.{name}.evaluation").EVALUATION
+        return own
+    from tasks.packs.shape import PackError
+
+    folder = packed()[name]
+    made, faults = read_pack(folder)
+    if faults or made is None:
+        raise PackError(folder.name, faults)
+    return made
+
+
+def read_pack(folder: Folder) -> tuple[Evaluation[Any, Any, Any] | None, list[Fault]]:
+    """The evaluation that a pack is, or its faults; read again when a file of it changes."""
+    return _read_pack(folder, folder_signs([folder.path]))
+
+
+@lru_cache(maxsize=16)
+def _read_pack(folder: Folder, signs: object) -> tuple[Evaluation[Any, Any, Any] | None, list[Fault]]:
+    from tasks.evaluations.recipe import from_toml
+    from tasks.packs.folder import files, read
+
+    paths, faults = files(folder)
+
+    def content(name: str) -> bytes:
+        if name not in paths:
+            raise FileNotFoundError(name)
+        return read(paths[name])
+
+    made, wrong = from_toml(name_of(folder.name), content)
+    return made, [*faults, *wrong]
+
+
+def door(name: str) -> Door:
+    """How an evaluation from a recipe is started and shown."""
+    from deployments.evaluations import Door
+
+    own = evaluation(name).described
+    assert own is not None, f"{name} is from a recipe, or has a door"
+    columns = _columns(own.metrics, own.doubts)
+    return Door(own.title, own.models, own.examples, own.caption, columns, own.judged)
+
+
+def report(name: str) -> Report[Any]:
+    """The page of an evaluation from a recipe."""
+    from tasks.evaluations.recipe.report import report_of
+
+    own = evaluation(name).described
+    assert own is not None, f"{name} is from a recipe, or has a page"
+    return report_of(name, own.page)
+
+
+def rubrics(name: str) -> list[Rubric]:
+    """The rubric by which judges score an evaluation from a recipe; none of others."""
+    own = evaluation(name).described if name in without_files() else None
+    return [own.rubric] if own and own.rubric else []
+
+
+def _columns(metrics: Any, doubts: Mapping[str, str]) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    """A row of the leaderboard as people see it: the headline, its null, its controls, what is answered."""
+    first, *others = metrics
+    labels = {row["metric"]: row["label"].lower() for row in others}
+    controls = [metric.removesuffix("_gain") for metric in doubts]
+    name = first["metric"]
+
+    def columns(r: Mapping[str, Any]) -> dict[str, Any]:
+        shown = {
+            "model": r["model"],
+            f"{first['label'].lower()} [95 %]": interval(r[name], r["ci_low"], r["ci_high"]),
+        }
+        shown |= {"null": number(r["null_value"])}
+        shown |= {labels[f"{name}_{control}"]: number(r[f"{name}_{control}"]) for control in controls}
+        return shown | {"n": str(r["n_scored"]), "answered": number(r["coverage"], 2)}
+
+    return columns

@@ -1,0 +1,93 @@
+"""Evaluations in one file: say what is asked and what is right, and a recipe does the rest.
+
+    from tasks.evaluations.recipe import SHARE, Metric, judged
+
+    EVALUATION = judged(
+        "idioms",
+        title="Does a model know what sayings mean?",
+        items="items.csv",
+        prompt="What does this saying mean? {{ text }}",
+        rubric="meaning.toml",
+        metric=Metric("accuracy", bounds=SHARE, null=0.5),
+        cluster="idiom",
+    )
+
+``choice``, ``short_answer`` and ``preference`` are the others. Files are looked for beside the one that
+calls. Fields: ``definition.Judged`` and so on; docs/add-an-evaluation.md has an example of each. A pack says
+the same in ``evaluation.toml`` (``from_toml``).
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from tasks.evaluations.contract import Evaluation
+from tasks.evaluations.recipe.definition import CHOICE, JUDGED, PREFERENCE, RECIPES, SHORT
+from tasks.evaluations.recipe.evaluation import evaluation_of
+from tasks.evaluations.recipe.loading import Read, examine, load
+from tasks.metrics.intervals import CORRELATION, SHARE, UNBOUNDED
+from tasks.packs.files import parse_toml
+from tasks.packs.shape import Fault
+
+__all__ = [
+    "CORRELATION", "SHARE", "UNBOUNDED", "Metric", "choice", "from_toml", "judged", "preference",
+    "short_answer",
+]  # fmt: skip
+
+DEFINITION = "evaluation.toml"
+"""In a pack: the definition. ``recipe`` says which; the other fields are those of its class."""
+
+
+def Metric(name: str, **fields: Any) -> dict[str, Any]:  # noqa: N802 - reads as a value in definitions
+    """The headline of a definition: ``definition.MetricPart``. ``bounds`` and ``null`` have no default."""
+    return {"name": name, **fields}
+
+
+def judged(name: str, **fields: Any) -> Evaluation[Any, Any, Any]:
+    """An evaluation of texts that judges score by a rubric; fields: ``definition.Judged``.
+
+    Raises:
+        PackError: with everything that is wrong with the definition and its files; so do all recipes.
+    """
+    return _beside_caller(JUDGED, name, fields)
+
+
+def short_answer(name: str, **fields: Any) -> Evaluation[Any, Any, Any]:
+    """An evaluation of texts that are compared with accepted answers; fields: ``definition.ShortAnswer``."""
+    return _beside_caller(SHORT, name, fields)
+
+
+def choice(name: str, **fields: Any) -> Evaluation[Any, Any, Any]:
+    """An evaluation of options of which one is right; fields: ``definition.Choice``."""
+    return _beside_caller(CHOICE, name, fields)
+
+
+def preference(name: str, **fields: Any) -> Evaluation[Any, Any, Any]:
+    """An evaluation of which group's items are likelier in contexts; fields: ``definition.Preference``."""
+    return _beside_caller(PREFERENCE, name, fields)
+
+
+def from_toml(name: str, read: Read) -> tuple[Evaluation[Any, Any, Any] | None, list[Fault]]:
+    """The evaluation of a pack's ``evaluation.toml``, or everything that is wrong with it.
+
+    Args:
+        read: a file of the pack, by name.
+    """
+    fields, faults = parse_toml(read(DEFINITION), DEFINITION)
+    if faults:
+        return None, faults
+    recipe = fields.pop("recipe", None)
+    if recipe not in RECIPES:
+        what = "it is missing" if recipe is None else f"there is no recipe {recipe!r}"
+        return None, [Fault(DEFINITION, None, "recipe", what, f"write one of {', '.join(RECIPES)}")]
+    loaded, faults = examine(name, recipe, fields, read, DEFINITION)
+    return (None if faults or loaded is None else evaluation_of(loaded)), faults
+
+
+def _beside_caller(recipe: str, name: str, fields: dict[str, Any]) -> Evaluation[Any, Any, Any]:
+    file = Path(sys._getframe(2).f_globals["__file__"])
+    return evaluation_of(
+        load(name, recipe, fields, lambda path: (file.parent / path).read_bytes(), file.name)
+    )

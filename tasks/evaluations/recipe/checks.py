@@ -1,0 +1,188 @@
+"""What can be wrong with an evaluation from a recipe: its definition held against its files. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from jinja2 import TemplateError
+
+from tasks.evaluations.recipe.definition import Choice, Judged, Preference, Recipe, ShortAnswer
+from tasks.evaluations.recipe.items import CHOICES, ITEM, Item, Member, options_of, right_of, several
+from tasks.judging.rubric import Rubric, normal
+from tasks.packs.prompts import fields_of, rendered
+from tasks.packs.shape import Fault
+
+_TAKEN = frozenset({"models", "occasion", "dtype", "cohort", "pack", "seed", "profile", "batch", "limit"})
+"""Names of options, which no column may have by whose values items are chosen."""
+
+
+def columns_there(definition: Recipe, header: Sequence[str], file: str) -> list[Fault]:
+    """Fields that name a column which is not there, or which an option is called."""
+    named: dict[str, Sequence[str]] = {"cluster": [definition.cluster], "slices": definition.slices}
+    match definition:
+        case Judged():
+            named |= {"gold": [definition.gold], "within": [definition.within]}
+        case ShortAnswer():
+            named |= {"accepted": [definition.accepted], "weights": [definition.weights]}
+            named |= {"language": [definition.language], "within": [definition.within]}
+        case Choice():
+            named |= {"options": definition.options, "answer": [definition.answer]}
+            named |= {"question": definition.question}
+        case Preference():
+            named |= {"kind": [definition.kind]}
+    there = ", ".join(header)
+    faults = [
+        Fault(file, None, field, f"there is no column {name!r}; there are: {there}", "name one of these")
+        for field, names in named.items()
+        for name in names
+        if name and name not in header
+    ]
+    faults += [
+        Fault(file, None, "slices", f"{name!r} is the name of an option", "rename the column")
+        for name in definition.slices
+        if name in _TAKEN
+    ]
+    return faults
+
+
+def prompt_faults(definition: Recipe, header: Sequence[str], file: str) -> list[Fault]:
+    """Templates that are none, or that use what no item has."""
+    known = {*header, *([CHOICES] if isinstance(definition, Choice) else [])}
+    faults = []
+    for field in ("prompt", "system"):
+        try:
+            used = fields_of(getattr(definition, field))
+        except (TemplateError, ValueError) as error:
+            faults.append(Fault(file, None, field, f"it is no template: {error}", "correct it"))
+            continue
+        for name in sorted(used - known):
+            what = f"it uses {{{{ {name} }}}}; known are: {', '.join(sorted(known))}"
+            faults.append(Fault(file, None, field, what, "use a column of the items"))
+        if field == "prompt" and not used & known:
+            faults.append(
+                Fault(file, None, field, "it uses no column of the items", "every item would be alike")
+            )
+    return faults
+
+
+def input_faults(definition: Judged, rubric: Rubric, header: Sequence[str], file: str) -> Iterator[Fault]:
+    """A rubric that does not show the judged text, or shows what no item has."""
+    if definition.judged not in rubric.inputs:
+        what = f"the judged text is not among its inputs {', '.join(rubric.inputs)}"
+        yield Fault(
+            file, None, "inputs", what, f"add {definition.judged!r}, or name another input in `judged`"
+        )
+    for name in rubric.inputs:
+        if name != definition.judged and name not in header:
+            what = f"{name!r} is no column of the items; these are {', '.join(header)}"
+            yield Fault(file, None, "inputs", what, "add the column, or remove the input")
+
+
+def repeated(items: Sequence[Item], file: str) -> list[Fault]:
+    first: dict[str, int] = {}
+    faults = []
+    for item in items:
+        before = first.setdefault(item.name, item.line)
+        if before != item.line:
+            what = f"{item.name!r} is there already: line {before}"
+            faults.append(Fault(file, item.line, ITEM, what, "rename or remove one"))
+    return faults
+
+
+def cluster_faults(definition: Recipe, items: Sequence[Item], file: str) -> list[Fault]:
+    faults = [
+        Fault(file, item.line, definition.cluster, "the cell is empty", "say what the item is alike with")
+        for item in items
+        if not item.cluster
+    ]
+    values = {item.cluster for item in items}
+    if len(values) == 1 and not faults:
+        what = f"every item has {next(iter(values))!r}: there would be no interval"
+        faults.append(Fault(file, None, definition.cluster, what, "name the column that varies"))
+    return faults
+
+
+def item_faults(definition: Recipe, item: Item, file: str) -> Iterator[Fault]:
+    fields = item.fields
+    match definition:
+        case Judged() if definition.gold and not fields[definition.gold]:
+            yield Fault(file, item.line, definition.gold, "the cell is empty", "write a right answer")
+        case ShortAnswer():
+            yield from _accepted_faults(definition, item, file)
+        case Choice():
+            options = options_of(definition, fields)
+            if len(set(map(normal, options))) < len(options):
+                what = f"two options are the same: {' | '.join(options)}"
+                yield Fault(file, item.line, definition.options[0], what, "change one")
+            elif len(options) < 2 or not all(options):
+                what = "it has fewer than two options" if len(options) < 2 else "an option is empty"
+                yield Fault(file, item.line, definition.options[0], what, "add the missing one")
+            elif right_of(definition, fields) is None:
+                what = f"{fields[definition.answer]!r} is none of its options"
+                todo = "write the right option's letter, number or text"
+                yield Fault(file, item.line, definition.answer, what, todo)
+        case Preference():
+            text = rendered(definition.prompt, fields)
+            if text.count(definition.blank) != 1:
+                what = f"{definition.blank} stands {text.count(definition.blank)} times in it"
+                yield Fault(file, item.line, "", what, "write it once, where the items stand")
+            elif not text.partition(definition.blank)[0].strip():
+                what = f"nothing stands before {definition.blank}, which most models need"
+                yield Fault(file, item.line, "", what, "begin with a word")
+
+
+def _accepted_faults(definition: ShortAnswer, item: Item, file: str) -> Iterator[Fault]:
+    texts = several(item.fields[definition.accepted])
+    if not texts:
+        yield Fault(file, item.line, definition.accepted, "it has no accepted answer", "write one")
+    if not definition.weights:
+        return
+    cell = item.fields[definition.weights]
+    try:
+        weights = [float(weight) for weight in several(cell)]
+    except ValueError:
+        weights = []
+    if len(weights) != len(texts) or not all(w > 0 and math.isfinite(w) for w in weights):
+        what = f"{cell!r} is not {len(texts)} numbers above 0"
+        yield Fault(file, item.line, definition.weights, what, "write as many as accepted answers")
+
+
+def unequal(definition: Choice, items: Sequence[Item], file: str) -> list[Fault]:
+    """Items with another number of options than most: chance would differ, and letters mean other things."""
+    counts = Counter(len(options_of(definition, item.fields)) for item in items)
+    usual = counts.most_common(1)[0][0] if counts else 0
+    return [
+        Fault(
+            file,
+            item.line,
+            definition.options[0],
+            f"it has {n} options, most have {usual}",
+            "give it as many",
+        )
+        for item in items
+        if (n := len(options_of(definition, item.fields))) != usual
+    ]
+
+
+def kind_faults(
+    definition: Recipe, items: Sequence[Item], members: Sequence[Member], file: str
+) -> list[Fault]:
+    """Contexts of a kind that lacks the target or what it is held against."""
+    assert isinstance(definition, Preference)
+    there: dict[str, set[bool]] = {}
+    for member in members:
+        there.setdefault(member.kind, set()).add(member.group == definition.target)
+    kinds = {item.fields.get(definition.kind, "") for item in items}
+    return [
+        Fault(
+            file, None, definition.kind, f"of {kind!r} not both groups have items", "add some, or remove it"
+        )
+        for kind in sorted(kinds)
+        if members and len(there.get(kind, ())) < 2
+    ]
+
+
+def no_column(file: str, name: str, header: Sequence[str], line: int) -> Fault:
+    return Fault(file, line, name, f"the column is missing; there are: {', '.join(header)}", "add it")

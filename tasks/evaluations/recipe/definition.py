@@ -1,0 +1,284 @@
+"""What a user writes of an evaluation, as values that are checked whole before anything runs. Pure.
+
+A definition names files beside it: items and, by recipe, a rubric or contexts. ``check`` reads them and
+returns every fault at once, with file and line.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from tasks.identity import digest
+from tasks.packs.shape import Fault, Name, Text
+
+CHOICE, JUDGED, SHORT, PREFERENCE = "choice", "judged", "short_answer", "preference"
+
+BEST = "best"
+"""As ``Metric.null``: the null model that scores best."""
+
+LETTERS = "ABCDEFGHIJ"
+"""Of options, in their order."""
+
+WHY = {
+    "null": "what somebody scores who knows nothing: a number, or the name of a null model; without it no "
+    "number can be called a finding",
+    "bounds": "the least and the greatest value, such as [0, 1]; intervals are cut to them",
+    "cluster": "the column whose values mark items that are alike, such as country; intervals are taken over "
+    "its values, and without it they would be too narrow",
+}
+"""Why fields that one might expect to have a default have none."""
+
+
+def _columns(given: object) -> object:
+    """One column or several."""
+    return (given,) if isinstance(given, str) else given
+
+
+Columns = Annotated[tuple[Name, ...], BeforeValidator(_columns)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
+
+
+class MetricPart(_Part):
+    """The headline: the mean over items of what an answer scores.
+
+    Attributes:
+        bounds: least and greatest value of an item. null: a number or a null model's name (``NULLS``).
+    """
+
+    name: Name
+    bounds: tuple[float, float]
+    null: float | str
+    label: str = ""
+    direction: Literal["higher", "lower", "none"] = "higher"
+    unit: str = "fraction"
+    description: str = ""
+    source: str = "the definition of this evaluation"
+
+
+class Recipe(_Part):
+    """What all recipes need.
+
+    Attributes:
+        title: what is asked, in a line.
+        items: CSV file of the items; a column ``item`` names them, else their content does.
+        prompt, system: Jinja2 templates over the columns of an item.
+        cluster: see ``WHY``. slices: columns by whose values every number is also given.
+        models: those that are evaluated where none is named.
+        profiles: name -> values of options.
+    """
+
+    recipe: ClassVar[str]
+    nulls: ClassVar[tuple[str, ...]] = ()
+    """Null models with a row of their own, by name without ``null:``."""
+
+    title: Text
+    items: Text
+    prompt: Text
+    system: str = ""
+    metric: MetricPart
+    cluster: Name
+    slices: Columns = ()
+    models: tuple[Text, ...] = ()
+    profiles: dict[Name, dict[str, Any]] = {}
+    licence: str = ""
+    source: str = ""
+
+
+class Texts(Recipe):
+    """What recipes need in which a model writes a text. max_tokens: of an answer, thinking included."""
+
+    max_tokens: int = Field(512, ge=1)
+
+
+class Judged(Texts):
+    """Texts that judges score by a rubric.
+
+    Attributes:
+        rubric: TOML file; its inputs are columns of the items, and ``judged``.
+        judged: the input that is the model's text.
+        gold: column with a right answer, with which judges are checked; "": there is none.
+        within: column within whose values answers are exchanged; "": among all items.
+        generic: a text that says nothing of any item in particular.
+    """
+
+    recipe = JUDGED
+    nulls = ("generic", "empty")
+
+    rubric: Text
+    judged: Name = "answer"
+    gold: str = ""
+    within: str = ""
+    generic: Text = "That depends on the situation and on the people involved; opinions differ."
+
+
+class ShortAnswer(Texts):
+    """Texts that are compared with accepted answers.
+
+    Attributes:
+        accepted: column with the accepted answers, separated by |.
+        weights: column with as many numbers, of which the accepted answer with the greatest scores 1 and the
+            others in proportion; "": every accepted answer scores 1.
+        match: equals: the whole text is an accepted answer; contains: one stands in it as words.
+        language: column with the language of an item's answers, for ``normalise``; "": none.
+        normalise: language, or * for all others -> steps in order (``answers.STEPS``).
+        within: as of ``Judged``.
+    """
+
+    recipe = SHORT
+    nulls = ("commonest", "other_answer")
+
+    accepted: Name
+    weights: str = ""
+    match: Literal["equals", "contains"] = "equals"
+    language: str = ""
+    normalise: dict[str, tuple[str, ...]] = {}
+    within: str = ""
+
+
+class Choice(Recipe):
+    """Options of which one is right.
+
+    Attributes:
+        options: columns with one option each, or one column with all, separated by |.
+        answer: column with the right option: its letter, its number from 1, or its text.
+        by: logprob: the likeliest option counts; letter: the one whose letter the model writes.
+        length: what an option's log-probability is divided by: none, characters or tokens.
+        question: columns that the null models without the question blank, or take from another item.
+        max_tokens: of what the model writes, by letter.
+    """
+
+    recipe = CHOICE
+    nulls = ("position", "longest")
+
+    options: Columns
+    answer: Name
+    by: Literal["logprob", "letter"] = "logprob"
+    length: Literal["none", "characters", "tokens"] = "none"
+    question: Columns = ("question",)
+    max_tokens: int = Field(64, ge=1)
+
+
+class Preference(Recipe):
+    """Groups of items in contexts with a blank: which group's items are likelier there?
+
+    Attributes:
+        items: CSV file with a column ``item`` and the column ``group``.
+        contexts: CSV file; ``prompt`` makes of a row the sentence, in which ``blank`` stands once. Cluster
+            and slices are columns of this file.
+        group: column of the items. target: the group whose items are counted as likelier; the others
+            together are what it is held against.
+        kind: column of both files; items stand in contexts of their own kind. "": in all.
+        length: what an item's log-probability is divided by: none or tokens.
+    """
+
+    recipe = PREFERENCE
+
+    prompt: Text = "{{ context }}"
+    contexts: Text
+    group: Name
+    target: Text
+    kind: str = ""
+    blank: Text = "[BLANK]"
+    length: Literal["none", "tokens"] = "tokens"
+
+
+RECIPES: Mapping[str, type[Recipe]] = {r.recipe: r for r in (Judged, ShortAnswer, Choice, Preference)}
+
+
+def parsed(recipe: str, fields: Mapping[str, Any], file: str) -> tuple[Recipe | None, list[Fault]]:
+    """The definition, or everything that is wrong with its fields.
+
+    Args:
+        file: where it stands, for the faults.
+    """
+    try:
+        definition = RECIPES[recipe](**fields)
+    except ValidationError as error:
+        return None, [_fault(each, file) for each in error.errors()]
+    low, high = definition.metric.bounds
+    faults = []
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        faults.append(Fault(file, None, "metric.bounds", f"{low} to {high} is no range", "write [low, high]"))
+    return definition, faults + _null_faults(definition, file)
+
+
+def content(definition: Recipe, rows: Sequence[Mapping[str, Any]] = ()) -> str:
+    """Identifies all of a definition that changes a number, with further rows: not its words for people."""
+    shown = {"title", "models", "profiles", "licence", "source", "items"}
+    fields = definition.model_dump(mode="json", exclude=shown)
+    fields["metric"] = definition.metric.model_dump(
+        mode="json", include={"name", "bounds", "null", "direction"}
+    )
+    return digest([definition.recipe, fields, [dict(row) for row in rows]])
+
+
+def controls(definition: Recipe) -> tuple[str, ...]:
+    """What a model itself scores without what should make it right: a metric each, beside the headline."""
+    return {CHOICE: ("no_question", "other_question")}.get(definition.recipe, ("exchanged",))
+
+
+@dataclass(frozen=True)
+class About:
+    """What a control is, for people: of its number, and of the difference to the headline."""
+
+    label: str
+    description: str
+
+
+CONTROLS = {
+    (CHOICE, "no_question"): About("Without question", "The same number where the question is left out."),
+    (CHOICE, "other_question"): About(
+        "Another question", "The same number where another item's question stands over the options."
+    ),
+    (JUDGED, "exchanged"): About(
+        "Answers exchanged", "The same number where each item is given the model's answer to another item."
+    ),
+    (SHORT, "exchanged"): About(
+        "Answers exchanged", "The same number where each item is given the model's answer to another item."
+    ),
+    (PREFERENCE, "exchanged"): About(
+        "Contexts exchanged", "The same number where the items stand in a context of another kind or cluster."
+    ),
+}
+
+
+def _null_faults(definition: Recipe, file: str) -> list[Fault]:
+    """A null that is neither within bounds nor one of the recipe's null models."""
+    null, (low, high) = definition.metric.null, definition.metric.bounds
+    if isinstance(null, float):
+        if low <= null <= high:
+            return []
+        what = f"{null:g} is not within the bounds {low:g} to {high:g}"
+        return [Fault(file, None, "metric.null", what, "correct one of them")]
+    named = known_nulls(definition)
+    if null in named:
+        return []
+    what = f"there is no null model {null!r}"
+    return [Fault(file, None, "metric.null", what, f"write a number, or one of {', '.join(named)}")]
+
+
+def known_nulls(definition: Recipe) -> tuple[str, ...]:
+    """The names that ``metric.null`` may have."""
+    own = (*definition.nulls, BEST) if definition.nulls else ()
+    extra = ("other_answer",) if isinstance(definition, Judged) and definition.gold else ()
+    return (*own, *extra, *(("chance",) if definition.recipe == CHOICE else ()))
+
+
+def _fault(error: Any, file: str) -> Fault:
+    """One of pydantic's errors."""
+    place = ".".join(map(str, error["loc"]))
+    last = str(error["loc"][-1]) if error["loc"] else ""
+    if error["type"] == "missing":
+        why = WHY.get(last, "it has no default")
+        return Fault(file, None, place, "it is missing", f"write it: {why}")
+    if error["type"] == "extra_forbidden":
+        return Fault(file, None, place, "there is no such field", "remove or rename it")
+    return Fault(file, None, place, str(error["msg"]).removeprefix("Value error, "), "correct it")

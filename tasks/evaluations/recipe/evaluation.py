@@ -1,0 +1,245 @@
+"""Evaluations out of definitions: the study and four functions of the contract, the same for every recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, cast
+
+import polars as pl
+
+from tasks.evaluations.contract import (
+    Cohort,
+    Completions,
+    Described,
+    Detail,
+    Evaluation,
+    Params,
+    Rows,
+    Shared,
+    Tables,
+    comparable,
+)
+from tasks.evaluations.recipe import groups, options, rows, texts
+from tasks.evaluations.recipe.definition import Choice, Judged, Preference, Texts, controls
+from tasks.evaluations.recipe.items import Loaded
+from tasks.evaluations.recipe.samples import samples
+from tasks.evaluations.recipe.study import Scores, Study, build_study, params_of
+from tasks.judging.panel import Opinions
+from tasks.metrics.types import FloatArray
+from tasks.requests import Engine, Later, Request
+
+WRITER, SCORER = "smollm2-135m-vllm", "smollm2-135m"
+"""The embedded models that are evaluated where a definition names none."""
+
+SMALL = 10
+"""Items of the profile smoke, where a definition has no profiles."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """One model's scores by condition, and what judges said of its texts."""
+
+    scores: Mapping[str, Scores]
+    said: Opinions
+    written: texts.Read
+
+
+def evaluation_of(loaded: Loaded) -> Evaluation[Any, Study, Answers]:
+    """The evaluation of a definition with its files."""
+    is_judged = isinstance(loaded.definition, Judged)
+    return Evaluation(
+        loaded.name,
+        params_of(loaded),
+        {},
+        partial(_study, loaded),
+        _ask,
+        _read,
+        _rows,
+        engines=lambda params: dict.fromkeys(getattr(params, "judges", ()), "judge"),
+        shared=Shared(_ask_shared, _read_shared) if is_judged else None,
+        later=_later,
+        size=_size,
+        compares=False,
+        samples=samples,
+        described=described(loaded),
+    )
+
+
+def described(loaded: Loaded) -> Described:
+    """What the doors, the warehouse and the page are told of it."""
+    definition = loaded.definition
+    usual = (SCORER if isinstance(definition, Preference) or _scores_options(definition) else WRITER,)
+    smallest: dict[str, Any] = {"judges": [WRITER]} if isinstance(definition, Judged) else {}
+    profiles = definition.profiles or {"smoke": {"limit": SMALL, **smallest}, "demo": smallest}
+    metrics = [row._asdict() for row in rows.catalogue(loaded)]
+    headline = definition.metric.name
+    return Described(
+        title=definition.title,
+        models=definition.models or usual,
+        profiles=profiles,
+        examples=(f"--profile {next(iter(profiles))}", "-m ./mine.toml --limit 100 --dry-run"),
+        caption=f"{metrics[0]['label']}: {metrics[0]['description']}",
+        judged=str(metrics[0]["label"]).lower() if isinstance(definition, Judged) else "",
+        metrics=metrics,
+        doubts={f"{control}_gain": headline for control in controls(definition)},
+        items=_item_rows,
+        page=_page(loaded, metrics),
+        rubric=loaded.rubric,
+    )
+
+
+def _page(loaded: Loaded, metrics: Rows) -> dict[str, Any]:
+    """What the page of the evaluation shows beside numbers."""
+    definition = loaded.definition
+    clusters = {item.cluster for item in loaded.items}
+    own = {"Recipe": definition.recipe, "Items": len(loaded.items), "Clusters": len(clusters)}
+    given = {"Source": definition.source, "Licence": definition.licence}
+    return {
+        "page_title": definition.title,
+        "headline": definition.metric.name,
+        "null": definition.metric.null,
+        "prompt": definition.prompt,
+        "cluster": definition.cluster,
+        "slices": definition.slices,
+        "controls": {f"{definition.metric.name}_{c}": f"{c}_gain" for c in controls(definition)},
+        "checks": [row["metric"] for row in metrics if str(row["metric"]).startswith("judge_")],
+        "facts": own | {name: text for name, text in given.items() if text},
+    }
+
+
+def _scores_options(definition: Any) -> bool:
+    return isinstance(definition, Choice) and definition.by == "logprob"
+
+
+def _item_rows(study: Study) -> Rows:
+    return [
+        {"item": item.name, "cluster": item.cluster, "content": dict(item.fields)} for item in study.items
+    ]
+
+
+def _study(
+    loaded: Loaded, params: Params, tables: Mapping[str, Rows], engines: Mapping[str, Engine]
+) -> Study:
+    return build_study(loaded, params, engines)
+
+
+def _ask(study: Study, completions: Completions) -> Sequence[Request[Any]]:
+    asked: Sequence[Request[Any]] = _by_recipe(study).ask(study, completions)
+    return asked
+
+
+def _read(study: Study, completions: Completions, shared: Any) -> Answers:
+    if isinstance(study.definition, Texts):
+        written, said = texts.texts(study, completions), texts.opinions(study, completions)
+        return Answers(texts.scores(study, written, said), said, written)
+    return Answers(_by_recipe(study).read(study, completions, shared), {}, {})
+
+
+def _rows(study: Study, cohort: Cohort[Answers], shared: Any) -> Tables:
+    """Rows of the models and of those that know nothing, every answer and every verdict."""
+    nulls, chance = _nulls(study, shared)
+    beside = rows.null_of(study, nulls, chance)
+    metrics = rows.null_rows(study, nulls)
+    checked = rows.check_rows(study, shared or {})
+    for model, answers in cohort.models.items():
+        own = rows.model_rows(study, answers.scores, beside)
+        family = study.panel.preference_row(cohort.engines[model].model) if study.panel else []
+        metrics[model] = [*own, *checked, *family]
+    return Tables(metrics, {model: _details(study, answers) for model, answers in cohort.models.items()})
+
+
+def _by_recipe(study: Study) -> Any:
+    """The module of a study's recipe."""
+    if isinstance(study.definition, Texts):
+        return texts
+    return options if isinstance(study.definition, Choice) else groups
+
+
+def _nulls(study: Study, shared: Opinions | None) -> tuple[dict[str, FloatArray], FloatArray | None]:
+    """What null models score on each item, and of a choice what chance does."""
+    if isinstance(study.definition, Texts):
+        return texts.nulls(study, shared or {}), None
+    if isinstance(study.definition, Choice):
+        return options.nulls(study), options.chance(study)
+    return {}, None
+
+
+def _ask_shared(study: Study, completions: Completions) -> Sequence[Request[Any]]:
+    return study.panel.requests(texts.checks(study)) if study.panel else []
+
+
+def _read_shared(study: Study, completions: Completions) -> Opinions:
+    return study.panel.read(texts.checks(study), completions) if study.panel else {}
+
+
+def _later(study: Study) -> Iterable[Later]:
+    """What each judge may be sent about a model: every text once, and exchanged ones of the drawn items."""
+    if not study.panel or not study.panel.judges:
+        return []
+    longest = max(texts.checks(study), key=lambda call: len(str(call.prompt.conversation)), default=None)
+    n = len(study.items) + int(study.drawn.sum())
+    return study.panel.later(n, longest, cast(Any, study.params).max_tokens)
+
+
+def _size(study: Study) -> str:
+    clusters = len(set(study.clusters.tolist()))
+    return f"{len(study.items)} items in {clusters} clusters ({study.definition.cluster})"
+
+
+def _details(study: Study, answers: Answers) -> list[Detail]:
+    found = [Detail("item_answer", _answer_frame(study, answers.scores))]
+    if study.panel and answers.said:
+        about = _about(study)
+        calls = texts.calls(study, answers.written)
+        found += [
+            Detail("verdict", study.panel.verdicts(judge, calls, said, about), study.panel.judges[judge].name)
+            for judge, said in answers.said.items()
+        ]
+    return found
+
+
+def _about(study: Study) -> Callable[[str], tuple[str, str]]:
+    """Item -> its texts for people, line by line, and its cluster."""
+    by_name = {item.name: item for item in study.items}
+
+    def about(name: str) -> tuple[str, str]:
+        item = by_name[name]
+        return "\n".join(f"{column}: {cell}" for column, cell in item.fields.items() if cell), item.cluster
+
+    return about
+
+
+def _answer_frame(study: Study, scores: Mapping[str, Scores]) -> pl.DataFrame:
+    """A row per item and condition; what is missing is null."""
+    n = len(study.items)
+    targets = [target(study, place) for place in range(n)]
+    frames = [
+        pl.DataFrame(
+            {
+                "config_hash": [comparable(study)] * n,
+                "condition": [condition] * n,
+                "item": study.names.tolist(),
+                "cluster": study.clusters.tolist(),
+                "answer": [text or None for text in of.texts],
+                "target": targets,
+                "value": of.values,
+                "unscored_reason": [reason or None for reason in of.reasons],
+                "lost": [why or None for why in of.lost],
+            },
+            schema_overrides=dict.fromkeys(("answer", "target", "unscored_reason", "lost"), pl.String),
+        )
+        for condition, of in scores.items()
+    ]
+    return pl.concat(frames).with_columns(pl.col("value").fill_nan(None))
+
+
+def target(study: Study, place: int) -> str | None:
+    """What would be right, in words."""
+    item = study.items[place]
+    if isinstance(study.definition, Choice):
+        return study.loaded.options(item)[study.loaded.right(item)]
+    if isinstance(study.definition, Texts):
+        return " | ".join(texts.answer_of(item, study)) or None
+    return None

@@ -1,0 +1,137 @@
+"""The recipe preference: whose items are likelier in a context, the target's or the others'. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+
+from tasks.engines.protocols import Cloze
+from tasks.evaluations.contract import Completions
+from tasks.evaluations.recipe.definition import Preference
+from tasks.evaluations.recipe.items import Item, Member
+from tasks.evaluations.recipe.study import HEADLINE, Scores, Study
+from tasks.evaluations.recipe.texts import EXCHANGED, NO_OTHER
+from tasks.generation.replies import NO_ANSWER
+from tasks.metrics.types import FloatArray
+from tasks.packs.prompts import rendered
+from tasks.scoring.candidates import CandidateRanking, StoredScores
+
+NOTHING_SPELT = "the model can spell no item of one of the groups"
+
+
+def ask(study: Study, completions: Completions) -> list[CandidateRanking]:
+    """The items of each kind in the contexts of that kind, and in those that these are exchanged with."""
+    return [request for _, request in requests(study)]
+
+
+def requests(study: Study) -> Iterator[tuple[list[tuple[str, Item]], CandidateRanking]]:
+    """What is sent, each with the conditions and items that it is for, in the order of its sentences.
+
+    Sentences of one request share what follows the blank, since an engine takes it once for all.
+    """
+    groups: dict[tuple[str, str, str], list[tuple[str, Item, str]]] = {}
+    for condition, item, shown in contexts(study):
+        before, _, after = shown.partition(_definition(study).blank)
+        lead = " " if before.endswith(" ") else ""
+        groups.setdefault((_kind(study, item), lead, after), []).append((condition, item, before))
+    for (kind, lead, after), places in groups.items():
+        names = [member.text for member in members(study, kind)]
+        sentences = list(dict.fromkeys(before.rstrip() for *_, before in places))
+        sent = CandidateRanking(
+            about=["preference", lead, after, names],
+            topic=study.loaded.name,
+            label=kind or "contexts",
+            batch=cast(Any, study.params).batch,
+            cloze=partial(_cloze, lead=lead, after=after),
+            prompts=sentences,
+            candidates=names,
+        )
+        yield [(condition, item) for condition, item, _ in places], sent
+
+
+def contexts(study: Study) -> Iterator[tuple[str, Item, str]]:
+    """Condition, item and the sentence that its kind's items stand in: its own, another cluster's."""
+    by_name = study.keep("by name", lambda: {item.name: item for item in study.items})
+    prompt = _definition(study).prompt
+    for item in study.items:
+        yield HEADLINE, item, rendered(prompt, item.fields)
+        if item.name in study.others:
+            yield EXCHANGED, item, rendered(prompt, by_name[study.others[item.name]].fields)
+
+
+def members(study: Study, kind: str) -> list[Member]:
+    """The items that stand in contexts of a kind."""
+    return [member for member in study.loaded.members if member.kind == kind]
+
+
+def read(study: Study, completions: Completions, shared: Any) -> dict[str, Scores]:
+    """Condition -> share of pairs of an item of the target and one of another group in which the target's is
+    likelier; ties are half of one."""
+    values = {name: np.full(len(study.items), np.nan) for name in (HEADLINE, EXCHANGED)}
+    reasons = {name: np.full(len(study.items), NO_ANSWER, dtype=object) for name in values}
+    texts = {name: [""] * len(study.items) for name in values}
+    place = {item.name: row for row, item in enumerate(study.items)}
+    reasons[EXCHANGED][[item.name not in study.others for item in study.items]] = NO_OTHER
+    for asked, sent in requests(study):
+        stored = completions(sent)
+        for condition, item in asked:
+            row = place[item.name]
+            if isinstance(stored, str):
+                reasons[condition][row] = stored
+                continue
+            sentence = _sentence(study, condition, item)
+            scores = _at_length(study, stored)[sent.prompts.index(sentence)]
+            share, shown = preferred(study, members(study, _kind(study, item)), scores)
+            low, high = study.definition.metric.bounds
+            values[condition][row] = np.nan if share is None else low + (high - low) * share
+            reasons[condition][row] = NOTHING_SPELT if share is None else ""
+            texts[condition][row] = shown
+    empty = np.full(len(study.items), "", dtype=object)
+    return {name: Scores(values[name], reasons[name], empty, texts[name]) for name in values}
+
+
+def preferred(study: Study, there: Sequence[Member], scores: FloatArray) -> tuple[float | None, str]:
+    """The share of pairs, and the likeliest item of each side in words.
+
+    Args:
+        scores: [there] NaN for what the model cannot spell.
+    """
+    is_target = np.array([member.group == _definition(study).target for member in there])
+    own, other = scores[is_target & ~np.isnan(scores)], scores[~is_target & ~np.isnan(scores)]
+    if not own.size or not other.size:
+        return None, ""
+    above = np.sign(own[:, None] - other[None, :])
+    texts = [member.text for member in there]
+    best = [texts[int(np.nanargmax(np.where(side, scores, np.nan)))] for side in (is_target, ~is_target)]
+    return float((above + 1).mean() / 2), f"{best[0]} | {best[1]}"
+
+
+def _definition(study: Study) -> Preference:
+    return cast(Preference, study.definition)
+
+
+def _kind(study: Study, item: Item) -> str:
+    column = _definition(study).kind
+    return item.fields[column] if column else ""
+
+
+def _sentence(study: Study, condition: str, item: Item) -> str:
+    by_name = study.kept["by name"]
+    source = item if condition == HEADLINE else by_name[study.others[item.name]]
+    shown = rendered(_definition(study).prompt, source.fields)
+    return str(shown.partition(_definition(study).blank)[0]).rstrip()
+
+
+def _at_length(study: Study, stored: StoredScores) -> FloatArray:
+    if _definition(study).length == "none":
+        return stored.logprob
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(stored.logprob / stored.n_tokens)
+
+
+def _cloze(before: Sequence[str], lead: str, after: str) -> Cloze:
+    """The sentences with their blank. Items are tokenised by themselves: alike in all sentences."""
+    return Cloze(tuple(before), lead, after, "")

@@ -1,0 +1,113 @@
+"""Items of an evaluation from a recipe, with what its definition says of them. Values; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from tasks.evaluations.recipe.definition import LETTERS, Choice, Recipe, ShortAnswer, content
+from tasks.identity import digest
+from tasks.judging.rubric import Rubric, normal
+
+ITEM = "item"
+CHOICES = "choices"
+"""What a prompt of a choice may use beside columns: the options with their letters, one a line."""
+
+
+class Item(NamedTuple):
+    """One item, or of a preference one context.
+
+    Attributes:
+        fields: its cells by column; empty cells are "".
+        line: of its file, for faults.
+    """
+
+    name: str
+    cluster: str
+    fields: Mapping[str, str]
+    line: int
+
+
+class Member(NamedTuple):
+    """An item of a group, of a preference. kind: of the contexts that it stands in; "": of all."""
+
+    text: str
+    group: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """One evaluation, whole.
+
+    Attributes:
+        items: in the order of their names. members: of a preference, in the order of their file.
+        rubric: of a judged one.
+    """
+
+    name: str
+    definition: Recipe
+    items: tuple[Item, ...]
+    rubric: Rubric | None = None
+    members: tuple[Member, ...] = ()
+
+    @cached_property
+    def hash(self) -> str:
+        """Identifies the definition and all that it names but the items: of these some may be left out."""
+        members = [member._asdict() for member in self.members]
+        return digest([content(self.definition, members), self.rubric.hash() if self.rubric else ""])
+
+    def options(self, item: Item) -> tuple[str, ...]:
+        """Of a choice, in their order."""
+        assert isinstance(self.definition, Choice)
+        return options_of(self.definition, item.fields)
+
+    def right(self, item: Item) -> int:
+        """Which option of a choice is right, from 0."""
+        assert isinstance(self.definition, Choice)
+        place = right_of(self.definition, item.fields)
+        assert place is not None, "items are checked when they are loaded"
+        return place
+
+    def accepted(self, item: Item) -> tuple[str, ...]:
+        """Accepted answers of a short answer."""
+        assert isinstance(self.definition, ShortAnswer)
+        return several(item.fields[self.definition.accepted])
+
+    def weights(self, item: Item) -> tuple[float, ...]:
+        """What each accepted answer scores: the greatest weight is 1."""
+        assert isinstance(self.definition, ShortAnswer)
+        texts = self.accepted(item)
+        if not self.definition.weights:
+            return (1.0,) * len(texts)
+        given = [float(weight) for weight in several(item.fields[self.definition.weights])]
+        return tuple(weight / max(given) for weight in given)
+
+
+def options_of(definition: Choice, fields: Mapping[str, str]) -> tuple[str, ...]:
+    """The options of an item, in their order."""
+    if len(definition.options) == 1:
+        return several(fields[definition.options[0]])
+    return tuple(fields[column] for column in definition.options)
+
+
+def right_of(definition: Choice, fields: Mapping[str, str]) -> int | None:
+    """Which option is right, from 0; None if none is named.
+
+    By text first: options may be letters or numbers themselves.
+    """
+    options, given = options_of(definition, fields), fields[definition.answer]
+    named = [normal(option) for option in options]
+    if normal(given) in named:
+        return named.index(normal(given))
+    letters = list(LETTERS[: len(options)])
+    if given.upper() in letters:
+        return letters.index(given.upper())
+    return int(given) - 1 if given.isdecimal() and 1 <= int(given) <= len(options) else None
+
+
+def several(cell: str) -> tuple[str, ...]:
+    """The texts in one cell, separated by |."""
+    return tuple(part.strip() for part in cell.split("|") if part.strip())

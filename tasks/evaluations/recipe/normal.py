@@ -1,0 +1,71 @@
+"""Short answers in the form in which they are compared: steps by name, for each language. Pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+
+_ARTICLES = {
+    "en": "a an the", "de": "der die das den dem des ein eine einen einem einer",
+    "fr": "le la les un une des",
+    "es": "el la los las un una unos unas", "it": "il lo la i gli le un uno una", "pt": "o a os as um uma",
+    "nl": "de het een",
+}  # fmt: skip
+
+
+def _no_punctuation(text: str) -> str:
+    """Punctuation, symbols and control characters as spaces; marks of letters stay."""
+    return "".join(" " if unicodedata.category(c)[0] in "PSC" else c for c in text)
+
+
+def _no_diacritics(text: str) -> str:
+    """Letters without their accents: é as e; scripts that write vowels as marks lose these too."""
+    kept = (c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
+    return unicodedata.normalize("NFC", "".join(kept))
+
+
+def _without(words: frozenset[str]) -> Callable[[str], str]:
+    return lambda text: " ".join(word for word in text.split() if word not in words)
+
+
+STEPS: Mapping[str, Callable[[str], str]] = {
+    "nfkc": lambda text: unicodedata.normalize("NFKC", text),
+    "casefold": str.casefold,
+    "punctuation": _no_punctuation,
+    "diacritics": _no_diacritics,
+    "spaces": lambda text: " ".join(text.split()),
+    **{f"articles_{language}": _without(frozenset(words.split())) for language, words in _ARTICLES.items()},
+}
+"""What a definition may name under ``normalise``."""
+
+USUAL = ("nfkc", "casefold", "punctuation", "spaces")
+"""Of every language that a definition says nothing of."""
+
+
+def steps_of(normalise: Mapping[str, Sequence[str]], language: str) -> tuple[str, ...]:
+    """The steps of a language: its own, else those of *, else ``USUAL``."""
+    return tuple(normalise.get(language, normalise.get("*", USUAL)))
+
+
+@lru_cache(maxsize=1 << 16)
+def normalised(text: str, steps: tuple[str, ...]) -> str:
+    """The text after these steps; the whole text where nothing is left of it."""
+    kept = text
+    for step in steps:
+        kept = STEPS[step](kept)
+    return kept or text
+
+
+def stands_in(accepted: str, text: str) -> bool:
+    """Whether an accepted answer stands in a text as whole words; both normalised.
+
+    Where letters are written without spaces between words, as in Chinese or Thai, anywhere in it.
+    """
+    is_spaced = not re.search(
+        r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]", accepted
+    )
+    if not is_spaced:
+        return accepted in text
+    return re.search(rf"(?<!\w){re.escape(accepted)}(?!\w)", text) is not None

@@ -1,0 +1,186 @@
+"""The recipe choice: which option is likeliest after the question, or whose letter a model writes. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+import numpy as np
+
+from tasks.engines.protocols import Sampling
+from tasks.evaluations.contract import Completions
+from tasks.evaluations.recipe.definition import LETTERS, Choice
+from tasks.evaluations.recipe.items import CHOICES, Item
+from tasks.evaluations.recipe.study import HEADLINE, Scores, Study
+from tasks.evaluations.recipe.texts import conversation, worst
+from tasks.generation.prompts import Completion, Prompt, Prompts
+from tasks.generation.replies import NO_ANSWER, no_text, unreadable
+from tasks.judging.rubric import normal
+from tasks.metrics.types import FloatArray
+from tasks.requests import Request
+from tasks.scoring.options import OptionLogprobs, OptionScores, Question
+
+NO_QUESTION, OTHER_QUESTION = "no_question", "other_question"
+CONDITIONS = (HEADLINE, NO_QUESTION, OTHER_QUESTION)
+
+NO_LETTER = "no option was named"
+
+
+def ask(study: Study, completions: Completions) -> list[Request[Any]]:
+    """Every item under every condition."""
+    return [request(study, condition) for condition in CONDITIONS]
+
+
+def request(study: Study, condition: str) -> Request[Any]:
+    """What is sent of one condition. Equal prompts, as without a question, are sent once."""
+    params, label = cast(Any, study.params), condition or "items"
+    if is_written(study):
+        prompts = [_prompt(study, condition, item) for item in asked(study, condition)]
+        sampling = Sampling(temperature=params.temperature, max_tokens=params.max_tokens, seed=params.seed)
+        return Prompts(
+            topic=study.loaded.name, label=label, batch=params.batch, prompts=prompts, sampling=sampling
+        )
+    questions = [_question(study, condition, item) for item in asked(study, condition)]
+    return OptionScores(
+        about=["choice"], topic=study.loaded.name, label=label, batch=params.batch, questions=questions
+    )
+
+
+def asked(study: Study, condition: str) -> Iterator[Item]:
+    """The items of a condition: with another question only those that have another."""
+    for item in study.items:
+        if condition != OTHER_QUESTION or item.name in study.others:
+            yield item
+
+
+def read(study: Study, completions: Completions, shared: Any) -> dict[str, Scores]:
+    """Condition -> whether the right option was chosen."""
+    return {condition: _scores(study, condition, completions) for condition in CONDITIONS}
+
+
+def nulls(study: Study) -> dict[str, FloatArray]:
+    """Null model -> what it scores on each item: the commonest position of right options, and the longest
+    option, of equally long ones their share."""
+    right = np.array([study.loaded.right(item) for item in study.items])
+    counts = Counter(right.tolist())
+    commonest = min(counts, key=lambda place: (-counts[place], place))
+    longest = []
+    for item, place in zip(study.items, right.tolist(), strict=True):
+        lengths = np.array([len(option) for option in study.loaded.options(item)])
+        longest.append(float(lengths[place] == lengths.max()) / int((lengths == lengths.max()).sum()))
+    return {
+        "position": _within(study, (right == commonest).astype(float)),
+        "longest": _within(study, np.array(longest)),
+    }
+
+
+def chance(study: Study) -> FloatArray:
+    """[items] what random options score."""
+    return _within(study, np.array([1 / len(study.loaded.options(item)) for item in study.items]))
+
+
+def is_written(study: Study) -> bool:
+    """Whether the model writes a letter; else options are scored."""
+    return bool(cast(Any, study.params).by == "letter")
+
+
+def chosen(study: Study, item: Item, answered: OptionLogprobs | Completion | None) -> tuple[int | None, str]:
+    """Which option a model's answer comes to, from 0; or why there is none."""
+    options = study.loaded.options(item)
+    if isinstance(answered, OptionLogprobs):
+        return int(np.argmax(at_length(study, item, answered))), ""
+    if reason := no_text(answered):
+        return None, reason
+    assert answered is not None
+    place = letter(answered.text, options)
+    return place, "" if place is not None else unreadable(answered).replace("unparsable answer", NO_LETTER)
+
+
+def at_length(study: Study, item: Item, answered: OptionLogprobs) -> FloatArray:
+    """[options] log-probabilities, divided by what the definition says. Ties go to the first option."""
+    definition = cast(Choice, study.definition)
+    by: FloatArray = np.ones_like(answered.logprobs)
+    if definition.length == "characters":
+        by = np.array([len(option) for option in study.loaded.options(item)], dtype=np.float64)
+    elif definition.length == "tokens":
+        by = answered.n_tokens.astype(np.float64)
+    return np.asarray(answered.logprobs / np.maximum(1, by))
+
+
+def letter(text: str, options: tuple[str, ...]) -> int | None:
+    """The option that a text names: by its letter, standing alone or before its own text; or by its text."""
+    letters = LETTERS[: len(options)]
+    plain = normal(text).strip(" .\n\"'*`")
+    if plain in (same := [normal(option) for option in options]):
+        return same.index(plain)
+    found = set(re.findall(rf"(?<![^\W_])[(\[*]*([{letters}])(?![^\W_])", text.strip()))
+    if len(found) != 1 and len(plain) == 1:
+        found = {plain.upper()} & set(letters)
+    return letters.index(found.pop()) if len(found) == 1 else None
+
+
+def stored(study: Study, condition: str, completions: Completions) -> dict[str, OptionLogprobs | Completion]:
+    """Item -> what is stored of it under a condition."""
+    sent = request(study, condition)
+    answers: Mapping[str, Any] = completions(sent)
+    make = _prompt if is_written(study) else _question
+    ids = {item.name: make(study, condition, item).id for item in asked(study, condition)}
+    return {name: answers[unit] for name, unit in ids.items() if unit in answers}
+
+
+def conversation_of(study: Study, condition: str, item: Item) -> list[Any]:
+    """What the model is asked under a condition: for people."""
+    return list(conversation(study, _fields(study, condition, item)))
+
+
+def _scores(study: Study, condition: str, completions: Completions) -> Scores:
+    answered = stored(study, condition, completions)
+    values, reasons, lost, texts = [], [], [], []
+    for item in study.items:
+        place, reason = chosen(study, item, answered.get(item.name))
+        if place is None:
+            is_lost = reason != NO_ANSWER and condition == HEADLINE
+            values.append(worst(study) if is_lost else np.nan)
+        else:
+            values.append(float(_within(study, np.array([float(place == study.loaded.right(item))]))[0]))
+        reasons.append(reason if np.isnan(values[-1]) else "")
+        lost.append(reason)
+        texts.append("" if place is None else f"{LETTERS[place]}. {study.loaded.options(item)[place]}")
+    return Scores(np.array(values), np.array(reasons, dtype=object), np.array(lost, dtype=object), texts)
+
+
+def _within(study: Study, share: FloatArray) -> FloatArray:
+    low, high = study.definition.metric.bounds
+    return low + (high - low) * share
+
+
+def _fields(study: Study, condition: str, item: Item) -> dict[str, str]:
+    """An item's cells as a condition shows them, with its options by letter."""
+    options = study.loaded.options(item)
+    fields = dict(item.fields) | {
+        CHOICES: "\n".join(f"{k}. {o}" for k, o in zip(LETTERS, options, strict=False))
+    }
+    columns = cast(Choice, study.definition).question
+    if condition == NO_QUESTION:
+        fields |= dict.fromkeys(columns, "")
+    elif condition == OTHER_QUESTION:
+        other = study.keep("by name", lambda: {i.name: i for i in study.items})[study.others[item.name]]
+        fields |= {column: other.fields[column] for column in columns}
+    return fields
+
+
+def _prompt(study: Study, condition: str, item: Item) -> Prompt:
+    key = ("prompt", condition, item.name)
+    prompt: Prompt = study.keep(key, lambda: Prompt(conversation(study, _fields(study, condition, item))))
+    return prompt
+
+
+def _question(study: Study, condition: str, item: Item) -> Question:
+    def make() -> Question:
+        messages = conversation(study, _fields(study, condition, item))
+        return Question("\n\n".join(m["content"] for m in messages), study.loaded.options(item))
+
+    question: Question = study.keep(("question", condition, item.name), make)
+    return question

@@ -1,0 +1,65 @@
+"""The page of any evaluation from a recipe: its numbers by slice, controls, nulls, and items one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from tasks.report import Frames, Report, view
+from tasks.report.page import render_page
+
+HARDEST = 12
+"""Items that the page shows: those that the models score least on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Data(Frames):
+    """The frames of one configuration.
+
+    Attributes:
+        answers: model, item, cluster, answer, target, value: what every model answered, hardest item first.
+        against: model, metric, is_beyond_null, doubt.
+    """
+
+    answers: pl.DataFrame = field(metadata=view("recipe_answer"))
+    against: pl.DataFrame = field(metadata=view("report_against_null"))
+
+
+def report_of(name: str, about: Mapping[str, Any]) -> Report[Data]:
+    """The report of an evaluation.
+
+    Args:
+        about: ``Described.page``.
+    """
+    return Report(
+        f"report-{name}.html", Data, lambda data: render_page(__name__, data, _context(data, about))
+    )
+
+
+def _context(data: Data, about: Mapping[str, Any]) -> dict[str, Any]:
+    models = data.values.select("model", "is_null", "metric", "slice_kind", "value").filter(
+        (pl.col("metric") == about["headline"]) & (pl.col("slice_kind") == "overall")
+    )
+    ordered = models.sort("is_null", "value", "model", descending=[False, True, False], nulls_last=True)
+    slices = {
+        kind: sorted(
+            set(data.values.filter((pl.col("slice_kind") == kind) & ~pl.col("is_null"))["slice"].to_list())
+        )
+        for kind in about["slices"]
+    }
+    shown = data.answers["item"].unique(maintain_order=True).head(HARDEST).to_list()
+    by_item = [data.answers.filter(pl.col("item") == item).to_dicts() for item in shown]
+    return {
+        **about,
+        "board": ordered.to_dicts(),
+        "models": ordered.filter(~pl.col("is_null"))["model"].to_list(),
+        "against": {
+            row["model"]: row for row in data.against.to_dicts() if row["metric"] == about["headline"]
+        },
+        "slices": slices,
+        "hardest": by_item,
+        "judged": sorted(set(data.values.filter(pl.col("slice_kind") == "judge")["slice"].to_list())),
+    }

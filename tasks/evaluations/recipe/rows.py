@@ -1,0 +1,223 @@
+"""From scores of items to rows of ``metric_value``, and what the catalogue says of them. Pure.
+
+Slices: overall, those of the definition, ("judge", name) and ("reason", why there is no answer).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from tasks.evaluations.recipe.definition import BEST, CONTROLS, Judged, controls
+from tasks.evaluations.recipe.items import Loaded
+from tasks.evaluations.recipe.study import HEADLINE, Scores, Study
+from tasks.judging.judge_check import acceptances, refusals
+from tasks.judging.null_texts import EMPTY, GENERIC, SHUFFLED
+from tasks.judging.panel import Key, Opinions
+from tasks.metric_rows import OVERALL, Metric, mean_row, scored
+from tasks.metrics.intervals import SHARE
+from tasks.metrics.types import BoolArray, FloatArray
+
+GOLD = "gold"
+NOT_CHECKED = "no such text was judged"
+NULL = "null:"
+
+Nulls = Mapping[str, FloatArray]
+"""Null model, without ``null:`` -> what it scores on each item; NaN where unscored"""
+
+
+def model_rows(study: Study, answers: Mapping[str, Scores], beside: FloatArray) -> list[Metric]:
+    """All rows of one model.
+
+    Args:
+        answers: condition -> scores. beside: [items] what a model that knows nothing scores (``null_of``).
+    """
+    return [
+        row for where, chosen in study.slices() for row in _slice_rows(study, answers, beside, where, chosen)
+    ] + [*_count_rows(study, answers[HEADLINE])]
+
+
+def null_rows(study: Study, nulls: Nulls) -> dict[str, list[Metric]]:
+    """The headline of every null model in every slice."""
+    metric = study.definition.metric
+    return {
+        f"{NULL}{name.replace('_', '-')}": [
+            mean_row(metric.name, where, values[chosen], NOT_CHECKED, study.clusters[chosen], metric.bounds)
+            for where, chosen in study.slices()
+        ]
+        for name, values in nulls.items()
+    }
+
+
+def null_of(study: Study, nulls: Nulls, chance: FloatArray | None = None) -> FloatArray:
+    """[items] what the definition's null scores on each; NaN where that could not be measured.
+
+    chance: of a choice.
+    """
+    null = study.definition.metric.null
+    if isinstance(null, float):
+        return np.full(len(study.items), null)
+    if null == "chance":
+        assert chance is not None, "only a choice has a chance"
+        return chance
+    if null != BEST:
+        return nulls[null]
+    sign = -1 if study.definition.metric.direction == "lower" else 1
+    means = {n: sign * float(np.nanmean(v)) for n, v in sorted(nulls.items()) if not np.isnan(v).all()}
+    return nulls[max(means, key=lambda name: means[name])] if means else np.full(len(study.items), np.nan)
+
+
+def check_rows(study: Study, checked: Opinions) -> list[Metric]:
+    """Each judge's own check: shares of right texts that it accepts and of null texts that it refuses."""
+    rows: list[Metric] = []
+    clusters = dict(zip(study.names.tolist(), study.clusters.tolist(), strict=True))
+    for judge, said in checked.items():
+        assert study.panel is not None
+        where = ("judge", study.panel.judges[judge].name)
+        for source in (GOLD, SHUFFLED, GENERIC, EMPTY):
+            keys: list[Key] = [key for key in said if key[0] == source]
+            if not keys:
+                continue
+            values = [said[key].score for key in keys]
+            why = (said[key].verdict.unscored_reason for key in keys if said[key].score is None)
+            reason, of = next(filter(None, why), NOT_CHECKED), [clusters[item] for _, item in keys]
+            is_gold = source == GOLD
+            rows.append(
+                acceptances(where, values, reason, of)
+                if is_gold
+                else refusals(source, where, values, reason, of)
+            )
+    return rows
+
+
+def _slice_rows(
+    study: Study, answers: Mapping[str, Scores], beside: FloatArray, where: tuple[str, str], chosen: BoolArray
+) -> Iterator[Metric]:
+    """The headline, and each control with the difference to it, item by item."""
+    metric, own = study.definition.metric, answers[HEADLINE]
+    clusters = study.clusters[chosen]
+    names = study.names[chosen] if where == OVERALL else None
+    null = _mean(beside[chosen])
+    yield mean_row(
+        metric.name, where, own.values[chosen], own.reasons[chosen], clusters, metric.bounds, null, names
+    )
+    width = metric.bounds[1] - metric.bounds[0]
+    sign = -1 if metric.direction == "lower" else 1
+    for control in controls(study.definition):
+        of = answers[control]
+        yield mean_row(
+            f"{metric.name}_{control}", where, of.values[chosen], of.reasons[chosen], clusters, metric.bounds
+        )
+        reasons = np.where(own.reasons == "", of.reasons, own.reasons)[chosen]
+        gains = sign * (own.values - of.values)[chosen]
+        yield mean_row(f"{control}_gain", where, gains, reasons, clusters, (-width, width), 0.0)
+
+
+def _mean(values: FloatArray) -> float | None:
+    return None if np.isnan(values).all() else float(np.nanmean(values))
+
+
+def _count_rows(study: Study, own: Scores) -> Iterator[Metric]:
+    """The share of items that has an answer, and why the rest has none."""
+    n, lost = len(study.items), Counter(reason for reason in own.lost.tolist() if reason)
+    yield scored("coverage", OVERALL, 1 - lost.total() / n, (n, 0))
+    for reason, count in sorted(lost.items()):
+        yield scored("unanswered", ("reason", reason), count / n, (n, 0))
+
+
+class Row(NamedTuple):
+    """A row of the table metric, but for the evaluation."""
+
+    metric: str
+    label: str
+    is_headline: bool
+    unit: str
+    range_low: float | None
+    range_high: float | None
+    direction: str
+    description: str
+    null_baseline: str
+    unscored_when: str
+    source: str
+
+
+def catalogue(loaded: Loaded) -> list[Row]:
+    """What every number of an evaluation means, the headline first."""
+    definition, metric = loaded.definition, loaded.definition.metric
+    low, high = metric.bounds
+    label = metric.label or metric.name.replace("_", " ").capitalize()
+    about = metric.description or f"Mean over items of what an answer scores, from {low:g} to {high:g}."
+    null = f"{metric.null:g}" if isinstance(metric.null, float) else metric.null
+    unscored = (
+        "nobody judged, or every judge failed" if isinstance(definition, Judged) else "nothing was answered"
+    )
+    rows = [
+        Row(
+            metric.name,
+            label,
+            True,
+            metric.unit,
+            low,
+            high,
+            metric.direction,
+            about,
+            null,
+            unscored,
+            metric.source,
+        )
+    ]
+    ours = "Culturescope's recipes"
+    for control in controls(definition):
+        of = CONTROLS[definition.recipe, control]
+        rows.append(
+            Row(
+                f"{metric.name}_{control}", of.label, False, metric.unit, low, high, "none", of.description,
+                "none", "it was not asked, or there is no other item", ours,
+            )
+        )  # fmt: skip
+        rows.append(
+            Row(
+                f"{control}_gain", f"Gain over: {of.label.lower()}", False, metric.unit, low - high,
+                high - low, "higher", f"{label} less the same with this in its place: {of.description}", "0",
+                "one of the two is unscored on every item", ours,
+            )
+        )  # fmt: skip
+    rows += [_share(*words, ours) for words in _COUNTS]
+    if isinstance(definition, Judged):
+        rows += [_share(*words, ours) for words in _CHECKS]
+    return rows
+
+
+_COUNTS = (
+    ("coverage", "Answered", "higher", "Share of items that have an answer."),
+    ("unanswered", "Not answered", "lower", "Share of items without an answer, by reason."),
+)
+_CHECKS = (
+    (
+        "judge_gold_accepted",
+        "Right accepted",
+        "higher",
+        "Share of right texts that a judge scores 0.5 or more.",
+    ),
+    (
+        "judge_shuffled_refused",
+        "Others' refused",
+        "higher",
+        "Share of others' texts that a judge scores below 0.5.",
+    ),
+    (
+        "judge_generic_refused",
+        "Generic refused",
+        "higher",
+        "Share of generic texts that a judge scores below 0.5.",
+    ),
+    ("judge_empty_refused", "Empty refused", "higher", "Share of empty texts that a judge scores below 0.5."),
+    ("self_preference_warning", "Own family", "none", "1 if a judge is of the candidate's family, else 0."),
+)
+
+
+def _share(name: str, label: str, direction: str, about: str, source: str) -> Row:
+    return Row(name, label, False, "fraction", *SHARE, direction, about, "none", "no judge answered", source)

@@ -1,0 +1,202 @@
+"""What an evaluation from a recipe asks of models: chosen items, judges, and under which hash. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, create_model
+
+from tasks.evaluations.contract import GenerationParams, Params
+from tasks.evaluations.recipe.definition import Choice, Judged, Recipe, Texts
+from tasks.evaluations.recipe.items import Item, Loaded
+from tasks.identity import digest
+from tasks.judging.panel import Panel
+from tasks.judging.prompts import judges_by_name
+from tasks.metric_rows import OVERALL, Reasons, Slice
+from tasks.metrics.types import BoolArray, FloatArray
+from tasks.requests import Engine
+
+SCORES_VERSION = 1
+"""Raised whenever what a recipe reads or computes changes a number: part of config_hash."""
+
+NULLS_JUDGED = 100
+"""Items of which null answers are judged too: chosen by simulation for cure (docs/judging.md)."""
+
+KNOBS = {"temperature", "max_tokens", "judge_max_tokens", "seed", "nulls", "by"}
+"""What of the params is in config_hash as it stands; items by content, judges by their engines."""
+
+
+def params_of(loaded: Loaded) -> type[Params]:
+    """The knobs of an evaluation, made of its definition."""
+    definition = loaded.definition
+    knobs: dict[str, Any] = {
+        column: (list[str], Field([], description=f"{column} of the items to be asked; empty: all"))
+        for column in definition.slices
+    }
+    knobs["limit"] = (int | None, Field(None, ge=1, description="items, spread over clusters; empty: all"))
+    writes = isinstance(definition, Texts | Choice)
+    if isinstance(definition, Texts | Choice):
+        of_answer = "of an answer and of the thinking before it; what is cut off is wrong"
+        knobs["max_tokens"] = (int, Field(definition.max_tokens, ge=1, description=of_answer))
+        knobs["temperature"] = (float, Field(0.0, ge=0, le=2, description="of the candidates' sampling"))
+    if isinstance(definition, Choice):
+        how = "logprob: the likeliest option counts; letter: the one whose letter is written"
+        knobs["by"] = (cast(Any, Choice.model_fields["by"].annotation), Field(definition.by, description=how))
+    if isinstance(definition, Judged):
+        judged = "models that judge answers; empty: nothing is scored. Several: their mean"
+        knobs["judges"] = (list[str], Field([], description=judged))
+        knobs["judge_max_tokens"] = (int, Field(512, ge=16, description="of a judge's answer"))
+        drawn = "items of which null answers are judged too"
+        knobs["nulls"] = (int, Field(NULLS_JUDGED, ge=0, description=drawn))
+    batch = (int, Field(32, ge=1, description="items that are answered and stored together"))
+    base = GenerationParams if writes else Params
+    if not writes:
+        knobs["batch"] = batch
+    name = "".join(part.capitalize() for part in loaded.name.split("_")) + "Params"
+    kind: type[Params] = create_model(name, __base__=base, __doc__=definition.title, **knobs)
+    return kind
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What one model's answers come to in one condition, in the order of the study's items.
+
+    Attributes:
+        values: float64 [items], within the metric's bounds; NaN where unscored.
+        reasons: why, "" where scored. lost: why there is no answer, "" where there is one.
+        texts: what was answered, in words; "" where there is nothing.
+    """
+
+    values: FloatArray
+    reasons: Reasons
+    lost: Reasons
+    texts: Sequence[str]
+
+
+HEADLINE = ""
+"""The condition in which items are asked as they are."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """All that is asked, independent of the model.
+
+    Attributes:
+        items: in the order of their names, which is that of all arrays.
+        panel: of a judged one.
+    """
+
+    params: Params
+    loaded: Loaded
+    items: tuple[Item, ...]
+    panel: Panel | None = None
+    kept: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+    """Prompts and the like, which are looked at in every round."""
+
+    @property
+    def definition(self) -> Recipe:
+        """What the user wrote."""
+        return self.loaded.definition
+
+    @cached_property
+    def names(self) -> NDArray[np.str_]:
+        """[items]"""
+        return np.array([item.name for item in self.items])
+
+    @cached_property
+    def clusters(self) -> NDArray[np.str_]:
+        """[items]"""
+        return np.array([item.cluster for item in self.items])
+
+    def slices(self) -> Iterator[tuple[Slice, BoolArray]]:
+        """Every slice with the items that are in it, the overall one first."""
+        yield OVERALL, np.full(len(self.items), True)
+        for column in self.definition.slices:
+            values = np.array([item.fields[column] for item in self.items])
+            yield from (((column, value), values == value) for value in sorted(set(values.tolist())) if value)
+
+    def keep(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What was made for a key before, or now."""
+        if key not in self.kept:
+            self.kept[key] = make()
+        return self.kept[key]
+
+    @cached_property
+    def drawn(self) -> BoolArray:
+        """[items] of which null answers are judged: ``nulls`` of them, spread over clusters."""
+        chosen = {item.name for item in spread(self.items, getattr(self.params, "nulls", None))}
+        return np.array([item.name in chosen for item in self.items])
+
+    @cached_property
+    def others(self) -> Mapping[str, str]:
+        """Item -> another one: the next of another cluster in a fixed random ring; empty of one cluster."""
+        ring = sorted(self.items, key=lambda item: digest([self.loaded.name, item.name]))
+        within = getattr(self.definition, "within", "")
+        found: dict[str, str] = {}
+        for place, item in enumerate(ring):
+            for other in ring[place + 1 :] + ring[:place]:
+                alike = not within or other.fields[within] == item.fields[within]
+                if alike and other.cluster != item.cluster:
+                    found[item.name] = other.name
+                    break
+        return found
+
+    @cached_property
+    def materials(self) -> dict[str, str]:
+        """See ``contract.Study``."""
+        return {"item": digest([[item.name, item.cluster, dict(item.fields)] for item in self.items])}
+
+    def config_hash(self) -> str:
+        """See ``contract.Study``."""
+        knobs = self.params.hashed(KNOBS & type(self.params).model_fields.keys())
+        judges = sorted(engine.hash for engine in self.panel.judges.values()) if self.panel else []
+        return digest(
+            [self.loaded.name, "recipe", SCORES_VERSION, self.loaded.hash, knobs, self.materials, judges]
+        )
+
+
+def build_study(loaded: Loaded, params: Params, engines: Mapping[str, Engine]) -> Study:
+    """Choose the items.
+
+    Raises:
+        ValueError: a slice has no item, none is left, or a judge is named twice.
+    """
+    items = loaded.items
+    for column in loaded.definition.slices:
+        wanted = getattr(params, column)
+        known = sorted({item.fields[column] for item in loaded.items})
+        if unknown := sorted(set(wanted) - set(known)):
+            raise ValueError(f"no item is of {column} {', '.join(unknown)}: there are {', '.join(known)}")
+        items = tuple(item for item in items if not wanted or item.fields[column] in wanted)
+    if not items:
+        raise ValueError("no item is in all of these slices together: name fewer of them")
+    items = spread(items, getattr(params, "limit", None))
+    return Study(params, loaded, items, _panel(loaded, params, engines))
+
+
+def _panel(loaded: Loaded, params: Params, engines: Mapping[str, Engine]) -> Panel | None:
+    definition = loaded.definition
+    if not isinstance(definition, Judged) or loaded.rubric is None:
+        return None
+    judges, given = judges_by_name(getattr(params, "judges"), engines), cast(Any, params)  # noqa: B009
+    return Panel(judges, loaded.rubric, definition.judged, "answers", given.batch, given.judge_max_tokens)
+
+
+def spread(items: Sequence[Item], n: int | None) -> tuple[Item, ...]:
+    """n items at most, by name: of each cluster one, then a second, in the order of a hash.
+
+    Does not depend on the items' order; a larger n gives the same items and some more.
+    """
+    if n is None or n >= len(items):
+        return tuple(items)
+    taken: dict[str, int] = {}
+    ranked = []
+    for item in sorted(items, key=lambda item: digest([item.name])):
+        taken[item.cluster] = taken.get(item.cluster, 0) + 1
+        ranked.append((taken[item.cluster], digest([item.name]), item))
+    return tuple(sorted((item for *_, item in sorted(ranked, key=lambda r: r[:2])[:n]), key=lambda i: i.name))
