@@ -16,31 +16,41 @@ app = typer.Typer(
     help="Add your own domains, languages, scenarios, benchmarks or tasks without touching the package.",
 )
 _FOR = "evaluation that the pack adds to; repeat it for several"
+_RECIPE = "the pack is an evaluation of its own: choice, judged, preference or short_answer"
 
 
 @app.command()
 def new(
     name: Annotated[str, typer.Argument(help="lower-case letters, digits, - and _")],
-    evaluations: Annotated[list[str], typer.Option("--for", metavar="NAME", help=_FOR)],
+    evaluations: Annotated[list[str] | None, typer.Option("--for", metavar="NAME", help=_FOR)] = None,
+    recipe: Annotated[str | None, typer.Option("--recipe", metavar="RECIPE", help=_RECIPE)] = None,
 ) -> None:
-    """Write a small pack that runs, with an explanation of every column, to be edited.
+    """Write a small pack that runs, with an explanation of every column or field, to be edited.
 
-    Example: `culturescope pack new sports --for spectral`
+    Examples:
+
+    - `culturescope pack new sports --for spectral`
+
+    - `culturescope pack new proverbs --recipe choice`
     """
-    from deployments.packs import write_new
+    from deployments.packs import write_new, write_recipe
+    from deployments.recipes import name_of
     from tasks.packs.folder import checked_name, packs_of
 
     with errors():
+        if bool(evaluations) == bool(recipe):
+            raise ValueError("say what the pack is: --for EVALUATION, to add to one, or --recipe RECIPE")
         folder = packs_of(Warehouse.open().home) / checked_name(name)
-        for path in write_new(folder, list(dict.fromkeys(evaluations))):
+        if recipe:
+            written = write_recipe(folder, recipe)
+            run = f"{name_of(name)} --profile smoke"
+        else:
+            written = write_new(folder, list(dict.fromkeys(evaluations or [])))
+            run = f"{(evaluations or [''])[0]} --profile {name}/smoke"
+        for path in written:
             say(str(path.relative_to(folder.parent)), "written")
         say(f"it lies in {folder}", style="")
-        first = evaluations[0]
-        say(
-            f"culturescope pack check {name} · culturescope run {first} --profile {name}/smoke",
-            " next:",
-            "bold",
-        )
+        say(f"culturescope pack check {name} · culturescope run {run}", " next:", "bold")
 
 
 @app.command()
@@ -57,6 +67,7 @@ def check(
         home = Warehouse.open().home
         configure(home)  # before Prefect is imported
         from deployments.packs import faults_of
+        from deployments.recipes import preview
         from tasks.packs.folder import folder_of, folders
 
         packs = [folder_of(name, home)] if name else list(folders(home).values())
@@ -68,6 +79,8 @@ def check(
                 say(str(fault), f"{folder.name}:", "red")
             if not faults:
                 say(f"{folder.name}: {_adds(folder)}", "right")
+                for line in preview(folder):
+                    say(line, style="")
         if not packs:
             say("there is no pack yet; begin with: culturescope pack new mine --for spectral", style="")
     if n_wrong:
@@ -81,11 +94,11 @@ def list_packs(form: As = Format.table, wide: Wide = False) -> None:
     Example: `culturescope pack list`
     """
     with errors():
-        from deployments.evaluations import doors, profiles
+        from deployments.evaluations import profiles, sound
         from deployments.packs import contents
         from tasks.packs.folder import folders
 
-        labels = [label for name in doors() for label in profiles(name)]
+        labels = [label for name in sound() for label in profiles(name)]
         rows = []
         for folder in folders(Warehouse.open().home).values():
             own = dict.fromkeys(p for p in labels if p.startswith(f"{folder.name}/"))
@@ -111,8 +124,13 @@ def list_packs(form: As = Format.table, wide: Wide = False) -> None:
 def _adds(folder: object) -> str:
     """What a pack brings: "spectral: domain 1, question 2, item 8"."""
     from deployments.packs import contents
+    from deployments.recipes import about
 
+    own = about(folder)  # type: ignore[arg-type]
     return "; ".join(
-        f"{content.evaluation}: {', '.join(f'{file} {len(rows)}' for file, rows in content.rows.items())}"
-        for content in contents(folder)  # type: ignore[arg-type]
+        [own] * bool(own)
+        + [
+            f"{content.evaluation}: {', '.join(f'{file} {len(rows)}' for file, rows in content.rows.items())}"
+            for content in contents(folder)  # type: ignore[arg-type]
+        ]
     )

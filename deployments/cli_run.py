@@ -25,6 +25,7 @@ from deployments.evaluations import (
     profile,
     profiles,
     shipped_profiles,
+    sound,
 )
 from deployments.server import configure, connect
 from tasks.engines.protocols import EngineError
@@ -93,13 +94,14 @@ class _Commands(TyperGroup):
     """The evaluations, each imported when its command is asked for."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return [*doors(), ALL]
+        return [*sound(), ALL]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in (*doors(), ALL):
             return None
+        with errors():  # a pack with faults
+            text = _HELP_ALL if cmd_name == ALL else _help(cmd_name)
         single = typer.Typer(add_completion=False, rich_markup_mode="markdown")
-        text = _HELP_ALL if cmd_name == ALL else _help(cmd_name)
         single.command(cmd_name, help=text)(command(cmd_name))
         return typer.main.get_command(single)
 

@@ -26,14 +26,16 @@ source = ""   # where its content is from
 @cache
 def shapes() -> Mapping[str, Shape]:
     """What a pack may bring, by evaluation."""
+    from deployments import recipes
     from deployments.evaluations import doors, evaluation
 
-    every = {name: evaluation(name).pack for name in doors()}
+    every = {name: evaluation(name).pack for name in doors() if name not in recipes.without_files()}
     return {name: shape for name, shape in every.items() if shape is not None}
 
 
 def faults_of(folder: Folder) -> list[Fault]:
     """Everything that is wrong with a pack. If its files are right, every study that it is for is built."""
+    from deployments import recipes
     from deployments.evaluations import evaluation, params
     from deployments.pack_profiles import profiles_of
     from flows.packs import tables_of
@@ -41,13 +43,14 @@ def faults_of(folder: Folder) -> list[Fault]:
     from tasks.packs.shape import Fault
 
     known = shapes()
-    faults = stray(folder, known)
+    own, read, of_recipe = recipes.faults_of(folder)
+    faults = [*stray(folder, known, read), *of_recipe]
     for name in (there := parts(folder, known)):
         tables = tables_of(evaluation(name), params(name).model_validate({"models": ["none"]}))
         _, wrong = examine(folder, name, known[name], tables)
         of_profiles = profiles_of(folder, name, params(name))[1]
         faults += wrong + of_profiles + ([] if wrong or of_profiles else _unbuilt(folder, name))
-    if not there:
+    if not there and not own:
         what = f"it has no folder of an evaluation: {', '.join(known)}"
         faults.append(Fault(folder.name, None, "", what, "add one (culturescope pack new --for)"))
     return list(dict.fromkeys(faults))
@@ -131,6 +134,33 @@ def write_new(folder: Path, evaluations: Sequence[str]) -> list[Path]:
             )  # TOML files explain themselves
             target.write_text((explained(file) if file else "") + text, encoding="utf-8")
             written.append(target)
+    return written
+
+
+def write_recipe(folder: Path, recipe: str) -> list[Path]:
+    """Write a small pack that is an evaluation, made by a recipe; returns the new files.
+
+    Raises:
+        ValueError: there is no such recipe, or the pack is there already.
+    """
+    from deployments import recipes
+
+    examples = recipes.EVALUATIONS / "recipe" / "examples"
+    known = sorted(path.name for path in examples.iterdir())
+    if recipe not in known:
+        raise ValueError(f"--recipe: there is no {recipe!r}; there are: {', '.join(known)}")
+    if (folder / recipes.DEFINITION).exists():
+        raise ValueError(f"{folder} has an evaluation already: edit it, or choose another name")
+    recipes.check_name(folder.name)
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    if not (folder / "pack.toml").exists():
+        title = _ABOUT.format(title=f"My own evaluation: {folder.name}")
+        (folder / "pack.toml").write_text(title, encoding="utf-8")
+        written.append(folder / "pack.toml")
+    for file in sorted((examples / recipe).iterdir()):
+        (folder / file.name).write_bytes(file.read_bytes())
+        written.append(folder / file.name)
     return written
 
 

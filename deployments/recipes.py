@@ -6,6 +6,7 @@ A folder ``tasks/evaluations/<name>`` with ``evaluation.py`` and no door of its 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from importlib import import_module
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 EVALUATIONS = Path(__file__).resolve().parent.parent / "tasks" / "evaluations"
 DEFINITION = "evaluation.toml"
+TAKEN = frozenset({"all", "history", "published", "recipe", "recipes"})
+"""Names of commands, views and folders that no evaluation may have."""
 
 
 @cache
@@ -48,11 +51,10 @@ def packed() -> dict[str, Folder]:
         return {}
     from tasks.packs.folder import folders
 
-    found = {
-        name_of(folder.name): folder
-        for folder in folders(home).values()
-        if (folder.path / DEFINITION).is_file()
-    }
+    found: dict[str, Folder] = {}
+    for folder in folders(home).values():
+        if (folder.path / DEFINITION).is_file():
+            found.setdefault(name_of(folder.name), folder)
     return {name: folder for name, folder in found.items() if name not in shipped()}
 
 
@@ -82,6 +84,62 @@ def evaluation(name: str) -> Evaluation[Any, Any, Any]:
 def read_pack(folder: Folder) -> tuple[Evaluation[Any, Any, Any] | None, list[Fault]]:
     """The evaluation that a pack is, or its faults; read again when a file of it changes."""
     return _read_pack(folder, folder_signs([folder.path]))
+
+
+def usable() -> list[str]:
+    """The evaluations that packs are, without those whose files have faults."""
+    return [name for name, folder in packed().items() if not read_pack(folder)[1]]
+
+
+def check_name(pack: str) -> None:
+    """Raise ValueError for a pack whose evaluation could not be called as it is."""
+    name = name_of(pack)
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        raise ValueError(f"{pack!r}: an evaluation's name begins with a letter")
+    if name in shipped() | TAKEN:
+        raise ValueError(f"{pack!r} is the name of something that is there already: choose another")
+
+
+def faults_of(folder: Folder) -> tuple[Evaluation[Any, Any, Any] | None, set[str], list[Fault]]:
+    """The evaluation that a pack is, the files that its definition reads, and what is wrong with it."""
+    from deployments.options import validated
+    from flows.session import build
+    from tasks.packs.shape import Fault
+
+    if not (folder.path / DEFINITION).is_file():
+        return None, set(), []
+    made, faults = read_pack(folder)
+    try:
+        check_name(folder.name)
+    except ValueError as error:
+        faults = [*faults, Fault(folder.name, None, "", str(error), "rename the folder")]
+    files = {path.name for path in folder.path.iterdir() if path.suffix in (".csv", ".toml")}
+    if made is None or made.described is None or faults:
+        return made, files, faults
+    for label, values in made.described.profiles.items():
+        try:
+            without = {"judges": []} if "judges" in values else {}
+            build(made, validated(made.params, {**values, **without, "models": ["none"]}))
+        except ValueError as error:
+            faults = [*faults, Fault(DEFINITION, None, f"profiles.{label}", str(error), "correct it")]
+    return made, files, faults
+
+
+def about(folder: Folder) -> str:
+    """What evaluation a pack is: "proverbs (choice): 12 items in 6 clusters"; "" if it is none."""
+    if not (folder.path / DEFINITION).is_file():
+        return ""
+    made, _ = read_pack(folder)
+    if made is None or made.described is None:
+        return f"{name_of(folder.name)}: it has faults (culturescope pack check {folder.name})"
+    facts = made.described.page["facts"]
+    return f"{made.name} ({facts['Recipe']}): {facts['Items']} items in {facts['Clusters']} clusters"
+
+
+def preview(folder: Folder) -> list[str]:
+    """Two items as a model is asked them, and the null models; empty if a pack is no evaluation."""
+    made, _ = read_pack(folder) if (folder.path / DEFINITION).is_file() else (None, [])
+    return list(made.described.preview) if made and made.described else []
 
 
 @lru_cache(maxsize=16)

@@ -20,7 +20,7 @@ from prefect.types.entrypoint import EntrypointType
 
 from deployments.choices import AllParams, judging, usual_profile
 from deployments.cli_ingest import CONTACT
-from deployments.evaluations import DEFAULT_PROFILE, doors
+from deployments.evaluations import DEFAULT_PROFILE, doors, sound
 from deployments.options import validated
 
 WRITERS = ["smollm2-135m-vllm"]
@@ -104,7 +104,8 @@ def deployments(wishes: Wishes) -> list[RunnerDeployment]:
     from flows.ingest import ingest
 
     of_evaluations = []
-    for name, door in doors().items():
+    for name in sound():
+        door = doors()[name]
         values = {
             "models": wishes.models or list(door.models),
             "profile": usual_profile(name, wishes.scheduled),

@@ -74,6 +74,12 @@ def doors() -> Mapping[str, Door]:
     return _Doors([*sorted(recipes.shipped() | _with_files()), *sorted(recipes.packed())])
 
 
+def sound() -> list[str]:
+    """The evaluations whose definitions can be read: a pack with faults is left out."""
+    broken = recipes.packed().keys() - set(recipes.usable())
+    return [name for name in doors() if name not in broken]
+
+
 @cache
 def _with_files() -> frozenset[str]:
     return frozenset(module.name for module in pkgutil.iter_modules(__path__))

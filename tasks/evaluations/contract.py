@@ -241,6 +241,7 @@ class Described:
         doubts: a difference to a control -> the headline that is doubted unless it is above 0.
         items: study -> rows of the table evaluation_item: item, cluster, content.
         page: what its page shows beside numbers.
+        preview: two items as a model is asked them, and the null models, line by line.
         rubric: by which judges score; None: nobody judges.
     """
 
@@ -254,6 +255,7 @@ class Described:
     doubts: Mapping[str, str]
     items: Callable[[Any], Rows]
     page: Mapping[str, Any]
+    preview: Sequence[str] = ()
     rubric: Any = None
 
 

@@ -84,11 +84,15 @@ def examine(folder: Folder, evaluation: str, shape: Shape, shipped: ByName) -> t
     return Content(folder.name, evaluation, by_file, about), faults
 
 
-def stray(folder: Folder, shapes: Mapping[str, Shape]) -> list[Fault]:
-    """Files that no evaluation reads, and faults outside the evaluations' folders."""
+def stray(folder: Folder, shapes: Mapping[str, Shape], also: Collection[str] = ()) -> list[Fault]:
+    """Files that no evaluation reads, and faults outside the evaluations' folders.
+
+    Args:
+        also: files that are read beside those of the shapes.
+    """
     paths, faults = files(folder)
     faults = [each for each in faults if each.file.partition("/")[0] not in shapes]
-    known = {ABOUT}
+    known = {ABOUT, *also}
     for evaluation, shape in shapes.items():
         known |= {f"{evaluation}/{PROFILES}"}
         known |= {name for each in shape.files for name in _paths_of(each, evaluation, paths)}

@@ -268,8 +268,17 @@ def _null_faults(definition: Recipe, file: str) -> list[Fault]:
 def known_nulls(definition: Recipe) -> tuple[str, ...]:
     """The names that ``metric.null`` may have."""
     own = (*definition.nulls, BEST) if definition.nulls else ()
-    extra = ("other_answer",) if isinstance(definition, Judged) and definition.gold else ()
-    return (*own, *extra, *(("chance",) if definition.recipe == CHOICE else ()))
+    return (
+        *own,
+        *null_names(definition)[len(definition.nulls) :],
+        *(("chance",) if definition.recipe == CHOICE else ()),
+    )
+
+
+def null_names(definition: Recipe) -> tuple[str, ...]:
+    """The null models that have a row of their own."""
+    with_gold = isinstance(definition, Judged) and definition.gold
+    return (*definition.nulls, *(("other_answer",) if with_gold else ()))
 
 
 def _fault(error: Any, file: str) -> Fault:

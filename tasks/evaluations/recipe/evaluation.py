@@ -22,10 +22,10 @@ from tasks.evaluations.contract import (
     comparable,
 )
 from tasks.evaluations.recipe import groups, options, rows, texts
-from tasks.evaluations.recipe.definition import Choice, Judged, Preference, Texts, controls
+from tasks.evaluations.recipe.definition import Choice, Judged, Preference, Texts, controls, null_names
 from tasks.evaluations.recipe.items import Loaded
 from tasks.evaluations.recipe.samples import samples
-from tasks.evaluations.recipe.study import Scores, Study, build_study, params_of
+from tasks.evaluations.recipe.study import HEADLINE, Scores, Study, build_study, params_of
 from tasks.judging.panel import Opinions
 from tasks.metrics.types import FloatArray
 from tasks.requests import Engine, Later, Request
@@ -86,8 +86,31 @@ def described(loaded: Loaded) -> Described:
         doubts={f"{control}_gain": headline for control in controls(definition)},
         items=_item_rows,
         page=_page(loaded, metrics),
+        preview=_preview(loaded),
         rubric=loaded.rubric,
     )
+
+
+def _preview(loaded: Loaded) -> list[str]:
+    """Two items as a model is asked them, each with what would be right, and what the nulls will be."""
+    params = params_of(loaded)(models=["none"])
+    study = build_study(loaded, params, {})
+    lines = []
+    for place, item in enumerate(study.items[:2]):
+        if isinstance(loaded.definition, Texts):
+            shown = [message["content"] for message in texts.conversation(study, item.fields)]
+        elif isinstance(loaded.definition, Choice):
+            shown = [message["content"] for message in options.conversation_of(study, HEADLINE, item)]
+        else:
+            shown = [next(text for condition, own, text in groups.contexts(study) if own is item)]
+        right = target(study, place)
+        lines += [f"item {item.name}: " + "\n".join(shown), *([f"  right: {right}"] if right else [])]
+    null = loaded.definition.metric.null
+    own = [f"null:{name.replace('_', '-')}" for name in null_names(loaded.definition)]
+    lines.append(
+        f"null: {null}; rows of their own: {', '.join(own) or 'none'}; controls: {', '.join(controls(loaded.definition))}"
+    )
+    return lines
 
 
 def _page(loaded: Loaded, metrics: Rows) -> dict[str, Any]:
