@@ -32,6 +32,7 @@ because some gaps are pauses. A judge's parts belong to the candidate's run, so 
 
 UNITS = {
     "item_logprob": "log-probabilities",
+    "option_score": "log-probabilities",
     "candidate_score": "log-probabilities",
     "response": "completions",
     "embedding": "vectors",

@@ -118,7 +118,7 @@ def faults_of(folder: Folder) -> tuple[Evaluation[Any, Any, Any] | None, set[str
         return made, files, faults
     for label, values in made.described.profiles.items():
         try:
-            without = {"judges": []} if "judges" in values else {}
+            without: dict[str, Any] = {"judges": []} if "judges" in values else {}
             build(made, validated(made.params, {**values, **without, "models": ["none"]}))
         except ValueError as error:
             faults = [*faults, Fault(DEFINITION, None, f"profiles.{label}", str(error), "correct it")]

@@ -34,7 +34,12 @@ SELECT u.kind, q.topic, q.label, u.request_hash, list(u.unit) AS units
 FROM run_request AS q JOIN part_unit AS u USING (request_hash)
 WHERE q.run_id = $run AND list_contains($kinds, u.kind) GROUP BY ALL
 """
-_ANSWERS = {"item_logprob": "logprob", "candidate_score": "logprob", "response": "text"}
+_ANSWERS = {
+    "item_logprob": "logprob",
+    "candidate_score": "logprob",
+    "option_score": "logprob",
+    "response": "text",
+}
 """Kind of part -> the column that holds what was answered."""
 
 

@@ -27,6 +27,8 @@ from typing import Any, cast
 import polars as pl
 import pytest
 
+from deployments.evaluations import evaluation as definition
+from flows.registry import flow_of
 from tests.conftest import REPOSITORY, environment
 from warehouse import Warehouse
 from warehouse.local_store import LocalStore
@@ -135,9 +137,9 @@ def run(evaluation: str, home: Path, *, with_prefect: bool = False, **more: Any)
     Raises:
         whatever the flow raises.
     """
-    flow = getattr(importlib.import_module(f"flows.{evaluation}"), evaluation)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CULTURESCOPE_HOME", str(home))
+        flow = flow_of(definition(evaluation))
         params = params_of(evaluation, home, **more)
         return str(flow(params) if with_prefect else flow.fn(params))
 
@@ -171,9 +173,8 @@ def _die_at(home: Path, count: Callable[..., int], *of: str) -> None:
 
 def params_of(evaluation: str, home: Path, **more: Any) -> Any:
     """The params of an evaluation's net; more: fields in place of its own."""
-    module = importlib.import_module(f"tasks.evaluations.{evaluation}.params")
     chosen = dict(net(evaluation).params) | {"profile": "golden"} | more
-    return getattr(module, f"{evaluation.capitalize()}Params")(**_at(files_of(home, evaluation), chosen))
+    return definition(evaluation).params(**_at(files_of(home, evaluation), chosen))
 
 
 def part_files(home: Path, kinds: Sequence[str]) -> dict[str, int]:

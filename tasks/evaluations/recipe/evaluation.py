@@ -93,8 +93,7 @@ def described(loaded: Loaded) -> Described:
 
 def _preview(loaded: Loaded) -> list[str]:
     """Two items as a model is asked them, each with what would be right, and what the nulls will be."""
-    params = params_of(loaded)(models=["none"])
-    study = build_study(loaded, params, {})
+    study = build_study(loaded, params_of(loaded).model_validate({"models": ["none"]}), {})
     lines = []
     for place, item in enumerate(study.items[:2]):
         if isinstance(loaded.definition, Texts):
@@ -107,10 +106,8 @@ def _preview(loaded: Loaded) -> list[str]:
         lines += [f"item {item.name}: " + "\n".join(shown), *([f"  right: {right}"] if right else [])]
     null = loaded.definition.metric.null
     own = [f"null:{name.replace('_', '-')}" for name in null_names(loaded.definition)]
-    lines.append(
-        f"null: {null}; rows of their own: {', '.join(own) or 'none'}; controls: {', '.join(controls(loaded.definition))}"
-    )
-    return lines
+    named, of_model = ", ".join(own) or "none", ", ".join(controls(loaded.definition))
+    return [*lines, f"null: {null}; rows of their own: {named}; controls: {of_model}"]
 
 
 def _page(loaded: Loaded, metrics: Rows) -> dict[str, Any]:

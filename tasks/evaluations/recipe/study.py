@@ -134,16 +134,23 @@ class Study:
 
     @cached_property
     def others(self) -> Mapping[str, str]:
-        """Item -> another one: the next of another cluster in a fixed random ring; empty of one cluster."""
+        """Item -> another one: the next of another cluster, and kind, in a fixed random ring; of ``within``'s
+        value. An item of which there is none is left out."""
         ring = sorted(self.items, key=lambda item: digest([self.loaded.name, item.name]))
-        within = getattr(self.definition, "within", "")
+        within, kind = getattr(self.definition, "within", ""), getattr(self.definition, "kind", "")
+
+        def fits(item: Item, other: Item) -> bool:
+            if kind and other.fields[kind] == item.fields[kind]:
+                return False
+            return other.cluster != item.cluster and (
+                not within or other.fields[within] == item.fields[within]
+            )
+
         found: dict[str, str] = {}
         for place, item in enumerate(ring):
-            for other in ring[place + 1 :] + ring[:place]:
-                alike = not within or other.fields[within] == item.fields[within]
-                if alike and other.cluster != item.cluster:
-                    found[item.name] = other.name
-                    break
+            others = (*ring[place + 1 :], *ring[:place])
+            if other := next((other for other in others if fits(item, other)), None):
+                found[item.name] = other.name
         return found
 
     @cached_property
