@@ -180,6 +180,7 @@ class Preference(Recipe):
     """
 
     recipe = PREFERENCE
+    nulls = ("groups_exchanged",)
 
     prompt: Text = "{{ context }}"
     contexts: Text

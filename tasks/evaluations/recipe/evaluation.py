@@ -183,7 +183,7 @@ def _nulls(study: Study, shared: Opinions | None) -> tuple[dict[str, FloatArray]
         return texts.nulls(study, shared or {}), None
     if isinstance(study.definition, Choice):
         return options.nulls(study), options.chance(study)
-    return {}, None
+    return groups.nulls(study), None
 
 
 def _ask_shared(study: Study, completions: Completions) -> Sequence[Request[Any]]:

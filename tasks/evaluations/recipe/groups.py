@@ -109,6 +109,12 @@ def preferred(study: Study, there: Sequence[Member], scores: FloatArray) -> tupl
     return float((above + 1).mean() / 2), f"{best[0]} | {best[1]}"
 
 
+def nulls(study: Study) -> dict[str, FloatArray]:
+    """What items score whose groups were exchanged at random: half of the pairs, by symmetry."""
+    low, high = study.definition.metric.bounds
+    return {"groups_exchanged": np.full(len(study.items), (low + high) / 2)}
+
+
 def _definition(study: Study) -> Preference:
     return cast(Preference, study.definition)
 

@@ -67,7 +67,7 @@ def _chosen(study: Study, completions: Completions) -> Iterator[Sample]:
                 zip(choices, options.at_length(study, item, answered).tolist(), strict=True),
                 key=lambda p: -p[1],
             )
-            output = listed(ranked, "log-probability")
+            output, reason = listed(ranked, "log-probability"), "stop"
         elif isinstance(answered, Completion):
             output, reason = answered.text, answered.finish_reason
         yield Sample(
@@ -83,7 +83,7 @@ def _preferred(study: Study, completions: Completions) -> Iterator[Sample]:
     for place, item in enumerate(study.items):
         value, why = float(scores.values[place]), scores.reasons[place] or None
         yield Sample(
-            item.name, question(shown[item.name]), scores.texts[place],
+            item.name, question(shown[item.name]), scores.texts[place], finish_reason="stop" if scores.texts[place] else "",
             scores={name: Score.of(value, why)}, metadata=_metadata(study, place),
         )  # fmt: skip
 

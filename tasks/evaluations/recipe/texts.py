@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -19,6 +20,7 @@ from tasks.generation.replies import CUT_OFF, NO_ANSWER, no_text
 from tasks.judging.null_texts import EMPTY, GENERIC, SHUFFLED
 from tasks.judging.panel import Call, Opinions, score_of
 from tasks.judging.rubric import normal
+from tasks.metric_rows import main_reason
 from tasks.metrics.types import FloatArray
 from tasks.packs.prompts import rendered
 
@@ -255,7 +257,18 @@ def _scores(
         reasons.append(reason if value is None else "")
         lost.append(why)
         shown.append(text or "")
-    return Scores(np.array(values), np.array(reasons, dtype=object), np.array(lost, dtype=object), shown)
+    scored = Scores(np.array(values), np.array(reasons, dtype=object), np.array(lost, dtype=object), shown)
+    return _none_alone(scored) if is_own else scored
+
+
+def _none_alone(scores: Scores) -> Scores:
+    """Lost answers are no number by themselves: where no text could be scored, as without a judge, they are
+    unscored for the same reason."""
+    is_text = scores.lost == ""
+    if not is_text.any() or not np.isnan(scores.values[is_text]).all():
+        return scores
+    reasons = np.where(is_text, scores.reasons, main_reason(scores.reasons[is_text]))
+    return replace(scores, values=np.full(len(reasons), np.nan), reasons=reasons)
 
 
 def answer_of(item: Item, study: Study) -> list[str]:

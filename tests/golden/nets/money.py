@@ -19,5 +19,5 @@ NET = Net(
     asked={"response": ("request_hash", "item")},
     kills=(("response", ""),),
     prepare=prepare,
-    budget=600,
+    budget=400,
 )
