@@ -83,7 +83,8 @@ def _preferred(study: Study, completions: Completions) -> Iterator[Sample]:
     for place, item in enumerate(study.items):
         value, why = float(scores.values[place]), scores.reasons[place] or None
         yield Sample(
-            item.name, question(shown[item.name]), scores.texts[place], finish_reason="stop" if scores.texts[place] else "",
+            item.name, question(shown[item.name]), scores.texts[place],
+            finish_reason="stop" if scores.texts[place] else "",
             scores={name: Score.of(value, why)}, metadata=_metadata(study, place),
         )  # fmt: skip
 
