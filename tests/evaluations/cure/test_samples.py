@@ -123,3 +123,13 @@ def test_wording_alone_does_not_give_the_label(benchmark: str) -> None:
         cv=GroupKFold(6),
     ).mean()
     assert accuracy < commonest + 0.12
+
+
+def test_the_docs_count_the_items() -> None:
+    text = " ".join((REFERENCE.parents[1] / "docs" / "evaluations" / "cure.md").read_text("utf-8").split())
+    labels, shipped = Counter(r["label"] for r in sample("normad")), sample("specnorm")
+    sizes = [len(sample(name)) for name in ("casa", "culturebank", "normad", "specnorm")]
+    ages = sum("age: " in r["cues"] for r in shipped)
+    assert f"({min(sizes)} to {max(sizes)} items per benchmark)" in text
+    assert f"({labels['neutral']} of {labels.total()} items)" in text
+    assert f"but for age: {round(100 * ages / len(shipped))} % of the items have one" in text

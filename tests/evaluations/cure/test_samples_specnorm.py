@@ -56,7 +56,7 @@ def test_labels_levels_and_kinds() -> None:
 
 
 # Vo and Koyejo 2025, table 2 and its text, in percent: each cue, and items with one, two or three, and with
-# four or more. The shipped items are furthest from it in age (44 %).
+# four or more. The shipped items are furthest from it in age (45 %).
 TABLE_2 = {
     "ethnicity": 67.5, "age": 56.8, "religion": 26.1, "region": 12.8, "gender": 11.7, "occupation": 12.8,
     "marital_status": 5.9, "low": 37, "medium": 57.5, "high": 5.5,
@@ -69,7 +69,7 @@ def test_cues_and_specificity_are_near_those_of_the_paper(name: str) -> None:
         name == row["rule"] or name in {cue.kind for cue in d.cues}
         for row, d in zip(ROWS, DRAFTS, strict=True)
     ]
-    assert 100 * sum(having) / len(ROWS) == pytest.approx(TABLE_2[name], abs=14)
+    assert 100 * sum(having) / len(ROWS) == pytest.approx(TABLE_2[name], abs=12)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[str(row["item"]) for row in ROWS])
