@@ -125,3 +125,17 @@ def test_no_case_names_the_country_that_it_is_of() -> None:
     for item in ITEMS:
         assert item.english
         assert not re.search(rf"\b{names[item.region]}\b", " ".join(item.english[:2])), item.item
+
+
+def test_the_docs_and_the_sources_count_the_items() -> None:
+    languages = Counter(item.language for item in ITEMS)
+    text = " ".join(Path("docs/evaluations/culturall.md").read_text("utf-8").split())
+    assert f"{len(ITEMS)} items are shipped, at least {min(languages.values())} in each" in text
+    assert f"{min(languages.values())} to {max(languages.values())} items per language" in text
+    notes = {
+        str(row["file"]): str(row["notes"])
+        for row in read_rows("warehouse/reference/source/culturall_item.csv")
+    }
+    assert {file: int(note.split()[0]) for file, note in notes.items()} == {
+        f"culturall_item/{language}.csv": n for language, n in languages.items()
+    }
