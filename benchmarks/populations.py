@@ -65,7 +65,7 @@ def labels(rng: Generator, n: int) -> Labelled:
 
 
 def macro_interval(sample: Labelled) -> Interval:
-    rest = classification.macro_f1_left_out(*sample, [f"{i:06d}" for i in range(len(sample[0]))])
+    rest = classification.f1_left_out(*sample, [f"{i:06d}" for i in range(len(sample[0]))]).macro
     return intervals.jackknife_interval(classification.macro_f1(*sample), rest, SHARE)
 
 

@@ -11,6 +11,14 @@ REFUSED, EMPTY, CUT_OFF = "refused", "empty answer", "cut off at max_tokens"
 UNPARSABLE = "unparsable answer"
 
 
+def is_lost(reason: str | None) -> bool:
+    """Whether an answer is missing although the model was asked: refused, empty, cut off or unreadable.
+
+    reason: why it is missing; "" or None: it is not.
+    """
+    return bool(reason) and reason != NO_ANSWER
+
+
 def no_text(completion: Completion | None) -> str | None:
     """Why there is nothing to read; None where there is a text, or probabilities of the options."""
     if completion is None:

@@ -56,11 +56,15 @@ def macro_f1(true: Sequence[str], predicted: Sequence[str]) -> float:
     return float(np.mean(list(scores.values())))
 
 
+LOST = ""
+"""The given label where an answer was lost: its gold class is missed, and no other is named in its place."""
+
+
 class LabelScores(NamedTuple):
     """Scores of labels; all in [0, 1], higher is better, 1: every label right, 0: none.
 
     exact_match: share right; f1_micro: F1 of all classes' hits and misses together, which is the same where
-    every item has one gold and one given label; f1_macro: mean F1 of the classes in gold.
+    no label is LOST and else higher; f1_macro: mean F1 of the classes in gold.
     """
 
     exact_match: float
@@ -71,20 +75,28 @@ class LabelScores(NamedTuple):
 def label_scores(gold: Sequence[str], given: Sequence[str]) -> LabelScores:
     """Exact match and F1 of m labels (CURE, "Thin vs. thick": F1 micro and macro).
 
-    gold, given: m labels each; leave items out whose answer could not be read: it is neither right nor wrong.
-    Raises ValueError as `f1_per_class`.
+    gold, given: m labels each; LOST where an answer was lost. HELM, by which Vo and Koyejo (2025) evaluate,
+    counts a text that is no label so (Liang et al. 2023). Raises ValueError as `f1_per_class`.
     """
     macro = macro_f1(gold, given)
-    exact = float((np.asarray(gold) == np.asarray(given)).mean())
-    return LabelScores(exact, exact, macro)
+    hits = int((np.asarray(gold) == np.asarray(given)).sum())
+    n_named = sum(label != LOST for label in given)
+    return LabelScores(hits / len(gold), 2 * hits / (len(gold) + n_named), macro)
 
 
-def macro_f1_left_out(gold: Sequence[str], given: Sequence[str], clusters: Sequence[str]) -> FloatArray:
-    """`macro_f1` without one cluster of items after another, for `intervals.jackknife_interval`.
+class F1LeftOut(NamedTuple):
+    """F1 micro and macro without one cluster after another: [clusters] by name, NaN where nothing is left."""
 
-    clusters: m labels. Returns one value for each of them by name, NaN where no other item is left.
+    micro: FloatArray
+    macro: FloatArray
+
+
+def f1_left_out(gold: Sequence[str], given: Sequence[str], clusters: Sequence[str]) -> F1LeftOut:
+    """`label_scores` without one cluster of items after another, for `intervals.jackknife_interval`.
+
+    clusters: m labels.
     """
-    names = sorted({*gold, *given})
+    names = sorted({*gold, *given, LOST})
     place = {name: number for number, name in enumerate(names)}
     cluster = np.unique(np.asarray(clusters), return_inverse=True)[1]
     tables = np.zeros((cluster.max() + 1, len(names), len(names)))
@@ -94,10 +106,11 @@ def macro_f1_left_out(gold: Sequence[str], given: Sequence[str], clusters: Seque
     in_gold, named = rest.sum(axis=2), rest.sum(axis=2) + rest.sum(axis=1)
     f1 = 2 * np.diagonal(rest, axis1=1, axis2=2) / np.maximum(named, 1)
     n_classes = (in_gold > 0).sum(axis=1)
-    means: FloatArray = np.where(
-        n_classes > 0, (f1 * (in_gold > 0)).sum(axis=1) / np.maximum(n_classes, 1), np.nan
-    )
-    return means
+    macro = np.where(n_classes > 0, (f1 * (in_gold > 0)).sum(axis=1) / np.maximum(n_classes, 1), np.nan)
+    n_named = named.sum(axis=1) - rest.sum(axis=1)[:, place[LOST]]
+    hits = np.diagonal(rest, axis1=1, axis2=2).sum(axis=1)
+    micro = np.where(n_classes > 0, 2 * hits / np.maximum(n_named, 1), np.nan)
+    return F1LeftOut(micro, macro)
 
 
 def commonest(labels: Sequence[str]) -> str:

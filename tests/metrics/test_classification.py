@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 from sklearn.metrics import f1_score  # type: ignore[import-untyped]
 
 from tasks.metrics.classification import (
+    LOST,
     commonest,
+    f1_left_out,
     f1_per_class,
     label_scores,
     lower_median,
     macro_f1,
-    macro_f1_left_out,
     random_baseline,
 )
 from tasks.metrics.types import CATEGORIES
@@ -118,17 +119,26 @@ def test_label_scores_by_hand() -> None:
     assert scores.f1_macro == pytest.approx(4 / 9)
 
 
+def test_a_lost_label_misses_its_class_and_names_no_other() -> None:
+    # One yes is lost: two of five right. yes: 1 hit, true 3, said 2: 2/5. no: 2/3. neutral: 0. Given: four.
+    scores = label_scores(GOLD, [LOST, *SAID[1:]])
+    assert scores == pytest.approx((2 / 5, 2 * 2 / (5 + 4), (2 / 5 + 2 / 3) / 3))
+
+
 @given(labels)
 @settings(deadline=None)
-def test_macro_f1_without_a_cluster_is_that_of_the_others(pairs: list[tuple[str, str]]) -> None:
+def test_f1_without_a_cluster_is_that_of_the_others(pairs: list[tuple[str, str]]) -> None:
     gold, said = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     clusters = [f"c{i % 4}" for i in range(len(pairs))]
-    for name, value in zip(sorted(set(clusters)), macro_f1_left_out(gold, said, clusters), strict=True):
+    said = [LOST if i % 3 == 2 else label for i, label in enumerate(said)]
+    for name, micro, macro in zip(sorted(set(clusters)), *f1_left_out(gold, said, clusters), strict=True):
         rest = [i for i, cluster in enumerate(clusters) if cluster != name]
         if rest:
-            assert value == pytest.approx(macro_f1([gold[i] for i in rest], [said[i] for i in rest]))
+            expected = label_scores([gold[i] for i in rest], [said[i] for i in rest])
+            assert (micro, macro) == pytest.approx(expected[1:])
         else:
-            assert math.isnan(value)
+            assert math.isnan(micro)
+            assert math.isnan(macro)
 
 
 def test_guessing_by_hand() -> None:

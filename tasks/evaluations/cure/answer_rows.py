@@ -44,8 +44,8 @@ SCHEMA = pl.Schema(
 def answer_frame(study: Study, readings: Readings, scored: Scored) -> pl.DataFrame:
     """One row per sample, in the order of the study; what an unscored one lacks is null.
 
-    ``score`` is the judges' mean, not yet at equal length. ``unscored_reason`` is the label's, else the
-    explanation's.
+    ``score`` is the judges' mean, not yet at equal length; a lost label is not correct, a lost explanation
+    scores 0. ``unscored_reason`` says why the label, else the explanation, is missing or unscored.
     """
     return pl.DataFrame(list(_rows(study, readings, scored)), schema=SCHEMA, orient="row")
 
@@ -102,10 +102,12 @@ def _rows(study: Study, readings: Readings, scored: Scored) -> Iterator[dict[str
                 "country": item.country,
                 "label": answer.label,
                 "gold_label": item.label,
-                "correct": None if answer.label is None else answer.label == item.label,
+                "correct": answer.is_right(item),
                 "explanation": answer.explanation,
                 **judged,
-                "unscored_reason": answer.label_reason or judged.get("unscored_reason"),
+                "unscored_reason": answer.label_reason
+                or answer.explanation_reason
+                or judged.get("unscored_reason"),
             }
 
 

@@ -1,10 +1,11 @@
 """How a candidate's answer is read, what a judge is asked about its explanation, and what it said. Pure.
 
-Rules. A label is one of the benchmark's, whatever its case; any other is no answer, and an answer without a
-label is neither right nor wrong. Where the engine gives the labels' probabilities (thin mode) the likeliest
+Rules. A label is one of the benchmark's, whatever its case; any other is no answer. A label that the model
+lost (refused, empty, cut off, unreadable) is wrong, and an explanation that it lost scores 0, since Vo and
+Koyejo (2025) score all responses. Where the engine gives the labels' probabilities (thin mode) the likeliest
 is taken. Label and explanation are read each on their own: one that is missing does not take the other with
-it. An explanation that was cut off is not judged, since nobody knows what is missing; the label before it
-counts. An explanation to which the rubric does not apply is not judged. Of a draw of items the same judge
+it. An explanation that was cut off is lost: no judge sees half of one; the label before it counts. An
+explanation to which the rubric does not apply is not judged. Of a draw of items the same judge
 marks three null explanations (``tasks.judging.null_texts``) that should score badly: another item's, a
 sentence that fits every item of the benchmark, and none at all.
 """
@@ -24,7 +25,7 @@ from tasks.evaluations.cure.materials import LABELS, family
 from tasks.evaluations.cure.params import kind_of
 from tasks.evaluations.cure.requests import WORDS, Key, Sample, Study, situation
 from tasks.generation.prompts import Completion, Prompt, Prompts, by_sampling
-from tasks.generation.replies import NO_ANSWER, json_fields, no_text, unreadable
+from tasks.generation.replies import NO_ANSWER, is_lost, json_fields, no_text, unreadable
 from tasks.judging.null_texts import EMPTY, NULLS, REAL, texts_by_source
 from tasks.judging.prompts import Opinion, judge_prompt, opinions
 from tasks.judging.rubric import Rubric, normal
@@ -43,6 +44,12 @@ class Answer:
     label_reason: str | None
     explanation: str | None = None
     explanation_reason: str | None = None
+
+    def is_right(self, item: BenchmarkItem) -> bool | None:
+        """Whether the label is the gold one; a lost one is not. None where the item was not asked."""
+        if self.label is None:
+            return False if is_lost(self.label_reason) else None
+        return self.label == item.label
 
 
 Readings = Mapping[Key, Answer]

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, combinations
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from tasks.evaluations.cure.label_rows import by_country, by_slice, clusters, reason_rows
 from tasks.evaluations.cure.params import BENCHMARKS
@@ -62,7 +64,7 @@ def judged_rows(study: Study, answers: Scored, candidate: str) -> Iterator[Metri
         yield from _gain_rows(study, benchmark, of_source)
         yield _disagreement_row(study, benchmark, of_source[REAL])
         yield from _check_rows(study, benchmark, of_source)
-        yield from reason_rows(f"{benchmark}:judged", of_source[REAL].reasons)
+        yield from reason_rows(f"{benchmark}:judged", _missing(of_source[REAL]))
         if is_at_equal_length(benchmark):
             yield from _length_rows(study, benchmark, of_source[REAL], answers.slopes.get(benchmark))
     for metric in dict.fromkeys(map(metric_of, study.benchmarks)):
@@ -115,7 +117,7 @@ def _metric_rows(study: Study, benchmark: str, of_source: Mapping[str, Judged]) 
         yield mean_row(metric, where, values, reasons, of_slice[places], bounds, beside)
     for source in NULLS:
         null, where = of_source[source], ("null", f"{benchmark}:{source}")
-        yield mean_row(metric, where, null.scores, null.reasons, of_items, bounds)
+        yield mean_row(metric, where, null.scores, null.reasons, joined(of_items, null.questions), bounds)
 
 
 def _overall_row(study: Study, metric: str, answers: Scored) -> Metric:
@@ -175,9 +177,33 @@ def _pair_reasons(real: Judged, shuffled: Judged) -> Reasons:
     return reasons
 
 
+def _missing(real: Judged) -> Reasons:
+    """[items] why an explanation is unscored or was lost."""
+    reasons: Reasons = np.where(real.reasons == "", real.lost, real.reasons)
+    return reasons
+
+
+def joined(of_items: np.ndarray, questions: Sequence[str]) -> np.ndarray:
+    """[items] clusters, those as one in which judges were asked the same of an item.
+
+    Null explanations are a few texts, so that items of one norm get one question and share its votes: they
+    are one observation of the judge, whatever countries they are of.
+
+    Args:
+        of_items: [items] clusters as they are; questions: [items] what was asked, "" where nothing.
+    """
+    names, cluster = np.unique(of_items, return_inverse=True)
+    rows = [place for place, question in enumerate(questions) if question]
+    question = len(names) + np.unique([questions[place] for place in rows], return_inverse=True)[1]
+    size = len(names) + len(rows)
+    links = coo_array((np.ones(len(rows)), (cluster[rows], question)), shape=(size, size))
+    return connected_components(links, directed=False)[1][cluster].astype(str)
+
+
 def _disagreement_row(study: Study, benchmark: str, real: Judged) -> Metric:
     """Mean over explanations of the votes' standard deviation."""
-    reasons = np.where(real.reasons == "", LONE_VOTE, real.reasons)
+    reasons = _missing(real)
+    reasons = np.where(reasons == "", LONE_VOTE, reasons)
     where = ("benchmark", benchmark)
     return mean_row(
         "judge_disagreement", where, real.disagreement, reasons, clusters(study, benchmark), SHARE
@@ -189,9 +215,9 @@ def _check_rows(study: Study, benchmark: str, of_source: Mapping[str, Judged]) -
 
     There are no gold explanations beside the norm that judges are shown, so nothing is to be accepted.
     """
-    of_items = clusters(study, benchmark).tolist()
     for source in NULLS:
         null = of_source[source]
+        of_items = joined(clusters(study, benchmark), null.questions).tolist()
         reason = main_reason(null.reasons)
         yield refusals(source, ("benchmark", benchmark), null.raw, reason, of_items)
         for judge, scores in null.by_judge.items():
@@ -202,7 +228,7 @@ def _length_rows(study: Study, benchmark: str, real: Judged, slope: float | None
     """Coherence before the adjustment, and the slope that it took out."""
     where = ("benchmark", benchmark)
     yield mean_row("coherence_raw", where, real.raw, real.reasons, clusters(study, benchmark), SHARE)
-    n_known = int((~np.isnan(real.raw)).sum())
+    n_known = int((~np.isnan(real.raw + real.words)).sum())
     if slope is None or not n_known:
         reason = NO_SLOPE if n_known else main_reason(real.reasons)
         yield unscored("coherence_length_slope", where, reason, real.raw.size)

@@ -13,20 +13,15 @@ from tasks.evaluations.cure.params import kind_of
 from tasks.evaluations.cure.requests import Study
 from tasks.evaluations.cure.scores import Labelled, Reasons, Scored
 from tasks.evaluations.cure.specnorm.seeds import KINDS, specificity
+from tasks.generation.replies import is_lost
 from tasks.metric_rows import OVERALL, Metric, Slice, main_reason, mean_of, mean_row, scored, unscored
-from tasks.metrics.classification import (
-    commonest,
-    label_scores,
-    macro_f1,
-    macro_f1_left_out,
-    random_baseline,
-)
+from tasks.metrics.classification import LOST, commonest, f1_left_out, label_scores, random_baseline
 from tasks.metrics.comparison import mcnemar, spread
 from tasks.metrics.intervals import CORRELATION, SHARE, jackknife_interval, mean_interval
-from tasks.metrics.types import FloatArray, IntArray
+from tasks.metrics.types import FloatArray, IntArray, Interval
 
 SCORES = ("exact_match", "f1_micro", "f1_macro")
-LONE = "a spread needs two countries with an answer"
+LONE = "a spread needs items of two countries"
 
 
 def by_country(study: Study, benchmark: str) -> dict[str, IntArray]:
@@ -175,27 +170,29 @@ def _score_rows(
     metrics: Sequence[str],
     of_items: np.ndarray,
 ) -> Iterator[Metric]:
-    """Scores of the items at some places; beside them those of the majority label on the same items."""
+    """Scores of the items at some places; beside them those of the majority label on the same items. A label
+    that was lost is wrong; an item that was not asked is left out."""
     every = _gold(study, part[0])
-    answered = [place for place in places if labelled.labels[place] is not None]
-    gold = [every[place] for place in answered or places]
+    asked = [place for place in places if _given(labelled, place) is not None]
+    gold = [every[place] for place in asked or places]
     null = label_scores(gold, [commonest(every)] * len(gold))
-    if not answered:
+    if not asked:
         reason = main_reason(labelled.reasons[places])
         for metric in metrics:
             yield unscored(metric, where, reason, len(places), getattr(null, metric))
         return
-    given = [str(labelled.labels[place]) for place in answered]
-    scores, known = label_scores(gold, given), of_items[answered]
+    given = [_given(labelled, place) or LOST for place in asked]
+    scores, known = label_scores(gold, given), of_items[asked]
     hits = (np.array(gold) == np.array(given)).astype(np.float64)
-    exact = mean_interval(hits, known, SHARE)
+    intervals: dict[str, Interval] = dict.fromkeys(metrics, mean_interval(hits, known, SHARE))
+    if len(metrics) > 1:
+        rest = f1_left_out(gold, given, known.tolist())
+        intervals["f1_macro"] = jackknife_interval(scores.f1_macro, rest.macro, SHARE)
+        if LOST in given:  # else F1 micro is exact match
+            intervals["f1_micro"] = jackknife_interval(scores.f1_micro, rest.micro, SHARE)
     for metric in metrics:
-        interval = exact
-        if metric == "f1_macro":
-            rest = macro_f1_left_out(gold, given, known.tolist())
-            interval = jackknife_interval(macro_f1(gold, given), rest, SHARE)
-        counts = (len(answered), len(places) - len(answered))
-        yield scored(metric, where, getattr(scores, metric), counts, interval, getattr(null, metric))
+        counts = (len(asked), len(places) - len(asked))
+        yield scored(metric, where, getattr(scores, metric), counts, intervals[metric], getattr(null, metric))
 
 
 def _prior_row(study: Study, part: tuple[str, str]) -> Metric:
@@ -211,14 +208,20 @@ def _count_rows(study: Study, part: tuple[str, str], reasons: Reasons) -> Iterat
     yield from reason_rows(":".join(part), reasons)
 
 
+def _given(labelled: Labelled, place: int) -> str | None:
+    """The label of an item, LOST where it was lost, None where the item was not asked."""
+    return LOST if is_lost(labelled.reasons[place]) else labelled.labels[place]
+
+
 def _hits(study: Study, benchmark: str, labelled: Labelled) -> FloatArray:
-    """[items] 1 where the label is right, 0 where it is wrong, NaN where there is none."""
-    pairs = zip(study.items(benchmark), labelled.labels, strict=True)
+    """[items] 1 where the label is right, 0 where it is wrong or lost, NaN where the item was not asked."""
+    given = [_given(labelled, place) for place in range(len(labelled.labels))]
+    pairs = zip(study.items(benchmark), given, strict=True)
     return np.array([np.nan if label is None else float(label == item.label) for item, label in pairs])
 
 
 def _difference_rows(study: Study, benchmark: str, *parts: Labelled) -> Iterator[Metric]:
-    """Thick less thin exact match over items that have both labels, and McNemar's test."""
+    """Thick less thin exact match over items that were asked in both modes, and McNemar's test."""
     where = ("benchmark", benchmark)
     thin, thick = (_hits(study, benchmark, part) for part in parts)
     reasons = np.where(parts[0].reasons == "", parts[1].reasons, parts[0].reasons)

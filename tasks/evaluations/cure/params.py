@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from tasks.evaluations.contract import GenerationParams
 
-SCORES_VERSION = 3
+SCORES_VERSION = 4
 """Raised whenever the arithmetic in ``scores`` or ``tasks.metrics``, or a constant of ``answers``, changes a
 number: part of config_hash."""
 
@@ -86,8 +86,8 @@ class CureParams(GenerationParams):
     max_tokens: int = Field(
         4096,
         ge=32,
-        description="of an answer, with what the model thinks before it; an explanation that is cut off is "
-        "not judged",
+        description="of an answer, with what the model thinks before it; an explanation that is cut off "
+        "scores 0",
     )
     judge_max_tokens: int = Field(
         4096, ge=32, description="of a judge's answer, with what it thinks before it"

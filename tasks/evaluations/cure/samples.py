@@ -45,8 +45,7 @@ def samples(study: Study, completions: Completions) -> Iterator[Sample]:
     for benchmark, mode in study.parts():
         for place, each in enumerate(study.samples(benchmark, mode)):
             item, answer = each.item, readings[each.key]
-            correct = None if answer.label is None else answer.label == item.label
-            scores = {"label": Score.of(correct, answer.label_reason, answer=answer.label)}
+            scores = {"label": Score.of(answer.is_right(item), answer.label_reason, answer=answer.label)}
             if mode == "thick":
                 own = scored.judged[benchmark, REAL]
                 mean = Score.of(_at(own.raw, place), own.reasons[place] or None, answer=answer.explanation)

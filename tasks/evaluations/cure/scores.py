@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tasks.evaluations.cure.answers import Readings, Reply, explanations
 from tasks.evaluations.cure.params import kind_of
 from tasks.evaluations.cure.requests import Study
+from tasks.generation.replies import is_lost
 from tasks.judging.ensemble import Ensemble, Vote, combine
 from tasks.judging.null_texts import REAL, SHUFFLED, SOURCES
 from tasks.judging.prompts import UNANSWERED
@@ -53,13 +54,16 @@ class Judged:
     """Explanations of one source for one benchmark.
 
     Attributes:
-        scores: [items] mean of the judges, NaN where unscored; at equal length after ``equal_lengths``.
+        scores: [items] mean of the judges, NaN where unscored; at equal length after ``equal_lengths``. A
+            real explanation that was lost is 0.
         raw: [items] the same before.
         disagreement: [items] standard deviation of the votes, NaN for fewer than two.
         words: [items] length of the explanation, NaN where there is none.
         verdicts: [items] the commonest verdict; None where unscored or tied.
-        reasons: [items] why unscored.
+        reasons: [items] why unscored. lost: [items] why there is no explanation of an item that was asked.
         by_judge: judge -> [items] the mean of its own votes, NaN where unscored.
+        questions: [items] what the judges were asked; "" where nothing. Items of one question share its
+            votes, since equal prompts are sent once.
     """
 
     scores: FloatArray
@@ -68,7 +72,9 @@ class Judged:
     words: FloatArray
     verdicts: tuple[str | None, ...]
     reasons: Reasons
+    lost: Reasons
     by_judge: Mapping[str, FloatArray]
+    questions: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -112,8 +118,8 @@ def equal_lengths(
     explanations of a benchmark by the models ``against``, by the slope within each of them.
 
     A model that is not among those changes neither. Within one model alone this moves no mean. Shuffled
-    explanations are adjusted by the same slope, the two constant nulls are not: a text of no length says
-    nothing of what a longer one would get.
+    explanations are adjusted by the same slope, the two constant nulls and lost explanations are not: a text
+    of no length says nothing of what a longer one would get.
 
     Args:
         kept: benchmark -> positions of items; coherence is taken anew on each of them, slope and length too.
@@ -137,7 +143,8 @@ Line = tuple[float | None, float]
 def _line(judged: Sequence[Judged], places: IntArray | None = None) -> Line | None:
     """Of the explanations of some items, default all; None without any."""
     chosen = [np.arange(real.raw.size) if places is None else places for real in judged]
-    known = [rows[~np.isnan(real.raw[rows])] for rows, real in zip(chosen, judged, strict=True)]
+    pairs = zip(chosen, judged, strict=True)
+    known = [rows[~np.isnan(real.raw[rows] + real.words[rows])] for rows, real in pairs]
     if not any(rows.size for rows in known):
         return None
     lengths = np.concatenate([real.words[rows] for rows, real in zip(known, judged, strict=True)])
@@ -163,7 +170,8 @@ def _at_length(
 
 
 def _moved(judged: Judged, line: Line) -> FloatArray:
-    return judged.raw - (line[0] or 0.0) * (np.log1p(judged.words) - line[1])
+    longer = np.where(np.isnan(judged.words), 0.0, np.log1p(judged.words) - line[1])
+    return judged.raw - (line[0] or 0.0) * longer
 
 
 def _labelled(study: Study, part: tuple[str, str], readings: Readings) -> Labelled:
@@ -192,21 +200,37 @@ def _judged(
             missing = NOT_DRAWN
         reasons.append("" if scored else _reason(study, replies, missing, item in texts[source]))
     words = [len(texts[source][item].split()) if item in texts[source] else np.nan for item in items]
-    scores = _means(ensembles)
+    scores, lost = _means(ensembles), _lost(study, benchmark, source, readings)
+    # Nothing says what judges make of this model where none of its explanations has a verdict.
+    is_to_judge = [not why[item] and not lost[place] for place, item in enumerate(items)]
+    if study.judges and (not np.isnan(scores).all() or not any(is_to_judge)):
+        scores[lost != ""] = 0.0
     return Judged(
         scores=scores,
         raw=scores,
         disagreement=np.array([np.nan if e is None or e.sd is None else e.sd for e in ensembles]),
         words=np.array(words, dtype=np.float64),
         verdicts=tuple(None if e is None else e.verdict for e in ensembles),
-        reasons=np.array(reasons, dtype=object),
+        reasons=np.where(np.isnan(scores), np.array(reasons, dtype=object), ""),
+        lost=lost,
         by_judge={
             engine.name: _means(
                 [_combined([r for r in replies if r.judge == engine.name]) for replies in of_item]
             )
             for engine in study.judges.values()
         },
+        questions=tuple(replies[0].call.prompt.id if replies else "" for replies in of_item),
     )
+
+
+def _lost(study: Study, benchmark: str, source: str, readings: Readings) -> Reasons:
+    """[items] why an explanation was lost, which the rubric says NO to: as Vo and Koyejo (2025), whose judge
+    scores all responses. "" where there is one, where none was wanted, and of nulls."""
+    whys = [
+        readings[benchmark, "thick", item.item].explanation_reason or "" if not item.not_judged else ""
+        for item in study.items(benchmark)
+    ]
+    return np.array([why if source == REAL and is_lost(why) else "" for why in whys], dtype=object)
 
 
 def _combined(replies: Sequence[Reply]) -> Ensemble | None:

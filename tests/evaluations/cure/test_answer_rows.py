@@ -28,9 +28,9 @@ def test_answers(make_study: MakeStudy) -> None:
     assert (thin["label"], thin["gold_label"], thin["correct"]) == ("yes", "yes", True)
     assert [thin[name] for name in ("explanation", "score", "verdict", "unscored_reason")] == [None] * 4
     wrong = by_key["normad", "thick", "normad-f0-in"]
-    assert (wrong["correct"], wrong["score"], wrong["unscored_reason"]) == (False, None, NO_EXPLANATION)
+    assert (wrong["correct"], wrong["score"], wrong["unscored_reason"]) == (False, 0.0, NO_EXPLANATION)
     odd = by_key["normad", "thick", "normad-f1-jp"]
-    assert (odd["label"], odd["correct"], odd["unscored_reason"]) == (None, None, OFF_MENU)
+    assert (odd["label"], odd["correct"], odd["unscored_reason"]) == (None, False, OFF_MENU)
     assert (odd["explanation"], odd["verdict"]) == ("One waits.", "YES")
     assert odd["score"] == pytest.approx(0.9)
     subtle = by_key["specnorm", "thick", "specnorm-in-1"]

@@ -73,23 +73,24 @@ def rows(study: Study) -> list[Metric]:
 
 
 def test_labels(rows: list[Metric]) -> None:
-    # Thin: FR cannot be read. Of IN JP MX KE BR three are right: 3 / 5. Always yes: IN, KE, BR, so 3 / 5.
+    # Thin: FR is lost, so wrong; of IN JP MX KE BR three are right: 3 / 6. Always yes: IN, KE, BR, so 3 / 6.
     em = one(rows, "exact_match", "normad:thin")
-    assert (em.value, em.null_value, em.n_scored, em.n_unscored) == (0.6, 0.6, 5, 1)
-    assert one(rows, "f1_micro", "normad:thin").value == pytest.approx(0.6)
+    assert (em.value, em.null_value, em.n_scored, em.n_unscored) == (0.5, 0.5, 6, 0)
+    # Three hits, six gold labels, five that were given.
+    assert one(rows, "f1_micro", "normad:thin").value == pytest.approx(2 * 3 / (6 + 5))
     # F1: yes 2 * 2 / (2 * 2 + 1 + 1) = 2/3 (JP wrongly, KE missed), no 0, neutral 1; mean 5/9.
-    # Always yes: 2 * 0.6 / 1.6 = 0.75 for yes, 0 for the two others; mean 0.25.
+    # Always yes: 2 * 0.5 / 1.5 = 2/3 for yes, 0 for the two others; mean 2/9.
     f1 = one(rows, "f1_macro", "normad:thin")
-    assert (f1.value, f1.null_value) == (pytest.approx(5 / 9), pytest.approx(0.25))
-    # Thick: BR cannot be read; IN JP KE FR are right, MX is not.
-    assert one(rows, "exact_match", "normad:thick").value == pytest.approx(0.8)
+    assert (f1.value, f1.null_value) == (pytest.approx(5 / 9), pytest.approx(2 / 9))
+    # Thick: BR is lost; IN JP KE FR are right, MX is not.
+    assert one(rows, "exact_match", "normad:thick").value == pytest.approx(4 / 6)
 
 
 def test_labels_of_a_country(rows: list[Metric]) -> None:
     kenya = one(rows, "exact_match", "normad:thin:KE")
     assert (kenya.slice_kind, kenya.value, kenya.null_value) == ("benchmark_mode_country", 0.0, 1.0)
     france = one(rows, "exact_match", "normad:thin:FR")
-    assert (france.value, france.unscored_reason, france.null_value) == (None, OFF_MENU, 0.0)
+    assert (france.value, france.unscored_reason, france.null_value) == (0.0, None, 0.0)
 
 
 def test_prior(rows: list[Metric]) -> None:
@@ -104,19 +105,19 @@ def test_counts(rows: list[Metric]) -> None:
 
 
 def test_thin_against_thick(rows: list[Metric]) -> None:
-    # Both labels have IN JP MX KE. Thin 1 0 1 0, thick 1 1 0 1: differences 0 1 -1 1, mean 1/4.
+    # IN JP MX KE BR FR: thin 1 0 1 0 1 0, thick 1 1 0 1 0 1: differences 0 1 -1 1 -1 1, mean 1/6.
     difference = one(rows, "thin_thick_difference", "normad")
-    assert (difference.value, difference.n_scored, difference.n_unscored) == (0.25, 4, 2)
-    # One right in thin alone, two in thick alone: two-sided binomial of 1 in 3 at 1/2 is 1.
+    assert (difference.value, difference.n_scored, difference.n_unscored) == (pytest.approx(1 / 6), 6, 0)
+    # Two right in thin alone, three in thick alone: two-sided binomial of 2 in 5 at 1/2 is 1.
     assert one(rows, "thin_thick_p", "normad").value == pytest.approx(1.0)
     assert one(rows, "thin_thick_difference", "casa").value == 0.0
 
 
 def test_spread_over_countries(rows: list[Metric]) -> None:
-    # Thin, by country: 1 0 1 0 1, FR has none. Quartiles 0 and 1, variance (3 * 0.16 + 2 * 0.36) / 4.
+    # Thin, by country: 1 0 1 0 1 0. Quartiles 0 and 1, variance 6 * 0.25 / 5.
     iqr, variance = (one(rows, f"exact_match_{name}", "normad:thin") for name in ("iqr", "variance"))
     assert (iqr.value, variance.value) == (pytest.approx(1.0), pytest.approx(0.3))
-    assert (iqr.n_scored, iqr.n_unscored) == (5, 1)
+    assert (iqr.n_scored, iqr.n_unscored) == (6, 0)
 
 
 def test_explanations(rows: list[Metric]) -> None:

@@ -61,7 +61,7 @@ def test_reasons(make_study: MakeStudy) -> None:
 
     answers = scored(study, completions, said)
     real = answers.judged["normad", "real"]
-    assert real.reasons[0] == CUT_OFF
+    assert (real.scores[0], real.reasons[0], real.lost[0]) == (0.0, "", CUT_OFF)
     assert "no complete JSON object" in real.reasons[1]
     assert real.reasons[2:].tolist() == [""] * 4
     assert (np.isnan(real.scores) == (real.reasons != "")).all()

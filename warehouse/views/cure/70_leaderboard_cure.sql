@@ -85,7 +85,7 @@ COMMENT ON COLUMN leaderboard_cure.thick_em_low IS 'Lower end of the 95 % interv
 COMMENT ON COLUMN leaderboard_cure.thick_em_high IS 'Upper end of the 95 % interval of thick_em, over items.';
 COMMENT ON COLUMN leaderboard_cure.thick_f1_micro IS 'F1 of all classes'' hits and misses together, with an explanation.';
 COMMENT ON COLUMN leaderboard_cure.thick_f1_macro IS 'Mean F1 of the classes, with an explanation.';
-COMMENT ON COLUMN leaderboard_cure.majority_em IS 'Exact match of the commonest label on the items that the model answered, the higher of thin and thick: what thin_em and thick_em must pass.';
+COMMENT ON COLUMN leaderboard_cure.majority_em IS 'Exact match of the commonest label on the items that the model was asked, the higher of thin and thick: what thin_em and thick_em must pass.';
 COMMENT ON COLUMN leaderboard_cure.prior_em IS 'Exact match expected of random labels, drawn as often as they are right.';
 COMMENT ON COLUMN leaderboard_cure.metric IS 'What explanations are judged on: coverage (normad), connotation (casa), coherence (culturebank) or specificity (specnorm); NULL if none were asked for.';
 COMMENT ON COLUMN leaderboard_cure.value IS 'Mean of that metric; NULL if unscored.';
@@ -104,9 +104,9 @@ COMMENT ON COLUMN leaderboard_cure.rubric IS 'What they were judged by: the metr
 COMMENT ON COLUMN leaderboard_cure.validated IS 'Whether each of those judges was held against people with this rubric (judge_validation); NULL if nobody judged. How well they agree is to be read there.';
 COMMENT ON COLUMN leaderboard_cure.self_preference IS 'Whether a judge is of the model''s own family, so that it may favour it; NULL if there is no judge.';
 COMMENT ON COLUMN leaderboard_cure.n_items IS 'Items that were asked, answered or not.';
-COMMENT ON COLUMN leaderboard_cure.thin_scored IS 'Items whose label could be read, asked for alone.';
-COMMENT ON COLUMN leaderboard_cure.thick_scored IS 'Items whose label could be read, asked for with an explanation.';
-COMMENT ON COLUMN leaderboard_cure.n_judged IS 'Explanations that have a score.';
+COMMENT ON COLUMN leaderboard_cure.thin_scored IS 'Items that thin_em is over: a lost label counts, as wrong.';
+COMMENT ON COLUMN leaderboard_cure.thick_scored IS 'Items that thick_em is over: a lost label counts, as wrong.';
+COMMENT ON COLUMN leaderboard_cure.n_judged IS 'Explanations that have a score: a lost one has 0.';
 COMMENT ON COLUMN leaderboard_cure.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN leaderboard_cure.finished_at IS 'When the run ended (UTC).';
 COMMENT ON COLUMN leaderboard_cure.is_null IS 'Whether it is a null model that knows nothing.';

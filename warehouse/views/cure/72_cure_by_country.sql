@@ -54,9 +54,9 @@ COMMENT ON COLUMN cure_by_country.ci_low IS 'Lower end of the 95 % interval of v
 COMMENT ON COLUMN cure_by_country.ci_high IS 'Upper end of the 95 % interval of value, over items.';
 COMMENT ON COLUMN cure_by_country.null_value IS 'The best of the three null explanations on those of the same items whose null explanations are judged; of a country with none of these, on the benchmark''s.';
 COMMENT ON COLUMN cure_by_country.n_items IS 'Items of the country that were asked.';
-COMMENT ON COLUMN cure_by_country.thin_scored IS 'Items whose label could be read, asked for alone.';
-COMMENT ON COLUMN cure_by_country.thick_scored IS 'Items whose label could be read, asked for with an explanation.';
-COMMENT ON COLUMN cure_by_country.n_judged IS 'Explanations that have a score.';
+COMMENT ON COLUMN cure_by_country.thin_scored IS 'Items that thin_em is over: a lost label counts, as wrong.';
+COMMENT ON COLUMN cure_by_country.thick_scored IS 'Items that thick_em is over: a lost label counts, as wrong.';
+COMMENT ON COLUMN cure_by_country.n_judged IS 'Explanations that have a score: a lost one has 0.';
 COMMENT ON COLUMN cure_by_country.country_name IS 'Name of the country: country.name.';
 COMMENT ON COLUMN cure_by_country.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN cure_by_country.finished_at IS 'When the run ended (UTC).';

@@ -42,6 +42,6 @@ COMMENT ON COLUMN cure_by_cue.ci_low IS 'Lower end of the 95 % interval of value
 COMMENT ON COLUMN cure_by_cue.ci_high IS 'Upper end of the 95 % interval of value, over countries.';
 COMMENT ON COLUMN cure_by_cue.null_value IS 'The best of three null explanations on those of the same items whose null explanations are judged; of a slice with none of these, on the benchmark''s.';
 COMMENT ON COLUMN cure_by_cue.n_items IS 'Items that were asked.';
-COMMENT ON COLUMN cure_by_cue.n_judged IS 'Explanations that have a score.';
+COMMENT ON COLUMN cure_by_cue.n_judged IS 'Explanations that have a score: a lost one has 0.';
 COMMENT ON COLUMN cure_by_cue.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN cure_by_cue.finished_at IS 'When the run ended (UTC).';

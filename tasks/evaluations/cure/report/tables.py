@@ -22,8 +22,10 @@ def badge(line: Row) -> Badge:
     """What the explanations of a row of the leaderboard may be trusted for."""
     if line["is_null"]:
         return "plain", "null model"
-    if line["tells_real_from_shuffled"] is None:
+    if line["value"] is None:
         return "plain", "explanations not scored"
+    if line["tells_real_from_shuffled"] is None:
+        return "plain", "too few explanations to be distinguished from shuffled ones"
     if line["tells_real_from_shuffled"]:
         return "good", "explanations distinguished from shuffled ones"
     return "warn", "explanations not distinguished from shuffled ones"

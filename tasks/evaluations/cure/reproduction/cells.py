@@ -15,7 +15,7 @@ from tasks.evaluations.cure.benchmarks.common import Loaded
 from tasks.evaluations.cure.reproduction.files import SOURCES, Content, CureReproduced, Result
 from tasks.evaluations.reproduction import Printed, Recomputed, Rows, Tools, model_names
 from tasks.metrics.agreement import cohen_kappa, fleiss_kappa, pearson
-from tasks.metrics.classification import label_scores, random_baseline
+from tasks.metrics.classification import LOST, label_scores, random_baseline
 from tasks.metrics.krippendorff_alpha import krippendorff_alpha
 from tasks.metrics.types import FloatArray
 from tasks.published import Row
@@ -34,7 +34,6 @@ JUDGED = {
 }
 """Metric -> the benchmark that it is of."""
 JUDGE, NULL = "judge", "null"
-UNREAD = "(unread)"
 NO_FILE = "no published file holds it"
 
 
@@ -104,7 +103,7 @@ class _Tables:
         if not kept:
             return Recomputed(reason="no label could be read")
         gold = [r.gold for r in kept]
-        own, null = label_scores(gold, [r.label or UNREAD for r in kept]), random_baseline(gold)
+        own, null = label_scores(gold, [r.label or LOST for r in kept]), random_baseline(gold)
         field = "f1_macro" if metric == "F1-Macro" else "f1_micro"
         return Recomputed(
             getattr(own, field), null=getattr(null, field), null_name="random labels", n=len(kept)
