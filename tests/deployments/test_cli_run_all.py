@@ -11,6 +11,8 @@ from deployments.choices import AllParams
 from deployments.cli import app
 from deployments.packs import write_new
 from deployments.served import run_all
+from tasks.engines import load, memory
+from tasks.engines.fake import FakeEngine
 from warehouse import Warehouse
 
 runner = CliRunner()
@@ -94,3 +96,34 @@ def test_a_flow_with_a_pack_that_nobody_takes_runs_nothing(warehouse: Warehouse,
         run_all(AllParams(**asked, evaluations=["cure"]))
     assert warehouse.query("SELECT count(*) AS n FROM run")["n"][0] == 0
     assert run_all(AllParams(**asked, evaluations=["spectral"])) == ["spectral"]
+
+
+def test_two_engines_of_the_same_weights_are_one_model_across_evaluations(
+    warehouse: Warehouse, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One kind scores lists, another writes; each evaluation takes its own models, and views join them."""
+    monkeypatch.setattr(load, "_build", lambda spec, source: FakeEngine(spec))
+    monkeypatch.setattr(memory, "of_engine", lambda spec, source: memory.Claim("cpu", 0))
+    models = {
+        "smollm2-135m": ("packed_trie", "weights of one"),
+        "gemma3-270m": ("packed_trie", "weights of another"),
+        "smollm2-135m-vllm": ("vllm", "weights of one"),
+    }
+    for name, (kind, weights) in models.items():
+        folder = home / "weights" / name
+        folder.mkdir(parents=True)
+        (folder / "config.json").write_text("{}")
+        (folder / "model.safetensors").write_text(weights)
+        spec = f'kind = "{kind}"\nmodel = "{folder}"\ndtype = "float32"\nprompt_style = "base"\n'
+        (home / "engines" / f"{name}.toml").write_text(spec)
+    chosen = ["run", "all", "--no-server", "--no-probe", "--profile", "smoke"]
+    done = runner.invoke(app, [*chosen, "--evaluations", "spectral,culturall,explication"])
+    assert done.exit_code == 0, done.output
+    runs = warehouse.query("SELECT DISTINCT model_hash, engine_hash FROM run WHERE NOT is_null")
+    assert (runs["model_hash"].n_unique(), runs["engine_hash"].n_unique()) == (2, 3)
+    pairs = warehouse.query("SELECT * FROM evaluation_agreement WHERE other_evaluation = 'spectral'")
+    of_pair = {(row["evaluation"], row["metric"]): row["n_models"] for row in pairs.to_dicts()}
+    assert of_pair["culturall", "accuracy"] == 1
+    assert of_pair["explication", "apr"] == 0, "talks of three turns have no grades, and the row says so"
+    meta = warehouse.query("FROM meta_explication WHERE other_evaluation = 'spectral'")
+    assert set(meta.select("metric", "n_models").rows()) == {("facts_elicited", 1)}

@@ -135,3 +135,17 @@ def store_model(
         save_run(connection, run)
         save_metrics(connection, run_id, rows)
         finish_run(connection, run_id)
+
+
+def test_headlines_that_no_model_has_both_of_are_a_row_with_the_reason(warehouse: Warehouse) -> None:
+    store_headline(warehouse, "spectral", [0.1, 0.2, 0.3], "macro_f1", 0.05)
+    store_headline(warehouse, "explication", [None, None], "apr", 0.5)
+    pair = agreement(warehouse, "spectral")
+    assert (pair["evaluation"], pair["n_models"], pair["ranks"], pair["is_untied"]) == (
+        "explication",
+        0,
+        [],
+        False,
+    )
+    assert pair["rho"] is pair["least_rho"] is pair["ci_low"] is None
+    assert pair["unscored_reason"] == "no model that was run on both has both numbers"

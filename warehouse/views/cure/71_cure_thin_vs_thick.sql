@@ -47,8 +47,8 @@ COMMENT ON COLUMN cure_thin_vs_thick.benchmark IS 'normad, casa, culturebank, sp
 COMMENT ON COLUMN cure_thin_vs_thick.thin_em IS 'Exact match of labels that were asked for alone; a lost one is wrong.';
 COMMENT ON COLUMN cure_thin_vs_thick.thick_em IS 'Exact match of labels that were asked for with an explanation; a lost one is wrong.';
 COMMENT ON COLUMN cure_thin_vs_thick.difference IS 'Thick less thin exact match on the items that were asked in both modes; above 0: right more often when asked to explain. NULL if unscored.';
-COMMENT ON COLUMN cure_thin_vs_thick.ci_low IS 'Lower end of the 95 % interval of difference, over items.';
-COMMENT ON COLUMN cure_thin_vs_thick.ci_high IS 'Upper end of the 95 % interval of difference, over items.';
+COMMENT ON COLUMN cure_thin_vs_thick.ci_low IS 'Lower end of the 95 % interval of difference, over pairs or stories of items, else their countries.';
+COMMENT ON COLUMN cure_thin_vs_thick.ci_high IS 'Upper end of the 95 % interval of difference, over pairs or stories of items, else their countries.';
 COMMENT ON COLUMN cure_thin_vs_thick.p IS 'McNemar''s exact test of difference, two-sided, not corrected for the number of tests.';
 COMMENT ON COLUMN cure_thin_vs_thick.f1_macro_difference IS 'Thick less thin F1 macro.';
 COMMENT ON COLUMN cure_thin_vs_thick.thin_iqr IS 'Interquartile range of thin exact match over countries.';

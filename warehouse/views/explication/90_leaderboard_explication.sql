@@ -72,7 +72,7 @@ COMMENT ON COLUMN leaderboard_explication.apr_null IS 'The best null by the same
 COMMENT ON COLUMN leaderboard_explication.interaction IS 'How well the user was asked, 1 to 10, by the judges; NULL if unscored.';
 COMMENT ON COLUMN leaderboard_explication.interaction_low IS 'Lower end of the 95 % interval of interaction, over personas.';
 COMMENT ON COLUMN leaderboard_explication.interaction_high IS 'Upper end of the 95 % interval of interaction, over personas.';
-COMMENT ON COLUMN leaderboard_explication.interaction_null IS 'What asking everybody the same gets from the same judges.';
+COMMENT ON COLUMN leaderboard_explication.interaction_null IS 'The best null by the same judges: a generic recommendation at once or after fixed questions.';
 COMMENT ON COLUMN leaderboard_explication.instruction_following IS 'How well instructions were kept, 1 to 5, by the judges; NULL if unscored.';
 COMMENT ON COLUMN leaderboard_explication.instruction_low IS 'Lower end of its 95 % interval, over personas.';
 COMMENT ON COLUMN leaderboard_explication.instruction_high IS 'Upper end of its 95 % interval, over personas.';

@@ -1,9 +1,9 @@
--- Ranks are taken anew for every pair, over the models that have both; 1 is worst, ties share their mean rank.
+-- Ranks are taken anew for every pair, over the models that have both; 1 is worst, ties share their mean rank. A pair
+-- that no model has both numbers of stands with the reason: a missing row would say nothing.
 CREATE OR REPLACE VIEW evaluation_agreement AS
 WITH scored AS (
     SELECT evaluation, metric, label, model_hash, if(direction = 'lower', -value, value) AS goodness, ci_low, ci_high
     FROM model_scores
-    WHERE value IS NOT NULL
     UNION ALL
     SELECT 'external', benchmark, benchmark, model_hash, -place, NULL, NULL
     FROM external_ranking
@@ -25,9 +25,10 @@ WITH scored AS (
         rank() OVER (of_pair ORDER BY x) + (count(*) OVER (PARTITION BY evaluation, metric, other_evaluation, other_metric, x) - 1) / 2 AS x_rank,
         rank() OVER (of_pair ORDER BY y) + (count(*) OVER (PARTITION BY evaluation, metric, other_evaluation, other_metric, y) - 1) / 2 AS y_rank
     FROM pair
+    WHERE x IS NOT NULL AND y IS NOT NULL
     WINDOW of_pair AS (PARTITION BY evaluation, metric, other_evaluation, other_metric)
 ), agreed AS (
-    SELECT evaluation, metric, label, other_evaluation, other_metric, other_label, count(*) AS n_models,
+    SELECT evaluation, metric, other_evaluation, other_metric, count(*) AS n_models,
         list(x_rank ORDER BY model_hash) AS ranks, list(y_rank ORDER BY model_hash) AS other_ranks,
         count(*) = count(DISTINCT x) AND count(*) = count(DISTINCT y) AS is_untied,
         CASE WHEN count(*) > 2 AND count(DISTINCT x) > 1 AND count(DISTINCT y) > 1
@@ -35,11 +36,16 @@ WITH scored AS (
             THEN round(corr(x_rank, y_rank), 12) END AS rho
     FROM ranked
     GROUP BY ALL
+), asked AS (
+    SELECT evaluation, metric, label, other_evaluation, other_metric, other_label, coalesce(n_models, 0) AS n_models,
+        coalesce(ranks, []) AS ranks, coalesce(other_ranks, []) AS other_ranks, coalesce(is_untied, false) AS is_untied, rho
+    FROM (SELECT DISTINCT evaluation, metric, label, other_evaluation, other_metric, other_label FROM pair)
+    LEFT JOIN agreed USING (evaluation, metric, other_evaluation, other_metric)
 ), inner_agreed AS (
     -- A full agreement counts as the next one that there can be.
     SELECT *, greatest(least(rho, 1 - 12 / (n_models ** 3 - n_models)), 12 / (n_models ** 3 - n_models) - 1) AS inner_rho,
         n_models - 2 AS df
-    FROM agreed
+    FROM asked
 ), spread AS (
     -- Bonett and Wright (2000) with the t of n - 2 degrees of freedom, here as a series (Fisher and Cornish 1960).
     SELECT *, if(n_models < 5, NULL, (1.959964 + 2.3723 / df + 2.8225 / df ** 2 + 2.5559 / df ** 3)
@@ -49,7 +55,7 @@ WITH scored AS (
 SELECT spread.evaluation, spread.metric, label, other_evaluation, other_metric, other_label, n_models, rho,
     CASE WHEN n_models >= 5 THEN if(rho = -1, -1, tanh(atanh(inner_rho) - half)) END AS ci_low,
     CASE WHEN n_models >= 5 THEN if(rho = 1, 1, tanh(atanh(inner_rho) + half)) END AS ci_high,
-    CASE WHEN n_models < 3 THEN 'fewer than three models have both' WHEN rho IS NULL THEN 'one of them does not vary' END
+    CASE WHEN n_models = 0 THEN 'no model that was run on both has both numbers' WHEN n_models < 3 THEN 'fewer than three models have both' WHEN rho IS NULL THEN 'one of them does not vary' END
         AS unscored_reason,
     least_rho(n_models) AS least_rho, ranks, other_ranks, is_untied, coalesce(own.n_apart, 0) AS n_apart, other.n_apart AS other_n_apart
 FROM spread
@@ -63,7 +69,7 @@ COMMENT ON COLUMN evaluation_agreement.label IS 'Name of that to show.';
 COMMENT ON COLUMN evaluation_agreement.other_evaluation IS 'The other evaluation, later in the alphabet; "external": a ranking of external_ranking.';
 COMMENT ON COLUMN evaluation_agreement.other_metric IS 'Its headline, or the benchmark.';
 COMMENT ON COLUMN evaluation_agreement.other_label IS 'Name of that to show.';
-COMMENT ON COLUMN evaluation_agreement.n_models IS 'Models that have both: read it first.';
+COMMENT ON COLUMN evaluation_agreement.n_models IS 'Models that have both numbers: read it first. 0: models were run on both, but none has both numbers.';
 COMMENT ON COLUMN evaluation_agreement.rho IS 'Spearman''s rho, -1 to 1: 1 is the same order; NULL if there is none. The noise of the scores lowers it.';
 COMMENT ON COLUMN evaluation_agreement.ci_low IS 'Lower end of the 95 % interval over models (docs/intervals.md); NULL below five models. It takes models as a sample, which those that one happens to run are not.';
 COMMENT ON COLUMN evaluation_agreement.ci_high IS 'Upper end of the 95 % interval; NULL likewise.';

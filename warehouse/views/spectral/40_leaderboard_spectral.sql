@@ -34,7 +34,7 @@ COMMENT ON COLUMN leaderboard_spectral.is_null IS 'Whether it is a null model th
 COMMENT ON COLUMN leaderboard_spectral.macro_f1 IS 'Mean F1 of the model''s ER-SR categories against people''s, 0 to 1; NULL if unscored.';
 COMMENT ON COLUMN leaderboard_spectral.ci_low IS 'Lower end of the 95 % interval of macro_f1.';
 COMMENT ON COLUMN leaderboard_spectral.ci_high IS 'Upper end of the 95 % interval of macro_f1.';
-COMMENT ON COLUMN leaderboard_spectral.null_macro_f1 IS 'macro_f1 of a model that knows nothing.';
+COMMENT ON COLUMN leaderboard_spectral.null_macro_f1 IS 'macro_f1 that one category per domain, drawn uniformly at random, has on average.';
 COMMENT ON COLUMN leaderboard_spectral.f1_lh IS 'F1 of the category low ER, high SR.';
 COMMENT ON COLUMN leaderboard_spectral.f1_hl IS 'F1 of the category high ER, low SR.';
 COMMENT ON COLUMN leaderboard_spectral.f1_hh IS 'F1 of the category high ER, high SR.';
