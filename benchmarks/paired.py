@@ -165,7 +165,8 @@ def _coherence(rng: Generator, n: int) -> Difference:
         length = rng.normal(4 + longer, 0.4, n)
         marks = 0.5 + quality + 0.1 * (length - 4) + rng.normal(0, 0.1, n)
         nowhere = np.full(n, np.nan)
-        judged = Judged(marks, marks, nowhere, np.expm1(length), (), np.full(n, "", dtype=object), {})
+        none = np.full(n, "", dtype=object)
+        judged = Judged(marks, marks, nowhere, np.expm1(length), (), none, none, {}, ())
         models[name] = Scored({}, {(LENGTH_NORMALISED, source): judged for source in (REAL, SHUFFLED)})
     adjusted = equal_lengths(
         models, models, [{LENGTH_NORMALISED: places} for places in intervals.jackknife_groups(n, 0)]

@@ -38,7 +38,8 @@ class CulturallParams(GenerationParams):
     )
     file: str | None = Field(
         None,
-        description="items in the published form (.xlsx, .csv, .json, .parquet), not the shipped ones",
+        description="items in the published form (.xlsx, .csv, .tsv, .json, .jsonl, .parquet), not the "
+        "shipped ones",
     )
     documents: str | None = Field(
         None, description="folder of .txt and .md files that the condition retrieval takes passages from"

@@ -92,4 +92,6 @@ class CureParams(GenerationParams):
     judge_max_tokens: int = Field(
         4096, ge=32, description="of a judge's answer, with what it thinks before it"
     )
-    seed: int = Field(0, ge=0, description="of the candidates' sampling and of sign flips")
+    seed: int = Field(
+        0, ge=0, description="of the candidates' sampling, of sign flips and of groups of resamples"
+    )
