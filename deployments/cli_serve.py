@@ -14,7 +14,7 @@ from deployments.evaluations import DEFAULT_PROFILE
 from deployments.server import ServerError, configure, connect
 from warehouse import Warehouse
 
-CRON = "when to re-evaluate (UTC); replaces what is scheduled, which is first Mondays at 3 (0 3 * * 1)"
+CRON = "when to re-evaluate (UTC); replaces what is scheduled, which is at first 0 3 * * 1: Mondays at 3"
 BUDGET = "that a scheduled run may use of a model and its judges (default: no limit)"
 POOL = "register to this Prefect work pool, whose workers run it all, and end; the server is PREFECT_API_URL"
 LIMIT = "of a pool: runs at work at a time, on all its workers"
