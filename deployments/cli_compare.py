@@ -18,7 +18,7 @@ OF = f"one of {', '.join(doors())}; default: all"
 HELD = "occasion of both, or of the first if --against is given; default: the newest"
 CAPTION = (
     "Holm: p-value adjusted for the {n} rows. finds: the least difference that so many items find 80 times "
-    "of 100. items: those that both answered; of numbers that are no mean, the clusters."
+    "of 100. items: those that are scored for both; of numbers that are no mean, the clusters."
 )
 
 Evaluation = Annotated[str | None, typer.Option("--evaluation", "-e", metavar="NAME", help=OF)]

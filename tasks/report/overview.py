@@ -100,7 +100,7 @@ def extent(rows: Iterable[Row]) -> Scale:
 
 
 def told_apart(differences: Iterable[Row], direction: str) -> list[Pair]:
-    """Which models differ on one number at 5 %, over the items that both answered, the better one first.
+    """Which models differ on one number at 5 %, over the items scored for both, the better one first.
 
     differences: rows of pairs, with ``first_model``, ``second_model``, ``difference`` (first less second) and
     ``p_holm``; pairs without a p-value are left out.
