@@ -51,5 +51,7 @@ class CulturallParams(GenerationParams):
         ge=8,
         description="of an answer and of the thinking before it; what is cut off is wrong",
     )
-    judge_max_tokens: int = Field(64, ge=16, description="of a judge's answer")
+    judge_max_tokens: int = Field(
+        4096, ge=16, description="of a judge's answer, with what it thinks before it"
+    )
     seed: int = Field(0, ge=0, description="of the candidates' sampling")
