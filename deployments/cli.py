@@ -153,12 +153,19 @@ def models_list(form: As = Format.table, wide: Wide = False) -> None:
     import polars as pl
 
     from tasks.engines import embedded
-    from tasks.engines.specs import catalogue
+    from tasks.engines.protocols import EngineError
+    from tasks.engines.specs import catalogue, read_spec
 
     with errors():
         home = Warehouse.open().home
         rows = []
-        for spec in catalogue(home / "engines").values():
+        for known, path in catalogue(home / "engines").items():
+            try:
+                spec = read_spec(path)
+            except EngineError as error:  # it does not hide the others
+                unread = {"name": known, "kind": "", "dtype": "", "prepared": "cannot be read"}
+                rows.append(unread | {"model": str(error), "licence": ""})
+                continue
             name = spec.model.removeprefix(embedded.PREFIX)
             packaged = embedded.EMBEDDED.get(name) if name != spec.model else None
             is_ready = packaged is not None and embedded.is_ready(name, home / "models")

@@ -286,7 +286,7 @@ def find_spec(name: str, user_folder: Path | None) -> EngineSpec:
     """Find a model as ``load_spec`` does, and leave dtype "auto" unresolved: no device is looked at."""
     known = catalogue(user_folder)
     if name in known:
-        return known[name]
+        return read_spec(known[name])
     path = Path(name).expanduser()
     if path.suffix == ".toml":
         return read_spec(path)
@@ -309,10 +309,10 @@ def _named_after(name: str, model: str) -> EngineSpec:
         raise EngineError(f"{said}; or name it in a spec file (docs/add-a-model.md)") from error
 
 
-def catalogue(user_folder: Path | None = None) -> dict[str, EngineSpec]:
-    """All named specs, the user's over the shipped ones; dtype "auto" stays, so that a list costs nothing."""
+def catalogue(user_folder: Path | None = None) -> dict[str, Path]:
+    """All named specs' files, the user's over the shipped ones: one that cannot be read harms no other."""
     folders = [CATALOGUE] + ([user_folder] if user_folder and user_folder.is_dir() else [])
-    return {p.stem: read_spec(p) for folder in folders for p in sorted(folder.glob("*.toml"))}
+    return {path.stem: path for folder in folders for path in sorted(folder.glob("*.toml"))}
 
 
 def read_spec(path: Path) -> EngineSpec:

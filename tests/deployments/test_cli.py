@@ -18,6 +18,8 @@ from typer.testing import CliRunner
 
 from deployments.cli import app
 from deployments.evaluations import doors
+from tasks.engines.protocols import EngineError
+from tasks.engines.specs import find_spec
 from tests.conftest import environment, in_process
 from tests.waiting import LONGEST_WAIT_S, until
 
@@ -114,6 +116,32 @@ def test_the_command_to_start_with_stands_alone_on_its_line() -> None:
     """So that a triple click copies it."""
     lines = runner.invoke(app, ["leaderboard"]).stderr.splitlines()
     assert "  culturescope run spectral --profile smoke" in lines
+
+
+def test_a_bad_spec_hides_no_other_model(tmp_path: Path) -> None:
+    """In the list, and where another is named."""
+    folder = tmp_path / "engines"
+    folder.mkdir(exist_ok=True)
+    bad = {
+        "broken": b"kind = [",
+        "unknown": b'model = "x"\nnone = 1',
+        "bytes": b"\xff",
+        "typed": b"model = 3",
+    }
+    for name, text in {**bad, "good": b'kind = "fake"\nmodel = "x"'}.items():
+        (folder / f"{name}.toml").write_bytes(text)
+    (folder / "folder.toml").mkdir()
+    result = runner.invoke(app, ["models", "list", "--format", "json"])
+    assert result.exit_code == 0
+    rows = {row["name"]: row for row in json.loads(result.stdout)}
+    assert {"good", "smollm2-135m", "folder", *bad} <= rows.keys()
+    assert {name for name, row in rows.items() if row["prepared"] == "cannot be read"} == {"folder", *bad}
+    for name in bad:
+        assert str(folder / f"{name}.toml") in rows[name]["model"]
+        assert "\n" not in rows[name]["model"]
+    assert find_spec("good", folder).kind == "fake"
+    with pytest.raises(EngineError, match=r"broken\.toml: not a valid engine spec"):
+        find_spec("broken", folder)
 
 
 def test_models_list_names_the_embedded_ones() -> None:
