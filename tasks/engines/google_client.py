@@ -8,12 +8,15 @@ A spec, as a file ``$CULTURESCOPE_HOME/engines/<name>.toml``; the key is in GEMI
     usd_per_million_output_tokens = 2.50
     options = { max_concurrency = 8, logprobs = true }
 
-What a model thinks counts as output, for its limit of tokens too: a low ``max_tokens`` may leave no answer.
+``reasoning`` is a budget of tokens up to Gemini 2.5 and a word from Gemini 3 on (``families``); ``web =
+true`` lets the model search. What a model thinks counts as output, for its limit of tokens too: a low
+``max_tokens`` may leave no answer.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import zip_longest
@@ -22,9 +25,11 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from tasks.engines.families import family
 from tasks.engines.hosted import HostedGenerator, HostedOptions, needed
 from tasks.engines.protocols import (
     MAX_ALTERNATIVES,
+    EngineError,
     Generation,
     Jobs,
     Message,
@@ -39,6 +44,7 @@ from tasks.engines.transport import Caller, Failed, LogProbability, checked, cou
 _ENDED = {"STOP": "stop", "MAX_TOKENS": "length"}
 _FILTERED = ("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY")
 _ROLES = {"assistant": "model"}
+_NO_JSON_BESIDE_SEARCH = r"gemini-[12]\."
 
 
 class GoogleOptions(HostedOptions):
@@ -55,17 +61,30 @@ class GoogleGenerator(HostedGenerator):
 
     options_type = GoogleOptions
     api, speaks = "the Gemini API", "Google's Gemini API"
-    refuses = "whether the model supports seed, JSON schemas and log-probabilities (options.logprobs)"
+    refuses = (
+        "whether the model supports seed, JSON schemas, the amount of reasoning and log-probabilities "
+        "(options.logprobs)"
+    )
 
     def __init__(self, spec: EngineSpec, jobs: Jobs | None = None) -> None:
         """See ``HostedGenerator``; raises EngineError also where the client is not installed."""
         super().__init__(spec, jobs)
         self._package = needed("google.genai", "google", spec)
+        self._settings = _settings(spec)
 
     def request(
         self, conversation: Sequence[Message], sampling: Sampling, schema: Schema, alternatives: int
     ) -> dict[str, Any]:
-        """See ``HostedGenerator.request``: arguments of the client's ``generate_content``."""
+        """See ``HostedGenerator.request``: arguments of the client's ``generate_content``.
+
+        Raises:
+            EngineError: the model gives no JSON while it searches.
+        """
+        if schema is not None and self.spec.web and re.match(_NO_JSON_BESIDE_SEARCH, self.spec.model):
+            raise EngineError(
+                f"engine {self.spec.name!r}: {self.spec.model!r} gives no JSON where it searches the web: "
+                "leave web out, take Gemini 3 or newer, or have it answer in text where that is an option"
+            )
         system = "\n\n".join(m["content"] for m in conversation if m["role"] == "system")
         config: dict[str, Any] = {
             "temperature": sampling.temperature,
@@ -75,6 +94,7 @@ class GoogleGenerator(HostedGenerator):
             "automatic_function_calling": {"disable": True},
             "should_return_http_response": True,
         }
+        config |= self._settings
         if system:
             config["system_instruction"] = system
         if sampling.stop:
@@ -120,6 +140,18 @@ class GoogleGenerator(HostedGenerator):
         """See ``HostedGenerator.is_about_the_key``: a key that is not known is a bad request here."""
         is_said = failure.status == 400 and "api key" in failure.words.lower()
         return is_said or super().is_about_the_key(failure)
+
+
+def _settings(spec: EngineSpec) -> dict[str, Any]:
+    """What a request carries for the spec's ``reasoning`` and ``web``."""
+    config: dict[str, Any] = {"tools": [{"google_search": {}}]} if spec.web else {}
+    known = family(spec)
+    if spec.reasoning in (None, "auto") or (known and not known.reasons):
+        return config
+    if spec.reasoning == "none" or isinstance(spec.reasoning, int):
+        budget = 0 if spec.reasoning == "none" else spec.reasoning
+        return config | {"thinking_config": {"thinking_budget": budget}}
+    return config | {"thinking_config": {"thinking_level": spec.reasoning.upper()}}
 
 
 class _Camel(BaseModel):

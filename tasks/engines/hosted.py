@@ -22,6 +22,8 @@ from urllib.parse import urlsplit
 import httpx
 from pydantic import BaseModel, ConfigDict, Field
 
+from tasks.engines.context import cut_off, room
+from tasks.engines.families import check_settings
 from tasks.engines.protocols import (
     Conversations,
     EngineError,
@@ -77,6 +79,8 @@ class HostedGenerator(ABC):
     """The same in full."""
     refuses: ClassVar[str]
     """What else of a request a model may not take."""
+    limit_field: str = "max_tokens"
+    """Where a request says how many tokens there may be."""
 
     def __init__(self, spec: EngineSpec, jobs: Jobs | None = None) -> None:
         """Read the options and the key; nothing is sent before ``generate``.
@@ -85,8 +89,10 @@ class HostedGenerator(ABC):
             jobs: where what has been sent may be written down.
 
         Raises:
-            EngineError: an option is wrong, or the key's variable is not set.
+            EngineError: an option is wrong, the model takes no such reasoning or search (``families``), or
+                the key's variable is not set.
         """
+        check_settings(spec)
         self.spec, self.jobs = spec, jobs
         self.report: Progress = lambda _: None
         self.base_url = (spec.base_url or SERVERS[spec.kind].url).rstrip("/")
@@ -142,6 +148,23 @@ class HostedGenerator(ABC):
         """The answer that a failure is, where that is how a server says that it filtered; None: no answer."""
         return None
 
+    async def answer(self, way: Any, request: dict[str, Any]) -> Generation:
+        """What comes of one request. A refusal that is about this prompt alone is its outcome: it was
+        filtered, or the model's context does not hold it. Where the context holds the prompt but not as many
+        further tokens, it is sent again with as many as there is room for. Raises Failed: everything else."""
+        while True:
+            try:
+                return await self.ask(way, request)
+            except Failed as failure:
+                if filtered := self.filtered(failure):
+                    return filtered
+                left = room(failure, request.get(self.limit_field, 0))
+                if left is None:
+                    raise
+                if not left:
+                    return cut_off()
+                request = {**request, self.limit_field: left}
+
     async def send_all(
         self, caller: Caller, requests: Sequence[dict[str, Any]], answers: dict[int, Generation]
     ) -> list[EngineError]:
@@ -154,13 +177,11 @@ class HostedGenerator(ABC):
                 if caller.stopped.is_set() or await caller.pause(self._pace.turn()):
                     return
                 try:
-                    answers[place] = await self.ask(way, requests[place])
+                    answers[place] = await self.answer(way, requests[place])
                 except Failed as failure:
-                    if not (filtered := self.filtered(failure)):
-                        failures.append(self.explain(failure))
-                        caller.stopped.set()
-                        return
-                    answers[place] = filtered
+                    failures.append(self.explain(failure))
+                    caller.stopped.set()
+                    return
                 self.report(1)
 
         async with self.way(caller) as way:

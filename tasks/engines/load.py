@@ -16,6 +16,8 @@ from threading import RLock
 from typing import Any, Literal
 
 from tasks.engines import embedded, embedders, memory
+from tasks.engines.families import check_settings
+from tasks.engines.openai_settings import check_dialect
 from tasks.engines.protocols import Embedder, EngineError, Jobs
 from tasks.engines.providers import SERVERS
 from tasks.engines.specs import EngineSpec, check_trust, resolved
@@ -62,7 +64,8 @@ def check_ability(spec: EngineSpec, ability: Ability) -> None:
             (``CandidateScorer``), or "generate" (``Generator``).
 
     Raises:
-        EngineError: it cannot; says which kinds can. Or it asks for more than is allowed (``check_trust``).
+        EngineError: it cannot; says which kinds can. Or it asks for more than is allowed (``check_trust``),
+            or for reasoning or web search that its model does not take (``families``).
     """
     check_trust(spec)
     kind = spec.kind
@@ -77,6 +80,9 @@ def check_ability(spec: EngineSpec, ability: Ability) -> None:
                 f'model {spec.name!r} (kind "{kind}"): {NO_LOGPROBS}; use kind "packed_trie", "masked", '
                 '"seq2seq" or "vllm" with the model\'s weights'
             )
+        case "generate" if spec.is_served:
+            check_settings(spec)
+            check_dialect(spec)
         case "generate" if kind in ("packed_trie", "masked", "seq2seq"):
             raise EngineError(
                 f'model {spec.name!r}: kind "{kind}" only scores; set kind = "vllm" to generate, or "openai" '

@@ -24,10 +24,12 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from tasks.engines.families import by_responses, family, takes_temperature
 from tasks.engines.hosted import HostedGenerator, HostedOptions
 from tasks.engines.openai_batch import MAX_REQUESTS, Batches
 from tasks.engines.openai_reply import read_refusal, read_reply
-from tasks.engines.openai_settings import Dialect, settings_body
+from tasks.engines.openai_responses import LIMIT, PATH, read_response, responses_request
+from tasks.engines.openai_settings import Dialect, LimitField, limit_field, settings_body
 from tasks.engines.protocols import (
     MAX_ALTERNATIVES,
     EngineError,
@@ -52,11 +54,23 @@ class HttpOptions(HostedOptions):
         description="in place of max_concurrency: requests sent as one job of the Batch API, answered within "
         "a day; parts hold as many prompts",
     )
-    token_limit_field: Literal["max_tokens", "max_completion_tokens"] = Field(
-        default="max_tokens", description="OpenAI's reasoning models want max_completion_tokens"
+    token_limit_field: LimitField | None = Field(
+        default=None,
+        description="what the server calls the limit of tokens; None: max_completion_tokens at OpenAI and "
+        "for its reasoning models, max_tokens elsewhere",
     )
-    logprobs: bool = Field(
-        default=True, description="whether the server gives log-probabilities; false where it refuses them"
+    temperature: bool | None = Field(
+        default=None,
+        description="whether temperature and top_p are sent; None: not to models that are known to refuse "
+        "them, which then sample as they do by themselves",
+    )
+    logprobs: bool | None = Field(
+        default=None,
+        description="whether the server gives log-probabilities; None: yes, but for OpenAI's reasoning ones",
+    )
+    api: Literal["chat", "responses"] | None = Field(
+        default=None,
+        description="chat completions, or OpenAI's Responses API; None: the latter for web search at OpenAI",
     )
     dialect: Dialect = Field(
         default="openai", description="whose fields say how much to reason and whether to search the web"
@@ -76,27 +90,34 @@ class OpenAIGenerator(HostedGenerator):
     options_type = HttpOptions
     api, speaks = "the chat API", "OpenAI's chat API"
     refuses = (
-        "whether the server supports seed, json_schema and logprobs (options.logprobs = false does without)"
+        "whether the server supports seed, json_schema, temperature and logprobs (options.temperature = "
+        "false or options.logprobs = false does without)"
     )
 
     def __init__(self, spec: EngineSpec, jobs: Jobs | None = None) -> None:
         """See ``HostedGenerator``; raises EngineError also for settings that the dialect has no words for."""
         super().__init__(spec, jobs)
         self._settings = settings_body(spec, self.options.dialect)
+        self._by_responses, self._temperature = by_responses(spec), takes_temperature(spec)
+        self._chat_limit = self.options.token_limit_field or limit_field(spec)
+        self.limit_field = LIMIT if self._by_responses else self._chat_limit
+        self._logprobs = self.options.logprobs
+        if self._logprobs is None:
+            self._logprobs = not ((known := family(spec)) and known.temperature == "never")
 
     def request(
         self, conversation: Sequence[Message], sampling: Sampling, schema: Schema, alternatives: int
     ) -> dict[str, Any]:
         """See ``HostedGenerator.request``."""
-        top = min(alternatives, MAX_ALTERNATIVES) if self.options.logprobs else 0
+        top = min(alternatives, MAX_ALTERNATIVES) if self._logprobs else 0
         request: dict[str, Any] = {
             "model": self.spec.model,
             "messages": [dict(m) for m in conversation],
-            "temperature": sampling.temperature,
-            "top_p": sampling.top_p,
             "seed": sampling.seed,
-            self.options.token_limit_field: sampling.max_tokens,
+            self._chat_limit: sampling.max_tokens,
         }
+        if self._temperature:
+            request |= {"temperature": sampling.temperature, "top_p": sampling.top_p}
         if sampling.stop:
             request["stop"] = list(sampling.stop)
         if top:
@@ -104,10 +125,14 @@ class OpenAIGenerator(HostedGenerator):
         if schema is not None:
             answer = {"name": "answer", "schema": dict(schema), "strict": True}
             request["response_format"] = {"type": "json_schema", "json_schema": answer}
+        if self._by_responses:
+            request = responses_request(request, self._chat_limit)
         return {**request, **self._settings, **self.options.extra_body}
 
     async def ask(self, way: Caller, request: dict[str, Any]) -> Generation:
         """See ``HostedGenerator.ask``."""
+        if self._by_responses:
+            return read_response(await way.ask("POST", PATH, json=request), self.secrets)
         return read_reply(await way.ask("POST", "/chat/completions", json=request), self.secrets)
 
     def headers(self) -> dict[str, str]:

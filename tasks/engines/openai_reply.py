@@ -12,10 +12,12 @@ from typing import IO, Annotated, Any
 import httpx
 from pydantic import BaseModel, Field
 
+from tasks.engines.context import cut_off, room
 from tasks.engines.protocols import Generation, TokenAlternatives
 from tasks.engines.secrets import Secrets
 from tasks.engines.transport import (
     MAX_BYTES,
+    MAX_COUNT,
     Caller,
     Failed,
     LogProbability,
@@ -43,6 +45,8 @@ class _Logprobs(BaseModel):
 class _Written(BaseModel):
     content: str | None = None
     refusal: str | None = None
+    reasoning: Any = None
+    reasoning_content: Any = None
 
 
 class _Choice(BaseModel):
@@ -71,14 +75,16 @@ class _Line(BaseModel):
 def read_reply(body: Any, secrets: Secrets) -> Generation:
     """The first choice; a server that filters may send none, if it says so.
 
-    A count of tokens that is none, or below zero, is 0: not said (``budget.Meter`` then counts the most).
+    Reasoning is left out, and counted: some servers have it in the total alone. A count of tokens that is
+    none, or below zero, is 0: not said (``budget.Meter`` then counts the most).
 
     Raises:
         Unreadable: it is no answer of the chat API.
     """
     reply = checked(_Reply, body)
     usage = reply.usage if isinstance(reply.usage, dict) else {}
-    prompt, written = (count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens"))
+    prompt, written, both = (count(usage.get(f"{name}_tokens")) for name in ("prompt", "completion", "total"))
+    written = max(written, both - prompt if prompt else 0)
     if not reply.choices:
         if not reply.prompt_filter_results:
             raise Unreadable(200, "choices: there is none, and nothing says that the prompt was filtered")
@@ -86,7 +92,8 @@ def read_reply(body: Any, secrets: Secrets) -> Generation:
     choice = reply.choices[0]
     finish = "refusal" if choice.message.refusal else finish_reason(choice.finish_reason)
     said = choice.message.refusal or choice.message.content
-    if said is None and finish in ("stop", "unknown"):
+    has_thought = bool(choice.message.reasoning or choice.message.reasoning_content)
+    if said is None and finish in ("stop", "unknown") and not has_thought:
         raise Unreadable(200, "choices.0.message.content: null, though it says that the model was done")
     text = secrets.hide_in_answer(said or "")
     if text and not written:
@@ -97,7 +104,7 @@ def read_reply(body: Any, secrets: Secrets) -> Generation:
 
 
 def read_refusal(failure: Failed) -> Generation | None:
-    """The answer that a failure is: one that was filtered, as Azure says it. None: no answer."""
+    """The answer that a failure is: one that was filtered, as Azure says it. None: it is none."""
     error = failure.body.get("error") if isinstance(failure.body, dict) else None
     filtered = isinstance(error, dict) and error.get("code") == "content_filter"
     return Generation("", "content_filter", 0, 0) if failure.status == 400 and filtered else None
@@ -147,6 +154,8 @@ class Results:
         failure = self.caller.refusal(status, httpx.Headers(), json.dumps(body).encode())
         if answer := read_refusal(failure):
             return answer
+        if room(failure, MAX_COUNT) == 0:
+            return cut_off()
         raise failure
 
 

@@ -9,11 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from tasks.engines.families import by_responses, family, is_at_openai
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import EngineSpec
 
 Dialect = Literal["openai", "openrouter", "qwen", "vllm"]
+LimitField = Literal["max_tokens", "max_completion_tokens"]
 Body = dict[str, Any]
+
+
+def limit_field(spec: EngineSpec) -> LimitField:
+    """How a server of the chat API is told how many tokens there may be.
+
+    OpenAI calls ``max_tokens`` deprecated, and its reasoning models refuse it wherever they are served; some
+    compatible servers know nothing else.
+    """
+    known = family(spec)
+    is_new = is_at_openai(spec) or (known is not None and known.temperature == "never")
+    return "max_completion_tokens" if is_new else "max_tokens"
 
 
 def _openai(reasoning: str | int) -> Body | None:
@@ -52,13 +65,15 @@ _WEB: Mapping[Dialect, Body] = {
 
 
 def settings_body(spec: EngineSpec, dialect: Dialect) -> Body:
-    """The fields that a request carries for the spec's ``reasoning`` and ``web``; none where it has neither.
+    """The fields that a request carries for the spec's ``reasoning`` and ``web``: none where it has neither,
+    nor for a model that cannot reason and is told not to.
 
     Raises:
         EngineError: the dialect has no words for them.
     """
     body: Body = {}
-    if spec.reasoning not in (None, "auto"):
+    known = family(spec)
+    if spec.reasoning not in (None, "auto") and (known is None or known.reasons):
         said = _REASONING[dialect](spec.reasoning)
         if said is None:
             raise _unknown(spec, dialect, f"reasoning = {spec.reasoning!r}")
@@ -67,7 +82,19 @@ def settings_body(spec: EngineSpec, dialect: Dialect) -> Body:
         if dialect not in _WEB:
             raise _unknown(spec, dialect, "web = true")
         body |= _WEB[dialect]
-    return body
+    if not by_responses(spec):
+        return body
+    body.pop("web_search_options", None)
+    effort = body.pop("reasoning_effort", None)
+    tools = {"tools": [{"type": "web_search"}]} if spec.web else {}
+    return body | tools | ({"reasoning": {"effort": effort}} if effort else {})
+
+
+def check_dialect(spec: EngineSpec) -> None:
+    """Refuse a spec whose dialect has no words for its reasoning or web search, as ``settings_body`` does."""
+    dialect = spec.options.get("dialect", "openai")
+    if spec.kind == "openai" and dialect in _REASONING:
+        settings_body(spec, dialect)
 
 
 def _unknown(spec: EngineSpec, dialect: Dialect, what: str) -> EngineError:

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from tasks.engines import devices
+from tasks.engines.families import unsent
 from tasks.engines.protocols import EngineError, Generation
 from tasks.engines.providers import SERVERS, server
 from tasks.identity import checked_name
@@ -49,7 +50,7 @@ PICKLE_FORMATS = ("pt", "npcache")
 
 Options = TypeVar("Options", bound=BaseModel)
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
-Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "auto"]
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max", "auto"]
 
 
 class EngineSpec(BaseModel):
@@ -102,10 +103,10 @@ class EngineSpec(BaseModel):
     )
     reasoning: Effort | Annotated[int, Field(ge=1)] | None = Field(
         default=None,
-        description="openai: how much to reason: none, minimal, low, medium, high, xhigh, a number of "
+        description="servers: how much to reason: none, minimal, low, medium, high, xhigh, max, a number of "
         "tokens, or auto, which leaves it to the server",
     )
-    web: bool | None = Field(default=None, description="openai: whether the server searches the web")
+    web: bool | None = Field(default=None, description="servers: whether the model searches the web")
     usd_per_million_input_tokens: float | None = Field(
         default=None, ge=0, description="price of what is sent; both prices or neither"
     )
@@ -122,10 +123,9 @@ class EngineSpec(BaseModel):
 
     @model_validator(mode="after")
     def _is_served(self) -> Self:
-        if self.kind != "openai" and (self.reasoning is not None or self.web is not None):
+        if not self.is_served and (self.reasoning is not None or self.web is not None):
             raise ValueError(
-                'reasoning and web are told to a server: they need kind = "openai" (for others: fields of '
-                "their own API, in options.extra_body)"
+                f"reasoning and web are told to a server: they need one of the kinds {', '.join(SERVERS)}"
             )
         if self.kind != "vllm" and self.tensor_parallel > 1:
             raise ValueError('tensor_parallel splits a model among GPUs: it needs kind = "vllm"')
@@ -168,8 +168,8 @@ class EngineSpec(BaseModel):
         """What determines a result: not price, device, batch size or ``OPERATIONAL`` options.
 
         For a served model that is its server (``served_as``, else host, port and path of ``base_url``), whose
-        precision and prompt template are not known here, and its reasoning and web search, where it is told
-        of them. The fake engine has no precision.
+        precision and prompt template are not known here, its reasoning and web search, where it is told
+        of them, and what of a sampling it is not sent (``families``). The fake engine has no precision.
 
         Raises:
             ValueError: dtype "auto" is still to be resolved (``resolved``).
@@ -179,8 +179,8 @@ class EngineSpec(BaseModel):
             provider = SERVERS[self.kind]
             own = {"options": options, "server": self.served_as or server(self.base_url or provider.url)}
             told = self.model_dump(include={"reasoning", "web"}, exclude_none=True)
-            unsent = {"not_sent": list(provider.unsent)} if provider.unsent else {}
-            return self.model_dump(include={"kind", "model", "revision"}) | own | told | unsent
+            not_sent = {"not_sent": left_out} if (left_out := unsent(self)) else {}
+            return self.model_dump(include={"kind", "model", "revision"}) | own | told | not_sent
         fields = {"kind", "model", "revision", "prompt_style"}
         if has_dtype(self):
             if self.dtype == "auto":

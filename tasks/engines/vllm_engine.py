@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.engines import memory, process_guard
+from tasks.engines.context import cut_off
 from tasks.engines.prompting import ContinuationScorer, continuation_tokens, prefix_tokens
 from tasks.engines.protocols import (
     CandidateScores,
@@ -65,6 +66,7 @@ class VllmEngine(ContinuationScorer):
             config = AutoConfig.from_pretrained(folder, **own_code).get_text_config()
             context = int(getattr(config, "max_position_embeddings", None) or spec.batch_tokens)
             self._llm = llm_class(model=folder, **_arguments(spec, on_cpu, context))
+            self._context = int(self._llm.model_config.max_model_len)
             # vLLM's own clean-up may come after multiprocessing's, which waits for the core for ever.
             atexit.register(self._llm.llm_engine.engine_core.shutdown)
         except Exception as error:  # vLLM raises whatever its core process died of
@@ -77,10 +79,11 @@ class VllmEngine(ContinuationScorer):
     def generate(
         self, conversations: Conversations, samplings: Samplings, schema: Schema = None, alternatives: int = 0
     ) -> list[Generation]:
-        """See ``Generator.generate``. With ``schema`` only finish reason "length" can leave JSON cut off.
+        """See ``Generator.generate``. With ``schema`` only finish reason "length" can leave JSON cut off. A
+        conversation that the context does not hold has an empty answer with that reason.
 
         Raises:
-            EngineError: no chat template, or a conversation is too long or not what the template takes.
+            EngineError: no chat template, or a conversation is not what it takes.
         """
         if not self.tokenizer.chat_template:
             raise EngineError(
@@ -89,19 +92,30 @@ class VllmEngine(ContinuationScorer):
             )
         messages = [[dict(m) for m in conversation] for conversation in conversations]
         own = each(samplings, len(messages))
-        params = [_sampling_params(sampling, schema, alternatives) for sampling in own]
-        outputs = self._call("chat", messages, params)
-        return [
-            Generation(
+        lengths = [self._length(talk) for talk in messages]
+        fitting = [i for i, n in enumerate(lengths) if n < self._context]
+        params = [_sampling_params(own[i], schema, alternatives) for i in fitting]
+        outputs = self._call("chat", [messages[i] for i in fitting], params) if fitting else []
+        answers = {
+            i: Generation(
                 text=o.outputs[0].text,
                 finish_reason=o.outputs[0].finish_reason or "unknown",
                 prompt_tokens=len(o.prompt_token_ids or ()),
                 completion_tokens=len(o.outputs[0].token_ids),
-                seed=sampling.seed,
+                seed=own[i].seed,
                 tokens=_alternatives(o.outputs[0]) if alternatives else (),
             )
-            for o, sampling in zip(outputs, own, strict=True)
-        ]
+            for i, o in zip(fitting, outputs, strict=True)
+        }
+        return [answers.get(i) or cut_off(n, own[i].seed) for i, n in enumerate(lengths)]
+
+    def _length(self, talk: list[dict[str, str]]) -> int:
+        """Tokens of a conversation; 0 where the template does not take it, which vLLM then says."""
+        try:
+            text = self.tokenizer.apply_chat_template(talk, add_generation_prompt=True, tokenize=False)
+        except Exception:  # whatever the template's code raises
+            return 0
+        return len(self.tokenizer(str(text), add_special_tokens=False).input_ids)
 
     def close(self) -> None:
         """End the core processes, so that all memory comes back; waits for a call under way."""

@@ -22,7 +22,7 @@ import pytest
 
 from tasks.engines.hosted import HostedGenerator
 from tasks.engines.openai_http import OpenAIGenerator
-from tasks.engines.protocols import EngineError, Generator, Sampling, Unfinished
+from tasks.engines.protocols import EngineError, Generation, Generator, Sampling, Unfinished
 from tasks.engines.specs import EngineSpec
 from tasks.engines.transport import Failed
 from tasks.generation.options import option_logprobs
@@ -142,8 +142,11 @@ def test_served_errors(keyed: EngineSpec, server: str, monkeypatch: pytest.Monke
     wrong = keyed.model_copy(update={"base_url": server.removesuffix("/v1")})
     with pytest.raises(EngineError, match="has no model 'smol', or no chat API there"):
         OpenAIGenerator(wrong).generate(TALK, Sampling())
-    with pytest.raises(EngineError, match=r"rejected a request.*check the prompt's length"):
-        OpenAIGenerator(keyed).generate([[{"role": "user", "content": "word " * 600}]], Sampling())
+    long = [{"role": "user", "content": "word " * 600}]
+    cut, whole = OpenAIGenerator(keyed).generate([long, TALK[0]], Sampling(max_tokens=4))
+    assert (cut.text, cut.finish_reason, cut.completion_tokens) == ("", "length", 0)
+    assert whole.completion_tokens > 0
+    assert OpenAIGenerator(keyed).generate(TALK, Sampling(max_tokens=10**5))[0].completion_tokens > 0
     monkeypatch.setenv("TEST_SERVER_KEY", "wrong-key")
     with pytest.raises(
         EngineError, match=r"refused the key \(401\): check the variable TEST_SERVER_KEY"
@@ -437,6 +440,8 @@ def test_it_works_where_an_event_loop_runs(script: Callable[[Reply], Scripted]) 
         ({"prompt_tokens": "5", "completion_tokens": None}, (0, 0)),
         (None, (0, 0)),
         ("much", (0, 0)),
+        ({"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 40}, (5, 35)),  # reasoning beside
+        ({"completion_tokens": 2, "total_tokens": 40}, (0, 2)),
     ],
 )
 def test_counts_of_tokens_are_never_negative(
@@ -481,6 +486,14 @@ def test_an_answer_cut_off_before_its_first_character(script: Callable[[Reply], 
     engine = OpenAIGenerator(spec(script(lambda *_: (200, completion(None, "length"))).url))
     answer = engine.generate(TALK, Sampling())[0]
     assert (answer.text, answer.finish_reason) == ("", "length")
+
+
+def test_a_model_that_only_thought_gave_an_empty_answer(script: Callable[[Reply], Scripted]) -> None:
+    """As servers give it that take a model's reasoning out of its text."""
+    for name in ("reasoning", "reasoning_content"):
+        thought = {"role": "assistant", "content": None, name: "hm"}
+        engine = OpenAIGenerator(spec(script(lambda *_, said=thought: (200, shaped(message=said))).url))
+        assert engine.generate(TALK, Sampling()) == [Generation("", "stop", 5, 2)]
 
 
 def test_half_a_surrogate_pair_can_be_stored(script: Callable[[Reply], Scripted]) -> None:

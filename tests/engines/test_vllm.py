@@ -186,11 +186,28 @@ def test_stop_and_length(engine: VllmEngine) -> None:
     assert word not in stopped.text
 
 
-def test_too_long_a_prompt_is_an_engine_error(engine: VllmEngine) -> None:
+def test_too_long_a_prompt_is_refused_where_it_is_scored(engine: VllmEngine) -> None:
     with pytest.raises(EngineError, match=r"vLLM gave no answer.*512"):
         engine.score(["word " * 600], [" rice"])
-    with pytest.raises(EngineError, match=r"vLLM gave no answer.*512"):
-        engine.generate([[{"role": "user", "content": "word " * 600}]], Sampling())
+
+
+def test_a_prompt_that_the_context_does_not_hold_ends_itself_alone(engine: VllmEngine) -> None:
+    """Also at the edge: a prompt of 511 tokens leaves room for one, of 512 for none."""
+    base = engine.generate([[{"role": "user", "content": "a"}]], Sampling(max_tokens=1))[0].prompt_tokens
+    words = (1, 512 - base, 513 - base, 600)
+    talks = [[{"role": "user", "content": " ".join(["a"] * n)}] for n in words]
+    own = [Sampling(max_tokens=4, seed=seed) for seed in range(4)]
+    short, edge, full, over = engine.generate(talks, own)
+    assert (short.prompt_tokens, short.completion_tokens) == (base, 4)
+    assert (edge.prompt_tokens, edge.completion_tokens) == (511, 1)
+    assert (full.text, full.finish_reason, full.prompt_tokens, full.completion_tokens) == (
+        "",
+        "length",
+        512,
+        0,
+    )
+    assert (over.text, over.finish_reason, over.seed) == ("", "length", 3)
+    assert engine.generate(talks[3:], own[3:]) == [over]
 
 
 def test_without_a_chat_template_there_is_no_conversation(

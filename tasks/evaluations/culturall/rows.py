@@ -39,7 +39,7 @@ NO_ITEM, NOT_CHECKED = "no item of this answer form", "no such answer was judged
 
 CONSTANT_LETTER, OTHER_ANSWER = "null:constant-letter", "null:other-answer"
 
-EFFORTS = ("none", "tokens", "minimal", "low", "medium", "high", "xhigh", "auto")
+EFFORTS = ("none", "tokens", "minimal", "low", "medium", "high", "xhigh", "max", "auto")
 """Reasoning from little to much; budgets in tokens are compared by their number."""
 
 Answered = Mapping[str, Scores]
