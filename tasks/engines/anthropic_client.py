@@ -121,19 +121,19 @@ class AnthropicGenerator(HostedGenerator):
         """See ``HostedGenerator.ask``. A turn that the API pauses amid its searches is gone on with."""
         from tasks.engines.through_caller import failed
 
-        bodies: list[Any] = []
-        while len(bodies) <= MAX_PAUSES:
+        paused: list[Any] = []
+        while True:
             try:
                 answer = await way.messages.with_raw_response.create(**request)
-                bodies.append(answer.http_response.json())
+                body = answer.http_response.json()
             except Exception as error:  # of many kinds, all the client's
                 raise failed(error, self.secrets) from None
-            message = checked(_Message, bodies[-1])
-            if not self.spec.web or message.stop_reason != "pause_turn":
-                break
-            so_far = {"role": "assistant", "content": bodies[-1]["content"]}
+            is_paused = checked(_Message, body).stop_reason == "pause_turn"
+            if not (self.spec.web and is_paused and len(paused) < MAX_PAUSES):
+                return read_message(body, self.secrets, paused)
+            paused.append(body)
+            so_far = {"role": "assistant", "content": body["content"]}
             request = {**request, "messages": [*request["messages"], so_far]}
-        return read_message(bodies, self.secrets)
 
 
 def _settings(spec: EngineSpec) -> tuple[dict[str, Any], dict[str, str]]:
@@ -160,15 +160,15 @@ class _Message(BaseModel):
     usage: Any = None
 
 
-def read_message(bodies: Sequence[Any], secrets: Secrets) -> Generation:
+def read_message(body: Any, secrets: Secrets, paused: Sequence[Any] = ()) -> Generation:
     """The text of an answer after its last search; thinking is left out, and counted.
 
-    bodies: of the answers to one request: further ones where the API paused.
+    paused: what the API gave of the answer before.
 
     Raises:
         Unreadable: one is no answer of the Messages API.
     """
-    answers = [checked(_Message, body) for body in bodies]
+    answers = [checked(_Message, part) for part in (*paused, body)]
     text, sent, written = "", 0, 0
     for answer in answers:
         usage = answer.usage if isinstance(answer.usage, dict) else {}

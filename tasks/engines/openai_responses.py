@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from tasks.engines.protocols import EngineError, Generation
 from tasks.engines.secrets import Secrets
-from tasks.engines.transport import Unreadable, checked, count
+from tasks.engines.transport import EXCERPT, Unreadable, checked, count
 
 PATH = "/responses"
 LIMIT = "max_output_tokens"
@@ -74,7 +74,7 @@ def read_response(body: Any, secrets: Secrets) -> Generation:
     response = checked(_Response, body)
     if response.status not in ("completed", "incomplete"):
         why = response.error or _Error()
-        raise Unreadable(200, f"status: {secrets.hide(f'{response.status}: {why.message}')}")
+        raise Unreadable(200, secrets.hide(f"status: {response.status}: {why.message}")[:EXCERPT])
     parts: list[_Part] = []
     for item in response.output:
         if item.type.endswith("_call"):

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from tasks.engines.anthropic_client import read_message
 from tasks.engines.google_client import read_content
 from tasks.engines.openai_reply import read_reply
+from tasks.engines.openai_responses import read_response
 from tasks.engines.protocols import Generation
 from tasks.engines.secrets import SHORT_SECRET, Secrets
 from tasks.engines.transport import FINISHED, Caller, Failed, Unreadable
@@ -77,8 +78,21 @@ def content(text: str) -> dict[str, Any]:
     }
 
 
+def response(text: str) -> dict[str, Any]:
+    """An answer of the Responses API, likewise."""
+    half = len(text) // 2
+    parts = [{"type": "output_text", "text": each} for each in (text[:half], text[half:])]
+    return {
+        "status": "incomplete",
+        "incomplete_details": {"reason": text},
+        "output": [{"type": "message", "phase": text, "content": parts}],
+        "usage": {"input_tokens": 1, "output_tokens": 2, text: text},
+    }
+
+
 APIS: dict[str, tuple[Callable[[str], dict[str, Any]], Callable[[Any, Secrets], Generation]]] = {
     "openai": (reply, read_reply),
+    "responses": (response, read_response),
     "anthropic": (message, read_message),
     "google": (content, read_content),
 }
