@@ -111,7 +111,7 @@ def takes_temperature(spec: Asked) -> bool:
     """Whether temperature and top_p are sent: by ``options.temperature``, else as the documents say."""
     if isinstance(given := spec.options.get("temperature"), bool):
         return given
-    known, is_reasoning = family(spec), spec.reasoning not in (None, "none")
+    known, is_reasoning = family(spec), spec.reasoning not in (None, "none", "auto")
     if known is None:
         # Anthropic takes none beside thinking, whatever the model.
         return spec.kind != "anthropic" or not is_reasoning

@@ -161,7 +161,7 @@ class HostedGenerator(ABC):
                 left = room(failure, request.get(self.limit_field, 0))
                 if left is None:
                     raise
-                if not left:
+                if left <= (self.spec.reasoning if isinstance(self.spec.reasoning, int) else 0):
                     return cut_off()
                 request = {**request, self.limit_field: left}
 
