@@ -146,7 +146,9 @@ def test_served_errors(keyed: EngineSpec, server: str, monkeypatch: pytest.Monke
     cut, whole = OpenAIGenerator(keyed).generate([long, TALK[0]], Sampling(max_tokens=4))
     assert (cut.text, cut.finish_reason, cut.completion_tokens) == ("", "length", 0)
     assert whole.completion_tokens > 0
-    assert OpenAIGenerator(keyed).generate(TALK, Sampling(max_tokens=10**5))[0].completion_tokens > 0
+    assert OpenAIGenerator(keyed).generate(TALK, Sampling(max_tokens=510))[0].completion_tokens > 0
+    with pytest.raises(EngineError, match=r"rejected a request.*max_tokens=100000"):
+        OpenAIGenerator(keyed).generate(TALK, Sampling(max_tokens=10**5))
     monkeypatch.setenv("TEST_SERVER_KEY", "wrong-key")
     with pytest.raises(
         EngineError, match=r"refused the key \(401\): check the variable TEST_SERVER_KEY"
