@@ -16,6 +16,8 @@ from zipfile import ZipFile
 import polars as pl
 from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError
 
+from tasks.parsing import parse_json
+
 Row = Mapping[str, Any]
 
 DATASET_ID = re.compile(r"[\w.-]+/[\w.-]+")
@@ -29,8 +31,6 @@ Text = Annotated[str, StringConstraints(min_length=1)]
 Lower = BeforeValidator(lambda cell: cell.strip().casefold() if isinstance(cell, str) else cell)
 """For labels whose case varies: ``label: Annotated[Literal["yes", "no"], Lower]``."""
 
-_UNREADABLE = (ValueError, RecursionError)
-"""What Python's JSON reader raises of whole numbers of thousands of digits, and of deep nesting."""
 _MOST_UNPACKED = 2**30
 """Bytes that a spreadsheet may come to: it is unpacked in memory."""
 _NOT_A_LETTER = re.compile(r"[\W_]+")
@@ -129,10 +129,10 @@ def _read_file(path: Path) -> list[dict[str, Any]]:
 
 def _json(path: Path) -> list[dict[str, Any]]:
     try:
-        rows = json.loads(path.read_text(encoding="utf-8-sig"))
+        rows = parse_json(path.read_text(encoding="utf-8-sig"))
     except json.JSONDecodeError as error:
         raise BenchmarkError(f"{path}, line {error.lineno}: not JSON: {error.msg}") from error
-    except _UNREADABLE as error:
+    except ValueError as error:
         raise BenchmarkError(f"{path}: not JSON that can be read: {error}") from error
     if not isinstance(rows, list):
         raise BenchmarkError(f"{path}: expected an array of objects, found {type(rows).__name__}")
@@ -144,8 +144,8 @@ def _jsonl(path: Path) -> list[dict[str, Any]]:
     for number, line in enumerate(path.read_text(encoding="utf-8-sig").split("\n"), 1):
         if line.strip():
             try:
-                rows.append(_object(json.loads(line), f"{path}, line {number}"))
-            except (json.JSONDecodeError, *_UNREADABLE) as error:
+                rows.append(_object(parse_json(line), f"{path}, line {number}"))
+            except ValueError as error:
                 what = getattr(error, "msg", str(error))
                 raise BenchmarkError(f"{path}, line {number}: not JSON: {what}") from error
     return rows

@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 OURS = ("culturescope", "deployments", "flows", "tasks", "warehouse", "scrapers")
 FILES = sorted(p for top in OURS for p in (ROOT / top).rglob("*.py") if "reference/build" not in p.as_posix())
-PURE = ("tasks.metrics", "tasks.engines", "tasks.identity", "tasks.progress", "tasks.samples")
+PURE = tuple(f"tasks.{name}" for name in ("metrics", "engines", "identity", "parsing", "progress", "samples"))
 """What any module of tasks may import."""
 SMALL = 30
 """Files below this many lines say in their docstring why they are so small."""
@@ -64,7 +64,7 @@ def _within_tasks(rest: list[str]) -> tuple[str, ...]:
         case ["metrics", *_]:
             return ("tasks.metrics",)
         case ["engines", *_]:
-            return ("tasks.engines", "tasks.identity")
+            return ("tasks.engines", "tasks.identity", "tasks.parsing")
         case ["report", *_]:
             return ("tasks.report", "tasks.metrics")
         case ["ingest", *_]:
@@ -80,7 +80,7 @@ def _within_tasks(rest: list[str]) -> tuple[str, ...]:
                 own = (*own, "tasks.evaluations.reproduction", f"scrapers.{name}", "scrapers.model")
             return (*own, *PURE, *spine, *shared)
         case ["packs", *_]:
-            return ("tasks.packs", "tasks.identity")
+            return ("tasks.packs", "tasks.identity", "tasks.parsing")
         case ["judging" | "people", *_]:
             return (f"tasks.{rest[0]}", *PURE, *spine, "tasks.metric_rows")
     return (*PURE, *spine, "tasks.metric_rows")

@@ -23,6 +23,7 @@ from deployments.publish.data import Table, write_tables
 from deployments.publish.pages import BESIDE, Boards, Pages, boards, foot, sources
 from deployments.publish.rule import refuse_secrets
 from deployments.publish.verify import MARK, answer_parts, fingerprint
+from tasks.parsing import parse_json
 from tasks.report.svg import Drawn, kept_figures
 from warehouse import Warehouse, WarehouseError
 from warehouse.storage import room_for
@@ -110,7 +111,7 @@ def check(folder: Path) -> None:
     if not there:
         return
     try:
-        ours = {MARK, *json.loads((folder / MARK).read_text(encoding="utf-8"))["files"]}
+        ours = {MARK, *parse_json((folder / MARK).read_text(encoding="utf-8"))["files"]}
     except (OSError, ValueError, KeyError, TypeError):
         raise WarehouseError(
             f"{folder} is no site of culturescope and is not overwritten: name a folder that is empty or not "

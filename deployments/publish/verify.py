@@ -7,7 +7,6 @@ hash, the site's fingerprint, is printed when the site is published, to be quote
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
@@ -16,6 +15,7 @@ from typing import Any
 
 import polars as pl
 
+from tasks.parsing import parse_json
 from warehouse import Warehouse, WarehouseError
 
 MARK = "site.json"
@@ -67,7 +67,7 @@ def verify(site: Path, expected: str | None = None, warehouse: Warehouse | None 
         WarehouseError: the folder is no site.
     """
     try:
-        mark: dict[str, Any] = json.loads((site / MARK).read_text(encoding="utf-8"))
+        mark: dict[str, Any] = parse_json((site / MARK).read_text(encoding="utf-8"))
         files: dict[str, str] = dict(mark["files"])
         parts = [str(part) for part in mark.get("parts", ())]
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -8,7 +8,6 @@ vLLM engine has its GPU to itself, unless its options bound it: ``gpu_memory_uti
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ import psutil
 from tasks.engines import devices
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import EngineSpec, resolved
+from tasks.parsing import parse_json
 
 VARIABLE = "CULTURESCOPE_ENGINE_MEMORY"
 GIB = 2**30
@@ -33,6 +33,8 @@ VLLM_PROCESSES = 3 * GIB // 2
 SLACK = 1.25
 """On top of the weights: activations, and what the allocator keeps."""
 CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
+_MOST_HEADER = 100_000_000
+"""Bytes that the header of a safetensors file may have, as its library has it."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,17 @@ def _cpu_kv_cache() -> int:
 
 
 def _tensor_sizes(source: str, revision: str | None) -> list[int]:
-    """Elements of every weight in the safetensors of a folder or downloaded model; [] if not known."""
+    """Elements of every weight in the safetensors of a folder or downloaded model; [] if not known.
+
+    What is wrong with its files the library says that loads them.
+    """
+    try:
+        return _sizes_of_tensors(source, revision)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return []
+
+
+def _sizes_of_tensors(source: str, revision: str | None) -> list[int]:
     folder = Path(source).expanduser()
     if not folder.is_dir():
         from huggingface_hub import try_to_load_from_cache
@@ -141,7 +153,8 @@ def _tensor_sizes(source: str, revision: str | None) -> list[int]:
     files = sorted(folder.rglob("model*.safetensors"))
     index = folder / "model.safetensors.index.json"
     if index.is_file():
-        files = [folder / name for name in sorted(set(json.loads(index.read_text())["weight_map"].values()))]
+        weights = parse_json(index.read_text(encoding="utf-8"))["weight_map"]
+        files = [folder / name for name in sorted(set(weights.values()))]
     if not all(file.is_file() for file in files):  # a download that is not finished
         return []
     return [math.prod(tensor["shape"]) for file in files for tensor in _header(file).values()]
@@ -150,6 +163,9 @@ def _tensor_sizes(source: str, revision: str | None) -> list[int]:
 def _header(file: Path) -> dict[str, Any]:
     """Name -> dtype and shape of a safetensors file's tensors: 8 bytes of length, then JSON."""
     with file.open("rb") as opened:
-        header: dict[str, Any] = json.loads(opened.read(int.from_bytes(opened.read(8), "little")))
+        length = int.from_bytes(opened.read(8), "little")
+        if length > _MOST_HEADER:
+            raise ValueError(f"{file}: a header of {length} bytes")
+        header: dict[str, Any] = parse_json(opened.read(length))
     header.pop("__metadata__", None)
     return header

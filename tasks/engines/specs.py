@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
@@ -21,6 +20,7 @@ from tasks.engines.families import unsent
 from tasks.engines.protocols import EngineError, Generation
 from tasks.engines.providers import SERVERS, server
 from tasks.identity import checked_name
+from tasks.parsing import parse_toml
 
 CATALOGUE = Path(__file__).parent / "catalogue"
 
@@ -323,7 +323,7 @@ def read_spec(path: Path) -> EngineSpec:
         EngineError: not there, not TOML, or a field is unknown or wrong; names the file and the field.
     """
     try:
-        fields = tomllib.loads(path.read_text(encoding="utf-8"))
+        fields = parse_toml(path.read_text(encoding="utf-8"))
         spec = EngineSpec(**{"name": path.stem, **fields})
         if "name" in fields or (spec.reasoning is None and spec.web is None):
             return spec
@@ -334,5 +334,5 @@ def read_spec(path: Path) -> EngineSpec:
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
         raise EngineError(f"{path}: not a valid engine spec: {faults}") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise EngineError(f"{path}: not a valid engine spec: {error}") from error

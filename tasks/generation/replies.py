@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
 from tasks.generation.prompts import Completion
+from tasks.parsing import parse_json
 
 NO_ANSWER = "not asked or not answered"
 REFUSED, EMPTY, CUT_OFF = "refused", "empty answer", "cut off at max_tokens"
@@ -41,8 +40,8 @@ def json_fields(text: str) -> dict[str, object] | None:
     Texts in it can be stored: escapes may spell half a surrogate pair, which neither files nor engines take.
     """
     try:
-        answer = json.loads(text[text.find("{") : text.rfind("}") + 1])
-    except (ValueError, RecursionError):
+        answer = parse_json(text[text.find("{") : text.rfind("}") + 1])
+    except ValueError:
         return None
     if not isinstance(answer, dict):
         return None

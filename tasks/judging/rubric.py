@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 import unicodedata
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
@@ -22,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 
 from tasks.engines.protocols import Message
 from tasks.judging.untrusted import DATA_NOTE, as_data
+from tasks.parsing import parse_toml
 
 _JINJA = ImmutableSandboxedEnvironment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
@@ -152,11 +152,11 @@ def load_rubric(path: Path) -> Rubric:
 def parse_rubric(text: str, where: str) -> Rubric:
     """The rubric that a TOML text is; where: names it in errors. Raises RubricError as ``load_rubric``."""
     try:
-        return Rubric(**tomllib.loads(text))
+        return Rubric(**parse_toml(text))
     except ValidationError as error:
         faults = (f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
         raise RubricError(f"{where}: not a valid rubric: {'; '.join(faults)}") from error
-    except (ValueError, TypeError, RecursionError) as error:
+    except (ValueError, TypeError) as error:
         raise RubricError(f"{where}: not a TOML file in UTF-8: {error}") from error
 
 

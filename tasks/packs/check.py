@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tasks.packs.files import Placed, checked_row, parse_toml, read_csv, read_toml
+from tasks.packs.files import Placed, checked_row, read_csv, read_toml, tables_of
 from tasks.packs.folder import Folder, files, read
 from tasks.packs.shape import ByName, Content, Fault, PackError, PackFile, Shape, Text
 
@@ -113,7 +113,7 @@ def profiles(folder: Folder, evaluation: str) -> tuple[dict[str, dict[str, Any]]
     paths, _ = files(folder)
     if name not in paths:
         return {}, []
-    values, faults = parse_toml(read(paths[name]), name)
+    values, faults = tables_of(read(paths[name]), name)
     faults += [
         Fault(name, None, label, "a profile is a table", f"write [{label}] and options under it")
         for label, of_label in values.items()
@@ -125,7 +125,7 @@ def profiles(folder: Folder, evaluation: str) -> tuple[dict[str, dict[str, Any]]
 def _about(paths: Mapping[str, Path]) -> tuple[dict[str, str], list[Fault]]:
     if ABOUT not in paths:
         return {}, [Fault(ABOUT, None, "", "the file is missing", 'write one with title = "…"')]
-    fields, faults = parse_toml(read(paths[ABOUT]), ABOUT)
+    fields, faults = tables_of(read(paths[ABOUT]), ABOUT)
     about, wrong = checked_row(About, fields, ABOUT, None) if not faults else (None, [])
     return about or {}, [*faults, *wrong]
 

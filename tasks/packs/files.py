@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-import tomllib
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -14,15 +13,11 @@ from pydantic import BaseModel, ValidationError
 from rapidfuzz import process
 
 from tasks.packs.shape import Fault, PackFile
+from tasks.parsing import TooDeep, parse_toml
 
 Placed = tuple[str, int | None, dict[str, Any]]
 """File, line and cells of a row."""
 
-_DEEPEST = 20
-"""Tables and lists within each other."""
-_NAME = r"""(?:[\w-]+|"[^"\n]*"|'[^'\n]*')"""
-_DEEP = re.compile(rf"^[\[ \t]*{_NAME}(?:[ \t]*\.[ \t]*{_NAME}){{{_DEEPEST}}}", re.MULTILINE)
-"""A dotted name of more parts; the time that tomllib takes for one grows with their square."""
 _FORMULA = re.compile(r"^[=+\-@\t\r]")
 _NUMBER = re.compile(r"^[+-]?\d+([.,]\d+)*%?$")
 _HIDDEN = {*"\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff"}
@@ -56,39 +51,25 @@ def read_csv(content: bytes, file: str, shape: PackFile) -> tuple[list[Placed], 
 
 def read_toml(content: bytes, file: str, row: type[BaseModel]) -> tuple[list[Placed], list[Fault]]:
     """The one row that a TOML file is, or its faults."""
-    fields, faults = parse_toml(content, file)
+    fields, faults = tables_of(content, file)
     if faults:
         return [], faults
     checked, faults = checked_row(row, fields, file, None)
     return ([(file, None, checked)] if checked is not None else []), faults
 
 
-def parse_toml(content: bytes, file: str) -> tuple[dict[str, Any], list[Fault]]:
+def tables_of(content: bytes, file: str) -> tuple[dict[str, Any], list[Fault]]:
     """A TOML file's tables, or what is wrong with it."""
-    deep = Fault(
-        file, None, "", f"its tables are nested more than {_DEEPEST} deep", "shorten the dotted names"
-    )
     try:
-        text = content.decode("utf-8-sig")
-        if _DEEP.search(text):
-            return {}, [deep]
-        fields = tomllib.loads(text)
+        return parse_toml(content.decode("utf-8-sig")), []
     except UnicodeDecodeError:
         return {}, [Fault(file, None, "", "it is not UTF-8", "save the file in that encoding")]
-    except (ValueError, RecursionError) as error:  # of a number of thousands of digits no TOMLDecodeError
+    except TooDeep as error:
+        return {}, [Fault(file, None, "", str(error), "shorten the dotted names, or nest less")]
+    except ValueError as error:  # of a number of thousands of digits no TOMLDecodeError
         line = re.search(r"at line (\d+)", str(error))
         what = f"it is no TOML file ({str(error).partition(' (at')[0]})"
         return {}, [Fault(file, int(line[1]) if line else None, "", what, "correct it there")]
-    return (fields, []) if _is_shallow(fields) else ({}, [deep])
-
-
-def _is_shallow(fields: dict[str, Any]) -> bool:
-    """Whether values are nested no deeper than any reader of them can follow."""
-    level: list[Any] = [fields]
-    for _ in range(_DEEPEST):
-        level = [v for each in level for v in (each.values() if isinstance(each, dict) else each)]
-        level = [each for each in level if isinstance(each, dict | list)]
-    return not level
 
 
 def checked_row(

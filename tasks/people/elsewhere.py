@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.identity import digest
+from tasks.parsing import parse_json
 from tasks.people.answers import latest
 from tasks.people.files import Answer, Assignment, Folder, StudyError
 from tasks.people.study import WITH_ENTRIES, FormField, Item, Page, in_language, read_value
@@ -228,7 +229,7 @@ def exported_for(folder: Folder, out: Path) -> str:
 def read_json(path: Path) -> Any:
     """Raises StudyError: the file is not there or is no JSON."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return parse_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise StudyError(f"{path}: {error.strerror}") from error
     except ValueError as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +12,7 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from tasks.parsing import parse_json, parse_toml
 from tasks.people.study import Code, Item, Private, Role, Study, Value
 
 STUDY, ITEMS, PRIVATE = "study.toml", "items.jsonl", "private.jsonl"
@@ -103,7 +103,7 @@ def read_folder(folder: Path) -> Folder:
 def read_study(path: Path) -> Study:
     """Raises StudyError, which names the field that is wrong."""
     try:
-        return Study.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        return Study.model_validate(parse_toml(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise StudyError(f"there is no readable study at {path}: {error.strerror}") from error
     except ValidationError as error:
@@ -149,7 +149,7 @@ def _assignments(path: Path) -> list[Assignment]:
     with path.open(encoding="utf-8", newline="") as file:
         for cells in csv.DictReader(file):
             try:
-                rows.append(Assignment.model_validate(cells | {"shown": json.loads(cells["shown"] or "{}")}))
+                rows.append(Assignment.model_validate(cells | {"shown": parse_json(cells["shown"] or "{}")}))
             except (ValidationError, ValueError, KeyError, TypeError) as error:
                 said = _fault(error) if isinstance(error, ValidationError) else error
                 raise StudyError(f"{path}, line {len(rows) + 2}: {said}") from error

@@ -67,7 +67,7 @@ def read_labelstudio(folder: Folder, out: Path) -> list[Answer]:
             rows = read_json(paths[form.name])
             try:
                 given += _of_form(form, rows)
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
+            except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
                 said = error if isinstance(error, StudyError) else f"not an export of Label Studio: {error!r}"
                 raise StudyError(f"{paths[form.name]}: {said}") from error
     return answers(given, folder, TOOL, VERSION)

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tasks.parsing import parse_json
 from tasks.people.elsewhere import Form, Given, Task, answers, forms, read_json, write_manifest
 from tasks.people.files import Answer, Folder, StudyError
 from tasks.people.study import WITH_ENTRIES, FormField, Page, Study, in_language
@@ -58,7 +59,7 @@ def read_potato(folder: Folder, out: Path) -> list[Answer]:
             state, changes = read_json(path), _changes(path.with_name("annotation_history.jsonl"))
             try:
                 given += _of_person(form, tasks, state, changes)
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
+            except (KeyError, TypeError, ValueError, AttributeError, OSError, OverflowError) as error:
                 raise StudyError(f"{path}: not as Potato {VERSION} writes it: {error!r}") from error
     return answers(given, folder, TOOL, VERSION)
 
@@ -170,7 +171,7 @@ def _changes(path: Path) -> dict[tuple[str, str], list[datetime]]:
     if path.exists():
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
             try:
-                row = json.loads(line)
+                row = parse_json(line)
                 if row["old_value"] != row["new_value"]:
                     time = datetime.fromisoformat(row["timestamp"]).astimezone(UTC)
                     times.setdefault((row["instance_id"], row["schema_name"]), []).append(time)
@@ -213,5 +214,5 @@ def _value(form: Form, task: Task, page: Page, field: FormField, given: Mapping[
         return {slots[int(n[1]) - 1][0]: values[given[name]] for name, n in numbers.items() if n}
     (value,) = list(given.values())[-1:]
     if field.kind == "edit":
-        return json.loads(value)["edited_text"]
+        return parse_json(value)["edited_text"]
     return values[value] if values else value

@@ -10,12 +10,13 @@ one another, whatever their case and accents; ``*`` stands for any ending of a w
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from tasks.parsing import parse_json
 
 FactKind = Literal[
     "diet", "allergy", "religion", "health", "time", "budget", "skill", "equipment", "culture", "taste",
@@ -212,7 +213,7 @@ def personas_of(rows: Sequence[Mapping[str, Any]], where: str) -> list[Persona]:
     personas: dict[str, Persona] = {}
     for place, row in enumerate(rows, start=1):
         try:
-            fields = json.loads(row["profile"]) if "profile" in row else dict(row)
+            fields = parse_json(row["profile"]) if "profile" in row else dict(row)
             persona = Persona.model_validate(fields)
         except ValidationError as error:
             faults = (f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
@@ -237,7 +238,7 @@ def read_personas(path: Path) -> list[Persona]:
     rows: list[Mapping[str, Any]] = []
     for file in files:
         try:
-            content = json.loads(file.read_text(encoding="utf-8"))
+            content = parse_json(file.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise PersonaError(f"{file}: no readable JSON in UTF-8: {error}") from error
         rows += content if isinstance(content, list) else [content]

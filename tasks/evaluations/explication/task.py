@@ -6,7 +6,6 @@ A task is a TOML file; ``tasks/breakfast.toml`` shows all fields. A user adds on
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -18,6 +17,7 @@ from tasks.evaluations.explication import form
 from tasks.evaluations.explication.farewell import is_farewell
 from tasks.evaluations.explication.personas import FactKind
 from tasks.generation.dialogue import TOKEN_BUDGET, TURN_LIMIT, Talk, Turn
+from tasks.parsing import parse_toml
 
 FOLDER = Path(__file__).parent
 RECOMMENDER, USER = "recommender", "user"
@@ -176,7 +176,7 @@ def load_task(name: str) -> Task:
     shipped = FOLDER / "tasks" / f"{name}.toml"
     path = shipped if re.fullmatch(r"\w+", name) and shipped.exists() else Path(name).expanduser()
     try:
-        return Task(**tomllib.loads(path.read_text(encoding="utf-8")))
+        return Task(**parse_toml(path.read_text(encoding="utf-8")))
     except OSError as error:
         known = ", ".join(sorted(file.stem for file in (FOLDER / "tasks").glob("*.toml")))
         raise TaskError(f"tasks: there is no task {name!r}: give {known}, or a TOML file's path") from error

@@ -5,7 +5,6 @@ Pure but for ``read_pages``; files are read with ``tasks.published.read_rows``.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,6 +21,7 @@ from tasks.evaluations.culturall.items import ItemRow
 from tasks.evaluations.culturall.matching import LETTERS, options, plain
 from tasks.evaluations.culturall.retrieval import read_documents
 from tasks.identity import digest
+from tasks.parsing import parse_json
 from tasks.published import PublishedRow, Row, Text, column, validate
 
 SOURCE_CHARS = 2000
@@ -107,7 +107,7 @@ def _letters(cell: Any) -> Any:
     if not isinstance(cell, str):
         return cell
     try:
-        read = json.loads(cell)
+        read = parse_json(cell)
     except ValueError:
         read = None
     return read if isinstance(read, list) else [line for line in cell.splitlines() if line.strip()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, Any, Literal
@@ -13,6 +12,7 @@ from tasks.engines.protocols import Message
 from tasks.evaluations.cure.specnorm.seeds import Cue, Seed
 from tasks.identity import digest
 from tasks.judging.untrusted import CLOSE, OPEN, as_data
+from tasks.parsing import parse_json
 
 Stance = Literal["yes", "no"]
 STANCES: tuple[Stance, ...] = ("yes", "no")
@@ -131,9 +131,9 @@ def parse_draft(answer: str, seed: Seed, stance: Stance) -> Draft:
         DraftError: not JSON, or the fields are not as ``read_written`` wants them.
     """
     try:
-        cells = json.loads(answer)
-    except json.JSONDecodeError as error:
-        raise DraftError(f"the answer is not JSON: {error.msg} at character {error.pos}") from error
+        cells = parse_json(answer)
+    except ValueError as error:
+        raise DraftError(f"the answer is not JSON: {error}") from error
     written = read_written(cells)
     return Draft(seed.seed, seed.country_name, seed.statement, seed.cues, stance, written)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import pickle
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from pydantic import Field
 from scrapers.fmlama.parse import parse
 from tasks.evaluations.fmlama.reproduction.options import POOLED, FmlamaReproduced
 from tasks.evaluations.reproduction import Files, Source
+from tasks.parsing import parse_json
 from tasks.published import BenchmarkError, PublishedRow, Text, read_all, read_rows, validate
 
 SOURCES = {
@@ -163,7 +163,7 @@ def marks_of(dish: MarkedDish) -> dict[str, tuple[str, str]]:
 
 
 def _literal(text: str) -> Any:
-    for parse_it in (ast.literal_eval, json.loads):
+    for parse_it in (ast.literal_eval, parse_json):
         try:
             return parse_it(text)
         except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pydantic import BeforeValidator, Field
 from tasks.evaluations.reproduction import Files, Source
 from tasks.evaluations.worldwise.reproduction.options import WorldwiseOptions
 from tasks.evaluations.worldwise.user_files import STORED_EXEMPLAR, STORED_SCENARIO, Row, read_rows
+from tasks.parsing import parse_json
 from tasks.published import BenchmarkError, PublishedRow, Text, read_all
 from tasks.published import read_rows as read_published
 
@@ -66,7 +66,7 @@ def _values(cell: Any) -> Any:
     """A list, or the text of one as data frames write it."""
     if not isinstance(cell, str):
         return cell
-    for parse in (json.loads, ast.literal_eval):
+    for parse in (parse_json, ast.literal_eval):
         try:
             return parse(cell)
         except (ValueError, SyntaxError, MemoryError, RecursionError):

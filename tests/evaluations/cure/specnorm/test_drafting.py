@@ -80,7 +80,7 @@ def test_a_wrong_field_is_named(change: dict[str, Any], message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "message"), [("Sure! {", "not JSON: .* at character 0"), ("[]", "^answer: "), ("", "not JSON")]
+    ("answer", "message"), [("Sure! {", "not JSON: "), ("[]", "^answer: "), ("", "not JSON")]
 )
 def test_an_answer_that_is_no_object_is_refused(answer: str, message: str) -> None:
     with pytest.raises(DraftError, match=message):

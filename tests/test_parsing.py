@@ -1,0 +1,143 @@
+"""Files of other people's that are nested, long-named or no text at all are one error, in every reader."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.engines.memory import of_embedder
+from tasks.engines.specs import read_spec
+from tasks.evaluations.cure.specnorm.drafting import DraftError, parse_draft
+from tasks.evaluations.explication.personas import read_personas
+from tasks.evaluations.explication.task import load_task
+from tasks.generation.replies import json_fields
+from tasks.judging.rubric import load_rubric
+from tasks.parsing import DEEPEST, TooDeep, parse_json, parse_toml
+from tasks.people.elsewhere import read_json
+from tasks.people.files import read_study
+from tests.test_architecture import FILES, ids
+
+Reader = Callable[[Path], Any]
+
+TOML: dict[str, Reader] = {
+    "spec": read_spec,
+    "rubric": load_rubric,
+    "task": lambda path: load_task(str(path)),
+    "study": read_study,
+}
+JSON: dict[str, Reader] = {"persona": read_personas, "export": read_json}
+HOSTILE_TOML = {
+    "dotted": b"a" + b".a" * 50_000 + b" = 1\n",
+    "dotted in a table": b"x = { a" + b" . a" * 50_000 + b" = 1 }\n",
+    "dotted header": b"[a" + b".'a'" * 50_000 + b"]\n",
+    "lists": b"name = " + b"[" * 50_000,
+    "tables": b"name = " + b"[{a=" * 30 + b"1" + b"}]" * 30 + b"\n",
+    "number": b"version = " + b"9" * 10_000 + b"\n",
+    "no text": b"\xff\xfe\x00",
+}
+HOSTILE_JSON = {
+    "lists": b"[" * 100_000,
+    "objects": b'{"a":' * 100_000,
+    "nested": b"[" * 50 + b"]" * 50,
+    "number": b"9" * 10_000,
+    "no text": b"\xff\xfe\x00",
+}
+OWN = {
+    "deployments/evaluations/__init__.py": "profiles, shipped",
+    "deployments/people/conversations.py": "codes of its own",
+    "deployments/people/interview.py": "its own database",
+    "deployments/people/pages.py": "texts, shipped; its own database",
+    "deployments/people/store.py": "its own database",
+    "deployments/server.py": "where its own server is",
+    "flows/stored.py": "a table of its own",
+    "scrapers/fmlama/parse.py": "imports no tasks; a RecursionError is a ScrapeError",
+    "scrapers/http_cache.py": "its own cache",
+    "scrapers/tasteatlas/parse.py": "as fmlama's",
+    "scrapers/worldcuisines/parse.py": "as fmlama's",
+    "tasks/engines/embedded.py": "a catalogue, shipped; its own cache",
+    "tasks/engines/google_client.py": "a server's answer: whatever it raises is a failure of the server's",
+    "tasks/engines/transport.py": "a server's answer, as deep as it may be",
+    "tasks/evaluations/culturall/build/prompts.py": "shipped",
+    "tasks/evaluations/culturall/quantities.py": "shipped",
+    "tasks/evaluations/cure/answers.py": "one quoted text",
+    "tasks/evaluations/cure/requests.py": "shipped",
+    "tasks/evaluations/explication/farewell.py": "shipped",
+    "tasks/evaluations/explication/food.py": "shipped",
+    "tasks/evaluations/explication/interview.py": "shipped",
+    "tasks/evaluations/explication/phrases.py": "shipped",
+    "tasks/evaluations/explication/study.py": "what it has just written",
+    "tasks/generation/prompts.py": "its own parts",
+    "tasks/parsing.py": "the function itself",
+    "tasks/report/__init__.py": "a table of its own",
+    "tasks/report/text.py": "a table of its own",
+    "warehouse/needed.py": "a plan of DuckDB's",
+    "warehouse/packs.py": "a table of its own",
+    "warehouse/part_kinds.py": "shipped",
+    "warehouse/querying.py": "a parse tree of DuckDB's",
+}
+"""Files that parse TOML or JSON without ``tasks.parsing``, and why nothing hostile gets there."""
+
+
+@pytest.mark.parametrize("hostile", HOSTILE_TOML)
+@pytest.mark.parametrize("reader", TOML)
+def test_hostile_toml_is_one_error_that_names_the_file(tmp_path: Path, reader: str, hostile: str) -> None:
+    assert_refused(TOML[reader], tmp_path / "mine.toml", HOSTILE_TOML[hostile])
+
+
+@pytest.mark.parametrize("hostile", HOSTILE_JSON)
+@pytest.mark.parametrize("reader", JSON)
+def test_hostile_json_is_one_error_that_names_the_file(tmp_path: Path, reader: str, hostile: str) -> None:
+    assert_refused(JSON[reader], tmp_path / "mine.json", HOSTILE_JSON[hostile])
+
+
+def assert_refused(read: Reader, path: Path, content: bytes) -> None:
+    """Within a second or so: what takes minutes would be killed by the test's own time."""
+    path.write_bytes(content)
+    with pytest.raises((ValueError, RuntimeError)) as caught:
+        read(path)
+    assert str(path) in str(caught.value)
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("hostile", ["lists", "objects", "nested", "number"])
+def test_what_a_model_writes_is_no_more_than_wrong(hostile: str) -> None:
+    text = HOSTILE_JSON[hostile].decode()
+    seed: Any = None
+    with pytest.raises(DraftError):
+        parse_draft(text, seed, "yes")
+    assert json_fields(f'{{"a": {text}}}') is None
+
+
+@pytest.mark.parametrize(
+    "header", [b"\xff" * 8, (200).to_bytes(8, "little") + b"[" * 200, b"\x02\0\0\0\0\0\0\0{}"]
+)
+def test_hostile_weights_are_of_no_known_size(tmp_path: Path, header: bytes) -> None:
+    (tmp_path / "model.safetensors").write_bytes(header)
+    assert of_embedder(str(tmp_path)).bytes > 0
+    (tmp_path / "model.safetensors.index.json").write_bytes(b"[" * 100_000)
+    assert of_embedder(str(tmp_path)).bytes > 0
+
+
+def test_what_is_nested_no_deeper_than_can_be_followed_is_read() -> None:
+    for depth, fits in ((DEEPEST, True), (DEEPEST + 1, False)):
+        nested = "[" * depth + "]" * depth
+        for parse, text in ((parse_json, nested), (parse_toml, f"x = {nested[1:-1]}")):
+            if fits:
+                parse(text)
+            else:
+                with pytest.raises(TooDeep):
+                    parse(text)
+    text = 'a.b = 1\n"c.d" = """\n1.2.3.4 and so on, 5.6.7\n"""\n[e.f]\ng = [{ h.i = 2 }]\n'
+    parsed_text = parse_toml(text)
+    assert parsed_text["a"] == {"b": 1}
+    assert parsed_text["e"]["f"]["g"] == [{"h": {"i": 2}}]
+
+
+def test_nobody_parses_otherwise() -> None:
+    """A new reader of other people's files uses ``tasks.parsing``; another says here why it need not."""
+    parsers = re.compile(r"\b(tomllib\.loads?|json\.loads?|yaml\.\w*load\w*)\b")
+    assert {ids(path) for path in FILES if parsers.search(path.read_text())} == OWN.keys()
