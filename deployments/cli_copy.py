@@ -41,6 +41,8 @@ def copy(
         there, here = store_named(source, from_parts), store_named(target, to_parts)
         if there.place == here.place:
             raise ValueError("--from and --to are the same warehouse")
+        if there.version() is None:  # opening it would make one
+            raise ValueError(f"there is no warehouse at {there.place}: check --from")
         with working("copying") as status:
             verified = copy_it(
                 Warehouse.open(there), here, lambda n, of: status.update(f"part {n:,} of {of:,}")

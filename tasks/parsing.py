@@ -32,9 +32,11 @@ def parse_toml(text: str) -> dict[str, Any]:
     if _DOTTED.search(text):
         raise TooDeep
     try:
-        return _shallow(tomllib.loads(text))
+        tables = tomllib.loads(text)
+        _shallow(tables)
     except RecursionError:
         raise TooDeep from None
+    return tables
 
 
 def parse_json(text: str | bytes) -> Any:

@@ -17,6 +17,7 @@ import polars as pl
 
 from warehouse import needed
 from warehouse.connection import Warehouse
+from warehouse.local_store import LocalStore
 from warehouse.migrate import bring_up_to_date
 from warehouse.part_kinds import create_empty_parts, has_hash, is_as_written
 from warehouse.published import reader
@@ -51,9 +52,10 @@ def copy(source: Warehouse, target: Store, report: Report = lambda n, total: Non
         what (a table, or a kind of parts), n (rows or parts), n_target; they are equal.
 
     Raises:
-        WarehouseError: there is another warehouse at `target`; a part of `source` is damaged, or has no hash
-            in its name yet; what came to `target` is not what was sent.
+        WarehouseError: there is another warehouse at `target`, or it lies within `source`; a part of `source`
+            is damaged, or has no hash in its name yet; what came to `target` is not what was sent.
     """
+    _refuse_overlap(source.store, target)
     with _snapshot(source.store, target) as file:
         parts = _parts(file)
         is_done = _is_copy(file, target)
@@ -153,6 +155,20 @@ def _is_copy(file: Path, target: Store) -> bool:
         return False
     with duckdb.connect(str(file), read_only=True) as ours, reader(target) as theirs:
         return _tables(ours) == _tables(theirs)
+
+
+def _refuse_overlap(source: Store, target: Store) -> None:
+    """Raise WarehouseError for a folder within the source's, or around it, and for one that is a file."""
+    if not (isinstance(source, LocalStore) and isinstance(target, LocalStore)):
+        return
+    ours, theirs = source.home.resolve(), target.home.resolve()
+    if ours in (theirs, *theirs.parents) or theirs in ours.parents:
+        raise WarehouseError(
+            f"{theirs} and {ours} are the same folder or lie within each other: name another place for the "
+            f"copy."
+        )
+    if theirs.exists() and not theirs.is_dir():
+        raise WarehouseError(f"{theirs} is a file: name a folder that is empty or not there yet.")
 
 
 def _refuse_others(target: Store) -> None:

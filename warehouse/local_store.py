@@ -12,7 +12,7 @@ from filelock import FileLock, Timeout
 
 from warehouse.jobs import FolderJobs
 from warehouse.outside import lock_shared, patiently
-from warehouse.part_kinds import EMPTY_PART, part_path
+from warehouse.part_kinds import EMPTY_PART, is_part_name, part_path
 from warehouse.registrations import Position, Registrations
 from warehouse.storage import (
     FileSign,
@@ -81,7 +81,10 @@ class LocalStore:
             temporary.write_bytes(content)
 
     def part(self, kind: str, part: str, *, anew: bool = False) -> bytes:
-        return part_path(self.home, kind, part).read_bytes()
+        path = part_path(self.home, kind, part)
+        if os.path.lexists(path) and not path.is_file():  # a pipe would be waited for
+            raise WarehouseError(f"{path} is a folder, a pipe or a link to nothing, and no file")
+        return path.read_bytes()
 
     def part_sizes(self, kind: str) -> Mapping[str, int]:
         folder = part_path(self.home, kind, EMPTY_PART).parent
@@ -90,7 +93,7 @@ class LocalStore:
         with os.scandir(folder) as files:
             names = [file for file in files if file.name.endswith(".parquet")]
             sizes = {file.name.removesuffix(".parquet"): _size(file) for file in names}
-        return {name: size for name, size in sizes.items() if size is not None and name != EMPTY_PART}
+        return {name: size for name, size in sizes.items() if size is not None and is_part_name(name)}
 
     def fetch(self, parts: Iterable[tuple[str, str]]) -> None:
         """All are here."""
@@ -111,6 +114,8 @@ class LocalStore:
         path = part_path(self.home, kind, part)
         moved = self.home / "quarantine" / kind / path.name
         moved.parent.mkdir(parents=True, exist_ok=True)
+        if moved.is_dir():  # which no file replaces
+            moved = moved.with_name(f"{path.stem}.{uuid4().hex[:8]}{path.suffix}")
         path.replace(moved)
         return moved
 
@@ -193,7 +198,8 @@ def _copy_published(path: Path, target: Path) -> None:
 
 
 def _size(file: os.DirEntry[str]) -> int | None:
+    """Bytes; 0 of a link that leads nowhere; None of a file that is gone."""
     try:
         return file.stat().st_size
-    except FileNotFoundError:
-        return None
+    except OSError:
+        return 0 if file.is_symlink() else None

@@ -19,7 +19,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -42,7 +42,8 @@ _TYPES: Mapping[str, pl.DataType] = {
     "DOUBLE": pl.Float64(),
 }
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-_PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+"""With its suffixes a name for a file has 255 bytes at most."""
 _HASHED = re.compile(r"-([0-9a-f]{32})$")
 _SECTIONS = {"comment", "unit", "key", "provenance", "columns", "computed"}
 
@@ -133,7 +134,13 @@ def unit_rows_view(kinds: Iterable[PartKind]) -> str:
 
 
 def part_path(home: Path, kind: str, name: str) -> Path:
-    """Where the part is in a folder, or would be. Raises WarehouseError for a kind that is not declared."""
+    """Where the part is in a folder, or would be.
+
+    Raises WarehouseError for a kind that is not declared, and for a name that no part has: names come out of
+    databases that somebody else may have written, and lead nowhere else.
+    """
+    if name != EMPTY_PART and not is_part_name(name):
+        raise WarehouseError(f"{name[:200]!r} is no name of a part: see where this warehouse comes from.")
     return home / "parts" / part_kind(kind).name / f"{name}.parquet"
 
 
@@ -149,8 +156,18 @@ def has_hash(name: str) -> bool:
 
 def is_as_written(name: str, content: bytes) -> bool:
     """Whether a part with this content is the one that was given this name, hash and all."""
+    return _is_of(name, sha256(content).hexdigest())
+
+
+def is_file_as_written(path: Path) -> bool:
+    """Whether a file is the part that its name says, hash and all; it is read in pieces."""
+    with path.open("rb", buffering=0) as file:
+        return _is_of(path.stem, file_digest(file, "sha256").hexdigest())
+
+
+def _is_of(name: str, digest: str) -> bool:
     expected = _HASHED.search(name)
-    return expected is not None and sha256(content).hexdigest()[:32] == expected[1]
+    return expected is not None and digest[:32] == expected[1]
 
 
 def empty_part(home: Path, kind: PartKind) -> Path:

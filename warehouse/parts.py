@@ -1,7 +1,7 @@
 """Parquet parts: written whole under the hash of their content, registered as answers, checked when read."""
 
 import errno
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -71,11 +71,34 @@ def read_part(
     cannot be read or is not as it was written; WarehouseError if there is no such part.
     """
     store, declared = store_at(where), part_kind(kind)
-    path = f"{store.root}/parts/{kind}/{name}.parquet"
-    try:
+
+    def read() -> pl.DataFrame:
         rows = _checked(store.part(kind, name, anew=anew), name, declared).with_columns(part=pl.lit(name))
         rows = rows if rows_where is None else rows.filter(rows_where)
         return rows.select(list(columns or declared.columns)).collect()
+
+    return _read_or_set_aside(store, kind, name, read)
+
+
+def read_orphan(store: Store, kind: str, name: str) -> pl.DataFrame:
+    """Rows of a part that is not registered, held to all that ``write_part`` holds a frame to.
+
+    Whoever gave it its name may have made its content: a hash says only that they belong to each other.
+    Raises as ``read_part``.
+    """
+    declared = part_kind(kind)
+
+    def read() -> pl.DataFrame:
+        rows = _checked(store.part(kind, name, anew=True), name, declared).with_columns(part=pl.lit(name))
+        return _conform(rows.collect(), declared, declared.nullable, f"part {kind}/{name}")
+
+    return _read_or_set_aside(store, kind, name, read)
+
+
+def _read_or_set_aside(store: Store, kind: str, name: str, read: Callable[[], pl.DataFrame]) -> pl.DataFrame:
+    path = f"{store.root}/parts/{kind}/{name}.parquet"
+    try:
+        return read()
     except (KeyboardInterrupt, SystemExit, MemoryError):
         raise
     except FileNotFoundError as error:

@@ -95,9 +95,8 @@ def prunable(warehouse: Warehouse, older_than: timedelta | None = None) -> pl.Da
         (True, "quarantine", "damaged, and answered anew", file.stat().st_size)
         for file in _quarantined(warehouse)
     ]
-    files = pl.DataFrame(
-        rows, ["goes", "what", "why", "bytes"], orient="row", schema_overrides={"bytes": pl.Int64}
-    )
+    schema = {"goes": pl.Boolean, "what": pl.String, "why": pl.String, "bytes": pl.Int64}
+    files = pl.DataFrame(rows, schema, orient="row")
     summed = files.group_by("goes", "what", "why").agg(n_files=pl.len(), bytes=pl.sum("bytes"))
     order = ["goes", "bytes", "what", "why"]
     return summed.select("goes", "what", "why", "n_files", "bytes").sort(
@@ -123,7 +122,8 @@ def _fate(connection: duckdb.DuckDBPyConnection, older_than: timedelta | None) -
     """kind, part, evaluation, occasion, and kept: why it stays, null if it goes."""
     before, young = _LONG_AGO, "of an occasion: --older-than says how old may go"
     if older_than is not None:
-        before, young = now() - older_than, f"younger than {older_than.days} days"
+        young = f"younger than {older_than.days} days"
+        before = now() - min(older_than, now() - _LONG_AGO)  # no date is older than that
     values = {"before": before, "young": young, "small": list(SMALL_KINDS)}
     return connection.execute(_FATE, values).pl().filter(pl.col("kind").is_in(list(KINDS)))
 

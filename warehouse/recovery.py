@@ -9,7 +9,7 @@ import polars as pl
 
 from warehouse.connection import Warehouse
 from warehouse.part_kinds import KINDS, has_hash
-from warehouse.parts import CorruptPart, read_part, register_parts, units_of, write_part
+from warehouse.parts import CorruptPart, read_orphan, read_part, register_parts, units_of, write_part
 from warehouse.storage import WarehouseError, execute_with, now
 from warehouse.store import Store
 
@@ -68,10 +68,9 @@ def register_orphans(warehouse: Warehouse, kind: str) -> Orphans:
     known = set(warehouse.query(_KNOWN, {"kind": kind})["part"])
     orphans: dict[str, pl.DataFrame] = {}
     quarantined: list[str] = []
-    columns = ["request_hash", "run_id", KINDS[kind].unit]
     for name in sorted(there - known):
         try:
-            orphans[name] = units_of(kind, name, read_part(store, kind, name, columns))
+            orphans[name] = units_of(kind, name, read_orphan(store, kind, name))
         except CorruptPart:
             quarantined.append(name)
     if not orphans:

@@ -13,14 +13,19 @@ from warehouse.part_kinds import part_kind
 from warehouse.parts import read_part
 from warehouse.storage import WarehouseError, as_numbers, columns_of, execute_with, now
 
+# Clocks are set back, and machines that share a warehouse have several. What came later is the newest all the
+# same: no run begins or ends before the last one that had ended.
 _SAVE_RUN = """
-INSERT INTO run BY NAME FROM incoming
+INSERT INTO run BY NAME
+SELECT * REPLACE (greatest(started_at, (SELECT max(finished_at) FROM run)) AS started_at) FROM incoming
 ON CONFLICT (run_id) DO UPDATE SET started_at = excluded.started_at, finished_at = NULL, status = 'running'
 WHERE run.status <> 'finished'
 """
-_FINISH_RUN = (
-    "UPDATE run SET status = $status, finished_at = $finished_at WHERE run_id = $run_id RETURNING run_id"
-)
+_FINISH_RUN = """
+UPDATE run SET status = $status, finished_at = greatest(
+    $now::TIMESTAMP, started_at, (SELECT max(finished_at) FROM run) + INTERVAL 1 MICROSECOND
+) WHERE run_id = $run_id RETURNING run_id
+"""
 _SAVE_REQUESTS = """
 INSERT OR REPLACE INTO run_request (run_id, request_hash, topic, label)
 SELECT $run_id, request_hash, topic, label FROM incoming
@@ -75,7 +80,10 @@ class Run:
 
 
 def save_run(connection: duckdb.DuckDBPyConnection, run: Run) -> None:
-    """Store the run as running from now. A finished one stays finished, on the leaderboards."""
+    """Store the run as running from now, or from the last run's end where the clock is behind that.
+
+    A finished one stays finished, on the leaderboards.
+    """
     values = asdict(run) | {"started_at": now(), "status": "running"}
     values["model_hash"] = run.model_hash or run.engine_hash
     for name in ("params", "engine", "item_lists"):
@@ -91,8 +99,11 @@ def save_run_requests(connection: duckdb.DuckDBPyConnection, run_id: str, reques
 def finish_run(
     connection: duckdb.DuckDBPyConnection, run_id: str, status: Literal["finished", "failed"] = "finished"
 ) -> None:
-    """Mark the run as ended now. Raises WarehouseError for a run that was never saved."""
-    values = {"run_id": run_id, "status": status, "finished_at": now()}
+    """Mark the run as ended now, or right after the run that ended last, where the clock is behind that.
+
+    Raises WarehouseError for a run that was never saved.
+    """
+    values = {"run_id": run_id, "status": status, "now": now()}
     if connection.execute(_FINISH_RUN, values).fetchone() is None:
         raise WarehouseError(f"there is no run {run_id!r} to finish: store it first with save_run().")
 

@@ -99,10 +99,12 @@ def content_hash(files: Iterable[Path]) -> str:
 
 
 def sign_of(file: Path | str) -> FileSign | None:
-    """The sign of one file, or None if there is none."""
+    """The sign of one file, or None if there is none; a link to itself is none."""
     try:
         stat = os.stat(file)
-    except FileNotFoundError:
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ELOOP):
+            raise
         return None
     return stat.st_ino, stat.st_mtime_ns, stat.st_size
 
