@@ -62,13 +62,14 @@ def test_a_copy_onto_itself_changes_nothing(full: Warehouse, where: str) -> None
 
 
 def test_what_is_no_warehouse_is_not_copied_and_none_is_made_there(full: Warehouse, tmp_path: Path) -> None:
+    home = {"CULTURESCOPE_HOME": str(full.home)}
     for source, target, said in (
         (tmp_path / "typo", tmp_path / "to", "check --from"),
         (full.home, full.home / "sub", "name another place"),
         (full.home, full.path, "is a file|name another place"),
         (full.home, full.home, "are the same warehouse"),
     ):
-        result = CliRunner().invoke(app, ["copy", "--from", str(source), "--to", str(target)])
+        result = CliRunner().invoke(app, ["copy", "--from", str(source), "--to", str(target)], env=home)
         assert result.exit_code == 1
         assert any(each in " ".join(result.stderr.split()) for each in said.split("|")), result.stderr
         assert "Traceback" not in result.stderr
@@ -202,13 +203,15 @@ def test_killed_anywhere_the_same_call_goes_on(
 # --- prune ---------------------------------------------------------------------------------------------
 
 
-def test_ages_beyond_all_dates_are_ages(full: Warehouse) -> None:
+def test_ages_beyond_all_dates_are_ages(full: Warehouse, blank: Path) -> None:
     before = full.query(ROWS)
     for age in (timedelta.max, timedelta(days=99_999 * 365), timedelta(0)):
         prunable(full, age)
         prune(full, age)
-    result = CliRunner().invoke(app, ["prune", "--older-than", "99999y", "--delete"])
-    assert result.exit_code == 0, result.output
+    for home in (full.home, blank):  # one without a part has nothing to show
+        arguments = ["prune", "--older-than", "99999y", "--delete"]
+        result = CliRunner().invoke(app, arguments, env={"CULTURESCOPE_HOME": str(home)})
+        assert result.exit_code == 0, result.output
     assert full.query(ROWS).equals(before), "what was asked without an occasion stays"
 
 
