@@ -76,12 +76,18 @@ class Site:
         self.talking: dict[str, Lock] = {}
         self.requests = RateLimit(per_second=10, burst=60)
         self.entries = RateLimit(per_second=1, burst=150)
+        self.strangers = RateLimit(per_second=1, burst=150)
 
     def who(self, request: Request) -> Who:
-        """The person of the request. Raises RefusedError where there is none or they ask too often."""
+        """The person of the request.
+
+        Raises RefusedError where there is none, or they ask too often. Whoever guesses slows down nobody but
+        those without a session behind the same address.
+        """
         secret = request.cookies.get(COOKIE, "")
         who = self.store.who(secret) if secret else None
         if who is None:
+            self.strangers.take(request.client.host if request.client else "")
             raise RefusedError(401, "open the link that you were given, in the browser that you used before")
         self.requests.take(who.annotator)
         return who

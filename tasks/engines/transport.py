@@ -197,7 +197,7 @@ class Caller:
         Raises:
             Unreadable: it is no JSON object.
         """
-        start = self.secrets.hide(content[: 64 * EXCERPT].decode("utf-8", "replace").lstrip())[:EXCERPT]
+        start = self.secrets.hide(_plain(content[: 64 * EXCERPT]).lstrip())[:EXCERPT]
         if "event-stream" in kind or start.startswith(("data:", "event:")):
             raise Unreadable(200, "a stream of events, though none was asked for")
         if "html" in kind or start.startswith("<"):
@@ -215,7 +215,7 @@ class Caller:
     def refusal(self, status: int, headers: httpx.Headers, content: bytes) -> Failed:
         """What the server says of its refusal, in plain characters."""
         body: Any = None
-        words = content.decode("utf-8", "replace")
+        words = _plain(content)
         try:
             body = json.loads(content)
             error = body.get("error", body)
@@ -230,6 +230,11 @@ class Caller:
         """Words of the server's as an error may quote them: plain characters, no secrets, not many."""
         words = " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", words).split())
         return self.secrets.hide(words)[:EXCERPT]
+
+
+def _plain(content: bytes) -> str:
+    """Bytes as a text that can be searched: UTF-8, and UTF-16 or UTF-32 without its zeros."""
+    return content.replace(b"\0", b"").decode("utf-8", "replace")
 
 
 def _reason(error: BaseException) -> str:

