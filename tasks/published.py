@@ -33,6 +33,8 @@ Lower = BeforeValidator(lambda cell: cell.strip().casefold() if isinstance(cell,
 
 _MOST_UNPACKED = 2**30
 """Bytes that a spreadsheet may come to: it is unpacked in memory."""
+_MOST_CELLS = 50_000_000
+"""Of a Parquet file, which may repeat a value so often in a few bytes."""
 _NOT_A_LETTER = re.compile(r"[\W_]+")
 
 
@@ -181,13 +183,22 @@ def _cells(header: list[str], cells: list[str], where: str) -> dict[str, Any]:
 
 
 def _parquet(path: Path) -> list[dict[str, Any]]:
+    return read_parquet(path).to_dicts()
+
+
+def read_parquet(path: Path) -> pl.DataFrame:
+    """The table of a Parquet file; BenchmarkError where it is damaged, or larger than it may be."""
     content = path.read_bytes()
-    with _named(path, "Parquet file"):
-        return pl.read_parquet(content).to_dicts()
+    with reading(path, "Parquet file"):
+        scan = pl.scan_parquet(BytesIO(content))
+        n_rows, n_columns = scan.select(pl.len()).collect().item(), len(scan.collect_schema())
+        if n_rows * n_columns > _MOST_CELLS:
+            raise ValueError(f"it has {n_rows:,} rows of {n_columns} columns: split it")
+        return pl.read_parquet(content)
 
 
 @contextmanager
-def _named(path: Path, what: str) -> Iterator[None]:
+def reading(path: Path, what: str) -> Iterator[None]:
     """Turns whatever a reader makes of a broken file into an error that names it.
 
     Some readers panic, with what is no Exception.
@@ -204,10 +215,12 @@ def _named(path: Path, what: str) -> Iterator[None]:
 def _xlsx(path: Path) -> list[dict[str, Any]]:
     """Where a data frame was saved without names, its columns are numbered, and the first row names them."""
     content = path.read_bytes()
-    with _named(path, "spreadsheet"):
-        unpacked = sum(entry.file_size for entry in ZipFile(BytesIO(content)).infolist())
+    with reading(path, "spreadsheet"), ZipFile(BytesIO(content)) as book:
+        unpacked = sum(entry.file_size for entry in book.infolist())
         if unpacked > _MOST_UNPACKED:
             raise ValueError(f"it unpacks to {unpacked / 2**30:.1f} GiB: save it as CSV")
+        if (wrong := book.testzip()) is not None:  # or it unpacks to more than it says
+            raise ValueError(f"{wrong} in it is not what it says: save it again")
         frame = pl.read_excel(content, sheet_id=1, infer_schema_length=0, raise_if_empty=False)
     rows = frame.rows()
     is_numbered = frame.columns == [str(n) for n in range(frame.width)]

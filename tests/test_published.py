@@ -180,6 +180,41 @@ def test_a_workbook_that_unpacks_to_too_much_is_not_unpacked(
         read_rows(tmp_path / "bomb.xlsx")
 
 
+def lying_bomb(path: Path) -> None:
+    """A workbook whose sheet has 16 MiB and says that it has 1,000 bytes."""
+    write_xlsx(path, [["a"], ["b"]])
+    with ZipFile(path) as book:
+        parts = {entry: book.read(entry) for entry in book.namelist()}
+    with ZipFile(path, "w", ZIP_DEFLATED) as book:
+        for entry, text in parts.items():
+            rows = b"<row></row>" * (2**24 // 11) if entry.endswith("sheet1.xml") else b""
+            book.writestr(entry, text.replace(b"<sheetData>", b"<sheetData>" + rows))
+    content, at = bytearray(path.read_bytes()), 0
+    while (at := content.find(b"PK\x01\x02", at)) >= 0:  # an entry of the directory, and its own header
+        if int.from_bytes(content[at + 24 : at + 28], "little") > 2**20:
+            own = int.from_bytes(content[at + 42 : at + 46], "little")
+            for place in (at + 24, own + 22):
+                content[place : place + 4] = (1000).to_bytes(4, "little")
+        at += 4
+    path.write_bytes(content)
+
+
+def test_a_workbook_that_lies_about_its_size_is_not_unpacked(tmp_path: Path) -> None:
+    lying_bomb(tmp_path / "lie.xlsx")
+    with pytest.raises(BenchmarkError, match=r"lie\.xlsx: .*sheet1\.xml in it is not what it says"):
+        read_rows(tmp_path / "lie.xlsx")
+
+
+def test_a_parquet_file_of_too_many_cells_is_not_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(published, "_MOST_CELLS", 2**20)
+    pl.select(pl.repeat("x" * 100, 2**20).alias("a"), b=1).write_parquet(tmp_path / "bomb.parquet")
+    assert (tmp_path / "bomb.parquet").stat().st_size < 2**16
+    with pytest.raises(BenchmarkError, match=r"bomb\.parquet: .* 1,048,576 rows of 2 columns: split it"):
+        read_rows(tmp_path / "bomb.parquet")
+
+
 def test_other_encodings_and_missing_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "latin.csv"
     path.write_bytes("a\nété\n".encode("latin-1"))

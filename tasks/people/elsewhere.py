@@ -18,7 +18,7 @@ from typing import Any
 from tasks.identity import digest
 from tasks.parsing import parse_json
 from tasks.people.answers import latest
-from tasks.people.files import Answer, Assignment, Folder, StudyError
+from tasks.people.files import Answer, Assignment, Folder, StudyError, text_of
 from tasks.people.study import WITH_ENTRIES, FormField, Item, Page, in_language, read_value
 
 MANIFEST = "culturescope.json"
@@ -229,9 +229,9 @@ def exported_for(folder: Folder, out: Path) -> str:
 def read_json(path: Path) -> Any:
     """Raises StudyError: the file is not there or is no JSON."""
     try:
-        return parse_json(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise StudyError(f"{path}: {error.strerror}") from error
+        return parse_json(text_of(path))
+    except StudyError:
+        raise
     except ValueError as error:
         raise StudyError(f"{path}: not JSON in UTF-8: {error}") from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -117,7 +118,7 @@ def read_rows(path: Path, kind: type[_Row]) -> list[_Row]:
     if not path.exists():
         return []
     rows = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
+    for number, line in enumerate(text_of(path).split("\n"), start=1):
         try:
             if line:
                 rows.append(kind.model_validate_json(line))
@@ -146,14 +147,25 @@ def _assignments(path: Path) -> list[Assignment]:
     if not path.exists():
         return []
     rows = []
-    with path.open(encoding="utf-8", newline="") as file:
-        for cells in csv.DictReader(file):
-            try:
-                rows.append(Assignment.model_validate(cells | {"shown": parse_json(cells["shown"] or "{}")}))
-            except (ValidationError, ValueError, KeyError, TypeError) as error:
-                said = _fault(error) if isinstance(error, ValidationError) else error
-                raise StudyError(f"{path}, line {len(rows) + 2}: {said}") from error
+    try:
+        for cells in csv.DictReader(io.StringIO(text_of(path), newline="")):
+            rows.append(Assignment.model_validate(cells | {"shown": parse_json(cells["shown"] or "{}")}))
+    except StudyError:
+        raise
+    except (ValidationError, ValueError, KeyError, TypeError, csv.Error) as error:
+        said = _fault(error) if isinstance(error, ValidationError) else error
+        raise StudyError(f"{path}, line {len(rows) + 2}: {said}") from error
     return rows
+
+
+def text_of(path: Path) -> str:
+    """The text of a file; StudyError if it cannot be read or is not UTF-8."""
+    try:
+        return path.read_bytes().decode("utf-8")
+    except OSError as error:
+        raise StudyError(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise StudyError(f"{path}: not UTF-8: {error.reason}") from error
 
 
 def _fault(error: ValidationError) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 from tasks.parsing import parse_json
 from tasks.people.elsewhere import Form, Given, Task, answers, forms, read_json, write_manifest
-from tasks.people.files import Answer, Folder, StudyError
+from tasks.people.files import Answer, Folder, StudyError, text_of
 from tasks.people.study import WITH_ENTRIES, FormField, Page, Study, in_language
 
 TOOL, VERSION = "potato", "2.12.1"
@@ -169,7 +169,7 @@ def _changes(path: Path) -> dict[tuple[str, str], list[datetime]]:
     """(task, field) -> when its value was set or changed."""
     times: dict[tuple[str, str], list[datetime]] = {}
     if path.exists():
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        for number, line in enumerate(text_of(path).splitlines(), start=1):
             try:
                 row = parse_json(line)
                 if row["old_value"] != row["new_value"]:

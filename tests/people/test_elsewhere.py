@@ -7,6 +7,7 @@ study in ``conftest.py`` answered (``test_real_programs.py``), with addresses as
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -188,6 +189,42 @@ def test_a_broken_output_is_named(folder: Folder, folder_path: Path, tool: str, 
         return
     with pytest.raises(StudyError, match=name):
         READERS[tool](folder, out)
+
+
+HOSTILE = {
+    "deep": lambda text: "[" * 100_000,
+    "deep objects": lambda text: '{"a":' * 100_000,
+    "digits": lambda text: text.replace(": 1", f": {'9' * 10_000}", 1) if ": 1" in text else "9" * 10_000,
+    "no text": lambda text: "\udcff\udcfe",
+    "never": lambda text: re.sub(r'"(20\d\d)-', '"0001-', text).replace(
+        '"session_start":', '"session_start": 1e400, "x":'
+    ),
+    "long ago": lambda text: re.sub(r'"lead_time": [\d.]+', '"lead_time": 1e300', text),
+    "no number": lambda text: re.sub(r'"lead_time": [\d.]+', '"lead_time": NaN', text),
+    "entities": lambda text: '<!DOCTYPE x [<!ENTITY f SYSTEM "file:///etc/passwd">]><x>&f;</x>',
+}
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_hostile_output_is_one_error_or_answers(
+    folder: Folder, folder_path: Path, tool: str, hostile: str
+) -> None:
+    """Every file that a program writes, one after the other."""
+    out = exported(folder_path, tool)
+    whole = READERS[tool](folder, out)
+    for path in sorted((out / "rate-en").rglob("*.json*")):
+        text = path.read_text(encoding="utf-8")
+        path.write_text(HOSTILE[hostile](text), encoding="utf-8", errors="surrogateescape")
+        said, n = "", len(whole)
+        try:  # a file that is not read, or in which nothing of this stands, changes nothing
+            n = len(READERS[tool](folder, out))
+        except StudyError as refusal:
+            said = str(refusal)
+        assert n == len(whole)
+        assert len(said) < 1000
+        assert "root:" not in said
+        path.write_text(text, encoding="utf-8")
 
 
 def test_values_off_the_menu_are_refused(folder: Folder, folder_path: Path) -> None:

@@ -25,7 +25,7 @@ from tasks.metrics.agreement import er_sr_correlation
 from tasks.metrics.distributions import softmax
 from tasks.metrics.spectral import effective_rank, eigenvalues, spectral_gap_ratio
 from tasks.metrics.types import FloatArray
-from tasks.published import BenchmarkError, PublishedRow, Text, read_all
+from tasks.published import BenchmarkError, PublishedRow, Text, read_all, read_parquet
 
 SOURCES = {
     source.name: source
@@ -214,7 +214,7 @@ def _shuffled(table: FloatArray, seed: int) -> FloatArray:
 def _matrix(path: Path) -> FloatArray:
     """Countries x items as probabilities. Raises BenchmarkError."""
     try:
-        frame = pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path, infer_schema=False)
+        frame = read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path, infer_schema=False)
         table = frame.drop("country").cast(pl.Float64).to_numpy()
     except (OSError, pl.exceptions.PolarsError) as error:
         first = str(error).splitlines()[0]
