@@ -14,10 +14,11 @@ from warehouse.parts import read_part
 from warehouse.storage import WarehouseError, as_numbers, columns_of, execute_with, now
 
 # Clocks are set back, and machines that share a warehouse have several. What came later is the newest all the
-# same: no run begins or ends before the last one that had ended.
+# same: no run begins or ends before the last one that had ended, nor with it.
 _SAVE_RUN = """
-INSERT INTO run BY NAME
-SELECT * REPLACE (greatest(started_at, (SELECT max(finished_at) FROM run)) AS started_at) FROM incoming
+INSERT INTO run BY NAME SELECT * REPLACE (
+    greatest(started_at, (SELECT max(finished_at) FROM run) + INTERVAL 1 MICROSECOND) AS started_at
+) FROM incoming
 ON CONFLICT (run_id) DO UPDATE SET started_at = excluded.started_at, finished_at = NULL, status = 'running'
 WHERE run.status <> 'finished'
 """

@@ -38,6 +38,10 @@ def test_a_table_is_saved_as_it_is_read() -> None:
 
 def test_no_text_is_a_formula() -> None:
     assert as_csv([["=1+1", "@x", "-1", "a=b", None, -0.5]]).strip() == "'=1+1,'@x,-1,a=b,,-0.5"
+    formulas = ["+1+cmd|' /C calc'!A0", "-2+SUM(1)", "\t=1", "+HYPERLINK(1)"]
+    numbers = ["-0.02 [-0.10, 0.05]", "+3 %", "-0.5 – 0.5", "-.5"]
+    (row,) = csv.reader(io.StringIO(as_csv([[*formulas, *numbers]]), newline=""))
+    assert row == [*(f"'{cell}" for cell in formulas), *numbers]
 
 
 def test_a_figure_is_saved_alone_in_light_colours_and_as_numbers() -> None:
