@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from urllib.parse import unquote
 
 from bs4 import BeautifulSoup
