@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 import polars as pl
 
-from warehouse.part_kinds import KINDS, empty_part
+from warehouse.part_kinds import KINDS, empty_part, is_part_name
 from warehouse.querying import Params, to_frame
 from warehouse.storage import glob_escaped
 from warehouse.store import Store
@@ -126,7 +126,8 @@ def _list_files(
     for kind in files:
         folder = empty_part(store.folder, KINDS[kind]).parent
         there = {file.stem for file in folder.glob("*.parquet")} if len(parts) > 100 else None
-        paths = [folder / f"{part}.parquet" for of_kind, part in parts if of_kind == kind]
+        names = [part for of_kind, part in parts if of_kind == kind and is_part_name(part)]
+        paths = [folder / f"{name}.parquet" for name in names]
         paths = [p for p in paths if (p.stem in there if there is not None else p.exists())]
         check_files(paths)
         files[kind] = [glob_escaped(path) for path in paths]

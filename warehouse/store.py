@@ -79,7 +79,7 @@ class Store(Protocol):
     def part(self, kind: str, part: str, *, anew: bool = False) -> bytes:
         """What a part holds, unchecked. anew: as it is kept, not as this machine remembers it.
 
-        Raises FileNotFoundError if there is none.
+        Raises FileNotFoundError if there is none; WarehouseError for what is no name of a part, or no file.
         """
 
     def part_sizes(self, kind: str) -> Mapping[str, int]:

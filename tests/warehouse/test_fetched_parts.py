@@ -227,7 +227,7 @@ def test_a_line_that_damages_is_tried_twice(
 
 
 def test_names_that_are_no_parts_are_not_looked_for(store: InMemory) -> None:
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(WarehouseError, match="is no name of a part"):
         store.part(KIND, "../../published/x")
     store.fetch([(KIND, "../x"), ("no_kind", "p"), (KIND, "no-hash")])
     assert not [name for name in store.objects.read if name.startswith("parts/")]
