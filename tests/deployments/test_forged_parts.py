@@ -44,6 +44,8 @@ def _home(copied_home: Callable[[], Path]) -> Path:
         patch.setenv("CULTURESCOPE_HOME", str(home))
         result = CliRunner().invoke(app, RUN)
     assert result.exit_code == 0, result.output
+    with Warehouse.open(home).write():
+        pass  # nothing is left in the log of registrations, so that the file alone can be put back
     return home
 
 
@@ -88,10 +90,9 @@ def shown(home: Path, out: Path, command: str) -> tuple[int, str, dict[str, str]
 def _restored(home: Path) -> Iterator[dict[str, dict[Path, bytes]]]:
     """The parts as they are, put back afterwards."""
     parts = parts_of(home)
-    database = (home / "culturescope.duckdb").read_bytes()
+    parts["database"] = {home / "culturescope.duckdb": (home / "culturescope.duckdb").read_bytes()}
     yield parts
     restore(parts)
-    (home / "culturescope.duckdb").write_bytes(database)
 
 
 def restore(parts: dict[str, dict[Path, bytes]]) -> None:
@@ -107,9 +108,11 @@ def test_a_command_refuses_what_it_reads_of_forged_parts(
 ) -> None:
     code, said, files = shown(home, tmp_path / "out", command)
     assert code == 0, said
-    assert len(restored) >= 3
+    kinds = restored.keys() - {"database"}
+    assert len(kinds) >= 3
     refused = []
-    for kind, parts in restored.items():
+    for kind in sorted(kinds):
+        parts = restored[kind]
         for path in parts:
             forge(path)
         now, says, written = shown(home, tmp_path / "out", command)
@@ -123,7 +126,7 @@ def test_a_command_refuses_what_it_reads_of_forged_parts(
             assert says.count("not what was written") == len(parts)
         elif command not in NOT_THE_SAME_TWICE:
             assert (says, written) == (said, files), kind
-        restore({kind: parts})
+        restore(restored)
     if command in ("sql", "compare", "export inspect", "publish answers", "check --numbers"):
         assert refused
     assert Warehouse.open(home).query("SELECT count(*) FROM unit_rows").item()
