@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deployments.display import interval, number
+from deployments.door import Door
 from warehouse.storage import folder_signs, usual_home
 
 if TYPE_CHECKING:
-    from deployments.evaluations import Door
     from tasks.evaluations.contract import Evaluation
     from tasks.judging.rubric import Rubric
     from tasks.packs.folder import Folder
@@ -160,8 +160,6 @@ def _read_pack(folder: Folder, signs: object) -> tuple[Evaluation[Any, Any, Any]
 
 def door(name: str) -> Door:
     """How an evaluation from a recipe is started and shown."""
-    from deployments.evaluations import Door
-
     own = evaluation(name).described
     assert own is not None, f"{name} is from a recipe, or has a door"
     columns = _columns(own.metrics, own.doubts)

@@ -10,42 +10,20 @@ from __future__ import annotations
 
 import pkgutil
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deployments import recipes
+from deployments.door import Door
 from deployments.pack_profiles import check_profile, profiles_of_packs
 
 if TYPE_CHECKING:
     from tasks.evaluations.contract import Evaluation, Params
 
 DEFAULT_PROFILE = "demo"
-
-
-@dataclass(frozen=True)
-class Door:
-    """How an evaluation is started and shown.
-
-    Attributes:
-        title: what it asks, in one line: of the command's help and of the Prefect UI.
-        models: those that are evaluated where none is named.
-        examples: of its command, what follows ``culturescope run <name>``.
-        caption: one line under the leaderboard: how to read it.
-        columns: a row of the view ``leaderboard_<name>`` -> what people see of it, combined into fewer
-            columns, the most important first: a screen shows the first ones that fit.
-        judged: the numbers that only a judge can give; "": nothing is judged.
-    """
-
-    title: str
-    models: tuple[str, ...]
-    examples: tuple[str, ...]
-    caption: str
-    columns: Callable[[Mapping[str, Any]], dict[str, Any]]
-    judged: str = ""
 
 
 class _Doors(Mapping[str, Door]):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from deployments.display import interval, number
-from deployments.evaluations import Door
+from deployments.door import Door
 
 _TELLS = {True: "yes", False: "NO", None: "–"}
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rapidfuzz import process
 
-from tasks.packs.shape import Fault, PackFile
+from tasks.packs.shape import Fault, PackFile, Text
 from tasks.parsing import TooDeep, parse_toml
 
 Placed = tuple[str, int | None, dict[str, Any]]
@@ -20,8 +19,15 @@ Placed = tuple[str, int | None, dict[str, Any]]
 
 _FORMULA = re.compile(r"^[=+\-@\t\r]")
 _NUMBER = re.compile(r"^[+-]?\d+([.,]\d+)*%?$")
-_HIDDEN = {*"\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff"}
-"""Marks that turn the direction of what follows, so that people read another text than models."""
+_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufeff]")
+"""Control characters, and marks that turn the direction of what follows: people read another text."""
+
+
+class AnyCells(BaseModel):
+    """A row with whatever columns its file has."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    __pydantic_extra__: dict[str, Text] = Field(init=False)
 
 
 def read_csv(content: bytes, file: str, shape: PackFile) -> tuple[list[Placed], list[Fault]]:
@@ -32,11 +38,7 @@ def read_csv(content: bytes, file: str, shape: PackFile) -> tuple[list[Placed], 
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         return [], [Fault(file, line, "", "it is not UTF-8", "save the file in that encoding")]
-    above = 0
-    while text.startswith("#"):
-        _, _, text = text.partition("\n")
-        above += 1
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    reader, above = _opened(text)
     try:
         header = [name.strip() for name in next(reader, [])]
         if faults := list(_header(header, file, above + 1, shape)):
@@ -47,6 +49,24 @@ def read_csv(content: bytes, file: str, shape: PackFile) -> tuple[list[Placed], 
         return [], [
             Fault(file, above + reader.line_num, "", what, "put texts with quotes or commas in quotes")
         ]
+
+
+def header_of(content: bytes) -> list[str]:
+    """The columns of a CSV file; none where ``read_csv`` says what is wrong with it."""
+    try:
+        reader, _ = _opened(content.decode("utf-8-sig"))
+        return [name.strip() for name in next(reader, []) if name.strip()]
+    except (UnicodeDecodeError, csv.Error):
+        return []
+
+
+def _opened(text: str) -> tuple[Any, int]:
+    """A reader of a CSV file from its header on, and the comment lines above it."""
+    above = 0
+    while text.startswith("#"):
+        _, _, text = text.partition("\n")
+        above += 1
+    return csv.reader(io.StringIO(text, newline=""), strict=True), above
 
 
 def read_toml(content: bytes, file: str, row: type[BaseModel]) -> tuple[list[Placed], list[Fault]]:
@@ -91,9 +111,8 @@ def checked_row(
 
 def _hostile(text: str, is_cell: bool) -> tuple[str, str] | None:
     """What is wrong with a text whatever it stands for, and what to do; None: nothing."""
-    for char in text:
-        if char in _HIDDEN or (unicodedata.category(char) in ("Cc", "Cs") and char not in "\n\t"):
-            return f"it holds the control character U+{ord(char):04X}", "remove it"
+    if hidden := _HIDDEN.search(text):
+        return f"it holds the control character U+{ord(hidden[0]):04X}", "remove it"
     if is_cell and _FORMULA.match(text) and not _NUMBER.match(text):
         what = f"{_short(text)} begins with {text[0]!r}, which spreadsheets run as a formula"
         return what, "begin with something else"
@@ -107,8 +126,11 @@ def _header(header: Sequence[str], file: str, line: int, shape: PackFile) -> Ite
         if name not in header:
             have = ", ".join(header) or "none"
             yield Fault(file, line, name, f"the column is missing; there are: {have}", "add it to the header")
+    is_any = shape.row.model_config.get("extra") == "allow"
     for name in dict.fromkeys(header):
-        if name not in fields:
+        if is_any and ("\n" in name or not name):
+            yield Fault(file, line, "", "a column's name is empty or has two lines", "rename or remove it")
+        elif name not in fields and not is_any:
             near = process.extractOne(name, list(fields))
             hint = f"did you mean {near[0]}? " if near and near[1] > 70 else ""
             yield Fault(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from jinja2 import StrictUndefined, Template, meta, nodes
@@ -14,6 +14,9 @@ _ALLOWED = (
     nodes.Template, nodes.Output, nodes.TemplateData, nodes.Name, nodes.Const, nodes.If, nodes.CondExpr,
     nodes.Compare, nodes.Operand, nodes.And, nodes.Or, nodes.Not, nodes.Filter, nodes.Test,
 )  # fmt: skip
+_DEEPEST = 50
+"""Conditions, filters and brackets within each other: what is deeper overflows its reader."""
+_TOO_DEEP = f"it is nested more than {_DEEPEST} deep"
 _FILTERS = frozenset({"capitalize", "default", "first", "last", "lower", "title", "trim", "upper"})
 """None makes a text much longer than its input: no template takes time or memory beyond its length."""
 
@@ -24,14 +27,28 @@ def fields_of(template: str) -> set[str]:
     Raises:
         TemplateError: it is no Jinja2 template. ValueError: it holds more than names, conditions and filters.
     """
-    tree = _SANDBOX.parse(template)
-    for node in tree.find_all(nodes.Node):
+    try:
+        tree = _SANDBOX.parse(template)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    for node in _nodes(tree):
         if not isinstance(node, _ALLOWED):
             raise ValueError(f"line {node.lineno}: {type(node).__name__.lower()} may not stand in a prompt")
         if isinstance(node, nodes.Filter) and node.name not in _FILTERS:
             known = ", ".join(sorted(_FILTERS))
             raise ValueError(f"line {node.lineno}: no filter {node.name!r}; there are {known}")
     return meta.find_undeclared_variables(tree)
+
+
+def _nodes(tree: nodes.Template) -> Iterator[nodes.Node]:
+    """Every node; raises ValueError if they are nested too deeply to be walked."""
+    level: list[nodes.Node] = [tree]
+    for _ in range(_DEEPEST):
+        yield from level
+        level = [child for node in level for child in node.iter_child_nodes()]
+        if not level:
+            return
+    raise ValueError(_TOO_DEEP)
 
 
 def rendered(template: str, fields: Mapping[str, str]) -> str:

@@ -129,8 +129,8 @@ class Fault(NamedTuple):
     def __str__(self) -> str:
         place = [self.file]
         place += [f"line {self.line}"] if self.line else []
-        place += [f"column {self.column}"] if self.column and not self.file.endswith(".toml") else []
-        place += [f"field {self.column}"] if self.column and self.file.endswith(".toml") else []
+        kind = "field" if self.file.endswith((".toml", ".py")) else "column"
+        place += [f"{kind} {self.column}"] if self.column else []
         return f"{', '.join(place)}: {self.what}; {self.todo}"
 
 

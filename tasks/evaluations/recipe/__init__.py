@@ -28,7 +28,7 @@ from tasks.evaluations.recipe.definition import CHOICE, JUDGED, PREFERENCE, RECI
 from tasks.evaluations.recipe.evaluation import evaluation_of
 from tasks.evaluations.recipe.loading import Read, examine, load
 from tasks.metrics.intervals import CORRELATION, SHARE, UNBOUNDED
-from tasks.packs.files import parse_toml
+from tasks.packs.files import tables_of
 from tasks.packs.shape import Fault
 
 __all__ = [
@@ -75,11 +75,11 @@ def from_toml(name: str, read: Read) -> tuple[Evaluation[Any, Any, Any] | None, 
     Args:
         read: a file of the pack, by name.
     """
-    fields, faults = parse_toml(read(DEFINITION), DEFINITION)
+    fields, faults = tables_of(read(DEFINITION), DEFINITION)
     if faults:
         return None, faults
     recipe = fields.pop("recipe", None)
-    if recipe not in RECIPES:
+    if not isinstance(recipe, str) or recipe not in RECIPES:
         what = "it is missing" if recipe is None else f"there is no recipe {recipe!r}"
         return None, [Fault(DEFINITION, None, "recipe", what, f"write one of {', '.join(RECIPES)}")]
     loaded, faults = examine(name, recipe, fields, read, DEFINITION)

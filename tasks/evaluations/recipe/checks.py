@@ -8,14 +8,33 @@ from collections.abc import Iterator, Sequence
 
 from jinja2 import TemplateError
 
-from tasks.evaluations.recipe.definition import Choice, Judged, Preference, Recipe, ShortAnswer
+from tasks.evaluations.contract import GenerationParams
+from tasks.evaluations.recipe.definition import (
+    LETTER,
+    LETTERS,
+    Choice,
+    Judged,
+    Preference,
+    Recipe,
+    ShortAnswer,
+)
 from tasks.evaluations.recipe.items import CHOICES, ITEM, Item, Member, options_of, right_of, several
 from tasks.judging.rubric import Rubric, normal
 from tasks.packs.prompts import fields_of, rendered
 from tasks.packs.shape import Fault
 
-_TAKEN = frozenset({"models", "occasion", "dtype", "cohort", "pack", "seed", "profile", "batch", "limit"})
-"""Names of options, which no column may have by whose values items are chosen."""
+_TAKEN = frozenset(
+    {
+        "batch", "by", "judge_max_tokens", "judges", "limit", "max_tokens", "nulls", "temperature",
+        "again", "dry_run", "help", "model", "no_server", "probe", "ray", "replicas", "trust_pickle",
+        "trust_remote_code", "verbose", "judge", "overall", "reason",
+    }
+)  # fmt: skip
+"""Names of knobs, of options of the command line and of slices that every recipe has. No column may have one
+by whose values items are chosen; nor one that a model of pydantic has."""
+
+READ_OF_ITEMS = frozenset({"prompt", "options", "answer", "accepted", "weights", "gold", "kind", "blank"})
+"""Fields that say how an item is read: unless all are right, single items are not checked."""
 
 
 def columns_there(definition: Recipe, header: Sequence[str], file: str) -> list[Fault]:
@@ -42,8 +61,11 @@ def columns_there(definition: Recipe, header: Sequence[str], file: str) -> list[
     faults += [
         Fault(file, None, "slices", f"{name!r} is the name of an option", "rename the column")
         for name in definition.slices
-        if name in _TAKEN
+        if name in _TAKEN or hasattr(GenerationParams, name) or name in GenerationParams.model_fields
     ]
+    if isinstance(definition, Choice) and CHOICES in header:
+        what = f"{CHOICES!r} is what prompts call the options with their letters"
+        faults.append(Fault(definition.items, 1, CHOICES, what, "rename the column"))
     return faults
 
 
@@ -61,10 +83,21 @@ def prompt_faults(definition: Recipe, header: Sequence[str], file: str) -> list[
             what = f"it uses {{{{ {name} }}}}; known are: {', '.join(sorted(known))}"
             faults.append(Fault(file, None, field, what, "use a column of the items"))
         if field == "prompt" and not used & known:
-            faults.append(
-                Fault(file, None, field, "it uses no column of the items", "every item would be alike")
-            )
+            faults.append(Fault(file, None, field, "it uses no column of the items", "use one"))
+    if isinstance(definition, Choice) and not faults:
+        faults += _choice_faults(definition, file)
     return faults
+
+
+def _choice_faults(definition: Choice, file: str) -> Iterator[Fault]:
+    """Templates by which no letter can be written, or in which there is no question to be left out."""
+    used = fields_of(definition.prompt) | fields_of(definition.system)
+    if definition.by == LETTER and CHOICES not in used:
+        what = f"by letter a model has to see the options: there is no {{{{ {CHOICES} }}}} in it"
+        yield Fault(file, None, "prompt", what, f"add {{{{ {CHOICES} }}}}")
+    if not used & set(definition.question):
+        what = f"the prompt shows none of these columns: {', '.join(definition.question) or '(none)'}"
+        yield Fault(file, None, "question", what, "name the columns that ask: null models leave them out")
 
 
 def input_faults(definition: Judged, rubric: Rubric, header: Sequence[str], file: str) -> Iterator[Fault]:
@@ -113,7 +146,10 @@ def item_faults(definition: Recipe, item: Item, file: str) -> Iterator[Fault]:
             yield from _accepted_faults(definition, item, file)
         case Choice():
             options = options_of(definition, fields)
-            if len(set(map(normal, options))) < len(options):
+            if len(options) > len(LETTERS):
+                what = f"it has {len(options)} options; there are {len(LETTERS)} letters"
+                yield Fault(file, item.line, definition.options[0], what, "leave some out")
+            elif len(set(map(normal, options))) < len(options):
                 what = f"two options are the same: {' | '.join(options)}"
                 yield Fault(file, item.line, definition.options[0], what, "change one")
             elif len(options) < 2 or not all(options):

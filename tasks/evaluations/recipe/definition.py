@@ -7,21 +7,33 @@ returns every fault at once, with file and line.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+)
 
+from tasks.evaluations.recipe.normal import STEPS
 from tasks.identity import digest
-from tasks.packs.shape import Fault, Name, Text
+from tasks.packs.shape import LONGEST, Fault, Name, Text
 
 CHOICE, JUDGED, SHORT, PREFERENCE = "choice", "judged", "short_answer", "preference"
+
+LETTER = "letter"
+"""As ``Choice.by``."""
 
 BEST = "best"
 """As ``Metric.null``: the null model that scores best."""
 
-LETTERS = "ABCDEFGHIJ"
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """Of options, in their order."""
 
 WHY = {
@@ -34,9 +46,32 @@ WHY = {
 """Why fields that one might expect to have a default have none."""
 
 
+TAKEN = frozenset(
+    {
+        "ci_high", "ci_low", "config_hash", "coverage", "doubt", "finished_at", "is_beyond_null", "is_null",
+        "metric", "model", "n_scored", "n_unscored", "null_value", "place", "profile", "run_id",
+        "self_preference_warning", "unanswered",
+    }
+)  # fmt: skip
+"""Columns of every leaderboard and metrics of every recipe, which no headline may be called."""
+
+
 def _columns(given: object) -> object:
     """One column or several."""
     return (given,) if isinstance(given, str) else given
+
+
+def _number(given: object) -> object:
+    """A null as a number or a name: yes and no are neither."""
+    if isinstance(given, bool):
+        raise ValueError("it is neither a number nor a name")
+    return given
+
+
+def _known_steps(steps: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    if unknown := sorted({step for each in steps.values() for step in each} - STEPS.keys()):
+        raise ValueError(f"there is no step {', '.join(unknown)}; there are {', '.join(sorted(STEPS))}")
+    return steps
 
 
 Columns = Annotated[tuple[Name, ...], BeforeValidator(_columns)]
@@ -55,7 +90,7 @@ class MetricPart(_Part):
 
     name: Name
     bounds: tuple[float, float]
-    null: float | str
+    null: Annotated[float | str, BeforeValidator(_number)]
     label: str = ""
     direction: Literal["higher", "lower", "none"] = "higher"
     unit: str = "fraction"
@@ -82,7 +117,7 @@ class Recipe(_Part):
     title: Text
     items: Text
     prompt: Text
-    system: str = ""
+    system: Annotated[str, StringConstraints(max_length=LONGEST)] = ""
     metric: MetricPart
     cluster: Name
     slices: Columns = ()
@@ -128,7 +163,7 @@ class ShortAnswer(Texts):
             others in proportion; "": every accepted answer scores 1.
         match: equals: the whole text is an accepted answer; contains: one stands in it as words.
         language: column with the language of an item's answers, for ``normalise``; "": none.
-        normalise: language, or * for all others -> steps in order (``answers.STEPS``).
+        normalise: language, or * for all others -> steps in order (``normal.STEPS``).
         within: as of ``Judged``.
     """
 
@@ -139,7 +174,7 @@ class ShortAnswer(Texts):
     weights: str = ""
     match: Literal["equals", "contains"] = "equals"
     language: str = ""
-    normalise: dict[str, tuple[str, ...]] = {}
+    normalise: Annotated[dict[str, tuple[str, ...]], AfterValidator(_known_steps)] = {}
     within: str = ""
 
 
@@ -195,20 +230,38 @@ RECIPES: Mapping[str, type[Recipe]] = {r.recipe: r for r in (Judged, ShortAnswer
 
 
 def parsed(recipe: str, fields: Mapping[str, Any], file: str) -> tuple[Recipe | None, list[Fault]]:
-    """The definition, or everything that is wrong with its fields.
+    """The definition and everything that is wrong with its fields.
+
+    With faults, stand-ins are in place of what is wrong, so that the rest can be checked too; None if a
+    file is not named.
 
     Args:
         file: where it stands, for the faults.
     """
     try:
-        definition = RECIPES[recipe](**fields)
+        definition = RECIPES[recipe].model_validate(dict(fields))
     except ValidationError as error:
-        return None, [_fault(each, file) for each in error.errors()]
+        faults = [_fault(each, file) for each in error.errors()]
+        return _patched(RECIPES[recipe], fields, {str(each["loc"][0]) for each in error.errors()}), faults
     low, high = definition.metric.bounds
     faults = []
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         faults.append(Fault(file, None, "metric.bounds", f"{low} to {high} is no range", "write [low, high]"))
-    return definition, faults + _null_faults(definition, file)
+    return definition, faults + _null_faults(definition, file) + _name_faults(definition, file)
+
+
+def _patched(kind: type[Recipe], fields: Mapping[str, Any], wrong: Set[str]) -> Recipe | None:
+    """The definition with stand-ins for the wrong fields that have no default."""
+    required = {name for name, field in kind.model_fields.items() if field.is_required()} & wrong
+    if required & {"items", "contexts", "rubric"}:
+        return None
+    stand_ins: dict[str, Any] = dict.fromkeys(required, "x")
+    if "metric" in required:
+        stand_ins["metric"] = {"name": "x", "bounds": (0, 1), "null": 0.0}
+    try:
+        return kind.model_validate({k: v for k, v in fields.items() if k not in wrong} | stand_ins)
+    except ValidationError:
+        return None
 
 
 def content(definition: Recipe, rows: Sequence[Mapping[str, Any]] = ()) -> str:
@@ -266,6 +319,16 @@ def _null_faults(definition: Recipe, file: str) -> list[Fault]:
     return [Fault(file, None, "metric.null", what, f"write a number, or one of {', '.join(named)}")]
 
 
+def _name_faults(definition: Recipe, file: str) -> list[Fault]:
+    """A headline that is called as another number or column of its leaderboard."""
+    name = definition.metric.name
+    own = {f"{control}_gain" for control in controls(definition)}
+    if name in TAKEN | own or name.startswith("judge_"):
+        what = f"{name!r} is the name of another column of the leaderboard"
+        return [Fault(file, None, "metric.name", what, "choose another name")]
+    return []
+
+
 def known_nulls(definition: Recipe) -> tuple[str, ...]:
     """The names that ``metric.null`` may have."""
     own = (*definition.nulls, BEST) if definition.nulls else ()
@@ -291,4 +354,7 @@ def _fault(error: Any, file: str) -> Fault:
         return Fault(file, None, place, "it is missing", f"write it: {why}")
     if error["type"] == "extra_forbidden":
         return Fault(file, None, place, "there is no such field", "remove or rename it")
+    if error["type"] == "string_pattern_mismatch":
+        what = f"{str(error['input'])[:60]!r} is no name: SQL has to know it"
+        return Fault(file, None, place, what, "use small letters, digits and _, and begin with a letter")
     return Fault(file, None, place, str(error["msg"]).removeprefix("Value error, "), "correct it")

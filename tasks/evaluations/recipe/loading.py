@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
-
-from pydantic import BaseModel, create_model
 
 from tasks.evaluations.recipe import checks
 from tasks.evaluations.recipe.definition import Choice, Judged, Preference, Recipe, parsed
 from tasks.evaluations.recipe.items import ITEM, Item, Loaded, Member
 from tasks.identity import digest
 from tasks.judging.rubric import Rubric, RubricError, parse_rubric
-from tasks.packs.files import read_csv
-from tasks.packs.shape import Fault, PackError, PackFile, PackRow
+from tasks.packs.files import AnyCells, header_of, read_csv, tables_of
+from tasks.packs.shape import Fault, PackError, PackFile
 
 Read = Callable[[str], bytes]
 """A file beside the definition, by name. Raises OSError."""
@@ -44,7 +40,17 @@ def examine(
     definition, faults = parsed(recipe, fields, file)
     if definition is None:
         return None, faults
-    is_preference = isinstance(definition, Preference)
+    wrong = {fault.column.partition(".")[0] for fault in faults}
+    loaded, further = _examined(name, definition, read, file, wrong)
+    faults += [fault for fault in further if fault.file != file or fault.column not in wrong]
+    return (None if faults else loaded), faults
+
+
+def _examined(
+    name: str, definition: Recipe, read: Read, file: str, unknown: Set[str]
+) -> tuple[Loaded | None, list[Fault]]:
+    """As ``examine``, of a definition in which these fields are stand-ins."""
+    faults: list[Fault] = []
     named = definition.contexts if isinstance(definition, Preference) else definition.items
     rows, header, wrong = _table(named, read)
     faults += wrong
@@ -56,19 +62,22 @@ def examine(
     faults += wrong
     if not header:
         return None, faults
-    faults += checks.columns_there(definition, header, file)
-    faults += checks.prompt_faults(definition, header, file)
+    of_definition = checks.columns_there(definition, header, file)
+    of_definition += checks.prompt_faults(definition, header, file)
     if rubric and isinstance(definition, Judged):
         faults += checks.input_faults(definition, rubric, header, definition.rubric)
-    if faults:
-        return None, faults
+    faults += of_definition
+    unread = unknown | {fault.column for fault in of_definition}
     items = [_item(definition, row, line, header) for line, row in rows]
-    faults += checks.repeated(items, named) + checks.cluster_faults(definition, items, named)
-    faults += [fault for item in items for fault in checks.item_faults(definition, item, named)]
-    if isinstance(definition, Choice):
-        faults += checks.unequal(definition, items, named)
-    if is_preference:
-        faults += checks.kind_faults(definition, items, members, named)
+    faults += checks.repeated(items, named)
+    if "cluster" not in unread:
+        faults += checks.cluster_faults(definition, items, named)
+    if not unread & checks.READ_OF_ITEMS:
+        faults += [fault for item in items for fault in checks.item_faults(definition, item, named)]
+        if isinstance(definition, Choice):
+            faults += checks.unequal(definition, items, named)
+        if isinstance(definition, Preference):
+            faults += checks.kind_faults(definition, items, members, named)
     ordered = tuple(sorted(items, key=lambda item: item.name))
     return Loaded(name, definition, ordered, rubric, members), faults
 
@@ -79,24 +88,13 @@ def _table(file: str, read: Read) -> tuple[list[tuple[int, dict[str, str]]], lis
         data = read(file)
     except OSError:
         return [], [], [Fault(file, None, "", "the file is missing", "add it beside the definition")]
-    header = _header(data)
-    row: type[BaseModel] = create_model("Row", __base__=PackRow, **dict.fromkeys(header, (str, "")))  # type: ignore[call-overload]
-    placed, faults = read_csv(data, file, PackFile(file, row, "", ()))
-    if not faults and not placed:
-        faults = [Fault(file, None, "", "it has no rows", "add some under the header")]
-    return [(line or 0, cells) for _, line, cells in placed], header, faults
-
-
-def _header(data: bytes) -> list[str]:
-    """The columns of a CSV file; what is wrong with it ``read_csv`` says."""
-    lines = data.decode("utf-8-sig", errors="replace").splitlines()
-    first = next((line for line in lines if not line.startswith("#")), "")
-    return [name.strip() for name in next(csv.reader(io.StringIO(first)), []) if name.strip()]
+    placed, faults = read_csv(data, file, PackFile(file, AnyCells, "", ()))
+    return [(line or 0, cells) for _, line, cells in placed], header_of(data), faults
 
 
 def _item(definition: Recipe, row: Mapping[str, str], line: int, header: Sequence[str]) -> Item:
     fields = {column: row.get(column, "") for column in header}
-    return Item(fields.get(ITEM) or digest(fields, 12), fields[definition.cluster], fields, line)
+    return Item(fields.get(ITEM) or digest(fields, 12), fields.get(definition.cluster, ""), fields, line)
 
 
 def _members(definition: Preference, read: Read) -> tuple[tuple[Member, ...], list[Fault]]:
@@ -140,9 +138,14 @@ def _rubric(definition: Recipe, read: Read) -> tuple[Rubric | None, list[Fault]]
     if not isinstance(definition, Judged):
         return None, []
     try:
-        return parse_rubric(read(definition.rubric).decode(), definition.rubric), []
+        data = read(definition.rubric)
     except OSError:
         what = "the file is missing"
         return None, [Fault(definition.rubric, None, "", what, "add it beside the definition")]
-    except (RubricError, UnicodeDecodeError) as error:
-        return None, [Fault(definition.rubric, None, "", str(error), "correct it")]
+    if faults := tables_of(data, definition.rubric)[1]:
+        return None, faults
+    try:
+        return parse_rubric(data.decode("utf-8-sig"), definition.rubric), []
+    except RubricError as error:
+        what = str(error).removeprefix(f"{definition.rubric}: ")
+        return None, [Fault(definition.rubric, None, "", what, "correct it")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
@@ -11,8 +12,9 @@ import numpy as np
 
 from tasks.engines.protocols import Sampling
 from tasks.evaluations.contract import Completions
-from tasks.evaluations.recipe.definition import LETTERS, Choice
+from tasks.evaluations.recipe.definition import LETTER, LETTERS, Choice
 from tasks.evaluations.recipe.items import CHOICES, Item
+from tasks.evaluations.recipe.normal import stands_in
 from tasks.evaluations.recipe.study import HEADLINE, Scores, Study
 from tasks.evaluations.recipe.texts import conversation, worst
 from tasks.generation.prompts import Completion, Prompt, Prompts
@@ -26,6 +28,18 @@ NO_QUESTION, OTHER_QUESTION = "no_question", "other_question"
 CONDITIONS = (HEADLINE, NO_QUESTION, OTHER_QUESTION)
 
 NO_LETTER = "no option was named"
+
+_AROUND = " .:)(]['\"*`\n"
+_SAID = re.compile(
+    r"\b(?:answer|option|choice|letter)\W{0,4}(?:(?:is|would be|should be)\W{1,4})?(?:option\W{1,4})?"
+    r"([A-Za-z])(?![^\W_])(?!['’])(?!\s+[a-z])",
+    re.IGNORECASE,
+)
+"""A letter behind words that announce it: "the answer is (b)", "Option C:"."""
+_ALONE = re.compile(
+    r"(?<![^\W_])([A-Z])(?![^\W_])(?!['’])(?!(?<=[AI]) +(?!(?:and|because|is|not|or)\b)[^\W\d_])"
+)
+"""A capital that stands alone; no A or I before a word, such as "A dish"."""
 
 
 def ask(study: Study, completions: Completions) -> list[Request[Any]]:
@@ -83,7 +97,7 @@ def chance(study: Study) -> FloatArray:
 
 def is_written(study: Study) -> bool:
     """Whether the model writes a letter; else options are scored."""
-    return bool(cast(Any, study.params).by == "letter")
+    return bool(cast(Any, study.params).by == LETTER)
 
 
 def chosen(study: Study, item: Item, answered: OptionLogprobs | Completion | None) -> tuple[int | None, str]:
@@ -110,15 +124,24 @@ def at_length(study: Study, item: Item, answered: OptionLogprobs) -> FloatArray:
 
 
 def letter(text: str, options: tuple[str, ...]) -> int | None:
-    """The option that a text names: by its letter, standing alone or before its own text; or by its text."""
-    letters = LETTERS[: len(options)]
-    plain = normal(text).strip(" .\n\"'*`")
-    if plain in (same := [normal(option) for option in options]):
-        return same.index(plain)
-    found = set(re.findall(rf"(?<![^\W_])[(\[*]*([{letters}])(?![^\W_])", text.strip()))
-    if len(found) != 1 and len(plain) == 1:
-        found = {plain.upper()} & set(letters)
-    return letters.index(found.pop()) if len(found) == 1 else None
+    """The option that a text names, or None: by its letter or its own text alone; by the one letter that it
+    says to be the answer; or by the one letter, or the one option's text, that stands in it.
+
+    Two different ones are none: nobody guesses which was meant. "A" and "I" as words of a sentence are no
+    letters of options.
+    """
+    letters, plain = LETTERS[: len(options)], normal(text).strip(_AROUND)
+    same = [normal(option) for option in options]
+    if plain in (stripped := [option.strip(_AROUND) for option in same]):
+        return stripped.index(plain)
+    if len(plain) == 1 and plain.upper() in letters:
+        return letters.index(plain.upper())
+    for pattern in (_SAID, _ALONE):
+        found = {match[1].upper() for match in re.finditer(pattern, unicodedata.normalize("NFKC", text))}
+        if found := found & set(letters):
+            return letters.index(found.pop()) if len(found) == 1 else None
+    named = [place for place, option in enumerate(same) if stands_in(option, plain)]
+    return named[0] if len(named) == 1 else None
 
 
 def stored(study: Study, condition: str, completions: Completions) -> dict[str, OptionLogprobs | Completion]:

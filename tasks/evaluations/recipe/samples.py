@@ -82,9 +82,9 @@ def _preferred(study: Study, completions: Completions) -> Iterator[Sample]:
     shown = {item.name: text for condition, item, text in groups.contexts(study) if condition == HEADLINE}
     for place, item in enumerate(study.items):
         value, why = float(scores.values[place]), scores.reasons[place] or None
+        reason = "stop" if scores.texts[place] else ""
         yield Sample(
-            item.name, question(shown[item.name]), scores.texts[place],
-            finish_reason="stop" if scores.texts[place] else "",
+            item.name, question(shown[item.name]), scores.texts[place], finish_reason=reason,
             scores={name: Score.of(value, why)}, metadata=_metadata(study, place),
         )  # fmt: skip
 

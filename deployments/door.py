@@ -1,0 +1,29 @@
+"""What a door says of an evaluation; on its own, since files and recipes both make one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Door:
+    """How an evaluation is started and shown.
+
+    Attributes:
+        title: what it asks, in one line: of the command's help and of the Prefect UI.
+        models: those that are evaluated where none is named.
+        examples: of its command, what follows ``culturescope run <name>``.
+        caption: one line under the leaderboard: how to read it.
+        columns: a row of the view ``leaderboard_<name>`` -> what people see of it, combined into fewer
+            columns, the most important first: a screen shows the first ones that fit.
+        judged: the numbers that only a judge can give; "": nothing is judged.
+    """
+
+    title: str
+    models: tuple[str, ...]
+    examples: tuple[str, ...]
+    caption: str
+    columns: Callable[[Mapping[str, Any]], dict[str, Any]]
+    judged: str = ""
