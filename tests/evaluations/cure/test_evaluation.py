@@ -20,7 +20,7 @@ from tasks.generation.replies import NO_ANSWER
 from tasks.judging.prompts import UNANSWERED
 from tasks.requests import Engine
 from tests.evaluations.cure.conftest import MakeStudy, completion, judge, right_answers, tables, verdict
-from tests.evaluations.cure.row_checks import check, one
+from tests.evaluations.row_checks import check, one
 
 MODEL = Engine("m", "fake", "maker/Model", "hash of m")
 JUDGES = (judge("j"), judge("k"))

@@ -27,7 +27,7 @@ from tests.evaluations.cure.conftest import (
     tables,
     verdict,
 )
-from tests.evaluations.cure.row_checks import check, one
+from tests.evaluations.row_checks import check, one
 
 # Gold: IN yes, JP no, MX neutral, KE yes, BR yes, FR no.
 THIN = {"IN": "yes", "JP": "yes", "MX": "neutral", "KE": "no", "BR": "yes", "FR": "maybe"}

@@ -26,7 +26,7 @@ from tests.evaluations.cure.conftest import (
     scored,
     tables,
 )
-from tests.evaluations.cure.row_checks import METRICS, check, keys, one
+from tests.evaluations.row_checks import check, keys, metrics, one
 
 COUNTED = {"unscored_answers"}
 """Rows that there are for the reasons that occur."""
@@ -46,7 +46,7 @@ def fixed(rows: list[Metric]) -> list[Any]:
 def test_every_metric_of_the_catalogue_is_made(make_study: MakeStudy) -> None:
     study = make_study()
     completions = right_answers(study) | {("casa", "thin", "casa-x-in-adhere"): completion("?")}
-    assert {r.metric for r in rows_of(study, completions)} == set(METRICS)
+    assert {r.metric for r in rows_of(study, completions)} == set(metrics("cure"))
 
 
 @pytest.mark.parametrize(

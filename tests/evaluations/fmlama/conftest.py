@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,9 @@ from tasks.evaluations.fmlama.scores import (
     score_model,
 )
 from tasks.evaluations.fmlama.templates import Template
+from tasks.metric_rows import Metric
 from tasks.requests import Engine
+from tests.evaluations import row_checks
 
 Rows = list[dict[str, Any]]
 Rankings = Mapping[str, Mapping[str, str]]
@@ -71,6 +73,11 @@ def template_rows() -> Rows:
         | {"variant": variant, "mentions_country": country, "text": text}
         for (language, variant, country), text in TEMPLATES.items()
     ]
+
+
+def one(rows: Sequence[Metric], metric: str, name: str = "en:en:no") -> Metric:
+    """The row of a metric and slice, which is English in English unless it is named."""
+    return row_checks.one(rows, metric, name)
 
 
 @pytest.fixture(scope="session")

@@ -13,8 +13,8 @@ from tasks.evaluations.fmlama.requests import Study
 from tasks.judging.prompts import UNANSWERED
 from tasks.judging.verdicts import Verdict
 from tasks.metric_rows import Metric
-from tests.evaluations.fmlama.conftest import MakeStudy
-from tests.evaluations.fmlama.row_checks import check, one
+from tests.evaluations.fmlama.conftest import MakeStudy, one
+from tests.evaluations.row_checks import check
 
 
 def verdicts(*names: str | None) -> tuple[Verdict, ...]:

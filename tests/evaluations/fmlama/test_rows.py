@@ -25,11 +25,12 @@ from tests.evaluations.fmlama.conftest import (
     ScoresOf,
     any_answers,
     dish_rows,
+    one,
     ranked,
     template_rows,
 )
 from tests.evaluations.fmlama.rankings import PLAIN, WITH_COUNTRY
-from tests.evaluations.fmlama.row_checks import METRICS, check, keys, one
+from tests.evaluations.row_checks import check, keys, metrics
 
 VECTORS = cosine_matrix([[1, 0], [0, 1], [0.6, 0.8], [0, 0]])  # of cheese, flour, rice; salt has none
 EVERYTHING: dict[str, Any] = {
@@ -255,7 +256,7 @@ def test_the_rows_are_the_same_whatever_could_be_scored(
     whole = rows_of(study, scores_of(study, any_answers, vectors), scores_of)
     partial = rows_of(study, scores_of(study, answers, vectors), scores_of)
     assert keys(partial) == keys(whole)
-    assert {r.metric for r in whole} == set(METRICS) - {"mes", "mes_maybe", "judge_gold_accepted"}
+    assert {r.metric for r in whole} == set(metrics("fmlama")) - {"mes", "mes_maybe", "judge_gold_accepted"}
     # What chance gives does not depend on the model.
     chance = {(r.metric, r.slice): r.null_value for r in whole if r.metric in ("map", "mws")}
     assert {(r.metric, r.slice): r.null_value for r in partial if r.metric in ("map", "mws")} == chance

@@ -13,12 +13,12 @@ from tasks.evaluations.spectral.requests import Question, Study
 from tasks.evaluations.spectral.rows import model_rows, splits
 from tasks.evaluations.spectral.scores import Answers, ModelScore, from_list, score_model
 from tasks.metrics.types import CATEGORIES
+from tests.evaluations.row_checks import one
 from tests.evaluations.spectral.row_checks import (
     A,
     B,
     categories,
     check,
-    one,
     rows_of,
 )
 
@@ -133,7 +133,7 @@ def test_ranks_are_averaged_over_phrasings_that_have_one(
     assert [r.value for r in spearman] == [pytest.approx(0.4), pytest.approx(1), None, pytest.approx(0.7)]
     assert [(r.n_scored, r.n_unscored) for r in spearman] == [(4, 0), (4, 0), (0, 4), (8, 4)]
     assert spearman[2].unscored_reason == "2 domains were scored: fewer than 3 distinct ranks"
-    check(study, rows)
+    check(rows)
 
 
 # --- reference mass and competence
@@ -159,4 +159,4 @@ def test_reference_mass_by_hand(make_study: MakeStudy) -> None:
     assert one(rows, "reference_mass", "numbers").unscored_reason == (
         "the list has no item of any chosen country"
     )
-    check(study, rows)
+    check(rows)

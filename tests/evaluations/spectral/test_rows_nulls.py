@@ -15,12 +15,11 @@ from tasks.evaluations.spectral.requests import Question, Study
 from tasks.evaluations.spectral.rows import constant_rows, model_rows, splits
 from tasks.evaluations.spectral.scores import Answers, ModelScore, from_list, score_model, shuffled
 from tasks.metrics.types import CATEGORIES
+from tests.evaluations.row_checks import metrics, one
 from tests.evaluations.spectral.row_checks import (
-    METRICS,
     A,
     categories,
     check,
-    one,
     random_answers,
     rows_of,
 )
@@ -35,8 +34,8 @@ def test_constant_models(make_study: MakeStudy, make_score: MakeScore) -> None:
     study = make_study(variants=[1, 2, 3])
     uniform = constant_rows(study, "null:uniform-by-domain")
     always = constant_rows(study, "null:always-LH")
-    check(study, uniform)
-    check(study, always)
+    check(uniform)
+    check(always)
     # 3 of 12 are LH: F1 2*3 / (3 + 12) = 0.4, over four classes 0.1.
     assert (one(always, "f1_LH").value, one(always, "macro_f1").value) == (
         pytest.approx(0.4), pytest.approx(0.1)
@@ -62,7 +61,7 @@ def test_the_null_rests_on_the_questions_that_were_scored(
     assert (macro.n_scored, macro.n_unscored) == (2, 2)
     assert macro.null_value == one(constant_rows(half, "null:uniform-by-domain"), "macro_f1").value
     assert one(rows, "f1_HH").unscored_reason == "no scored question has this human category"
-    check(study, rows)
+    check(rows)
 
 
 @settings(max_examples=15, deadline=None)
@@ -92,7 +91,7 @@ def test_without_any_answer_every_row_is_unscored(make_study: MakeStudy) -> None
     complete = {(r.metric, r.slice_kind, r.slice) for r in rows_of(
         study, {"a": score_model(study, lambda q: random_answers(study, q, 0))})}  # fmt: skip
     rows = rows_of(study, {"a": score_model(study, lambda q: "lost")})
-    check(study, rows)
+    check(rows)
     assert not [r for r in rows if r.value is not None]
     assert {(r.metric, r.slice_kind, r.slice) for r in rows} == complete
     assert one(rows, "effective_rank", "coins-1").unscored_reason == "lost"
@@ -105,7 +104,7 @@ def test_a_null_model_without_real_ones_has_no_categories(make_study: MakeStudy)
     lookup = {"null:list-frequency": score_model(study, lambda q: from_list(study, q))}
     split = splits(own | lookup, against=own)
     rows = model_rows(study, lookup["null:list-frequency"], split["null:list-frequency"])
-    check(study, rows)
+    check(rows)
     assert one(rows, "effective_rank", "coins-1").value is not None
     assert one(rows, "er_high", "coins-1").unscored_reason == "no model has a score to take the medians of"
     assert one(rows, "macro_f1").unscored_reason == "no model has a score to take the medians of"
@@ -119,7 +118,7 @@ def test_a_question_answered_alike_for_all_countries(make_study: MakeStudy) -> N
         return Answers(answers.logprobs[[0] * 5], answers.n_tokens) if q.domain == "coins" else answers
 
     rows = rows_of(study, {"a": score_model(study, load)})
-    check(study, rows)
+    check(rows)
     er, sr = one(rows, "effective_rank", "coins-1"), one(rows, "spectral_gap_ratio", "coins-1")
     assert (er.value, er.null_value) == (1.0, 1.0)
     assert (sr.value, sr.ci_low, sr.ci_high, sr.null_value) == (math.inf, None, None, math.inf)
@@ -134,7 +133,7 @@ def test_countries_without_a_common_item_have_no_consensus(make_study: MakeStudy
     study = make_study(domains=["coins"], countries=["FR", "GM", "JP"])
     table = np.where(np.eye(3, dtype=bool), 0.0, -np.inf)
     rows = rows_of(study, {"a": score_model(study, lambda q: Answers(table, np.ones(3, dtype=np.int64)))})
-    check(study, rows)
+    check(rows)
     assert (one(rows, "competence", "coins/FR").unscored_reason or "").startswith("no single pattern leads")
 
 
@@ -177,7 +176,7 @@ def test_every_choice_gives_well_formed_rows(
     split = splits(own | lookup, against=own)
     for model, score in (own | lookup).items():
         rows = model_rows(study, score, split[model])
-        check(study, rows)
-        assert {r.metric for r in rows} == set(METRICS)
+        check(rows)
+        assert {r.metric for r in rows} == set(metrics("spectral"))
     for model in ("null:always-LH", "null:uniform-by-domain"):
-        check(study, constant_rows(study, model))
+        check(constant_rows(study, model))

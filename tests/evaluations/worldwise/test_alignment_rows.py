@@ -23,8 +23,8 @@ from tasks.evaluations.worldwise.rows import null_models, null_rows
 from tasks.metric_rows import Metric
 from tasks.metrics import intervals
 from tasks.metrics.intervals import mean_interval
+from tests.evaluations.row_checks import check, one
 from tests.evaluations.worldwise.conftest import MakeStudy, Tables, placed_at, scored, space_of, tables
-from tests.evaluations.worldwise.row_checks import check, one
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ from scipy.stats import f_oneway, ttest_ind, ttest_rel
 from tasks.evaluations.worldwise.comparison_rows import _interval, cross_model_rows, culture_rows
 from tasks.metrics.intervals import mean_interval
 from tasks.metrics.types import FloatArray
+from tests.evaluations.row_checks import check, one
 from tests.evaluations.worldwise.conftest import MakeStudy, placed_at, scored
-from tests.evaluations.worldwise.row_checks import check, one
 
 ALIGNMENT = {"IN": [9, 10, 9, 9], "JP": [9, 9, 10, 9], "MX": [9, 10, 6, 10]}  # see test_alignment_rows
 

@@ -18,6 +18,7 @@ from tasks.evaluations.worldwise.scores import Space, fixed_texts
 from tasks.generation.prompts import Completion, Prompts
 from tasks.generation.replies import NO_ANSWER
 from tasks.requests import Engine, Request
+from tests.evaluations.row_checks import check, one
 from tests.evaluations.worldwise.conftest import (
     MakeStudy,
     Scores,
@@ -28,7 +29,6 @@ from tests.evaluations.worldwise.conftest import (
     space_of,
     tables,
 )
-from tests.evaluations.worldwise.row_checks import check, one
 
 EMBEDDER = Engine(MINILM, "embedder", MINILM, "e-hash")
 

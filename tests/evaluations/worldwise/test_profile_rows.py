@@ -19,6 +19,7 @@ from tasks.evaluations.worldwise.profile_rows import (
 from tasks.evaluations.worldwise.requests import Study
 from tasks.evaluations.worldwise.scores import Scored
 from tasks.generation.prompts import Completion
+from tests.evaluations.row_checks import check, one
 from tests.evaluations.worldwise.conftest import (
     MakeStudy,
     Tables,
@@ -28,7 +29,6 @@ from tests.evaluations.worldwise.conftest import (
     space_of,
     tables,
 )
-from tests.evaluations.worldwise.row_checks import check, one
 
 
 def test_projection_by_hand(make_study: MakeStudy) -> None:

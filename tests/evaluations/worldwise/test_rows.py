@@ -16,8 +16,8 @@ from tasks.evaluations.worldwise.requests import Key, Study
 from tasks.evaluations.worldwise.rows import cross_model_rows, model_rows, null_models, null_rows
 from tasks.generation.prompts import Completion
 from tasks.metric_rows import Metric
+from tests.evaluations.row_checks import check, keys, metrics, one
 from tests.evaluations.worldwise.conftest import MakeStudy, completion, placed_at, scored, space_of, tables
-from tests.evaluations.worldwise.row_checks import METRICS, check, keys, one
 
 SHAPES: dict[str, dict[str, Any]] = {
     "all": {"repetitions": 2},
@@ -173,4 +173,4 @@ def test_every_metric_of_the_catalogue_is_made_and_no_other(make_study: MakeStud
     rows = rows_of(study, completed)
     own = scored(study, completed).alignment
     rows += cross_model_rows(study, {"m": own, "n": own})["m"]
-    assert {r.metric for r in rows} == set(METRICS)
+    assert {r.metric for r in rows} == set(metrics("worldwise"))

@@ -18,8 +18,8 @@ from tasks.evaluations.worldwise.value_rows import value_rows
 from tasks.generation.prompts import Completion
 from tasks.metric_rows import Metric
 from tasks.metrics.intervals import SHARE, jackknife_interval, proportion_interval
+from tests.evaluations.row_checks import check, one
 from tests.evaluations.worldwise.conftest import MakeStudy, completion, scored, tables
-from tests.evaluations.worldwise.row_checks import check, one
 
 LOYAL = ("Family Harmony", "Future Planning", "Group Loyalty")
 
