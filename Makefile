@@ -51,9 +51,11 @@ demo: setup  ## two embedded models through the spectral evaluation, leaderboard
 	$(BIN)/culturescope leaderboard spectral
 	$(BIN)/culturescope report
 
-# Two processes, a file in one of them: three take as long on two cores. One thread each, or they would get in
-# each other's way on two cores. SEED=7 runs the tests in an order that is drawn by that number.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --durations=10 $(if $(SEED),--seed $(SEED))
+# Two processes (three take as long on two cores), which share the files out as tests/workers.py says. One thread
+# each, or they would get in each other's way. What is compiled is kept, as the tests start many processes.
+# SEED=7 runs the tests in an order that is drawn by that number.
+PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadgroup \
+	--no-loadscope-reorder --durations=10 $(if $(SEED),--seed $(SEED))
 
 test: setup  ## all tests but the heaviest, real models and servers included
 	$(PYTEST) -m 'not heavy'

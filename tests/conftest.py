@@ -32,7 +32,7 @@ from tests.shared_store import (  # noqa: F401 - fixtures, of every test
 from tests.waiting import until
 from warehouse import Warehouse
 
-pytest_plugins = ["tests.reporting"]
+pytest_plugins = ["tests.reporting", "tests.workers"]
 REPOSITORY = Path(__file__).parent.parent
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 """Takes the words of a command line, and ``check=False`` where it is to fail."""

@@ -59,7 +59,9 @@ def pytest_collection_finish() -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     failed = [each for kind in ("failed", "error") for each in terminalreporter.stats.get(kind, [])]
     for report in failed[:20]:
-        terminalreporter.write_line(f"alone: .venv/bin/python -m pytest '{report.nodeid}'")
+        test, at, group = report.nodeid.rpartition("@")  # the group that xdist has added
+        name = test if at and "]" not in group and "::" in test else report.nodeid
+        terminalreporter.write_line(f"alone: .venv/bin/python -m pytest '{name}'")
     reasons: Counter[str] = Counter()
     for report in terminalreporter.stats.get("skipped", []):
         reason = str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)

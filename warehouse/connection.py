@@ -78,7 +78,7 @@ class Warehouse:
             if warehouse._is_up_to_date():
                 _current[folder] = signs
             else:
-                with warehouse.write() as connection:
+                with warehouse.write(current_with=signs[1]) as connection:
                     # A view is bound to some file when it is made: to one that is as declared, whatever
                     # state the parts are in.
                     connection.execute("SET VARIABLE parts = ?", [needed.empty_ones(folder)])
@@ -97,18 +97,20 @@ class Warehouse:
             yield connection
 
     @contextmanager
-    def write(self) -> Iterator[duckdb.DuckDBPyConnection]:
+    def write(self, *, current_with: object = None) -> Iterator[duckdb.DuckDBPyConnection]:
         """A connection inside one transaction, published as a whole when the block ends without an error.
 
         Writers take turns across threads, processes and machines (10 minutes' patience). On any error, kill
         -9 or power cut the published file is as before. Keep model work out of the block: others wait.
+        current_with: signs of the sources that the block makes the file current with.
         Raises WarehouseError for a write inside a write, a lock that stays held or was lost, an outside
         writer or a full disk.
         """
         with signals_as_raised(), self.store.draft() as draft:
             try:
                 seen = _current.get(self.store.folder)
-                was_current = seen is not None and seen[0] == self.store.version()
+                if current_with is None and seen is not None and seen[0] == self.store.version():
+                    current_with = seen[1]
                 # One thread: writes are small, and starting DuckDB's pool costs more than it saves.
                 connection = duckdb.connect(str(draft.path), config={**_WRITER_CONFIG})
                 try:
@@ -122,8 +124,8 @@ class Warehouse:
                 finally:
                     connection.close()
                 draft.publish(position)
-                if seen is not None and was_current:
-                    _current[self.store.folder] = self.store.version(), seen[1]
+                if current_with is not None:
+                    _current[self.store.folder] = self.store.version(), current_with
             except duckdb.Error as error:
                 if is_damage(error):
                     raise damaged(self.store.place, error) from error

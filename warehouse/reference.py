@@ -12,7 +12,7 @@ Whatever is wrong with a file is a WarehouseError that names file, line and colu
 import csv
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
@@ -112,7 +112,8 @@ def put_item_list(
     _check_items(connection, rows, where)
     identity = list_hash([row.item for row in rows])
     schema = columns_of(connection, "item", without=["list_hash", "position"])
-    frame = pl.DataFrame([asdict(row) for row in rows], schema=schema).with_row_index("position")
+    columns = {name: [getattr(row, name) for row in rows] for name in schema}
+    frame = pl.DataFrame(columns, schema=schema).with_row_index("position")
     facts = {"list_hash": identity, "item_list": name, "n_items": len(rows), "source": source}
     connection.execute(_PUT_ITEM_LIST, facts | {"loaded_at": now()})
     connection.execute(_MAKE_CURRENT, {"list_hash": identity, "item_list": name})

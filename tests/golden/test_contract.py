@@ -201,9 +201,9 @@ def damage(home: Path, evaluation: str, model: str) -> list[Path]:
 
 
 @pytest.mark.parametrize(
-    # One that scores and one that is judged; tests/chaos kills all of them.
+    # tests/generation/test_kill.py kills one that generates, tests/chaos all of them.
     "evaluation",
-    [e if e in ("spectral", "cure") else pytest.param(e, marks=pytest.mark.heavy) for e in EVALUATIONS],
+    disturbed(EVALUATIONS, "spectral"),
 )
 def test_a_killed_run_goes_on_where_it_stopped(fresh: Homes, undisturbed: Homes, evaluation: str) -> None:
     home = fresh(evaluation)

@@ -23,7 +23,6 @@ from tests.golden.harness import (
     metric_rows,
     net,
     read_golden,
-    run,
 )
 from warehouse import Warehouse, run_checks
 
@@ -35,11 +34,9 @@ def test_every_evaluation_has_a_net() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("prefect")
 @pytest.mark.parametrize("evaluation", EVALUATIONS)
-def test_every_number_is_the_recorded_one(fresh: Homes, evaluation: str) -> None:
-    home = fresh(evaluation)
-    run(evaluation, home, with_prefect=True)
+def test_every_number_is_the_recorded_one(undisturbed: Homes, evaluation: str) -> None:
+    home = undisturbed(evaluation)
     recorded = read_golden(golden_path(evaluation, "metric_value"))
     assert set(net(evaluation).models) < {row["model"] for row in recorded}
     assert differences(recorded, metric_rows(home, evaluation)) == []

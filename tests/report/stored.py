@@ -52,6 +52,20 @@ def store_run(
     engine: tuple[str, str] = ("e", "fake"),
 ) -> str:
     """A finished run of these rows; returns its run_id. engine: its hash, and the id of its model."""
+    with warehouse.write() as connection:
+        return put_run(connection, evaluation, model, rows, params, config, engine)
+
+
+def put_run(
+    connection: Any,
+    evaluation: str,
+    model: str,
+    rows: list[Row],
+    params: Row,
+    config: str = CONFIG,
+    engine: tuple[str, str] = ("e", "fake"),
+) -> str:
+    """Stores a finished run within a write, so that many cost one; as ``store_run``."""
     run = Run(
         run_id=f"{config} {model}", evaluation=evaluation, model=model, is_null=model.startswith("null:"),
         profile="demo", config_hash=config, engine_hash=engine[0], params=params,
@@ -61,10 +75,9 @@ def store_run(
     types = dict.fromkeys(("value", "ci_low", "ci_high", "null_value"), pl.Float64)
     overrides = types | {"unscored_reason": pl.String}
     frame = pl.DataFrame(rows, schema_overrides=overrides, infer_schema_length=None)
-    with warehouse.write() as connection:
-        save_run(connection, run)
-        save_metrics(connection, run.run_id, frame.with_columns(model=pl.lit(model)))
-        finish_run(connection, run.run_id)
+    save_run(connection, run)
+    save_metrics(connection, run.run_id, frame.with_columns(model=pl.lit(model)))
+    finish_run(connection, run.run_id)
     return run.run_id
 
 
@@ -72,11 +85,12 @@ def store_headline(
     warehouse: Warehouse, evaluation: str, values: Sequence[float | None], metric: str, half: float
 ) -> None:
     """A finished run of each model, m0 and so on, with one headline and an interval of this half width."""
-    for number, value in enumerate(values):
-        ends = {} if value is None else around(value, half)
-        rows = [row(metric, ("overall", "all"), value, null_value=0.15, **ends)]
-        engine = f"e{number}", f"Lab/Model-{number}"
-        store_run(warehouse, evaluation, f"m{number}", rows, {}, f"c {evaluation}", engine)
+    with warehouse.write() as connection:
+        for number, value in enumerate(values):
+            ends = {} if value is None else around(value, half)
+            rows = [row(metric, ("overall", "all"), value, null_value=0.15, **ends)]
+            engine = f"e{number}", f"Lab/Model-{number}"
+            put_run(connection, evaluation, f"m{number}", rows, {}, f"c {evaluation}", engine)
 
 
 def store_part(warehouse: Warehouse, kind: str, name: str, frame: pl.DataFrame) -> None:

@@ -80,7 +80,7 @@ def test_opening_looks_into_a_file_that_another_process_replaced(
     assert warehouse.query("SELECT value FROM state WHERE name = 'home'").item() == str(warehouse.home)
     Warehouse.open(warehouse.home)
     Warehouse.open(warehouse.home)
-    assert looked == [str(warehouse.home)] * 2  # once more after its own repair
+    assert looked == [str(warehouse.home)]  # and its own repair is known
 
 
 def test_a_file_replaced_during_a_write_is_not_taken_for_current(warehouse: Warehouse, blank: Path) -> None:

@@ -58,7 +58,7 @@ def full(
     return warehouse
 
 
-@pytest.fixture(params=["folder", pytest.param("shared", marks=pytest.mark.slow)])
+@pytest.fixture(params=["folder", pytest.param("shared", marks=[pytest.mark.slow, pytest.mark.heavy])])
 def target(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     """A store where nothing is yet, as a command line names it."""
     if request.param == "folder":
@@ -120,11 +120,11 @@ def test_an_interrupted_copy_goes_on(full: Warehouse, target: Store, monkeypatch
 
 
 def test_another_warehouse_is_not_replaced(
-    full: Warehouse, target: Store, tmp_path: Path, blank: Path
+    full: Warehouse, target: Store, copied_home: Callable[[], Path], blank: Path
 ) -> None:
     copy(Warehouse(LocalStore(blank)), target)  # what every new one has may be replaced
     copy(full, target)
-    other = Warehouse.open(LocalStore(tmp_path / "other"))
+    other = Warehouse.open(LocalStore(copied_home()))
     with pytest.raises(WarehouseError, match=r"there is a warehouse at .* already .*rows of"):
         copy(other, target)
     assert_equal(full, Warehouse.open(target))

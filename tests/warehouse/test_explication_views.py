@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import polars as pl
 import pytest
 from scipy.stats import pearsonr, spearmanr
@@ -10,7 +15,7 @@ from tasks.evaluations.explication.report.meta import correlations, differences
 from tasks.metrics.agreement import spearman_interval, spearman_test
 from tasks.metrics.comparison import holm
 from tasks.metrics.dependent_correlations import difference
-from tests.report.stored import row, store_run
+from tests.report.stored import put_run, row, store_run
 from warehouse import Warehouse, save_ranking
 
 APR = {"a": 2.0, "b": 4.0, "c": 4.0, "d": 6.5, "e": 9.0, "f": 3.0}
@@ -20,8 +25,16 @@ F1 = {"a": 0.1, "b": 0.3, "c": 0.2, "d": 0.6, "e": 0.5, "g": 0.9}
 KNOWS = {"a": 0.9, "b": 0.8, "c": 0.7, "d": 0.4, "e": 0.5, "f": 0.95}
 
 
-@pytest.fixture(name="scored")
-def _scored(warehouse: Warehouse) -> Warehouse:
+@pytest.fixture(scope="module", name="scored")
+def _scored(copied_home: Callable[[], Path]) -> Warehouse:
+    warehouse = Warehouse.open(copied_home())
+    with warehouse.write() as connection:
+        put_scored(connection)
+    return warehouse
+
+
+def put_scored(connection: Any) -> None:
+    """The runs of all three evaluations, within a write."""
     for model, value in APR.items():
         rows = [
             row("apr", ("condition", "control"), value),
@@ -30,17 +43,16 @@ def _scored(warehouse: Warehouse) -> Warehouse:
             row("instruction_following", ("condition", "treatment"), None),
             row("apr", ("overall", "all"), 1.0),
         ]
-        store_run(warehouse, "explication", model, rows, {}, engine=(model, "fake"))
+        put_run(connection, "explication", model, rows, {}, engine=(model, "fake"))
     for model, value in F1.items():
         for config, said in (("old", 1 - value), ("new", value)):  # the newest run stands for an engine
             rows = [row("macro_f1", ("overall", "all"), said)]
-            store_run(warehouse, "spectral", model, rows, {}, config, engine=(model, "fake"))
+            put_run(connection, "spectral", model, rows, {}, config, engine=(model, "fake"))
     for model, value in KNOWS.items():
         rows = [row("exact_match", ("benchmark_mode", "normad:thin"), value)]
-        store_run(warehouse, "cure", model, rows, {}, "cure", engine=(model, "fake"))
+        put_run(connection, "cure", model, rows, {}, "cure", engine=(model, "fake"))
     nulls = [row("apr", ("condition", "control"), 1.0)]
-    store_run(warehouse, "explication", "null:fixed", nulls, {}, engine=("null", "fake"))
-    return warehouse
+    put_run(connection, "explication", "null:fixed", nulls, {}, engine=("null", "fake"))
 
 
 def test_correlations_are_over_the_models_that_have_both(scored: Warehouse) -> None:
@@ -71,17 +83,24 @@ def test_what_does_not_vary_or_is_unscored_has_no_correlation(scored: Warehouse)
 FACTS = {"a": 0.7, "b": 0.2, "c": 0.9, "d": 0.5, "e": 0.4, "f": 0.3, "g": 0.1}
 
 
-@pytest.fixture(name="ranked")
-def _ranked(scored: Warehouse) -> Warehouse:
+@pytest.fixture(scope="module", name="ranked")
+def _ranked(copied_home: Callable[[], Path]) -> Warehouse:
     """All seven know structure and facts; another benchmark places five of them, one by two names."""
-    for model, value in FACTS.items():
-        known = {**F1, "f": 0.35}[model]
-        rows = [row("macro_f1", ("overall", "all"), known), row("reference_mass", ("overall", "all"), value)]
-        store_run(scored, "spectral", model, rows, {}, "newest", engine=(model, f"lab/{model}"))
+    warehouse = Warehouse.open(copied_home())
+    with warehouse.write() as connection:
+        put_scored(connection)
+    with warehouse.write() as connection:
+        for model, value in FACTS.items():
+            known = {**F1, "f": 0.35}[model]
+            rows = [
+                row("macro_f1", ("overall", "all"), known),
+                row("reference_mass", ("overall", "all"), value),
+            ]
+            put_run(connection, "spectral", model, rows, {}, "newest", engine=(model, f"lab/{model}"))
     names = ["a", "b", "c", "d", "e", "lab/e", "nobody"]
     ranks = {"benchmark": "blend", "model": names, "place": [3, 1, 5, 2, 4, 6, 7], "source": "blend.csv"}
-    save_ranking(scored, pl.DataFrame(ranks))
-    return scored
+    save_ranking(warehouse, pl.DataFrame(ranks))
+    return warehouse
 
 
 def test_paired_values_are_listed_and_rankings_are_held_against_it(ranked: Warehouse) -> None:
@@ -139,7 +158,8 @@ def test_structure_is_held_against_facts_over_models_that_have_all_three(ranked:
     assert (same["difference"], same["unscored_reason"]) == (None, "one of them does not vary")
 
 
-def test_a_model_that_is_run_later_changes_no_stored_number(ranked: Warehouse) -> None:
+def test_a_model_that_is_run_later_changes_no_stored_number(ranked: Warehouse, tmp_path: Path) -> None:
+    ranked = Warehouse.open(Path(shutil.copytree(ranked.home, tmp_path / "home")))
     before = ranked.query("SELECT * FROM metric_value ORDER BY ALL")
     later = [row("apr", ("condition", "control"), 7.0)]
     store_run(ranked, "explication", "g", later, {}, engine=("g", "lab/g"))
