@@ -25,7 +25,7 @@ from tasks.people.files import Folder, read_folder
 from tasks.people.simulation import People, simulated_rankings
 from tasks.people.study import Entry
 from tests.deployments.judged_run import METRICS, named, one_judge, store, store_run
-from tests.evaluations.spectral.reference_patterns import countries_x_items, most_have_their_own
+from tests.evaluations.spectral.reference_patterns import are_many
 from tests.warehouse.test_specnorm import TEXTS, draft
 from warehouse import Warehouse, register_parts, write_part
 from warehouse.specnorm import save_drafts
@@ -70,7 +70,7 @@ def surveyed(database: Store, code: str, region: str, ranks: Sequence[float], **
     chosen = about.get("most_different", "last")
     named = {"most_different": {"last": last, "first": first}[chosen]}
     say(database, code, "about_you", confidence=about.get("confidence", "very"), **named)
-    many = {d: "high" if most_have_their_own(countries_x_items(d)) else "low" for d in DOMAINS}
+    many = {d: "high" if are_many(d) else "low" for d in DOMAINS}
     say(database, code, "patterns", **{about.pop("asked", "patterns"): many})
 
 

@@ -29,7 +29,7 @@ from tasks.people.files import (
 from tasks.people.simulation import People, simulated_rankings
 from tasks.people.study import WITH_ENTRIES, Item
 from tests.deployments.test_cli_people import BESIDE_TABLE_1, DOMAINS
-from tests.evaluations.spectral.reference_patterns import countries_x_items, most_have_their_own
+from tests.evaluations.spectral.reference_patterns import are_many
 from warehouse import Warehouse
 
 N = 12
@@ -43,7 +43,7 @@ def answered(study: Path, project: Path, n_failing: int) -> list[dict[str, Any]]
     """What Label Studio exports of simulated people, of whom the first ones fail a check."""
     folder = read_folder(study)
     (form,), ((_, origin),) = forms(folder), quotas(folder)
-    many = {d: "high" if most_have_their_own(countries_x_items(d)) else "low" for d in DOMAINS}
+    many = {d: "high" if are_many(d) else "low" for d in DOMAINS}
     by_name = {task.name: task for task in form.tasks}
     ranks = simulated_rankings(np.linspace(-2, 2, 9), N, People(0.5, 0), seed=0)
     rows = json.loads((project / "tasks.json").read_text())

@@ -16,7 +16,7 @@ from tasks.people.rankings import WITHIN_ONE_COUNTRY
 from tasks.people.study import Study, in_language
 from tests.deployments.test_cli_people import DOMAINS, people, survey, surveyed
 from tests.deployments.test_people_app import ORIGIN, Person
-from tests.evaluations.spectral.reference_patterns import countries_x_items, most_have_their_own, table
+from tests.evaluations.spectral.reference_patterns import are_many, countries_x_items, table
 from warehouse import Warehouse
 
 RANKS = [float(n) for n in range(1, 10)]
@@ -31,7 +31,7 @@ def study(warehouse: Warehouse) -> Study:
 def test_a_literal_reader_gives_the_papers_first_letters(study: Study) -> None:
     # "Many: most countries have one of their own", counted in the lists by the metric itself.
     paper = {row["domain"]: row["human_category"][0] for row in table("domain")}
-    counted = {d: "H" if most_have_their_own(countries_x_items(d)) else "L" for d in DOMAINS}
+    counted = {d: "H" if are_many(d) else "L" for d in DOMAINS}
     assert counted == paper
     (asked,) = (field for field in study.fields if field.name == "patterns")
     assert {row.value for row in asked.rows} == paper.keys()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from tasks.metrics.types import FloatArray
 REFERENCE = Path(__file__).parents[3] / "warehouse" / "reference"
 
 
+@cache
 def table(name: str) -> list[dict[str, str]]:
     """Rows of a reference table."""
     with (REFERENCE / f"{name}.csv").open(encoding="utf-8") as file:
@@ -37,3 +39,9 @@ def countries_x_items(domain: str) -> FloatArray:
 def most_have_their_own(rows: FloatArray) -> bool:
     """Whether there are more patterns than half the countries: what the survey calls many."""
     return effective_rank(eigenvalues(rows)) > len(rows) / 2
+
+
+@cache
+def are_many(domain: str) -> bool:
+    """Whether a domain has many patterns, by its reference list."""
+    return most_have_their_own(countries_x_items(domain))
