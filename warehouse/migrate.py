@@ -45,7 +45,8 @@ def bring_up_to_date(connection: duckdb.DuckDBPyConnection, root: str) -> None:
         _create_views(connection, f"{root}/parts", _views())
     elif views["home"] != stored.get("home"):  # the others do not say where parts are
         _create_views(connection, f"{root}/parts", [view for view in _views() if _PARTS in view[1]])
-    for name, value in current.items():
+    changed = {name: value for name, value in current.items() if stored.get(name) != value}
+    for name, value in changed.items():
         connection.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", [name, value])
 
 

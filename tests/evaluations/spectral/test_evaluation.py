@@ -93,6 +93,7 @@ def test_rows_once_stored_do_not_change_because_another_model_is_run(warehouse: 
     assert warehouse.query("SELECT DISTINCT cohort FROM cohort").height == 2
 
 
+@pytest.mark.heavy  # the contract tests have it of every evaluation
 def test_a_model_that_fails_leaves_the_others(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     score = FakeEngine.score
 
@@ -115,6 +116,7 @@ def test_a_model_that_fails_leaves_the_others(warehouse: Warehouse, monkeypatch:
     assert set(whole["model"]) == {"a", "b"}
 
 
+@pytest.mark.heavy  # the contract tests have it of every evaluation
 def test_a_corrupt_part_is_answered_again_and_changes_nothing(warehouse: Warehouse) -> None:
     evaluate(EVALUATION, params("a", "b"))
     before = warehouse.query(NUMBERS)
