@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tasks.identity import digest
 from tasks.metrics.intervals import UNBOUNDED, mean_interval
-from tasks.metrics.types import FloatArray, IntArray, Interval
+from tasks.metrics.types import BoolArray, FloatArray, IntArray, Interval
 
 Slice = tuple[str, str]
 """(slice_kind, slice)"""
@@ -142,6 +142,63 @@ def mean_row(
     interval = known_interval(values, clusters, bounds)
     points = None if items is None else item_points(items, values, clusters)
     return scored(metric, where, float(values[known].mean()), (n_known, n - n_known), interval, null, points)
+
+
+def difference_row(
+    metric: str,
+    where: Slice,
+    first: tuple[FloatArray, Reasons],
+    second: tuple[FloatArray, Reasons],
+    clusters: ArrayLike | None = None,
+    bounds: tuple[float, float] = UNBOUNDED,
+    items: ArrayLike | None = None,
+) -> Metric:
+    """The mean of first less second, point by point, beside 0; see ``mean_row``.
+
+    Args:
+        first, second: values and why they are unscored. A point that lacks one is unscored, for the first's
+            reason if it lacks that.
+    """
+    reasons = np.where(first[1] == "", second[1], first[1])
+    return mean_row(metric, where, first[0] - second[0], reasons, clusters, bounds, 0.0, items)
+
+
+def count_rows(lost: Reasons) -> Iterator[Metric]:
+    """``coverage``, the share of points that have an answer, and ``unanswered``, why the rest have none.
+
+    lost: why there is no answer, "" where there is one.
+    """
+    counts = Counter(reason for reason in lost.tolist() if reason)
+    n = lost.size
+    yield scored("coverage", OVERALL, 1 - counts.total() / n, (n, 0))
+    for reason, count in sorted(counts.items()):
+        yield scored("unanswered", ("reason", reason), count / n, (n, 0))
+
+
+def slices(columns: Mapping[str, ArrayLike], n: int) -> Iterator[tuple[Slice, BoolArray]]:
+    """Every slice with the points that are in it, the overall one first; a point without a value is in none
+    of that column's.
+
+    Args:
+        columns: name -> [n] texts.
+    """
+    yield OVERALL, np.full(n, True)
+    for kind, values in columns.items():
+        of_points = np.asarray(values)
+        yield from (((kind, value), of_points == value) for value in sorted(set(of_points.tolist())) if value)
+
+
+def unless_lost_alone(values: FloatArray, reasons: Reasons, lost: Reasons) -> tuple[FloatArray, Reasons]:
+    """Values and reasons, all unscored where nothing but lost answers is scored, as when every judge failed:
+    lost answers, which count as wrong, are no number by themselves.
+
+    Args:
+        lost: why there is no answer, "" where there is one.
+    """
+    is_there = lost == ""
+    if not is_there.any() or not np.isnan(values[is_there]).all():
+        return values, reasons
+    return np.full(values.shape, np.nan), np.where(reasons == "", main_reason(reasons[is_there]), reasons)
 
 
 def known_interval(

@@ -29,6 +29,16 @@ def no_text(completion: Completion | None) -> str | None:
     return CUT_OFF if completion.finish_reason == "length" else EMPTY
 
 
+def whole_text(completion: Completion | None) -> tuple[str | None, str]:
+    """(the text on one line, ""), or (None, why there is nothing to read); what was cut off is no text."""
+    reason = no_text(completion)
+    if completion is None or reason:
+        return None, reason or ""
+    if completion.finish_reason == "length":
+        return None, CUT_OFF
+    return " ".join(completion.text.split()), ""
+
+
 def unreadable(completion: Completion) -> str:
     """Why a text has nothing in it that could be read."""
     return CUT_OFF if completion.finish_reason == "length" else UNPARSABLE

@@ -7,14 +7,20 @@ all null texts too: read these shares beside the scores of the real ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tasks.judging.prompts import Opinion
 from tasks.metric_rows import Metric, Slice, mean_row
 from tasks.metrics.intervals import SHARE
 from tasks.metrics.types import FloatArray
+
+GOLD = "gold"
+"""The source of right texts, which a judge should accept."""
+
+NOT_CHECKED = "no such text was judged"
 
 ACCEPTED_FROM = 0.5
 """The least score with which a text is accepted."""
@@ -44,6 +50,22 @@ def acceptances(
 ) -> Metric:
     """``judge_gold_accepted``: the share of these gold answers that the judge accepts; see ``refusals``."""
     return mean_row("judge_gold_accepted", where, _accepted(scores), reason, clusters, SHARE)
+
+
+def check_row(
+    source: str, where: Slice, opinions: Sequence[Opinion], clusters: ArrayLike | None = None
+) -> Metric:
+    """What a judge said of all texts of a source, as the share that it takes as it should.
+
+    Args:
+        source: ``GOLD``, or one of ``null_texts.NULLS``.
+    """
+    scores = [opinion.score for opinion in opinions]
+    reasons = (opinion.verdict.unscored_reason for opinion in opinions if opinion.score is None)
+    reason = next(filter(None, reasons), NOT_CHECKED)
+    if source == GOLD:
+        return acceptances(where, scores, reason, clusters)
+    return refusals(source, where, scores, reason, clusters)
 
 
 def _accepted(scores: Iterable[float | None]) -> FloatArray:

@@ -14,10 +14,12 @@ from tasks.generation.prompts import Completion, Prompt, Prompts
 from tasks.judging.family import self_preference_warning
 from tasks.judging.prompts import UNANSWERED, Opinion, judge_prompt, opinions
 from tasks.judging.rubric import Rubric
+from tasks.judging.samples import score_name, verdict_score
 from tasks.judging.untrusted import shorten
 from tasks.judging.verdict_rows import verdict_frame, verdict_row
 from tasks.metric_rows import OVERALL, Metric, scored
 from tasks.requests import Engine, Later
+from tasks.samples import Score
 
 Key = tuple[str, str]
 """(source of the text, item)"""
@@ -101,6 +103,21 @@ class Panel:
             }
         return said
 
+    def verdict_scores(
+        self,
+        calls: Sequence[Call],
+        said: Opinions,
+        completions: Callable[[Prompts], Mapping[str, Completion]],
+    ) -> dict[Key, dict[str, Score]]:
+        """Of each call the judges' verdicts by name, as scores of the samples that people read."""
+        scores: dict[Key, dict[str, Score]] = {call.key: {} for call in calls}
+        for judge, of_judge in said.items():
+            stored, engine = completions(self.request(judge, calls)), self.judges[judge]
+            for call in calls:
+                score = verdict_score(engine, of_judge[call.key], call.prompt, stored.get(call.prompt.id))
+                scores[call.key][score_name(self.rubric.name, engine)] = score
+        return scores
+
     def later(self, n: int, longest: Call | None, tokens: int, is_shared: bool = False) -> list[Later]:
         """What each judge may be sent at most, for the plan.
 
@@ -116,29 +133,26 @@ class Panel:
         return [Later("judge", judge, n, each, is_shared) for judge in self.judges]
 
     def verdicts(
-        self,
-        judge: str,
-        calls: Iterable[Call],
-        said: Mapping[Key, Opinion],
-        about: Callable[[str], tuple[str, str]],
-    ) -> pl.DataFrame:
-        """A row for each call that one judge answered, readable or not.
+        self, calls: Sequence[Call], said: Opinions, about: Callable[[Call], tuple[str, str]]
+    ) -> dict[str, pl.DataFrame]:
+        """Of each judge, by its engine's name, a row for each call that it answered, readable or not.
 
         Args:
-            about: item -> its text as people should see it, and what results are grouped by.
+            about: of a call its item as people should see it, and what results are grouped by.
         """
-        rubric, engine = f"{self.rubric.name} {self.rubric.hash()}", self.judges[judge]
-        rows = []
-        for call in calls:
-            if said[call.key].is_answered:
-                text, group = about(call.item)
-                rows.append(
-                    verdict_row(
-                        engine, rubric, said[call.key], item=call.item, item_text=text, group_name=group,
-                        judged=call.source, text=shorten(call.text, self.rubric.max_chars),
-                    )
-                )  # fmt: skip
-        return verdict_frame(rows)
+        rubric, shown = f"{self.rubric.name} {self.rubric.hash()}", {call.key: about(call) for call in calls}
+        return {
+            self.judges[judge].name: verdict_frame(
+                verdict_row(
+                    self.judges[judge], rubric, of_judge[call.key], item=call.item,
+                    item_text=shown[call.key][0], group_name=shown[call.key][1], judged=call.source,
+                    text=shorten(call.text, self.rubric.max_chars),
+                )
+                for call in calls
+                if of_judge[call.key].is_answered
+            )
+            for judge, of_judge in said.items()
+        }  # fmt: skip
 
     def preference_row(self, candidate: str) -> list[Metric]:
         """1 if a judge may favour the candidate, being of its family, else 0; none where nobody judges.

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import polars as pl
 
 from tasks.evaluations.contract import comparable
 from tasks.evaluations.culturall.answers import Answer
-from tasks.evaluations.culturall.requests import Call, Key, Study
-from tasks.judging.prompts import Opinion
-from tasks.judging.untrusted import shorten
-from tasks.judging.verdict_rows import VerdictRow, verdict_frame, verdict_row
-from tasks.requests import Engine
+from tasks.evaluations.culturall.requests import Study
+from tasks.judging.panel import Call, Key
 
 _TEXTS = (
     "config_hash", "condition", "item", "language", "region", "topic", "form", "scenario", "question", "gold",
@@ -30,20 +27,6 @@ SCHEMA = pl.Schema(
 def answer_frame(study: Study, answers: Mapping[Key, Answer]) -> pl.DataFrame:
     """One row per sample, in the order of the study; what an unscored one lacks is null."""
     return pl.DataFrame(list(_rows(study, answers)), schema=SCHEMA, orient="row")
-
-
-def verdict_frame_of(
-    study: Study, judge: str, about: Iterable[Call], said: Mapping[Key, Opinion]
-) -> pl.DataFrame:
-    """A row for each answer of a model that one judge, by its name in the params, was asked about.
-
-    ``judged`` is the condition; ``group_name`` is the region.
-    """
-    rubric = f"{study.rubric.name} {study.rubric.hash()}"
-    engine = study.judges[judge]
-    return verdict_frame(
-        _verdict(engine, rubric, call, said[call.key]) for call in about if said[call.key].is_answered
-    )
 
 
 def _rows(study: Study, answers: Mapping[Key, Answer]) -> Iterator[dict[str, Any]]:
@@ -75,16 +58,9 @@ def _rows(study: Study, answers: Mapping[Key, Answer]) -> Iterator[dict[str, Any
             }
 
 
-def _verdict(engine: Engine, rubric: str, call: Call, opinion: Opinion) -> VerdictRow:
-    shown = call.item.texts(call.source)
-    about = {"Situation": shown.scenario, "Question": shown.question, "Right answer": shown.answer}
-    return verdict_row(
-        engine,
-        rubric,
-        opinion,
-        item=call.item.item,
-        item_text="\n".join(f"{name}: {text}" for name, text in about.items()),
-        group_name=call.item.region,
-        judged=call.source,
-        text=shorten(call.text, call.rubric.max_chars),
-    )
+def about(study: Study, call: Call) -> tuple[str, str]:
+    """An item as the judge saw it, line by line, and its region."""
+    item = study.by_id[call.item]
+    shown = item.texts(call.source)
+    lines = {"Situation": shown.scenario, "Question": shown.question, "Right answer": shown.answer}
+    return "\n".join(f"{name}: {text}" for name, text in lines.items()), item.region

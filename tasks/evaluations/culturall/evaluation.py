@@ -3,44 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from functools import partial
 
 from tasks.evaluations.contract import Cohort, Completions, Detail, Evaluation, Rows, Shared, Tables
 from tasks.evaluations.culturall import rows
-from tasks.evaluations.culturall.answer_rows import answer_frame, verdict_frame_of
-from tasks.evaluations.culturall.answers import (
-    Answer,
-    Opinions,
-    answer_texts,
-    calls,
-    checks,
-    completed,
-    judge_request,
-    read_answers,
-    read_opinions,
-)
+from tasks.evaluations.culturall.answer_rows import about, answer_frame
+from tasks.evaluations.culturall.answers import Answers, calls, checks, completed, read
 from tasks.evaluations.culturall.pack import PACK
 from tasks.evaluations.culturall.params import CulturallParams
-from tasks.evaluations.culturall.requests import Key, Study, build_study
+from tasks.evaluations.culturall.requests import Study, build_study
 from tasks.evaluations.culturall.samples import samples
 from tasks.evaluations.culturall.scores import score
-from tasks.generation.budget import at_most
 from tasks.generation.prompts import Prompts
+from tasks.judging.panel import Opinions
 from tasks.requests import Engine, Later
 
 TABLES = {"culturall_item": "SELECT * FROM culturall_item ORDER BY item"}
-
-
-@dataclass(frozen=True)
-class Answers:
-    """One model's answers, and what each judge said of them."""
-
-    by_key: Mapping[Key, Answer]
-    said: Opinions
-
-    def texts(self) -> dict[Key, str]:
-        """The answers that are there."""
-        return {key: answer.text for key, answer in self.by_key.items() if answer.text is not None}
 
 
 def study(params: CulturallParams, tables: Mapping[str, Rows], engines: Mapping[str, Engine]) -> Study:
@@ -53,31 +31,7 @@ def study(params: CulturallParams, tables: Mapping[str, Rows], engines: Mapping[
 def ask(study: Study, completions: Completions) -> list[Prompts]:
     """Every item under every condition; then each judge about the answers that are there."""
     asked = [study.request(condition) for condition in study.conditions]
-    about = calls(study, answer_texts(completed(study, completions))) if study.judges else []
-    return asked + [judge_request(study, judge, about) for judge in study.judges if about]
-
-
-def read(study: Study, completions: Completions, checked: Opinions) -> Answers:
-    """Answers, matched and judged; what is missing is unscored with a reason."""
-    done = completed(study, completions)
-    about = calls(study, answer_texts(done)) if study.judges else []
-    said = {
-        judge: read_opinions(about, completions(judge_request(study, judge, about))) for judge in study.judges
-    }
-    return Answers(read_answers(study, done, said), said)
-
-
-def ask_shared(study: Study, completions: Completions) -> list[Prompts]:
-    """The judges' own check."""
-    return [judge_request(study, judge, checks(study)) for judge in study.judges]
-
-
-def read_shared(study: Study, completions: Completions) -> Opinions:
-    """What each judge said of gold answers, others' and empty ones."""
-    about = checks(study) if study.judges else []
-    return {
-        judge: read_opinions(about, completions(judge_request(study, judge, about))) for judge in study.judges
-    }
+    return asked + study.panel.requests(calls(study, completed(study, completions)))
 
 
 def make_rows(study: Study, cohort: Cohort[Answers], checked: Opinions) -> Tables:
@@ -99,24 +53,16 @@ def make_rows(study: Study, cohort: Cohort[Answers], checked: Opinions) -> Table
 
 def later(study: Study) -> Iterable[Later]:
     """What each judge may be asked about a model: every answer once."""
-    if not study.judges:
-        return []
-    longest = max(checks(study), key=lambda call: sum(map(len, call.item.native)))
-    request = judge_request(study, next(iter(study.judges)), [longest])
-    most = at_most(longest.prompt.conversation, longest.prompt.schema, request.sampling)
-    tokens = most.prompt_tokens + study.params.max_tokens + most.completion_tokens
-    return [Later("judge", judge, len(study.prompts), tokens) for judge in study.judges]
+    longest = max(checks(study), key=lambda call: sum(map(len, study.by_id[call.item].native)), default=None)
+    return study.panel.later(len(study.prompts), longest, study.params.max_tokens)
 
 
 def _details(study: Study, answers: Answers) -> list[Detail]:
     """Every answer, and every verdict of each judge."""
-    about = calls(study, answers.texts()) if study.judges else []
+    verdicts = study.panel.verdicts(answers.calls, answers.said, partial(about, study))
     return [
         Detail("culturall_answer", answer_frame(study, answers.by_key)),
-        *(
-            Detail("verdict", verdict_frame_of(study, judge, about, said), study.judges[judge].name)
-            for judge, said in answers.said.items()
-        ),
+        *(Detail("verdict", frame, judge) for judge, frame in verdicts.items()),
     ]
 
 
@@ -128,9 +74,14 @@ def size(study: Study) -> str:
 
 
 EVALUATION = Evaluation(
-    "culturall", CulturallParams, TABLES, study, ask, read, make_rows,
+    "culturall", CulturallParams, TABLES, study, ask,
+    lambda study, completions, checked: read(study, completions),
+    make_rows,
     engines=lambda params: dict.fromkeys(params.judges, "judge"),
-    shared=Shared(ask_shared, read_shared),
+    shared=Shared(
+        lambda study, completions: study.panel.requests(checks(study)),
+        lambda study, completions: study.panel.read(checks(study), completions),
+    ),
     later=later,
     size=size,
     samples=samples,

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from tasks.evaluations.contract import GenerationParams
 
-SCORES_VERSION = 2
+SCORES_VERSION = 3
 """Raised whenever reading, matching or the arithmetic of rows changes a number: part of config_hash."""
 
 Condition = Literal["native", "english", "question", "retrieval"]

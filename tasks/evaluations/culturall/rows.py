@@ -9,7 +9,6 @@ items where all are of one region.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -17,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.evaluations.culturall import scores
-from tasks.evaluations.culturall.answers import CHECKS, GOLD, Opinions
+from tasks.evaluations.culturall.answers import CHECKS
 from tasks.evaluations.culturall.requests import Study
 from tasks.evaluations.culturall.scores import LEVELS, UNKNOWN, Scores
-from tasks.judging.family import self_preference_warning
-from tasks.judging.judge_check import acceptances, refusals
-from tasks.metric_rows import OVERALL, Metric, Slice, mean_row, scored, unscored
+from tasks.judging.judge_check import check_row
+from tasks.judging.panel import Opinions
+from tasks.metric_rows import OVERALL, Metric, Slice, count_rows, difference_row, mean_row, slices, unscored
 from tasks.metrics.intervals import CORRELATION, SHARE
 from tasks.metrics.types import BoolArray, FloatArray
 
@@ -35,7 +34,7 @@ DIFFERENCES = {
 
 TOO_FEW_MODELS = f"fewer than {scores.LEAST_MODELS} other models of the cohort answered"
 IN_ENGLISH = "the items are in English"
-NO_ITEM, NOT_CHECKED = "no item of this answer form", "no such answer was judged"
+NO_ITEM = "no item of this answer form"
 
 CONSTANT_LETTER, OTHER_ANSWER = "null:constant-letter", "null:other-answer"
 
@@ -68,8 +67,8 @@ def model_rows(
         *(row for where, chosen in _slices(study) for row in _slice_rows(study, own, null, where, chosen)),
         *_difficulty_rows(study, own, null, [answered[other] for other in others]),
         *_setting_rows(study, model, answered),
-        *_count_rows(study, own),
-        *_preference_rows(study, candidate),
+        *count_rows(np.concatenate([of.unanswered for of in own.values()])),
+        *study.panel.preference_row(candidate),
     ]
 
 
@@ -93,18 +92,12 @@ def check_rows(study: Study, checks: Opinions) -> list[Metric]:
     rows = []
     for judge, said in checks.items():
         name = study.judges[judge].name
-        for language in (None, *_values(study, "language")):
-            where = ("judge_language", f"{name}:{language}") if language else ("judge", name)
-            items = [item.item for item in study.items if language in (None, item.language)]
+        for (kind, language), chosen in slices({"language": study.columns["language"]}, len(study.items)):
+            where = ("judge", name) if kind == OVERALL[0] else ("judge_language", f"{name}:{language}")
+            items = study.columns["item"][chosen].tolist()
             for source in CHECKS:
-                opinions = [said[source, item] for item in items if (source, item) in said]
-                values = [opinion.score for opinion in opinions]
-                reasons = (o.verdict.unscored_reason for o in opinions if o.score is None)
-                reason = next(filter(None, reasons), NOT_CHECKED)
-                is_gold = source == GOLD
-                rows.append(
-                    acceptances(where, values, reason) if is_gold else refusals(source, where, values, reason)
-                )
+                of = [said[source, item] for item in items if (source, item) in said]
+                rows.append(check_row(source, where, of))
     return rows
 
 
@@ -129,7 +122,7 @@ def _slice_rows(
             if metric == "english_gain":
                 yield _english_gain(study, where, pair, chosen)
             else:
-                yield _difference(metric, where, *pair, chosen, clusters, names)
+                yield _difference(metric, where, pair, chosen, clusters, names)
     if study.judges and "native" in own:
         of = own["native"]
         known = ~np.isnan(of.right) & of.is_answered
@@ -155,22 +148,20 @@ def _english_gain(study: Study, where: Slice, pair: tuple[Scores, Scores], chose
     if not foreign.any():
         return unscored("english_gain", where, IN_ENGLISH, int(chosen.sum()))
     names = study.columns["item"][foreign].tolist() if where == OVERALL else None
-    return _difference("english_gain", where, *pair, foreign, _clusters(study, foreign), names)
+    return _difference("english_gain", where, pair, foreign, _clusters(study, foreign), names)
 
 
 def _difference(
     metric: str,
     where: Slice,
-    first: Scores,
-    second: Scores,
+    pair: tuple[Scores, Scores],
     chosen: BoolArray,
     clusters: NDArray[np.str_],
     items: Sequence[str] | None = None,
 ) -> Metric:
     """Of what is right, item by item; the null is no difference."""
-    reasons = np.where(first.reasons == "", second.reasons, first.reasons)[chosen]
-    values = (first.right - second.right)[chosen]
-    return mean_row(metric, where, values, reasons, clusters, CORRELATION, 0.0, items)
+    first, second = ((of.right[chosen], of.reasons[chosen]) for of in pair)
+    return difference_row(metric, where, first, second, clusters, CORRELATION, items)
 
 
 def _difficulty_rows(
@@ -215,7 +206,7 @@ def _setting_rows(study: Study, model: str, answered: Mapping[str, Answered]) ->
             metric = "web_gain"
         if metric:
             pair = answered[model]["native"], answers["native"]
-            yield _difference(metric, ("model_pair", other), *pair, all_items, _clusters(study, all_items))
+            yield _difference(metric, ("model_pair", other), pair, all_items, _clusters(study, all_items))
 
 
 def setting(name: str) -> Setting | None:
@@ -231,32 +222,10 @@ def _effort(reasoning: str) -> tuple[int, int]:
     return (EFFORTS.index("tokens"), int(reasoning)) if reasoning.isdigit() else (EFFORTS.index(reasoning), 0)
 
 
-def _count_rows(study: Study, own: Answered) -> Iterator[Metric]:
-    """Share of all prompts that was answered, and why the rest was not."""
-    unanswered = Counter(reason for of in own.values() for reason in of.unanswered.tolist() if reason)
-    n = len(own) * len(study.items)
-    yield scored("coverage", OVERALL, 1 - unanswered.total() / n, (n, 0))
-    for reason, count in sorted(unanswered.items()):
-        yield scored("unanswered", ("reason", reason), count / n, (n, 0))
-
-
-def _preference_rows(study: Study, candidate: str) -> Iterator[Metric]:
-    """1 if a judge may favour the candidate, being of its family; else 0."""
-    if study.judges:
-        warned = any(self_preference_warning(judge.model, candidate) for judge in study.judges.values())
-        yield scored("self_preference_warning", OVERALL, float(warned), (len(study.judges), 0))
-
-
 def _slices(study: Study) -> list[tuple[Slice, BoolArray]]:
     """Every slice but difficulty, with the items that are in it."""
-    everything = [(OVERALL, np.full(len(study.items), True))]
-    for kind in ("language", "region", "topic", "form"):
-        everything += [((kind, name), study.columns[kind] == name) for name in _values(study, kind)]
-    return everything
-
-
-def _values(study: Study, kind: str) -> list[str]:
-    return sorted(set(study.columns[kind].tolist()))
+    kinds = ("language", "region", "topic", "form")
+    return list(slices({kind: study.columns[kind] for kind in kinds}, len(study.items)))
 
 
 def _clusters(study: Study, chosen: BoolArray) -> NDArray[np.str_]:

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from tasks.evaluations.culturall.answers import Answer
 from tasks.evaluations.culturall.items import Item
 from tasks.evaluations.culturall.matching import LETTERS, plain
-from tasks.evaluations.culturall.requests import Key, Study
-from tasks.metric_rows import Reasons
+from tasks.evaluations.culturall.requests import Study
+from tasks.judging.panel import Key
+from tasks.metric_rows import Reasons, unless_lost_alone
 from tasks.metrics.types import BoolArray, FloatArray
 
 LEVELS = ("easy", "medium", "hard")
@@ -36,14 +37,14 @@ class Scores:
 
     Attributes:
         right: by the judges where any are asked, else by matching.
-        matched: by matching; NaN where it could not be measured.
         reasons: why ``right`` is NaN, "" where it is not.
+        matched: by matching; NaN where it could not be measured.
         unanswered: why there is no text, "" where there is one.
     """
 
     right: FloatArray
-    matched: FloatArray
     reasons: Reasons
+    matched: FloatArray
     unanswered: Reasons
 
     @property
@@ -64,7 +65,8 @@ def score(study: Study, condition: str, answers: Mapping[Key, Answer]) -> Scores
     matched = _numbers([answer.counts(False) for answer in read])
     unanswered = np.array([answer.reason or "" for answer in read], dtype=object)
     why = np.array([answer.reason or answer.unjudged or "" for answer in read], dtype=object)
-    return Scores(right, matched, np.where(np.isnan(right), why, ""), unanswered)
+    reasons = np.where(np.isnan(right), why, "")
+    return Scores(*unless_lost_alone(right, reasons, unanswered), matched, unanswered)
 
 
 def levels(solved: FloatArray) -> NDArray[np.str_]:

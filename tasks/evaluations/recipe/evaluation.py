@@ -26,7 +26,7 @@ from tasks.evaluations.recipe.definition import Choice, Judged, Preference, Text
 from tasks.evaluations.recipe.items import Loaded
 from tasks.evaluations.recipe.samples import samples
 from tasks.evaluations.recipe.study import HEADLINE, Scores, Study, build_study, params_of
-from tasks.judging.panel import Opinions
+from tasks.judging.panel import Call, Opinions
 from tasks.metrics.types import FloatArray
 from tasks.requests import Engine, Later, Request
 
@@ -211,21 +211,18 @@ def _size(study: Study) -> str:
 def _details(study: Study, answers: Answers) -> list[Detail]:
     found = [Detail("item_answer", _answer_frame(study, answers.scores))]
     if study.panel and answers.said:
-        about = _about(study)
         calls = texts.calls(study, answers.written)
-        found += [
-            Detail("verdict", study.panel.verdicts(judge, calls, said, about), study.panel.judges[judge].name)
-            for judge, said in answers.said.items()
-        ]
+        frames = study.panel.verdicts(calls, answers.said, _about(study))
+        found += [Detail("verdict", frame, judge) for judge, frame in frames.items()]
     return found
 
 
-def _about(study: Study) -> Callable[[str], tuple[str, str]]:
-    """Item -> its texts for people, line by line, and its cluster."""
+def _about(study: Study) -> Callable[[Call], tuple[str, str]]:
+    """Of a call its item's texts for people, line by line, and its cluster."""
     by_name = {item.name: item for item in study.items}
 
-    def about(name: str) -> tuple[str, str]:
-        item = by_name[name]
+    def about(call: Call) -> tuple[str, str]:
+        item = by_name[call.item]
         return "\n".join(f"{column}: {cell}" for column, cell in item.fields.items() if cell), item.cluster
 
     return about

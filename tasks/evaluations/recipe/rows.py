@@ -5,7 +5,6 @@ Slices: overall, those of the definition, ("judge", name) and ("reason", why the
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -14,15 +13,13 @@ import numpy as np
 from tasks.evaluations.recipe.definition import BEST, CONTROLS, Judged, controls
 from tasks.evaluations.recipe.items import Loaded
 from tasks.evaluations.recipe.study import HEADLINE, Scores, Study
-from tasks.judging.judge_check import acceptances, refusals
+from tasks.judging.judge_check import GOLD, NOT_CHECKED, check_row
 from tasks.judging.null_texts import EMPTY, GENERIC, SHUFFLED
-from tasks.judging.panel import Key, Opinions
-from tasks.metric_rows import OVERALL, Metric, mean_row, scored
+from tasks.judging.panel import Opinions
+from tasks.metric_rows import OVERALL, Metric, count_rows, difference_row, mean_of, mean_row
 from tasks.metrics.intervals import SHARE
 from tasks.metrics.types import BoolArray, FloatArray
 
-GOLD = "gold"
-NOT_CHECKED = "no such text was judged"
 NULL = "null:"
 
 Nulls = Mapping[str, FloatArray]
@@ -37,7 +34,7 @@ def model_rows(study: Study, answers: Mapping[str, Scores], beside: FloatArray) 
     """
     return [
         row for where, chosen in study.slices() for row in _slice_rows(study, answers, beside, where, chosen)
-    ] + [*_count_rows(study, answers[HEADLINE])]
+    ] + [*count_rows(answers[HEADLINE].lost)]
 
 
 def null_rows(study: Study, nulls: Nulls) -> dict[str, list[Metric]]:
@@ -78,18 +75,9 @@ def check_rows(study: Study, checked: Opinions) -> list[Metric]:
         assert study.panel is not None
         where = ("judge", study.panel.judges[judge].name)
         for source in (GOLD, SHUFFLED, GENERIC, EMPTY):
-            keys: list[Key] = [key for key in said if key[0] == source]
-            if not keys:
-                continue
-            values = [said[key].score for key in keys]
-            why = (said[key].verdict.unscored_reason for key in keys if said[key].score is None)
-            reason, of = next(filter(None, why), NOT_CHECKED), [clusters[item] for _, item in keys]
-            is_gold = source == GOLD
-            rows.append(
-                acceptances(where, values, reason, of)
-                if is_gold
-                else refusals(source, where, values, reason, of)
-            )
+            of = {item: opinion for (kind, item), opinion in said.items() if kind == source}
+            if of:
+                rows.append(check_row(source, where, list(of.values()), [clusters[item] for item in of]))
     return rows
 
 
@@ -100,7 +88,7 @@ def _slice_rows(
     metric, own = study.definition.metric, answers[HEADLINE]
     clusters = study.clusters[chosen]
     names = study.names[chosen] if where == OVERALL else None
-    null = _mean(beside[chosen])
+    null = mean_of(beside[chosen])
     yield mean_row(
         metric.name, where, own.values[chosen], own.reasons[chosen], clusters, metric.bounds, null, names
     )
@@ -111,21 +99,8 @@ def _slice_rows(
         yield mean_row(
             f"{metric.name}_{control}", where, of.values[chosen], of.reasons[chosen], clusters, metric.bounds
         )
-        reasons = np.where(own.reasons == "", of.reasons, own.reasons)[chosen]
-        gains = sign * (own.values - of.values)[chosen]
-        yield mean_row(f"{control}_gain", where, gains, reasons, clusters, (-width, width), 0.0)
-
-
-def _mean(values: FloatArray) -> float | None:
-    return None if np.isnan(values).all() else float(np.nanmean(values))
-
-
-def _count_rows(study: Study, own: Scores) -> Iterator[Metric]:
-    """The share of items that has an answer, and why the rest has none."""
-    n, lost = len(study.items), Counter(reason for reason in own.lost.tolist() if reason)
-    yield scored("coverage", OVERALL, 1 - lost.total() / n, (n, 0))
-    for reason, count in sorted(lost.items()):
-        yield scored("unanswered", ("reason", reason), count / n, (n, 0))
+        first, second = ((sign * each.values[chosen], each.reasons[chosen]) for each in (own, of))
+        yield difference_row(f"{control}_gain", where, first, second, clusters, (-width, width))
 
 
 class Row(NamedTuple):

@@ -10,7 +10,6 @@ from tasks.evaluations.recipe.definition import LETTERS, Choice, Texts
 from tasks.evaluations.recipe.study import HEADLINE, Study
 from tasks.generation.prompts import Completion
 from tasks.generation.samples import sample
-from tasks.judging.samples import score_name, verdict_score
 from tasks.samples import Sample, Score, listed, question
 from tasks.scoring.options import OptionLogprobs
 
@@ -31,20 +30,13 @@ def _written(study: Study, completions: Completions) -> Iterator[Sample]:
     written, said = texts.texts(study, completions), texts.opinions(study, completions)
     scores = texts.scores(study, written, said)[HEADLINE]
     stored, prompts = completions(texts.request(study)), study.kept["prompts"]
-    calls = {call.key: call for call in texts.calls(study, written)} if study.panel else {}
-    replies = {j: completions(study.panel.request(j, calls.values())) for j in said} if study.panel else {}
+    verdicts = (
+        study.panel.verdict_scores(texts.calls(study, written), said, completions) if study.panel else {}
+    )
     for place, item in enumerate(study.items):
         value, why = float(scores.values[place]), scores.reasons[place] or scores.lost[place] or None
         of = {name: Score.of(value, why, answer=written[item.name][0])}
-        call = calls.get((HEADLINE, item.name))
-        for judge, opinions in said.items() if call and study.panel else ():
-            assert call is not None
-            assert study.panel is not None
-            engine = study.panel.judges[judge]
-            reply = replies[judge].get(call.prompt.id)
-            of[score_name(study.panel.rubric.name, engine)] = verdict_score(
-                engine, opinions[call.key], call.prompt, reply
-            )
+        of |= verdicts.get((HEADLINE, item.name), {})
         yield sample(
             item.name, prompts[item.name], stored.get(prompts[item.name].id),
             target=texts.answer_of(item, study), scores=of, metadata=_metadata(study, place),

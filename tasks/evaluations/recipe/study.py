@@ -17,7 +17,7 @@ from tasks.evaluations.recipe.items import Item, Loaded
 from tasks.identity import digest
 from tasks.judging.panel import Panel
 from tasks.judging.prompts import judges_by_name
-from tasks.metric_rows import OVERALL, Reasons, Slice
+from tasks.metric_rows import Reasons, Slice, slices
 from tasks.metrics.types import BoolArray, FloatArray
 from tasks.requests import Engine
 
@@ -115,10 +115,8 @@ class Study:
 
     def slices(self) -> Iterator[tuple[Slice, BoolArray]]:
         """Every slice with the items that are in it, the overall one first."""
-        yield OVERALL, np.full(len(self.items), True)
-        for column in self.definition.slices:
-            values = np.array([item.fields[column] for item in self.items])
-            yield from (((column, value), values == value) for value in sorted(set(values.tolist())) if value)
+        columns = {name: [item.fields[name] for item in self.items] for name in self.definition.slices}
+        return slices(columns, len(self.items))
 
     def keep(self, key: Any, make: Callable[[], Any]) -> Any:
         """What was made for a key before, or now."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -15,17 +14,17 @@ from tasks.evaluations.recipe.definition import Judged, ShortAnswer
 from tasks.evaluations.recipe.items import Item
 from tasks.evaluations.recipe.normal import normalised, stands_in, steps_of
 from tasks.evaluations.recipe.study import HEADLINE, Scores, Study
-from tasks.generation.prompts import Completion, Prompt, Prompts
-from tasks.generation.replies import CUT_OFF, NO_ANSWER, no_text
+from tasks.generation.prompts import Prompt, Prompts
+from tasks.generation.replies import NO_ANSWER, whole_text
+from tasks.judging.judge_check import GOLD
 from tasks.judging.null_texts import EMPTY, GENERIC, SHUFFLED
 from tasks.judging.panel import Call, Opinions, score_of
 from tasks.judging.rubric import normal
-from tasks.metric_rows import main_reason
+from tasks.metric_rows import unless_lost_alone
 from tasks.metrics.types import FloatArray
 from tasks.packs.prompts import rendered
 
 EXCHANGED = "exchanged"
-GOLD = "gold"
 NO_JUDGE = "no judge was named"
 NO_OTHER = "no other item to exchange with"
 NOT_DRAWN = "not among the items whose null answers are judged"
@@ -72,7 +71,7 @@ def texts(study: Study, completions: Completions) -> Read:
     """What the model wrote about each item, or why there is nothing to read."""
     asked = request(study)
     stored, prompts = completions(asked), study.kept["prompts"]
-    return {item.name: _text(stored.get(prompts[item.name].id)) for item in study.items}
+    return {item.name: whole_text(stored.get(prompts[item.name].id)) for item in study.items}
 
 
 def opinions(study: Study, completions: Completions) -> Opinions:
@@ -228,16 +227,6 @@ def _verdict(study: Study, said: Opinions, key: tuple[str, str]) -> tuple[float 
     return (None if score is None else low + (high - low) * score), reason
 
 
-def _text(completion: Completion | None) -> tuple[str | None, str]:
-    """The text, or why there is nothing to read."""
-    reason = no_text(completion)
-    if completion is None or reason:
-        return None, reason or ""
-    return (
-        (None, CUT_OFF) if completion.finish_reason == "length" else (" ".join(completion.text.split()), "")
-    )
-
-
 def worst(study: Study) -> float:
     """The worst value of the metric: what a lost answer scores."""
     low, high = study.definition.metric.bounds
@@ -257,18 +246,11 @@ def _scores(
         reasons.append(reason if value is None else "")
         lost.append(why)
         shown.append(text or "")
-    scored = Scores(np.array(values), np.array(reasons, dtype=object), np.array(lost, dtype=object), shown)
-    return _none_alone(scored) if is_own else scored
-
-
-def _none_alone(scores: Scores) -> Scores:
-    """Lost answers are no number by themselves: where no text could be scored, as without a judge, they are
-    unscored for the same reason."""
-    is_text = scores.lost == ""
-    if not is_text.any() or not np.isnan(scores.values[is_text]).all():
-        return scores
-    reasons = np.where(is_text, scores.reasons, main_reason(scores.reasons[is_text]))
-    return replace(scores, values=np.full(len(reasons), np.nan), reasons=reasons)
+    own, why_not = np.array(values), np.array(reasons, dtype=object)
+    why_no_text = np.array(lost, dtype=object)
+    if is_own:
+        own, why_not = unless_lost_alone(own, why_not, why_no_text)
+    return Scores(own, why_not, why_no_text, shown)
 
 
 def answer_of(item: Item, study: Study) -> list[str]:

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from tasks.evaluations.culturall.answers import calls, read_answers, read_opinions
+from tasks.evaluations.culturall.answers import calls, read_answers
 from tasks.evaluations.culturall.params import CulturallParams
-from tasks.evaluations.culturall.requests import Call, Key, Study, build_study
+from tasks.evaluations.culturall.requests import Study, build_study
 from tasks.evaluations.culturall.scores import Scores, score
 from tasks.generation.prompts import Completion
+from tasks.judging.panel import Call, Key
 from tasks.requests import Engine
 
 Row = dict[str, Any]
@@ -77,10 +78,9 @@ def scored(
 ) -> dict[str, Scores]:
     """Condition -> scores of a model that answered these; each judge says what ``says`` says."""
     answers = {key: completion(text) if isinstance(text, str) else text for key, text in texts.items()}
-    about = calls(study, {key: each.text for key, each in answers.items() if each.finish_reason == "stop"})
-    said = {
-        judge: read_opinions(about, {call.prompt.id: verdict(says(call)) for call in about} if says else {})
-        for judge in study.judges
-    }
+    about = calls(study, answers)
+    said = study.panel.read(
+        about, lambda _: {call.prompt.id: verdict(says(call)) for call in about} if says else {}
+    )
     read = read_answers(study, answers, said)
     return {condition: score(study, condition, read) for condition in study.conditions}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tasks.evaluations.culturall import rows as made
-from tasks.evaluations.culturall.answers import calls, checks, read_opinions
+from tasks.evaluations.culturall.answers import calls, checks
 from tasks.evaluations.culturall.items import load_items
 from tasks.evaluations.culturall.requests import Study
 from tasks.evaluations.culturall.rows import Setting, check_rows, model_rows, null_rows, setting
@@ -122,7 +122,7 @@ def test_losing_an_answer_never_raises_accuracy(make_study: MakeStudy) -> None:
             for item in GOLD
             for why in [lost.get(item, "stop")]
         }
-        of = scored(study, texts, lambda call: "CORRECT" if call.item.item in ("a1", "b1") else "INCORRECT")
+        of = scored(study, texts, lambda call: "CORRECT" if call.item in ("a1", "b1") else "INCORRECT")
         return find(model_rows(study, "m", "m", {"m": of}, []), "accuracy").value
 
     assert accuracy({}) == 2 / 8
@@ -146,7 +146,7 @@ def test_accuracy_is_the_judges_where_there_are_any(make_study: MakeStudy) -> No
     texts = {("native", item): text for item, text in GOLD.items()}
 
     def says(call: object) -> str:
-        item = call.item.item  # type: ignore[attr-defined]
+        item = call.item  # type: ignore[attr-defined]
         return "?" if item == "a2" else "INCORRECT" if item[0] == "a" else "CORRECT"
 
     of = model_rows(study, "m", "model-j", {"m": scored(study, texts, says)}, [])
@@ -218,14 +218,15 @@ def test_the_judges_check_by_judge_and_language(make_study: MakeStudy) -> None:
     about = checks(study)
     truth = {call.prompt.id: verdict("CORRECT" if call.source == "gold" else "INCORRECT") for call in about}
     lenient = {call.prompt.id: verdict("CORRECT") for call in about}
-    of = check_rows(study, {"j": read_opinions(about, truth), "k": read_opinions(about, lenient)})
+    says = {"j": truth, "k": lenient}
+    of = check_rows(study, study.panel.read(about, lambda request: says[request.engine]))
     for kind, where in (("judge", "j"), ("judge_language", "j:es"), ("judge_language", "j:ja")):
         assert find(of, "judge_gold_accepted", kind, where).value == 1.0
         assert find(of, "judge_empty_refused", kind, where).value == 1.0
     assert find(of, "judge_shuffled_refused", "judge_language", "j:es")[3:7] == (1.0, None, 3, 0)
     assert find(of, "judge_shuffled_refused", "judge_language", "j:ja").value is None
     assert find(of, "judge_empty_refused", "judge", "k").value == 0.0
-    silent = check_rows(study, {"j": read_opinions(about, {})})
+    silent = check_rows(study, study.panel.read(about, lambda _: {}))
     assert find(silent, "judge_gold_accepted", "judge", "j").unscored_reason == "a judge has not answered"
 
 
@@ -233,4 +234,17 @@ def test_order_of_items_changes_no_number(make_study: MakeStudy) -> None:
     studies = [make_study(conditions=["native"]), make_study(rows=ROWS[::-1], conditions=["native"])]
     one, other = (model_rows(study, "m", "m", {"m": answered(study, "a1", "b3")}, []) for study in studies)
     assert one == other
-    assert len(calls(studies[0], {("native", "a1"): "24"})) == 1
+    assert not calls(studies[0], {("native", "a1"): completion("24")})  # nobody judges
+
+
+def test_lost_answers_alone_are_no_number(make_study: MakeStudy) -> None:
+    """Where every judge failed, answers that were cut off would be all that counts: an accuracy of 0."""
+    study = make_study("j", conditions=["native"])
+    texts = {("native", item): text for item, text in GOLD.items()}
+    own = scored(study, texts | {("native", "a1"): completion("It is", "length")})
+    of = model_rows(study, "m", "m", {"m": own}, [])
+    assert find(of, "accuracy")[3:7] == (None, "a judge has not answered", 0, 8)
+    assert find(of, "accuracy", "region", "MX").unscored_reason == "a judge has not answered"
+    assert find(of, "accuracy_matched")[3:7] == (7 / 8, None, 8, 0)
+    every = dict.fromkeys(texts, completion("It is", "length"))
+    assert find(model_rows(study, "m", "m", {"m": scored(study, every)}, []), "accuracy").value == 0.0

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.evaluations.culturall.answers import SHUFFLED, checks
+from tasks.evaluations.culturall.answers import checks
 from tasks.evaluations.culturall.matching import is_match
+from tasks.judging.null_texts import SHUFFLED
 from tests.evaluations.culturall.conftest import MakeStudy, row
 
 ROWS = [
@@ -20,7 +21,7 @@ ROWS = [
 def test_an_item_gets_another_free_items_answer_of_its_own_language(make_study: MakeStudy) -> None:
     study = make_study("j", rows=ROWS)
     own = {item.item: item.native.answer for item in study.items}
-    others = {call.item.item: call.text for call in checks(study) if call.source == SHUFFLED}
+    others = {call.item: call.text for call in checks(study) if call.source == SHUFFLED}
     assert others.keys() == {f"{language}{k}" for language in "ab" for k in range(4)}
     for language, currency in (("a", "pesos"), ("b", "yen")):
         texts = {item: text for item, text in others.items() if item[0] == language}
@@ -31,9 +32,7 @@ def test_an_item_gets_another_free_items_answer_of_its_own_language(make_study: 
 def test_an_answer_that_is_accepted_is_not_anothers(make_study: MakeStudy) -> None:
     """A variant counts: 11 is right for the first, whose own answer is 10."""
     rows = [row("a", "es", "MX", "10", variants="11"), row("b", "es", "MX", "11"), row("c", "es", "MX", "12")]
-    others = {
-        call.item.item: call.text for call in checks(make_study("j", rows=rows)) if call.source == SHUFFLED
-    }
+    others = {call.item: call.text for call in checks(make_study("j", rows=rows)) if call.source == SHUFFLED}
     assert others == {"a": "12", "b": "12"} | {"c": others["c"]}
     assert others["c"] in ("10", "11")
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tasks.evaluations.culturall.answers import Opinions, answer_texts, calls, read_answers
+from tasks.evaluations.culturall.answers import read_answers
 from tasks.evaluations.culturall.build.params import Measured
 from tasks.evaluations.culturall.items import Item, Loaded
 from tasks.evaluations.culturall.params import CulturallParams
-from tasks.evaluations.culturall.requests import Call, Key, Study
+from tasks.evaluations.culturall.requests import Study
 from tasks.generation.prompts import Completion, Completions
+from tasks.judging.panel import Key, Opinions
 from tasks.requests import Engine
 
 NATIVE = "native"
@@ -30,11 +31,6 @@ def study_of(items: Sequence[Item], params: Measured, judges: Mapping[str, Engin
 def answered(study: Study, completions: Completions) -> dict[Key, Completion]:
     """(condition, item) -> its completion, of one solver's completions by prompt."""
     return {key: completions[prompt.id] for key, prompt in study.prompts.items() if prompt.id in completions}
-
-
-def to_judge(study: Study, by_key: Mapping[Key, Completion]) -> list[Call]:
-    """What judges are asked about one solver's answers."""
-    return calls(study, answer_texts(by_key))
 
 
 def measure_rows(study: Study, by_key: Mapping[Key, Completion], said: Opinions) -> list[dict[str, Any]]:

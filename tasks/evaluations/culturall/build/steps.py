@@ -17,7 +17,7 @@ from typing import Any
 from tasks import steps as shared
 from tasks.engines import load
 from tasks.engines.protocols import Sampling
-from tasks.evaluations.culturall.answers import judge_request, read_opinions
+from tasks.evaluations.culturall.answers import calls
 from tasks.evaluations.culturall.build import measure, prompts, review, sources, topics
 from tasks.evaluations.culturall.build.drafts import (
     Job,
@@ -260,6 +260,10 @@ def measure_drafts(params: Measured, meter: Meter) -> None:
     ).to_dicts()
     measured = set(warehouse.query("SELECT draft, engine_hash, judges FROM culturall_measure").rows())
     together = "|".join(sorted(judge.hash for judge in judges.values()))
+
+    def judged(request: Prompts) -> Mapping[str, Completion]:
+        return desk("judge", params, request.engine, meter, request.sampling).by_id(request.prompts)
+
     for solver in params.solvers:
         engine = Engine.of(shared.spec_of(solver))
         todo = [item_of(row) for row in rows if (row["draft"], engine.hash, together) not in measured]
@@ -269,12 +273,7 @@ def measure_drafts(params: Measured, meter: Meter) -> None:
         asked = study.request(measure.NATIVE)
         seat = desk("solve", params, solver, meter, asked.sampling)
         by_key = measure.answered(study, seat.by_id(asked.prompts))
-        about = measure.to_judge(study, by_key)
-        said = {}
-        for judge in judges:
-            request = judge_request(study, judge, about)
-            bench = desk("judge", params, judge, meter, request.sampling)
-            said[judge] = read_opinions(about, bench.by_id(request.prompts))
+        said = study.panel.read(calls(study, by_key), judged)
         same = {"engine_hash": engine.hash, "model": engine.name}
         same |= {"request_hash": seat.request_hash, "run_id": seat.run_id}
         answers = [row | same for row in measure.measure_rows(study, by_key, said)]
