@@ -8,6 +8,11 @@ nothing, and it warns rather too often than too seldom.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+
+from tasks.judging.prompts import NO_JUDGE
+from tasks.metric_rows import OVERALL, Metric, scored, unscored
+from tasks.requests import Engine
 
 # What shares weights, training data or a maker's recipe. Words are found whole, with or without digits after
 # them. Gemma is made from Gemini's research, by its makers' word; Vicuna is a Llama. Others' tunings mostly
@@ -68,3 +73,15 @@ def self_preference_warning(judge: str, candidate: str) -> str | None:
         f"the judge {judge} and the candidate {candidate} are of the same family "
         f"({', '.join(sorted(shared))}): it may favour its own kind"
     )
+
+
+def preference_row(judges: Iterable[Engine], candidate: str) -> Metric:
+    """``self_preference_warning``: 1 if a judge may favour the candidate, being of its family, else 0.
+
+    Args:
+        candidate: the model's name in its engine's spec.
+    """
+    warned = [self_preference_warning(judge.model, candidate) is not None for judge in judges]
+    if not warned:
+        return unscored("self_preference_warning", OVERALL, NO_JUDGE, 1)
+    return scored("self_preference_warning", OVERALL, float(any(warned)), (len(warned), 0))

@@ -11,13 +11,11 @@ import polars as pl
 from tasks.engines.protocols import Sampling
 from tasks.generation.budget import at_most
 from tasks.generation.prompts import Completion, Prompt, Prompts
-from tasks.judging.family import self_preference_warning
 from tasks.judging.prompts import UNANSWERED, Opinion, judge_prompt, opinions
 from tasks.judging.rubric import Rubric
 from tasks.judging.samples import score_name, verdict_score
 from tasks.judging.untrusted import shorten
 from tasks.judging.verdict_rows import verdict_frame, verdict_row
-from tasks.metric_rows import OVERALL, Metric, scored
 from tasks.requests import Engine, Later
 from tasks.samples import Score
 
@@ -153,17 +151,6 @@ class Panel:
             )
             for judge, of_judge in said.items()
         }  # fmt: skip
-
-    def preference_row(self, candidate: str) -> list[Metric]:
-        """1 if a judge may favour the candidate, being of its family, else 0; none where nobody judges.
-
-        Args:
-            candidate: the model's name in its engine's spec.
-        """
-        if not self.judges:
-            return []
-        warned = any(self_preference_warning(judge.model, candidate) for judge in self.judges.values())
-        return [scored("self_preference_warning", OVERALL, float(warned), (len(self.judges), 0))]
 
 
 def score_of(said: Opinions, key: Key) -> tuple[float | None, str]:

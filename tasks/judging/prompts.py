@@ -18,6 +18,8 @@ from tasks.requests import Engine
 UNANSWERED = "a judge has not answered"
 """Why there is no verdict where a judge failed, or has not been asked yet."""
 
+NO_JUDGE = "no judge was named"
+
 CUT_OFF = "the judge's answer was cut off at its limit of tokens"
 
 _FIELD = "verdict"

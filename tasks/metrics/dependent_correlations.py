@@ -15,7 +15,7 @@ from scipy.stats import rankdata
 
 from tasks.metrics._arrays import as_pair
 from tasks.metrics.agreement import pearson, spearman_interval
-from tasks.metrics.intervals import MIN_CLUSTERS, sign_flip_p
+from tasks.metrics.intervals import MIN_CLUSTERS, sign_flip_p_two_sided
 from tasks.metrics.types import FloatArray, Interval
 
 MIN_SWAPS = 6
@@ -80,7 +80,7 @@ def difference(shared: ArrayLike, first: ArrayLike, second: ArrayLike) -> Differ
     if n < MIN_SWAPS:
         reasons.append(f"{n} points; a test needs {MIN_SWAPS}")
     else:
-        p_value = min(1.0, 2 * min(sign_flip_p(moved), sign_flip_p(-moved)))
+        p_value = sign_flip_p_two_sided(moved)
     needed = points_for_difference(moved, one, two, between)
     return Difference(one, two, one - two, interval, p_value, needed, "; ".join(reasons) or None)
 

@@ -205,6 +205,10 @@ def half_sample_error(values: FloatArray, n: int) -> float:
     return float(np.std(values, ddof=1)) * math.sqrt((n // 2) / (n - n // 2))
 
 
+MIN_FLIPPED = 6
+"""How many clusters ``sign_flip_p`` needs: of five even the clearest order of signs has the chance 1 / 32."""
+
+
 def sign_flip_p(values: ArrayLike, clusters: ArrayLike | None = None, seed: int = 0) -> float:
     """How rarely values of mean 0 have so high a mean: exact test by flipping signs (Fisher 1935), one-sided.
 
@@ -225,6 +229,12 @@ def sign_flip_p(values: ArrayLike, clusters: ArrayLike | None = None, seed: int 
         flips = np.concatenate([np.ones((1, totals.size), dtype=np.intp), 2 * drawn - 1])
     tolerance = _ROUNDING * np.abs(totals).sum()
     return float((flips @ totals >= totals.sum() - tolerance).mean())
+
+
+def sign_flip_p_two_sided(values: ArrayLike, clusters: ArrayLike | None = None, seed: int = 0) -> float:
+    """How rarely values of mean 0 have a mean so far from 0: twice the smaller ``sign_flip_p``, at most 1."""
+    points = np.asarray(values, dtype=np.float64)
+    return min(1.0, 2 * min(sign_flip_p(side * points, clusters, seed) for side in (1, -1)))
 
 
 def _degrees_of_freedom(share: FloatArray) -> float:

@@ -19,6 +19,7 @@ from tasks.evaluations.culturall import scores
 from tasks.evaluations.culturall.answers import CHECKS
 from tasks.evaluations.culturall.requests import Study
 from tasks.evaluations.culturall.scores import LEVELS, UNKNOWN, Scores
+from tasks.judging.family import preference_row
 from tasks.judging.judge_check import check_row
 from tasks.judging.panel import Opinions
 from tasks.metric_rows import OVERALL, Metric, Slice, count_rows, difference_row, mean_row, slices, unscored
@@ -68,7 +69,7 @@ def model_rows(
         *_difficulty_rows(study, own, null, [answered[other] for other in others]),
         *_setting_rows(study, model, answered),
         *count_rows(np.concatenate([of.unanswered for of in own.values()])),
-        *study.panel.preference_row(candidate),
+        *([preference_row(study.judges.values(), candidate)] if study.judges else []),
     ]
 
 

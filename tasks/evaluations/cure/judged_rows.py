@@ -13,13 +13,16 @@ from tasks.evaluations.cure.label_rows import by_country, by_slice, clusters, re
 from tasks.evaluations.cure.params import BENCHMARKS
 from tasks.evaluations.cure.requests import Study
 from tasks.evaluations.cure.rubrics import metric_of
-from tasks.evaluations.cure.scores import NO_JUDGE, Judged, Reasons, Scored, is_at_equal_length
-from tasks.judging.family import self_preference_warning
+from tasks.evaluations.cure.scores import Judged, Scored, is_at_equal_length
+from tasks.judging.family import preference_row
 from tasks.judging.judge_check import refusals
 from tasks.judging.null_texts import NULLS, REAL, SHUFFLED
+from tasks.judging.real_against_null import best_null, told_apart_row
 from tasks.metric_rows import (
     OVERALL,
     Metric,
+    Reasons,
+    difference_row,
     item_points,
     main_reason,
     mean_of,
@@ -35,7 +38,6 @@ from tasks.metrics.intervals import (
     UNBOUNDED,
     jackknife_groups,
     jackknife_interval,
-    sign_flip_p,
 )
 from tasks.metrics.types import FloatArray, IntArray
 
@@ -43,9 +45,6 @@ MIN_COUNTRIES = 5
 """From how many countries on two metrics are correlated."""
 
 LONE_VOTE = "one vote per explanation: nobody could disagree"
-MIN_CLUSTERS = 6
-"""Of five even the clearest order of signs has the chance 1 / 32: no data could show a difference."""
-FEW_CLUSTERS = f"fewer than {MIN_CLUSTERS} independent explanations cannot show a difference"
 FEW_COUNTRIES = f"fewer than {MIN_COUNTRIES} countries have both metrics"
 CONSTANT = "a metric is the same in all countries"
 NO_SLOPE = "explanations do not differ in length"
@@ -70,7 +69,7 @@ def judged_rows(study: Study, answers: Scored, candidate: str) -> Iterator[Metri
     for metric in dict.fromkeys(map(metric_of, study.benchmarks)):
         yield _overall_row(study, metric, answers)
     yield from _correlation_rows(study, answers)
-    yield _preference_row(study, candidate)
+    yield preference_row(study.judges.values(), candidate)
 
 
 def coherence_kept(study: Study) -> list[dict[str, IntArray]]:
@@ -154,27 +153,15 @@ def _best_null(scores: Mapping[str, FloatArray], places: IntArray) -> float | No
     """
     known = places[~np.isnan(scores[REAL][places])]
     rows = known if known.size else places
-    means = (mean_of(scores[source][rows]) for source in NULLS)
-    return max((mean for mean in means if mean is not None), default=None)
+    return best_null(scores[source][rows] for source in NULLS)
 
 
 def _gain_rows(study: Study, benchmark: str, of_source: Mapping[str, Judged]) -> Iterator[Metric]:
     """Real less shuffled, item by item, and whether that is above 0 by flipping signs of clusters."""
-    real, shuffled, where = of_source[REAL], of_source[SHUFFLED], ("benchmark", benchmark)
-    gains, of_items = real.scores - shuffled.scores, clusters(study, benchmark)
-    gain = mean_row("explanation_gain", where, gains, _pair_reasons(real, shuffled), of_items, null=0.0)
-    yield gain
-    flag, known = "tells_real_from_shuffled", ~np.isnan(gains)
-    if np.unique(of_items[known]).size < MIN_CLUSTERS:
-        yield unscored(flag, where, gain.unscored_reason or FEW_CLUSTERS, gains.size)
-    else:
-        is_above = sign_flip_p(gains[known], of_items[known], study.params.seed) < 0.025
-        yield scored(flag, where, float(is_above), (gain.n_scored, gain.n_unscored))
-
-
-def _pair_reasons(real: Judged, shuffled: Judged) -> Reasons:
-    reasons: Reasons = np.where(real.reasons == "", shuffled.reasons, real.reasons)
-    return reasons
+    pair = [(judged.scores, judged.reasons) for judged in (of_source[REAL], of_source[SHUFFLED])]
+    where, of_items = ("benchmark", benchmark), clusters(study, benchmark)
+    yield difference_row("explanation_gain", where, pair[0], pair[1], of_items)
+    yield told_apart_row(where, pair[0], pair[1], of_items, "independent explanations", study.params.seed)
 
 
 def _missing(real: Judged) -> Reasons:
@@ -261,11 +248,3 @@ def _country_means(study: Study, benchmark: str, answers: Scored) -> dict[str, f
     scores: FloatArray = answers.judged[benchmark, REAL].scores
     means = {c: mean_of(scores[places]) for c, places in by_country(study, benchmark).items()}
     return {country: np.nan if mean is None else mean for country, mean in means.items()}
-
-
-def _preference_row(study: Study, candidate: str) -> Metric:
-    """1 if a judge may favour the candidate, being of its family; else 0."""
-    if not study.judges:
-        return unscored("self_preference_warning", OVERALL, NO_JUDGE, 1)
-    warned = any(self_preference_warning(judge.model, candidate) for judge in study.judges.values())
-    return scored("self_preference_warning", OVERALL, float(warned), (len(study.judges), 0))

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tasks.evaluations.cure.answers import Readings, Reply, explanations
 from tasks.evaluations.cure.params import kind_of
@@ -19,21 +18,17 @@ from tasks.evaluations.cure.requests import Study
 from tasks.generation.replies import is_lost
 from tasks.judging.ensemble import Ensemble, Vote, combine
 from tasks.judging.null_texts import REAL, SHUFFLED, SOURCES
-from tasks.judging.prompts import UNANSWERED
-from tasks.metric_rows import mean_of
+from tasks.judging.prompts import NO_JUDGE, UNANSWERED
+from tasks.metric_rows import Reasons, mean_of
 from tasks.metrics.length_adjustment import adjust_for_length
 from tasks.metrics.types import FloatArray, IntArray
 
-NO_JUDGE = "no judge was named"
 NO_PARTNER = "no other item to take an explanation from"
 NOT_JUDGED = "not judged"
 NOT_DRAWN = "null explanations are judged on a draw of items, which this one is not of"
 
 LENGTH_NORMALISED = "culturebank"
 """The published benchmark whose metric (coherence) is compared at equal length of explanations."""
-
-Reasons = NDArray[np.object_]
-"""[items] texts, "" where scored"""
 
 
 def is_at_equal_length(benchmark: str) -> bool:

@@ -22,7 +22,7 @@ from tasks.evaluations.explication.task import RECOMMENDATION, RECOMMENDER, cut_
 from tasks.generation.dialogue import Stage, Talk, Turn, transcript
 from tasks.generation.prompts import Completion, Prompt, Prompts
 from tasks.judging.null_texts import shuffled
-from tasks.judging.prompts import UNANSWERED, Opinion, judge_prompt, opinions
+from tasks.judging.prompts import NO_JUDGE, UNANSWERED, Opinion, judge_prompt, opinions
 
 QUALITY = ("cultural_depth", "constraint_awareness", "personalisation", "interaction")
 FAILURES = {
@@ -41,7 +41,6 @@ PENALISED = 4.0
 
 UNFINISHED = "the conversation was not finished"
 NO_TWIN = "no recommendation to another persona of another cuisine"
-NO_JUDGE = "no judge was named"
 
 
 @dataclass(frozen=True)

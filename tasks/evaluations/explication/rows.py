@@ -9,12 +9,12 @@ persona: the repetitions and tasks of one persona are alike.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 import numpy as np
 
-from tasks.evaluations.explication.judge import NO_JUDGE, Grades, apr
+from tasks.evaluations.explication.judge import Grades, apr
 from tasks.evaluations.explication.scores import (
     COUNTS,
     GRADES,
@@ -27,12 +27,15 @@ from tasks.evaluations.explication.scores import (
 )
 from tasks.evaluations.explication.study import FIXED, GENERIC, SHUFFLED, SILENT, Key, Study
 from tasks.evaluations.explication.task import cut_short, sections_of
-from tasks.judging.family import self_preference_warning
+from tasks.judging.family import preference_row
+from tasks.judging.prompts import NO_JUDGE
+from tasks.judging.real_against_null import best_null, told_apart_row, too_few
 from tasks.metric_rows import (
     OVERALL,
     Metric,
     Reasons,
     Slice,
+    difference_row,
     main_reason,
     mean_of,
     mean_row,
@@ -40,7 +43,7 @@ from tasks.metric_rows import (
     unscored,
 )
 from tasks.metrics.comparison import holm
-from tasks.metrics.intervals import SHARE, jackknife, sign_flip_p
+from tasks.metrics.intervals import MIN_FLIPPED, SHARE, jackknife, sign_flip_p_two_sided
 from tasks.metrics.types import BoolArray, FloatArray, IntArray
 from tasks.metrics.variance_split import variance_split
 
@@ -51,9 +54,7 @@ BY_PERSONA = (*HEADLINES, "facts_elicited", "facts_used", "violated")
 NULLS = {"apr": (SHUFFLED, SILENT, GENERIC, FIXED), "interaction": (GENERIC, FIXED)}
 """Metric -> null conversations that it is held against: the best of them is its null value."""
 
-MIN_CLUSTERS = 6
-"""Of five even the clearest order of signs has the chance 1 / 32: no data could show a difference."""
-FEW_PERSONAS = f"fewer than {MIN_CLUSTERS} personas cannot show a difference"
+FEW_PERSONAS = too_few("personas")
 ONE_CONDITION = "only one condition was held"
 NO_SPREAD = "fewer than two personas or repetitions have grades, or they do not vary"
 ONE_JUDGE = "one judge alone"
@@ -75,7 +76,7 @@ def model_rows(held: Held, shared: Mapping[Key, Grades], candidate: str) -> Iter
     }
     for name, (values, reasons) in columns.items():
         for where, places in _slices(held, name in BY_PERSONA):
-            null = _best(nulls.get(name, ()), places)
+            null = best_null(scores[places] for scores in nulls.get(name, ()))
             items = held.names if where == OVERALL and name in HEADLINES else None  # for paired comparisons
             own, why, personas = values[places], reasons[places], held.personas[places]
             yield mean_row(name, where, own, why, personas, bounds[name], null, items)
@@ -86,12 +87,7 @@ def model_rows(held: Held, shared: Mapping[Key, Grades], candidate: str) -> Iter
     yield from _variance_rows(held)
     yield from _diversity_rows(held)
     yield from _end_rows(held)
-    if held.study.judges:
-        models = [engine.model for engine in held.study.judges.values()]
-        warned = any(self_preference_warning(judge, candidate) for judge in models)
-        yield scored("self_preference_warning", OVERALL, float(warned), (len(models), 0))
-    else:
-        yield unscored("self_preference_warning", OVERALL, NO_JUDGE, 1)
+    yield preference_row(held.study.judges.values(), candidate)
 
 
 def null_rows(study: Study, shared: Mapping[Key, Grades]) -> dict[str, list[Metric]]:
@@ -128,12 +124,6 @@ def _slices(held: Held, by_persona: bool) -> Iterator[tuple[Slice, IntArray]]:
             yield ("persona_condition", f"{persona}:{condition}"), places
 
 
-def _best(nulls: Sequence[FloatArray], places: IntArray) -> float | None:
-    """The highest mean of a null conversation in these places."""
-    means = (mean_of(values[places]) for values in nulls)
-    return max((mean for mean in means if mean is not None), default=None)
-
-
 def _null_rows(held: Held, shared: Mapping[Key, Grades]) -> Iterator[Metric]:
     for name, sources in NULLS.items():
         for source in sources:
@@ -147,18 +137,11 @@ def _null_rows(held: Held, shared: Mapping[Key, Grades]) -> Iterator[Metric]:
 
 def _gain_rows(held: Held, real: tuple[FloatArray, Reasons]) -> Iterator[Metric]:
     """Real less shuffled, and whether that is above 0: else nothing shows that judges look at the fit."""
-    shuffled, missing = held.graded("apr", SHUFFLED)
-    gains = real[0] - shuffled
-    reasons = np.where(real[1] == "", missing, real[1])
+    null, seed = held.graded("apr", SHUFFLED), held.study.params.seed
     for where, places in _slices(held, by_persona=False):
-        yield mean_row("apr_gain", where, gains[places], reasons[places], held.personas[places], null=0.0)
-    known, flag = ~np.isnan(gains), "tells_real_from_shuffled"
-    n = int(known.sum())
-    if np.unique(held.personas[known]).size < MIN_CLUSTERS:
-        yield unscored(flag, OVERALL, FEW_PERSONAS if n else main_reason(reasons), gains.size)
-    else:
-        is_above = sign_flip_p(gains[known], held.personas[known], held.study.params.seed) < 0.025
-        yield scored(flag, OVERALL, float(is_above), (n, gains.size - n))
+        own, other = ((values[places], reasons[places]) for values, reasons in (real, null))
+        yield difference_row("apr_gain", where, own, other, held.personas[places])
+    yield told_apart_row(OVERALL, real, null, held.personas, "personas", seed)
 
 
 def _effect_rows(held: Held, columns: Mapping[str, tuple[FloatArray, Reasons]]) -> Iterator[Metric]:
@@ -174,14 +157,13 @@ def _effect_rows(held: Held, columns: Mapping[str, tuple[FloatArray, Reasons]]) 
         why, of = main_reason(reasons), np.array(personas)
         yield mean_row("treatment_effect", where, differences, why, of, null=0.0)
         known = ~np.isnan(differences)
-        if np.unique(of[known]).size < MIN_CLUSTERS:
+        if np.unique(of[known]).size < MIN_FLIPPED:
             for metric in ("treatment_p", "treatment_p_holm"):
                 yield unscored(metric, where, FEW_PERSONAS if known.any() else why, differences.size)
             continue
         seed = held.study.params.seed
-        sides = [sign_flip_p(sign * differences[known], of[known], seed) for sign in (1, -1)]
         counts = (int(known.sum()), int((~known).sum()))
-        tests[name] = (min(1.0, 2 * min(sides)), counts)
+        tests[name] = (sign_flip_p_two_sided(differences[known], of[known], seed), counts)
     for (name, (p, counts)), adjusted in zip(
         tests.items(), holm([p for p, _ in tests.values()]), strict=True
     ):

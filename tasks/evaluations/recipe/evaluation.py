@@ -26,6 +26,7 @@ from tasks.evaluations.recipe.definition import Choice, Judged, Preference, Text
 from tasks.evaluations.recipe.items import Loaded
 from tasks.evaluations.recipe.samples import samples
 from tasks.evaluations.recipe.study import HEADLINE, Scores, Study, build_study, params_of
+from tasks.judging.family import preference_row
 from tasks.judging.panel import Call, Opinions
 from tasks.metrics.types import FloatArray
 from tasks.requests import Engine, Later, Request
@@ -165,7 +166,8 @@ def _rows(study: Study, cohort: Cohort[Answers], shared: Any) -> Tables:
     checked = rows.check_rows(study, shared or {})
     for model, answers in cohort.models.items():
         own = rows.model_rows(study, answers.scores, beside)
-        family = study.panel.preference_row(cohort.engines[model].model) if study.panel else []
+        judges = study.panel.judges.values() if study.panel else ()
+        family = [preference_row(judges, cohort.engines[model].model)] if judges else []
         metrics[model] = [*own, *checked, *family]
     return Tables(metrics, {model: _details(study, answers) for model, answers in cohort.models.items()})
 

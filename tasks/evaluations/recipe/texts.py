@@ -19,13 +19,13 @@ from tasks.generation.replies import NO_ANSWER, whole_text
 from tasks.judging.judge_check import GOLD
 from tasks.judging.null_texts import EMPTY, GENERIC, SHUFFLED
 from tasks.judging.panel import Call, Opinions, score_of
+from tasks.judging.prompts import NO_JUDGE
 from tasks.judging.rubric import normal
 from tasks.metric_rows import unless_lost_alone
 from tasks.metrics.types import FloatArray
 from tasks.packs.prompts import rendered
 
 EXCHANGED = "exchanged"
-NO_JUDGE = "no judge was named"
 NO_OTHER = "no other item to exchange with"
 NOT_DRAWN = "not among the items whose null answers are judged"
 

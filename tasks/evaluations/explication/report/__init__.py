@@ -15,7 +15,7 @@ from markupsafe import Markup
 from tasks.evaluations.explication.params import CONDITIONS, ExplicationParams
 from tasks.evaluations.explication.report.meta import correlations, differences
 from tasks.metrics.comparison import holm
-from tasks.metrics.intervals import sign_flip_p
+from tasks.metrics.intervals import MIN_FLIPPED, sign_flip_p_two_sided
 from tasks.report import Badge, Frames, Report, Row, view
 from tasks.report.bars import Key, bar_of, bar_panels
 from tasks.report.page import render_page
@@ -35,8 +35,6 @@ NULLS = {
     "shuffled": "another persona’s recommendation", "silent": "a user who tells nothing",
     "generic": "the same for all, at once", "fixed": "the same for all, after fixed questions",
 }  # fmt: skip
-_MIN_PERSONAS = 6
-"""Of five even the clearest order of signs has the chance 1 / 32."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,8 +123,8 @@ def model_pairs(data: Data) -> list[dict[str, Any]]:
                 }
                 line |= {"n": len(shared), "difference": float(differences.mean()) if shared else None}
                 line["p"] = None
-                if len(shared) >= _MIN_PERSONAS:
-                    line["p"] = min(1.0, 2 * min(sign_flip_p(side * differences) for side in (1, -1)))
+                if len(shared) >= MIN_FLIPPED:
+                    line["p"] = sign_flip_p_two_sided(differences)
                 pairs.append(line)
     tested = [line for line in pairs if line["p"] is not None]
     for line, adjusted in zip(tested, holm([line["p"] for line in tested]).tolist(), strict=True):
