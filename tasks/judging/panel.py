@@ -1,16 +1,17 @@
-"""Judges who read the same texts by one rubric: what they are sent, and what they said. Pure."""
+"""Judges who read the same texts: what they are sent, and what they said. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import polars as pl
 
 from tasks.engines.protocols import Sampling
 from tasks.generation.budget import at_most
-from tasks.generation.prompts import Completion, Prompt, Prompts
+from tasks.generation.prompts import Completion, Prompt, Prompts, by_sampling
 from tasks.judging.prompts import UNANSWERED, Opinion, judge_prompt, opinions
 from tasks.judging.rubric import Rubric
 from tasks.judging.samples import score_name, verdict_score
@@ -19,20 +20,147 @@ from tasks.judging.verdict_rows import verdict_frame, verdict_row
 from tasks.requests import Engine, Later
 from tasks.samples import Score
 
+Replies = Callable[[Prompts], Mapping[str, Completion]]
+"""What is stored of a request: prompt -> completion"""
+
+
+class Judgeable(Protocol):
+    """One text to be judged. key: what identifies it among those about one model."""
+
+    @property
+    def key(self) -> Hashable: ...
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def rubric(self) -> Rubric: ...
+
+    @property
+    def sampling(self) -> Sampling: ...
+
+    @property
+    def prompt(self) -> Prompt: ...
+
+
+C = TypeVar("C", bound=Judgeable)
+
+Opinions = Mapping[str, Mapping[Any, Opinion]]
+"""Judge, by its name in the params -> what it said of each call, by its key"""
+
+
+class About(NamedTuple):
+    """What a call is about, as people see it; see ``VerdictRow``."""
+
+    item: str
+    item_text: str
+    group_name: str
+    judged: str
+
+
+@dataclass(frozen=True)
+class Judges(Generic[C]):
+    """The judges of a study, who may read texts by several rubrics and several times.
+
+    Attributes:
+        judges: the name that the params give a judge -> its engine; none: nobody judges.
+        judged: the rubrics' input that is the judged text, and the key that it has a verdict for.
+        topic: what SQL and the progress show of the requests.
+    """
+
+    judges: Mapping[str, Engine]
+    judged: str
+    topic: str
+    batch: int
+
+    def requests(self, calls: Sequence[C]) -> list[Prompts]:
+        """What every judge is sent, one request per sampling; none if there is nothing to judge."""
+        groups = by_sampling((call.sampling, call.prompt) for call in calls)
+        return [
+            Prompts(
+                role="judge", engine=judge, topic=self.topic, label=f"vote {vote}", batch=self.batch,
+                prompts=prompts, sampling=sampling,
+            )
+            for judge in self.judges
+            for vote, (sampling, prompts) in enumerate(groups.items(), start=1)
+        ]  # fmt: skip
+
+    def read(self, calls: Sequence[C], replies: Replies) -> dict[str, dict[Any, Opinion]]:
+        """What every judge said of each call; a call without a completion is unscored with the reason."""
+        stored = self._stored(calls, replies)
+        return {
+            judge: {
+                call.key: opinions(stored.get((judge, call.key)), [self.judged], call.rubric)[0]
+                for call in calls
+            }
+            for judge in self.judges
+        }
+
+    def verdicts(
+        self, calls: Sequence[C], said: Opinions, rubric: str, about: Callable[[C], About]
+    ) -> dict[str, pl.DataFrame]:
+        """Of each judge, by its engine's name, a row for each call, also for one that it has not answered.
+
+        rubric: its name and hash, as rows have it.
+        """
+        shown = [(call, about(call), shorten(call.text, call.rubric.max_chars)) for call in calls]
+        return {
+            self.judges[judge].name: verdict_frame(
+                verdict_row(self.judges[judge], rubric, of_judge[call.key], **own._asdict(), text=text)
+                for call, own, text in shown
+            )
+            for judge, of_judge in said.items()
+        }
+
+    def scores(
+        self, calls: Sequence[C], said: Opinions, replies: Replies
+    ) -> Iterator[tuple[Engine, C, Score]]:
+        """Every judge's verdict on each call, as a score of the samples that people read."""
+        stored = self._stored(calls, replies)
+        for judge, engine in self.judges.items():
+            for call in calls:
+                completion = stored.get((judge, call.key))
+                yield engine, call, verdict_score(engine, said[judge][call.key], call.prompt, completion)
+
+    def _stored(self, calls: Sequence[C], replies: Replies) -> dict[tuple[str, Hashable], Completion]:
+        """(judge, key) -> its completion."""
+        by_request = {(each.engine, each.sampling): replies(each) for each in self.requests(calls)}
+        return {
+            (judge, call.key): by_id[call.prompt.id]
+            for call in calls
+            for judge in self.judges
+            if call.prompt.id in (by_id := by_request[judge, call.sampling])
+        }
+
+    def later(self, n: int, longest: C | None, tokens: int, is_shared: bool = False) -> list[Later]:
+        """What each judge may be sent at most, for the plan.
+
+        Args:
+            n: texts. longest: a call with the longest inputs. tokens: of a text to be judged, at most.
+        """
+        if longest is None or not n:
+            return []
+        most = at_most(longest.prompt.conversation, longest.prompt.schema, longest.sampling)
+        each = most.prompt_tokens + tokens + most.completion_tokens
+        return [Later("judge", judge, n, each, is_shared) for judge in self.judges]
+
+
 Key = tuple[str, str]
 """(source of the text, item)"""
-
-Opinions = Mapping[str, Mapping[Key, Opinion]]
-"""Judge, by its name in the params -> what it said of each call"""
 
 
 @dataclass(frozen=True)
 class Call:
-    """One text to be judged. source: whose it is, or in what condition; unique with the item."""
+    """One text to be judged once by the rubric of its panel.
+
+    source: whose the text is, or in what condition; unique with the item.
+    """
 
     source: str
     item: str
     text: str
+    rubric: Rubric
+    sampling: Sampling
     prompt: Prompt
 
     @property
@@ -42,23 +170,17 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Panel:
-    """The judges of a study.
+class Panel(Judges[Call]):
+    """Judges who read each text once, by one rubric. max_tokens: of a judge's answer."""
 
-    Attributes:
-        judges: the name that the params give a judge -> its engine; none: nobody judges.
-        judged: the rubric's input that is the judged text, and the key that it has a verdict for.
-        topic: what SQL and the progress show of the requests.
-        max_tokens: of a judge's answer.
-    """
-
-    judges: Mapping[str, Engine]
     rubric: Rubric
-    judged: str
-    topic: str
-    batch: int
     max_tokens: int
     _calls: dict[tuple[str, str, str], Call] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def rubric_id(self) -> str:
+        """The rubric's name and hash: "coverage 0123456789abcdef"."""
+        return f"{self.rubric.name} {self.rubric.hash()}"
 
     def call(self, source: str, item: str, text: str, inputs: Callable[[], Mapping[str, object]]) -> Call:
         """One text to be judged. Kept, and with it its prompt: it is looked at in every round.
@@ -68,89 +190,19 @@ class Panel:
         """
         key = (source, item, text)
         if key not in self._calls:
-            filled = {**inputs(), self.judged: text}
-            self._calls[key] = Call(source, item, text, judge_prompt(self.rubric, filled, [self.judged]))
+            prompt = judge_prompt(self.rubric, {**inputs(), self.judged: text}, [self.judged])
+            sampling = Sampling(max_tokens=self.max_tokens)
+            self._calls[key] = Call(source, item, text, self.rubric, sampling, prompt)
         return self._calls[key]
 
-    def request(self, judge: str, calls: Iterable[Call]) -> Prompts:
-        """What one judge, by its name in the params, is sent."""
-        return Prompts(
-            role="judge",
-            engine=judge,
-            topic=self.topic,
-            label="verdicts",
-            batch=self.batch,
-            prompts=[call.prompt for call in calls],
-            sampling=Sampling(max_tokens=self.max_tokens),
-        )
-
-    def requests(self, calls: Sequence[Call]) -> list[Prompts]:
-        """What every judge is sent; none if there is nothing to judge."""
-        return [self.request(judge, calls) for judge in self.judges] if calls else []
-
-    def read(
-        self, calls: Sequence[Call], completions: Callable[[Prompts], Mapping[str, Completion]]
-    ) -> dict[str, dict[Key, Opinion]]:
-        """What every judge said of each call; a call without a completion is unscored with the reason."""
-        said: dict[str, dict[Key, Opinion]] = {}
-        for judge in self.judges:
-            stored = completions(self.request(judge, calls)) if calls else {}
-            said[judge] = {
-                call.key: opinions(stored.get(call.prompt.id), [self.judged], self.rubric)[0]
-                for call in calls
-            }
-        return said
-
     def verdict_scores(
-        self,
-        calls: Sequence[Call],
-        said: Opinions,
-        completions: Callable[[Prompts], Mapping[str, Completion]],
+        self, calls: Sequence[Call], said: Opinions, replies: Replies
     ) -> dict[Key, dict[str, Score]]:
         """Of each call the judges' verdicts by name, as scores of the samples that people read."""
         scores: dict[Key, dict[str, Score]] = {call.key: {} for call in calls}
-        for judge, of_judge in said.items():
-            stored, engine = completions(self.request(judge, calls)), self.judges[judge]
-            for call in calls:
-                score = verdict_score(engine, of_judge[call.key], call.prompt, stored.get(call.prompt.id))
-                scores[call.key][score_name(self.rubric.name, engine)] = score
+        for engine, call, score in self.scores(calls, said, replies):
+            scores[call.key][score_name(self.rubric.name, engine)] = score
         return scores
-
-    def later(self, n: int, longest: Call | None, tokens: int, is_shared: bool = False) -> list[Later]:
-        """What each judge may be sent at most, for the plan.
-
-        Args:
-            n: texts. longest: a call with the longest inputs. tokens: of a text to be judged, at most.
-        """
-        if longest is None or not n:
-            return []
-        most = at_most(
-            longest.prompt.conversation, longest.prompt.schema, Sampling(max_tokens=self.max_tokens)
-        )
-        each = most.prompt_tokens + tokens + most.completion_tokens
-        return [Later("judge", judge, n, each, is_shared) for judge in self.judges]
-
-    def verdicts(
-        self, calls: Sequence[Call], said: Opinions, about: Callable[[Call], tuple[str, str]]
-    ) -> dict[str, pl.DataFrame]:
-        """Of each judge, by its engine's name, a row for each call that it answered, readable or not.
-
-        Args:
-            about: of a call its item as people should see it, and what results are grouped by.
-        """
-        rubric, shown = f"{self.rubric.name} {self.rubric.hash()}", {call.key: about(call) for call in calls}
-        return {
-            self.judges[judge].name: verdict_frame(
-                verdict_row(
-                    self.judges[judge], rubric, of_judge[call.key], item=call.item,
-                    item_text=shown[call.key][0], group_name=shown[call.key][1], judged=call.source,
-                    text=shorten(call.text, self.rubric.max_chars),
-                )
-                for call in calls
-                if of_judge[call.key].is_answered
-            )
-            for judge, of_judge in said.items()
-        }  # fmt: skip
 
 
 def score_of(said: Opinions, key: Key) -> tuple[float | None, str]:

@@ -11,7 +11,7 @@ import polars as pl
 from tasks.evaluations.contract import comparable
 from tasks.evaluations.culturall.answers import Answer
 from tasks.evaluations.culturall.requests import Study
-from tasks.judging.panel import Call, Key
+from tasks.judging.panel import About, Call, Key
 
 _TEXTS = (
     "config_hash", "condition", "item", "language", "region", "topic", "form", "scenario", "question", "gold",
@@ -58,9 +58,10 @@ def _rows(study: Study, answers: Mapping[Key, Answer]) -> Iterator[dict[str, Any
             }
 
 
-def about(study: Study, call: Call) -> tuple[str, str]:
+def about(study: Study, call: Call) -> About:
     """An item as the judge saw it, line by line, and its region."""
     item = study.by_id[call.item]
     shown = item.texts(call.source)
     lines = {"Situation": shown.scenario, "Question": shown.question, "Right answer": shown.answer}
-    return "\n".join(f"{name}: {text}" for name, text in lines.items()), item.region
+    text = "\n".join(f"{name}: {text}" for name, text in lines.items())
+    return About(item.item, text, item.region, call.source)

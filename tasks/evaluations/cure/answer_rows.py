@@ -9,15 +9,14 @@ import numpy as np
 import polars as pl
 
 from tasks.evaluations.contract import comparable
-from tasks.evaluations.cure.answers import Readings, Reply
+from tasks.evaluations.cure.answers import JudgeCall, Readings
 from tasks.evaluations.cure.benchmarks.common import BenchmarkItem
 from tasks.evaluations.cure.materials import country_of
 from tasks.evaluations.cure.params import kind_of
 from tasks.evaluations.cure.requests import Study
 from tasks.evaluations.cure.scores import Scored
 from tasks.judging.null_texts import REAL
-from tasks.judging.untrusted import shorten
-from tasks.judging.verdict_rows import VerdictRow, verdict_frame, verdict_row
+from tasks.judging.panel import About, Opinions
 
 _CUES = {"casa": "Symbol", "specnorm": "Subgroup"}
 """What a benchmark's cues are to people."""
@@ -50,29 +49,28 @@ def answer_frame(study: Study, readings: Readings, scored: Scored) -> pl.DataFra
     return pl.DataFrame(list(_rows(study, readings, scored)), schema=SCHEMA, orient="row")
 
 
-def verdict_frames(study: Study, replies: Iterable[Reply]) -> dict[tuple[str, str], pl.DataFrame]:
-    """(judge, benchmark) -> a row for each of its replies about one model.
+def verdict_frames(
+    study: Study, calls: Iterable[JudgeCall], said: Opinions
+) -> dict[tuple[str, str], pl.DataFrame]:
+    """(judge, benchmark) -> a row for each call about one model.
 
     They are apart because items are the units, and two benchmarks may name theirs alike. ``judged`` is source
     and sample: "real:0". ``group_name`` is the country, or its name where it has no code.
     """
-    judges = {engine.name: engine for engine in study.judges.values()}
-    rubrics = {benchmark: study.rubric_id(benchmark) for benchmark in study.benchmarks}
-    rows: dict[tuple[str, str], list[VerdictRow]] = {}
-    for reply in replies:
-        item, benchmark = reply.call.item, reply.call.item.benchmark
-        row = verdict_row(
-            judges[reply.judge],
-            rubrics[benchmark],
-            reply.opinion,
-            item=item.item,
-            item_text=_shown(item),
-            group_name=country_of(item),
-            judged=f"{reply.call.source}:{reply.call.sample}",
-            text=shorten(reply.call.text, reply.call.rubric.max_chars),
-        )
-        rows.setdefault((reply.judge, benchmark), []).append(row)
-    return {key: verdict_frame(of_key) for key, of_key in rows.items()}
+    of_benchmark: dict[str, list[JudgeCall]] = {}
+    for call in calls:
+        of_benchmark.setdefault(call.item.benchmark, []).append(call)
+    frames = {
+        benchmark: study.panel.verdicts(own, said, study.rubric_id(benchmark), _about)
+        for benchmark, own in of_benchmark.items()
+    }
+    judges = [engine.name for engine in study.judges.values()]
+    return {(judge, benchmark): of[judge] for judge in judges for benchmark, of in frames.items()}
+
+
+def _about(call: JudgeCall) -> About:
+    judged = f"{call.source}:{call.sample}"
+    return About(call.item.item, _shown(call.item), country_of(call.item), judged)
 
 
 def _shown(item: BenchmarkItem) -> str:

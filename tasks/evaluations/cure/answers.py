@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,11 +23,12 @@ from tasks.evaluations.contract import Completions
 from tasks.evaluations.cure.benchmarks.common import BenchmarkItem
 from tasks.evaluations.cure.materials import LABELS, family
 from tasks.evaluations.cure.params import kind_of
-from tasks.evaluations.cure.requests import WORDS, Key, Sample, Study, situation
-from tasks.generation.prompts import Completion, Prompt, Prompts, by_sampling
+from tasks.evaluations.cure.requests import JUDGED, WORDS, Key, Sample, Study, situation
+from tasks.generation.prompts import Completion, Prompt
 from tasks.generation.replies import NO_ANSWER, is_lost, json_fields, no_text, unreadable
 from tasks.judging.null_texts import EMPTY, NULLS, REAL, texts_by_source
-from tasks.judging.prompts import Opinion, judge_prompt, opinions
+from tasks.judging.panel import Opinions
+from tasks.judging.prompts import Opinion, judge_prompt
 from tasks.judging.rubric import Rubric, normal
 
 OFF_MENU, NO_EXPLANATION = "no label of the menu", "no explanation"
@@ -118,8 +119,6 @@ CallKey = tuple[str, str, str, int]
 ENSEMBLE_TEMPERATURE = 0.7
 """Of a judge that is asked several times; else it is greedy."""
 
-_JUDGED = "explanation"
-
 
 @dataclass(frozen=True)
 class JudgeCall:
@@ -140,7 +139,7 @@ class JudgeCall:
     @cached_property
     def prompt(self) -> Prompt:
         """What the judge is sent; the explanation stands in it as data, in full."""
-        return judge_prompt(self.rubric, _inputs(self.item, self.text), [_JUDGED])
+        return judge_prompt(self.rubric, _inputs(self.item, self.text), [JUDGED])
 
 
 @dataclass(frozen=True)
@@ -166,48 +165,19 @@ def judge_calls(study: Study, readings: Readings) -> list[JudgeCall]:
     ]
 
 
+def replies(study: Study, calls: Sequence[JudgeCall], said: Opinions) -> list[Reply]:
+    """Every judge's opinion of every call."""
+    return [
+        Reply(engine.name, call, said[judge][call.key])
+        for judge, engine in study.judges.items()
+        for call in calls
+    ]
+
+
 def is_answered(study: Study, benchmark: str, readings: Readings) -> bool:
     """Whether all explanations of a benchmark are there: else a shuffled one could become another's."""
     answers = (readings[sample.key] for sample in study.samples(benchmark, "thick"))
     return all(answer.explanation_reason != NO_ANSWER for answer in answers)
-
-
-def judge_requests(study: Study, judge: str, calls: Iterable[JudgeCall]) -> list[Prompts]:
-    """What one judge, by its name in the params, is sent: one request per sampling."""
-    groups = by_sampling((call.sampling, call.prompt) for call in calls)
-    return [
-        Prompts(
-            role="judge",
-            engine=judge,
-            topic="explanations",
-            label=f"vote {vote}",
-            batch=study.params.batch,
-            prompts=prompts,
-            sampling=sampling,
-        )
-        for vote, (sampling, prompts) in enumerate(groups.items(), start=1)
-    ]
-
-
-def replied(
-    study: Study, judge: str, calls: Sequence[JudgeCall], completions: Completions
-) -> dict[CallKey, Completion]:
-    """What is stored of one judge, by its name in the params."""
-    by_sampling = {request.sampling: completions(request) for request in judge_requests(study, judge, calls)}
-    return {
-        call.key: by_sampling[call.sampling][call.prompt.id]
-        for call in calls
-        if call.prompt.id in by_sampling[call.sampling]
-    }
-
-
-def read_replies(
-    judge: str, calls: Iterable[JudgeCall], completions: Mapping[CallKey, Completion]
-) -> list[Reply]:
-    """One judge's opinions of all calls, in order; a call without a completion is unscored."""
-    return [
-        Reply(judge, call, opinions(completions.get(call.key), [_JUDGED], call.rubric)[0]) for call in calls
-    ]
 
 
 def explanations(study: Study, benchmark: str, readings: Readings) -> dict[str, dict[str, str]]:
@@ -264,7 +234,7 @@ def _votes(study: Study, benchmark: str, of_source: Mapping[str, Mapping[str, st
 
 def _inputs(item: BenchmarkItem, text: str) -> dict[str, object]:
     """What each benchmark's rubric is filled with."""
-    given: dict[str, object] = {"norm": item.gold, _JUDGED: text}
+    given: dict[str, object] = {"norm": item.gold, JUDGED: text}
     match kind_of(item.benchmark):
         case "casa":
             rule = item.extra.get("rule", item.gold)

@@ -16,23 +16,20 @@ from tasks.evaluations.cure.answer_rows import answer_frame, verdict_frames
 from tasks.evaluations.cure.answers import (
     JudgeCall,
     Readings,
-    Reply,
     completed,
     is_answered,
     judge_calls,
-    judge_requests,
     most_calls,
     read_answers,
-    read_replies,
-    replied,
+    replies,
 )
 from tasks.evaluations.cure.pack import PACK
 from tasks.evaluations.cure.params import CureParams
 from tasks.evaluations.cure.requests import Study, build_study
 from tasks.evaluations.cure.samples import samples
 from tasks.evaluations.cure.scores import Scored, score_model
-from tasks.generation.budget import at_most
 from tasks.generation.prompts import Prompts
+from tasks.judging.panel import Opinions
 from tasks.published import Row, read_rows
 from tasks.requests import Engine, Later
 
@@ -44,10 +41,11 @@ TABLES = {
 
 @dataclass(frozen=True)
 class Answers:
-    """One model's answers, what the judges replied about them, and the numbers of both."""
+    """One model's answers, what judges were sent about them, what each said, and the numbers of both."""
 
     readings: Readings
-    replies: Sequence[Reply]
+    calls: Sequence[JudgeCall]
+    said: Opinions
     scored: Scored
 
 
@@ -76,15 +74,15 @@ def ask(study: Study, completions: Completions) -> list[Prompts]:
     readings = _readings(study, completions)
     ready = {b for b in study.benchmarks if is_answered(study, b, readings)}
     calls = [call for call in judge_calls(study, readings) if call.item.benchmark in ready]
-    return asked + [request for name in study.judges for request in judge_requests(study, name, calls)]
+    return asked + study.panel.requests(calls)
 
 
 def read(study: Study, completions: Completions, shared: Any) -> Answers:
     """Labels, explanations, and what the judges replied; what is missing is unscored with a reason."""
     readings = _readings(study, completions)
     calls = judge_calls(study, readings)
-    replies = [reply for name in study.judges for reply in _replies(study, name, calls, completions)]
-    return Answers(readings, replies, score_model(study, readings, replies))
+    said = study.panel.read(calls, completions)
+    return Answers(readings, calls, said, score_model(study, readings, replies(study, calls, said)))
 
 
 def make_rows(study: Study, cohort: Cohort[Answers], shared: Any) -> Tables:
@@ -99,13 +97,9 @@ def make_rows(study: Study, cohort: Cohort[Answers], shared: Any) -> Tables:
 def later(study: Study) -> Iterable[Later]:
     """What each judge may be asked about a model: every explanation, and the null ones of the drawn items."""
     empty, n = most_calls(study)
-    if not empty:
-        return []
     # The explanation comes on top of an empty one's prompt.
-    longest = max(empty, key=lambda call: len(call.item.gold) + len(call.item.question))
-    most = at_most(longest.prompt.conversation, longest.prompt.schema, longest.sampling)
-    tokens = most.prompt_tokens + study.params.max_tokens + most.completion_tokens
-    return [Later("judge", name, n, tokens) for name in study.judges]
+    longest = max(empty, key=lambda call: len(call.item.gold) + len(call.item.question), default=None)
+    return study.panel.later(n, longest, study.params.max_tokens)
 
 
 def size(study: Study) -> str:
@@ -122,14 +116,9 @@ def _readings(study: Study, completions: Completions) -> Readings:
     return read_answers(study, completed(study, completions))
 
 
-def _replies(study: Study, judge: str, calls: Sequence[JudgeCall], completions: Completions) -> list[Reply]:
-    """What one judge replied, as far as it is stored."""
-    return read_replies(study.judges[judge].name, calls, replied(study, judge, calls, completions))
-
-
 def _details(study: Study, answers: Answers) -> list[Detail]:
     """Every answer, and of each judge and benchmark every verdict."""
-    verdicts = verdict_frames(study, answers.replies)
+    verdicts = verdict_frames(study, answers.calls, answers.said)
     return [
         Detail("cure_answer", answer_frame(study, answers.readings, answers.scored)),
         *(Detail("verdict", frame, " ".join(key)) for key, frame in verdicts.items()),

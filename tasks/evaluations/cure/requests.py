@@ -16,6 +16,7 @@ from tasks.evaluations.cure.params import MODES, SCORES_VERSION, CureParams, kin
 from tasks.evaluations.cure.rubrics import load_rubrics
 from tasks.generation.prompts import Prompt, Prompts
 from tasks.identity import digest
+from tasks.judging.panel import Judges
 from tasks.judging.prompts import judges_by_name
 from tasks.judging.rubric import Rubric
 from tasks.published import Row
@@ -36,6 +37,10 @@ Key = tuple[str, str, str]
 
 KNOBS = {"judge_samples", "temperature", "max_tokens", "judge_max_tokens", "seed"}
 """What of the params is in config_hash as it stands; items, prompts, rubrics and judges are by content."""
+
+
+JUDGED = "explanation"
+"""What of its inputs a judge marks."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +123,11 @@ class Study:
             prompts=[sample.prompt for sample in self.samples(benchmark, mode)],
             sampling=Sampling(temperature=p.temperature, max_tokens=p.max_tokens, seed=p.seed),
         )
+
+    @property
+    def panel(self) -> Judges[Any]:
+        """The judges, who read explanations by each benchmark's rubric."""
+        return Judges(self.judges, JUDGED, "explanations", self.params.batch)
 
     def rubric_id(self, benchmark: str) -> str:
         """The metric and what identifies its rubric in all its phrasings: "coverage 0123456789abcdef"."""

@@ -27,7 +27,7 @@ from tasks.evaluations.recipe.items import Loaded
 from tasks.evaluations.recipe.samples import samples
 from tasks.evaluations.recipe.study import HEADLINE, Scores, Study, build_study, params_of
 from tasks.judging.family import preference_row
-from tasks.judging.panel import Call, Opinions
+from tasks.judging.panel import About, Call, Opinions
 from tasks.metrics.types import FloatArray
 from tasks.requests import Engine, Later, Request
 
@@ -214,18 +214,19 @@ def _details(study: Study, answers: Answers) -> list[Detail]:
     found = [Detail("item_answer", _answer_frame(study, answers.scores))]
     if study.panel and answers.said:
         calls = texts.calls(study, answers.written)
-        frames = study.panel.verdicts(calls, answers.said, _about(study))
+        frames = study.panel.verdicts(calls, answers.said, study.panel.rubric_id, _about(study))
         found += [Detail("verdict", frame, judge) for judge, frame in frames.items()]
     return found
 
 
-def _about(study: Study) -> Callable[[Call], tuple[str, str]]:
+def _about(study: Study) -> Callable[[Call], About]:
     """Of a call its item's texts for people, line by line, and its cluster."""
     by_name = {item.name: item for item in study.items}
 
-    def about(call: Call) -> tuple[str, str]:
+    def about(call: Call) -> About:
         item = by_name[call.item]
-        return "\n".join(f"{column}: {cell}" for column, cell in item.fields.items() if cell), item.cluster
+        shown = "\n".join(f"{column}: {cell}" for column, cell in item.fields.items() if cell)
+        return About(item.name, shown, item.cluster, call.source)
 
     return about
 

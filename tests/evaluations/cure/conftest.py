@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from tasks.evaluations.cure.answers import JudgeCall, Readings, Reply, judge_calls, read_answers, read_replies
+from tasks.evaluations.cure.answers import JudgeCall, Readings, Reply, judge_calls, read_answers, replies
 from tasks.evaluations.cure.params import CureParams
 from tasks.evaluations.cure.requests import Key, Study, build_study
 from tasks.evaluations.cure.scores import Scored, score_model
-from tasks.generation.prompts import Completion
+from tasks.generation.prompts import Completion, Prompts
+from tasks.judging.panel import Opinions
 from tasks.requests import Engine
 
 Row = dict[str, Any]
@@ -133,8 +134,20 @@ def scored(study: Study, completions: Mapping[Key, Completion], said: Said) -> S
 def judged_by(study: Study, readings: Readings, said: Said) -> list[Reply]:
     """All judges say the same."""
     calls = judge_calls(study, readings)
-    completions = {call.key: verdict(said(call)) for call in calls}
-    return [reply for name in study.judges for reply in read_replies(name, calls, completions)]
+    return replies(study, calls, heard(study, calls, lambda _, call: said(call)))
+
+
+def heard(
+    study: Study, calls: Sequence[JudgeCall], said: Callable[[str, JudgeCall], float | str | None]
+) -> Opinions:
+    """What each judge, by its name in the params, said of each call; None: it has not answered."""
+
+    def stored(request: Prompts) -> dict[str, Completion]:
+        own = [call for call in calls if call.sampling == request.sampling]
+        known = {call.prompt.id: said(request.engine, call) for call in own}
+        return {unit: verdict(text) for unit, text in known.items() if text is not None}
+
+    return study.panel.read(calls, stored)
 
 
 def real_only(call: JudgeCall) -> float:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tasks.evaluations.cure.answer_rows import SCHEMA, answer_frame, verdict_frames
-from tasks.evaluations.cure.answers import NO_EXPLANATION, OFF_MENU, read_answers
+from tasks.evaluations.cure.answers import NO_EXPLANATION, OFF_MENU, judge_calls, read_answers
 from tasks.evaluations.cure.scores import score_model
-from tests.evaluations.cure.conftest import MakeStudy, completion, judged_by, real_only, right_answers
+from tests.evaluations.cure.conftest import MakeStudy, completion, heard, judged_by, real_only, right_answers
 from warehouse import KINDS
 
 
@@ -40,7 +40,8 @@ def test_answers(make_study: MakeStudy) -> None:
 def test_verdicts(make_study: MakeStudy) -> None:
     study = make_study()
     readings = read_answers(study, right_answers(study))
-    frames = verdict_frames(study, judged_by(study, readings, real_only))
+    calls = judge_calls(study, readings)
+    frames = verdict_frames(study, calls, heard(study, calls, lambda _, call: real_only(call)))
     assert list(frames) == [("j", benchmark) for benchmark in study.benchmarks]
     frame = frames["j", "specnorm"]
     # Three items, four sources, three samples.
@@ -63,6 +64,6 @@ def test_verdicts(make_study: MakeStudy) -> None:
     assert texts["shuffled:0"] != texts["real:0"]
     assert texts["empty:0"] == ""
     assert (first["verdict"], first["value"], first["graded"]) == ("YES", 1.0, pytest.approx(0.9))
-    unread = verdict_frames(study, judged_by(study, readings, lambda call: "?"))["j", "normad"]
+    unread = verdict_frames(study, calls, heard(study, calls, lambda *_: "?"))["j", "normad"]
     assert unread["unscored_reason"].null_count() == 0
     assert unread["verdict"].null_count() == len(unread) == 24

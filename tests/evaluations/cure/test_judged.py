@@ -12,9 +12,8 @@ from tasks.evaluations.cure.answers import (
     Readings,
     explanations,
     judge_calls,
-    judge_requests,
     read_answers,
-    read_replies,
+    replies,
 )
 from tasks.evaluations.cure.materials import family
 from tasks.evaluations.cure.requests import Study
@@ -23,7 +22,7 @@ from tasks.generation.replies import CUT_OFF
 from tasks.judging.null_texts import SOURCES
 from tasks.judging.prompts import UNANSWERED
 from tasks.judging.untrusted import CLOSE, OPEN
-from tests.evaluations.cure.conftest import MakeStudy, completion, right_answers, row, tables, verdict
+from tests.evaluations.cure.conftest import MakeStudy, completion, heard, right_answers, row, tables
 
 
 @pytest.fixture(scope="module")
@@ -146,21 +145,18 @@ def test_what_each_rubric_is_filled_with(study: Study, readings: Readings) -> No
 
 def test_every_call_gets_a_reply(study: Study, readings: Readings) -> None:
     calls = judge_calls(study, readings)[:3]
-    said = {calls[0].key: verdict(0.75), calls[2].key: verdict("I cannot say.")}
-    first, second, third = read_replies("j", calls, said)
-    assert [reply.call for reply in (first, second, third)] == calls
-    assert (first.judge, first.opinion.verdict.verdict, first.opinion.score) == (
-        "j",
-        "YES",
-        pytest.approx(0.75),
-    )
-    assert (second.opinion.score, second.opinion.verdict.unscored_reason) == (None, UNANSWERED)
-    assert (third.opinion.score, third.opinion.is_answered) == (None, True)
+    says = {calls[0].key: 0.75, calls[2].key: "I cannot say."}
+    said = heard(study, calls, lambda _, call: says.get(call.key))
+    assert [reply.call for reply in replies(study, calls, said)] == calls
+    first, second, third = (said["j"][call.key] for call in calls)
+    assert (first.verdict.verdict, first.score) == ("YES", pytest.approx(0.75))
+    assert (second.score, second.verdict.unscored_reason) == (None, UNANSWERED)
+    assert (third.score, third.is_answered) == (None, True)
 
 
 def test_one_request_per_sampling_in_the_order_of_votes(study: Study, readings: Readings) -> None:
     calls = judge_calls(study, readings)
-    requests = judge_requests(study, "j", calls)
+    requests = study.panel.requests(calls)
     assert {(r.role, r.engine) for r in requests} == {("judge", "j")}
     # The greedy one about three benchmarks (16 items, four sources), then SpecNorm's three votes.
     assert [(r.sampling.temperature, r.sampling.seed) for r in requests] == [

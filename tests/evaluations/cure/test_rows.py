@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tasks.evaluations.cure.answers import OFF_MENU, JudgeCall, judge_calls, read_answers, read_replies
+from tasks.evaluations.cure.answers import OFF_MENU, JudgeCall, judge_calls, read_answers, replies
 from tasks.evaluations.cure.benchmarks.casa import NO_SYMBOL
 from tasks.evaluations.cure.requests import Key, Study
 from tasks.evaluations.cure.rows import MAJORITY, PRIOR, model_rows, null_rows
@@ -19,13 +19,13 @@ from tests.evaluations.cure.conftest import (
     MakeStudy,
     Said,
     completion,
+    heard,
     judge,
     real_only,
     right_answers,
     row,
     scored,
     tables,
-    verdict,
 )
 from tests.evaluations.row_checks import check, one
 
@@ -160,11 +160,7 @@ def test_how_many_nulls_the_judge_refuses(make_study: MakeStudy) -> None:
             return real_only(call)
         return 0.9 if name == "k" or call.item.country in ("IN", "JP", "MX") else 0.0
 
-    votes = [
-        reply
-        for name in study.judges
-        for reply in read_replies(name, calls, {call.key: verdict(said(name, call)) for call in calls})
-    ]
+    votes = replies(study, calls, heard(study, calls, said))
     alone = {"m": score_model(study, readings, votes)}
     rows = model_rows(study, alone, alone, {"m": "x"})["m"]
     check(rows)

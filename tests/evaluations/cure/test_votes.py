@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.evaluations.cure.answers import judge_calls, judge_requests, read_answers
+from tasks.evaluations.cure.answers import judge_calls, read_answers
 from tests.evaluations.cure.conftest import MakeStudy, right_answers
 
 
@@ -14,10 +14,10 @@ def test_votes_are_numbered_from_one_in_the_order_of_their_samplings(
 ) -> None:
     study = make_study(judge_samples=samples, batch=7)
     calls = judge_calls(study, read_answers(study, right_answers(study)))
-    requests = judge_requests(study, "j", calls)
+    requests = study.panel.requests(calls)
     samplings = list(dict.fromkeys(call.sampling for call in calls))
     assert [request.sampling for request in requests] == samplings
     assert [request.label for request in requests] == [f"vote {k + 1}" for k in range(len(samplings))]
     assert {request.topic for request in requests} == {"explanations"}
     assert {request.batch for request in requests} == {7}
-    assert judge_requests(study, "j", []) == []
+    assert study.panel.requests([]) == []
