@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar
 
 import polars as pl
+from markupsafe import Markup
 
 Row = Mapping[str, Any]
 """One row of a frame, column -> value."""
@@ -110,6 +111,11 @@ class Report(Generic[F]):
     file: str
     data: type[F]
     render: Callable[[F], str]
+
+
+def drawn(figures: Mapping[str, Callable[[F], Markup | None]], data: F) -> dict[str, Markup]:
+    """The figures by name; one of which nothing was scored is left out."""
+    return {name: figure for name, draw in figures.items() if (figure := draw(data)) is not None}
 
 
 def value_of(row: Row | None) -> float | None:

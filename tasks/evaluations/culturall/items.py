@@ -9,6 +9,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field
 
+from tasks.choosing import distinct, of_slices
 from tasks.evaluations.culturall.matching import LETTERS, options
 from tasks.identity import digest
 from tasks.published import Lower, PublishedRow, Row, Text, validate
@@ -115,21 +116,18 @@ def load_items(rows: Sequence[Row], source: str) -> Loaded:
         BenchmarkError: no row fits. ValueError: rows fit, and none is an item.
     """
     kept, dropped = validate(source, rows, ItemRow)
-    by_text: dict[tuple[str, ...], list[Item]] = {}
-    for row in kept:
-        item = _item(row)
-        if isinstance(item, str):
-            dropped[item] += 1
-        else:
-            by_text.setdefault((item.language, *item.native[:2]), []).append(item)
-    agreeing = [same for same in by_text.values() if len({item.native.answer for item in same}) == 1]
-    dropped["duplicate"] = sum(len(same) - 1 for same in agreeing)
-    dropped["contradiction"] = sum(map(len, by_text.values())) - sum(map(len, agreeing))
-    items = {same[0].item: same[0] for same in agreeing}
-    reasons = {reason: n for reason, n in sorted(dropped.items()) if n}
+    read = [_item(row) for row in kept]
+    dropped.update(item for item in read if isinstance(item, str))
+    asked, again = distinct(
+        (item for item in read if isinstance(item, Item)),
+        lambda item: (item.language, *item.native[:2]),
+        lambda item: item.native.answer,
+    )
+    reasons = {reason: n for reason, n in sorted((dropped + again).items()) if n}
+    items = {item.item: item for item in asked}
     if not items:
         raise ValueError(f"{source}: no row is an item ({reasons})")
-    if len(items) < len(agreeing):
+    if len(items) < len(asked):
         raise ValueError(f"{source}: items of different texts have the same identifier in column item")
     return Loaded(tuple(items[name] for name in sorted(items)), reasons)
 
@@ -149,14 +147,8 @@ def choose(
     Raises:
         ValueError: a name that no item has.
     """
-    wanted = loaded.items
-    for kind, names in (("language", languages), ("region", regions), ("topic", topics)):
-        known = sorted({getattr(item, kind) for item in loaded.items})
-        if unknown := sorted(set(names) - set(known)):
-            raise ValueError(f"no item is of {kind} {', '.join(unknown)}: there are {', '.join(known)}")
-        wanted = tuple(item for item in wanted if not names or getattr(item, kind) in names)
-    if not wanted:
-        raise ValueError("no item is of these languages, regions and topics together: name fewer of them")
+    slices = {"language": languages, "region": regions, "topic": topics}
+    wanted = of_slices(loaded.items, slices, getattr)
     kept = wanted if per_language is None else _spread(wanted, per_language)
     left_out = {"not_chosen": len(loaded.items) - len(kept)} if len(kept) < len(loaded.items) else {}
     return Loaded(kept, {**loaded.dropped, **left_out})

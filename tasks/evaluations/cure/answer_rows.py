@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from tasks.evaluations.contract import comparable
@@ -46,7 +45,8 @@ def answer_frame(study: Study, readings: Readings, scored: Scored) -> pl.DataFra
     ``score`` is the judges' mean, not yet at equal length; a lost label is not correct, a lost explanation
     scores 0. ``unscored_reason`` says why the label, else the explanation, is missing or unscored.
     """
-    return pl.DataFrame(list(_rows(study, readings, scored)), schema=SCHEMA, orient="row")
+    frame = pl.DataFrame(list(_rows(study, readings, scored)), schema=SCHEMA, orient="row")
+    return frame.fill_nan(None)
 
 
 def verdict_frames(
@@ -113,12 +113,8 @@ def _judgement(scored: Scored, benchmark: str, place: int) -> dict[str, Any]:
     """What the judges said of an explanation."""
     judged = scored.judged[benchmark, REAL]
     return {
-        "score": _number(judged.raw[place]),
+        "score": judged.raw[place],
         "verdict": judged.verdicts[place],
-        "disagreement": _number(judged.disagreement[place]),
+        "disagreement": judged.disagreement[place],
         "unscored_reason": judged.reasons[place] or None,
     }
-
-
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)

@@ -48,7 +48,8 @@ def details(held: Held, replies: Sequence[Reply]) -> list[Detail]:
 def conversation_frame(held: Held) -> pl.DataFrame:
     """One row per real conversation, in the order of the study; what is unknown is null."""
     reasons = held.graded("apr")[1].tolist()
-    return pl.DataFrame([_row(held, place, reason) for place, reason in enumerate(reasons)], schema=SCHEMA)
+    rows = [_row(held, place, reason) for place, reason in enumerate(reasons)]
+    return pl.DataFrame(rows, schema=SCHEMA).fill_nan(None)
 
 
 def _row(held: Held, place: int, reason: str) -> dict[str, Any]:
@@ -71,11 +72,10 @@ def _row(held: Held, place: int, reason: str) -> dict[str, Any]:
         "n_turns": len(talk.turns),
         "n_tokens": talk.tokens,
     }
-    for name in _NUMBERS[:6]:
-        row[name] = _number(held.graded_at(place, name))
-    row["apr_shuffled"] = _number(held.graded_at(place, "apr", SHUFFLED))
+    row |= {name: held.graded_at(place, name) for name in _NUMBERS[:6]}
+    row["apr_shuffled"] = held.graded_at(place, "apr", SHUFFLED)
     if grades is not None and len(grades.by_judge) > 1:
-        row["disagreement"] = _number(float(np.std([apr(own) for own in grades.by_judge.values()], ddof=1)))
+        row["disagreement"] = float(np.std([apr(own) for own in grades.by_judge.values()], ddof=1))
     row["unscored_reason"] = reason or None
     if m is not None:
         row |= {
@@ -123,7 +123,3 @@ def _verdicts(study: Study, replies: Sequence[Reply]) -> dict[tuple[str, str], p
 
 def _listed(names: Iterable[str]) -> str | None:
     return ", ".join(names) or None
-
-
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else value

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, create_model
 
+from tasks.choosing import of_slices
 from tasks.evaluations.contract import GenerationParams, Params
 from tasks.evaluations.recipe.definition import Choice, Judged, Recipe, Texts
 from tasks.evaluations.recipe.items import Item, Loaded
@@ -171,16 +172,9 @@ def build_study(loaded: Loaded, params: Params, engines: Mapping[str, Engine]) -
     Raises:
         ValueError: a slice has no item, none is left, or a judge is named twice.
     """
-    items = loaded.items
-    for column in loaded.definition.slices:
-        wanted = getattr(params, column)
-        known = sorted({item.fields[column] for item in loaded.items})
-        if unknown := sorted(set(wanted) - set(known)):
-            raise ValueError(f"no item is of {column} {', '.join(unknown)}: there are {', '.join(known)}")
-        items = tuple(item for item in items if not wanted or item.fields[column] in wanted)
-    if not items:
-        raise ValueError("no item is in all of these slices together: name fewer of them")
-    items = spread(items, getattr(params, "limit", None))
+    wanted = {column: getattr(params, column) for column in loaded.definition.slices}
+    chosen = of_slices(loaded.items, wanted, lambda item, column: item.fields[column])
+    items = spread(chosen, getattr(params, "limit", None))
     return Study(params, loaded, items, _panel(loaded, params, engines))
 
 

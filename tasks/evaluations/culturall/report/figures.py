@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import polars as pl
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from tasks.evaluations.culturall.report.data import KINDS, Data
-from tasks.report import panels, value_of
+from tasks.report import drawn, panels, value_of
 from tasks.report.bars import Bar, Key, bar_of, bar_panels
 from tasks.report.heatmaps import Cell, matrix_panels
 from tasks.report.svg import ACCENT, MUTED, SMALL, styled, to_svg
@@ -25,13 +23,13 @@ _CONDITIONS = Key(("accuracy, native", "accuracy without the scenario"), "null: 
 
 def draw(data: Data) -> dict[str, Markup]:
     """The figures by name; one of which nothing was scored is left out."""
-    drawn: dict[str, Callable[[Data], Markup | None]] = {
+    figures = {
         "items": items_figure,
         "languages": languages_figure,
         "solved": solved_figure,
         "scenario": scenario_figure,
     }
-    return {name: figure for name, make in drawn.items() if (figure := make(data)) is not None}
+    return drawn(figures, data)
 
 
 def items_figure(data: Data) -> Markup | None:

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tasks import choosing
 from tasks.identity import digest
 from tasks.published import P, Row, validate
 
@@ -85,16 +86,10 @@ def load_items(
 
 
 def distinct(items: Iterable[BenchmarkItem], dropped: Mapping[str, int]) -> Loaded:
-    """One item of each id. Rows that repeat it are counted as ``duplicate``; where their labels differ nobody
-    can say which is right, so that none is kept and all are counted as ``contradiction``."""
-    by_id: dict[str, list[BenchmarkItem]] = {}
-    for item in items:
-        by_id.setdefault(item.item, []).append(item)
-    agreeing = [same for same in by_id.values() if len({item.label for item in same}) == 1]
-    counts = Counter(dropped)
-    counts["duplicate"] += sum(len(same) - 1 for same in agreeing)
-    counts["contradiction"] += sum(map(len, by_id.values())) - sum(map(len, agreeing))
-    return Loaded(tuple(same[0] for same in agreeing), {name: n for name, n in sorted(counts.items()) if n})
+    """One item of each id, and none of those whose labels differ; see ``choosing.distinct``."""
+    kept, again = choosing.distinct(items, lambda item: item.item, lambda item: item.label)
+    counts = Counter(dropped) + again
+    return Loaded(tuple(kept), {name: n for name, n in sorted(counts.items()) if n})
 
 
 def item_id(country: str, *texts: str) -> str:

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from tasks.evaluations.cure.report.data import Data, title_of
 from tasks.evaluations.cure.rubrics import metric_of
-from tasks.report import gain_sign, value_of
+from tasks.report import drawn, gain_sign, value_of
 from tasks.report.bars import Key, bar_of, bar_panels
 from tasks.report.heatmaps import Cell, matrix_panels
 from tasks.report.marks import Kind, Line, mark_lines
@@ -34,13 +34,13 @@ _PROFILE = Key(
 
 def draw(data: Data) -> dict[str, Markup]:
     """The figures by name; one of which nothing was scored is left out."""
-    drawn: dict[str, Callable[[Data], Markup | None]] = {
+    figures: dict[str, Callable[[Data], Markup | None]] = {
         "micro": lambda data: modes_figure(data, "f1_micro", "F1 micro, thin and thick, over models"),
         "macro": lambda data: modes_figure(data, "f1_macro", "F1 macro, thin and thick, over models"),
         "profile": profile_figure,
         "countries": countries_figure,
     }
-    return {name: figure for name, make in drawn.items() if (figure := make(data)) is not None}
+    return drawn(figures, data)
 
 
 def modes_figure(data: Data, metric: str, description: str) -> Markup | None:

@@ -1,0 +1,48 @@
+"""Which of the items that were read are asked: each once, and those of the slices that are named. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def distinct(
+    items: Iterable[T], key: Callable[[T], Hashable], answer: Callable[[T], Hashable]
+) -> tuple[list[T], Counter[str]]:
+    """The first item of each key, in order, and how many were left out, by reason.
+
+    Those that repeat it are counted as ``duplicate``; where their answers differ nobody can say which is
+    right, so that none is kept and all are counted as ``contradiction``.
+    """
+    by_key: dict[Hashable, list[T]] = {}
+    for item in items:
+        by_key.setdefault(key(item), []).append(item)
+    agreeing = [same for same in by_key.values() if len(set(map(answer, same))) == 1]
+    n, n_agreeing = sum(map(len, by_key.values())), sum(map(len, agreeing))
+    counts = Counter({"duplicate": n_agreeing - len(agreeing), "contradiction": n - n_agreeing})
+    return [same[0] for same in agreeing], counts
+
+
+def of_slices(
+    items: Sequence[T], wanted: Mapping[str, Sequence[str]], value: Callable[[T, str], str]
+) -> tuple[T, ...]:
+    """The items that are in all named slices, in order.
+
+    Args:
+        wanted: kind of slice -> its names; empty: all. value: of an item and a kind.
+
+    Raises:
+        ValueError: no item has one of the names, or none is left.
+    """
+    chosen = tuple(items)
+    for kind, names in wanted.items():
+        known = sorted({value(item, kind) for item in items})
+        if unknown := sorted(set(names) - set(known)):
+            raise ValueError(f"no item is of {kind} {', '.join(unknown)}: there are {', '.join(known)}")
+        chosen = tuple(item for item in chosen if not names or value(item, kind) in names)
+    if not chosen:
+        raise ValueError("no item is in all of these slices together: name fewer of them")
+    return chosen
