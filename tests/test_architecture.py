@@ -75,7 +75,8 @@ def _within_tasks(rest: list[str]) -> tuple[str, ...]:
             return (f"tasks.evaluations.{name}", "tasks.report", "tasks.metrics")
         case ["evaluations", name, *inner]:
             own = (f"tasks.evaluations.{name}", "tasks.evaluations.contract", "scrapers.countries")
-            shared = ("tasks.judging", "tasks.people", "tasks.metric_rows", "tasks.published", "tasks.packs")
+            shared = ("tasks.judging", "tasks.people", "tasks.metric_rows", "tasks.published", "tasks.packs",
+                      "tasks.choosing")  # fmt: skip
             if inner[:1] == ["reproduction"]:  # published files are read by the parser of their source
                 own = (*own, "tasks.evaluations.reproduction", f"scrapers.{name}", "scrapers.model")
             return (*own, *PURE, *spine, *shared)

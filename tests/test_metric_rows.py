@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 
 from flows.runs import _points
-from tasks.metric_rows import OVERALL, item_points, mean_row, resampled_points, scored
+from tasks.metric_rows import (
+    OVERALL,
+    count_rows,
+    difference_row,
+    item_points,
+    mean_row,
+    resampled_points,
+    scored,
+    slices,
+    unless_lost_alone,
+)
 from tasks.metrics.intervals import half_samples, jackknife_groups
 
 NAMES = [f"c{i}" for i in range(40)]
@@ -54,3 +64,53 @@ def test_a_resample_without_a_value_is_stored_as_missing() -> None:
     assert _points([]).is_empty()
     with pytest.raises(ValueError, match="only an overall row"):
         _points([row._replace(slice_kind="country", slice="FR")])
+
+
+def reasons(*texts: str) -> np.ndarray:
+    return np.array(texts, dtype=object)
+
+
+def test_a_difference_is_of_points_that_have_both() -> None:
+    first = np.array([1.0, 0.5, np.nan, np.nan]), reasons("", "", "cut off", "cut off")
+    second = np.array([0.0, np.nan, 1.0, np.nan]), reasons("", "no judge", "", "no judge")
+    row = difference_row("gain", OVERALL, first, second)
+    assert row[:7] == ("gain", *OVERALL, 1.0, None, 1, 3)
+    assert row.null_value == 0.0
+    none = difference_row("gain", OVERALL, (first[0][1:], first[1][1:]), (second[0][1:], second[1][1:]))
+    assert (none.value, none.unscored_reason) == (None, "cut off")  # of two, and "no judge" of one
+
+
+def test_counts_say_what_is_missing_and_why() -> None:
+    rows = [(row.metric, row.slice, row.value) for row in count_rows(reasons("", "refused", "", "cut off"))]
+    assert rows == [
+        ("coverage", "all", 0.5),
+        ("unanswered", "cut off", 0.25),
+        ("unanswered", "refused", 0.25),
+    ]
+
+
+def test_slices_are_of_every_column_and_leave_out_what_has_no_value() -> None:
+    found = {where: chosen.tolist() for where, chosen in slices({"region": ["PE", "", "JP"]}, 3)}
+    assert found == {
+        OVERALL: [True] * 3,
+        ("region", "JP"): [False, False, True],
+        ("region", "PE"): [True, False, False],
+    }
+
+
+def test_lost_answers_are_no_number_by_themselves() -> None:
+    values, why, lost = (
+        np.array([0.0, np.nan, np.nan]),
+        reasons("", "judge", "unasked"),
+        reasons("cut", "", "x"),
+    )
+    alone = unless_lost_alone(values, why, lost)
+    assert np.isnan(alone[0]).all()
+    assert alone[1].tolist() == ["judge", "judge", "unasked"]
+    beside = unless_lost_alone(np.array([0.0, 1.0]), reasons("", ""), reasons("cut", ""))
+    assert beside[0].tolist() == [0.0, 1.0]
+    every = unless_lost_alone(np.array([0.0, 0.0]), reasons("", ""), reasons("cut", "cut"))
+    assert every[0].tolist() == [
+        0.0,
+        0.0,
+    ]  # a model that loses all answers is wrong, and nobody's judge failed

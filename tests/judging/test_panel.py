@@ -1,0 +1,90 @@
+"""What several judges are sent about the same texts, and what they said of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from tasks.engines.protocols import Sampling
+from tasks.generation.prompts import Completion, Prompts
+from tasks.judging.panel import About, Call, Judges, Panel, score_of
+from tasks.judging.prompts import UNANSWERED
+from tasks.judging.rubric import Rubric
+from tasks.requests import Engine
+
+GOOD, BAD = (
+    f'{{"items": {{"verdict": "{verdict}", "reason": "{reason}"}}}}'
+    for verdict, reason in (("Good", "tasty"), ("Bad", "unknown"))
+)
+
+
+@pytest.fixture(name="panel")
+def _panel(rubric: Rubric) -> Panel:
+    judges = {name: Engine(f"{name}-engine", "fake", f"model-{name}", f"hash-{name}") for name in ("j", "k")}
+    return Panel(judges, "items", "answers", 32, rubric, 64)
+
+
+def call(panel: Panel, source: str, text: str) -> Call:
+    return panel.call(source, "a", text, lambda: {"title": "fruit"})
+
+
+def completion(text: str) -> Completion:
+    return Completion(text, "stop", 1, 1)
+
+
+def test_every_judge_is_sent_every_call_and_a_silent_one_is_unscored(panel: Panel) -> None:
+    calls = [call(panel, "real", "plum"), call(panel, "empty", "")]
+    assert call(panel, "real", "plum") is calls[0]
+    sent = [(request.engine, request.role, len(request.prompts)) for request in panel.requests(calls)]
+    assert sent == [("j", "judge", 2), ("k", "judge", 2)]
+    assert panel.requests([]) == []
+
+    def replies(request: Prompts) -> dict[str, Completion]:
+        return {calls[0].prompt.id: completion(GOOD)} if request.engine == "j" else {}
+
+    said = panel.read(calls, replies)
+    assert said["j"]["real", "a"].score == 1.0
+    assert said["k"]["real", "a"].verdict.unscored_reason == UNANSWERED
+    assert score_of(said, ("real", "a")) == (1.0, "")  # the judge that failed does not count
+    assert score_of(said, ("empty", "a")) == (None, UNANSWERED)
+    frames = panel.verdicts(calls, said, panel.rubric_id, lambda own: About("a", "A.", "g", own.source))
+    assert list(frames) == ["j-engine", "k-engine"]
+    assert frames["j-engine"]["value"].to_list() == [1.0, None]
+    assert frames["k-engine"]["unscored_reason"].to_list() == [UNANSWERED] * 2
+    scores = panel.verdict_scores(calls, said, replies)
+    assert {name: score.value for name, score in scores["real", "a"].items()} == {
+        "taste (j-engine)": 1.0, "taste (k-engine)": None,
+    }  # fmt: skip
+
+
+def test_votes_of_one_text_are_requests_of_their_own(panel: Panel) -> None:
+    """Equal prompts under two samplings are two questions, and each vote is read of its own answer."""
+
+    @dataclass(frozen=True)
+    class Voted(Call):
+        vote: int = 0
+
+        @property
+        def key(self) -> tuple[str, str]:
+            return self.source, str(self.vote)
+
+    one = call(panel, "real", "plum")
+    fields = {name: getattr(one, name) for name in ("source", "item", "text", "rubric", "prompt")}
+    calls = [Voted(sampling=replace(Sampling(max_tokens=9), seed=n), vote=n, **fields) for n in range(2)]
+    judges: Judges[Voted] = Judges(panel.judges, "items", "answers", 32)
+    asked = judges.requests(calls)
+    assert [(r.engine, r.label, r.sampling.seed) for r in asked] == [
+        ("j", "vote 1", 0), ("j", "vote 2", 1), ("k", "vote 1", 0), ("k", "vote 2", 1),
+    ]  # fmt: skip
+    said = judges.read(
+        calls, lambda request: {one.prompt.id: completion(BAD if request.sampling.seed else GOOD)}
+    )
+    assert [said["k"][each.key].score for each in calls] == [1.0, 0.0]
+
+
+def test_the_plan_foresees_each_judge(panel: Panel) -> None:
+    longest = call(panel, "real", "")
+    later = panel.later(10, longest, 100)
+    assert [(each.engine, each.n) for each in later] == [("j", 10), ("k", 10)]
+    assert panel.later(0, longest, 100) == panel.later(10, None, 100) == []
