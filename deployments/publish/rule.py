@@ -26,6 +26,7 @@ JOINED = frozenset(
         "external_rank",
         "guiding_value",
         "human_domain",
+        "recipe_metric",
         "user_rank",
     }
 )

@@ -142,5 +142,7 @@ def test_only_what_scores_here_and_was_never_measured_is_tried_out(
 def test_kinds_of_parts_are_named() -> None:
     from tasks.embedding.texts import Texts
     from tasks.scoring.candidates import CandidateRanking
+    from tasks.scoring.options import OptionScores
 
-    assert plan.UNITS.keys() == {kind.kind for kind in (ItemScores, CandidateRanking, Prompts, Texts)}
+    kinds = (ItemScores, CandidateRanking, OptionScores, Prompts, Texts)
+    assert plan.UNITS.keys() == {kind.kind for kind in kinds}

@@ -30,10 +30,10 @@ def session_of(*models: str, occasion: str = "") -> Any:
         params=Params.model_validate({"models": list(models)}), config_hash=lambda: "config", materials={}
     )
     wanted = [wanted_of(name, engine, "Hello?") for name, engine in engines.items()]
+    cure = SimpleNamespace(name="cure", described=None)
     return SimpleNamespace(
-        evaluation=SimpleNamespace(name="cure"), study=study, occasion=occasion, candidates=engines, packs=(),
-        wanted=wanted,
-    )  # fmt: skip
+        evaluation=cure, study=study, occasion=occasion, candidates=engines, packs=(), wanted=wanted
+    )
 
 
 def wanted_of(model: str, engine: Engine, *texts: str, batch: int = 32) -> Wanted:

@@ -92,12 +92,17 @@ def prompt_faults(definition: Recipe, header: Sequence[str], file: str) -> list[
 def _choice_faults(definition: Choice, file: str) -> Iterator[Fault]:
     """Templates by which no letter can be written, or in which there is no question to be left out."""
     used = fields_of(definition.prompt) | fields_of(definition.system)
-    if definition.by == LETTER and CHOICES not in used:
+    if definition.by == LETTER and not options_are_shown(definition):
         what = f"by letter a model has to see the options: there is no {{{{ {CHOICES} }}}} in it"
         yield Fault(file, None, "prompt", what, f"add {{{{ {CHOICES} }}}}")
     if not used & set(definition.question):
         what = f"the prompt shows none of these columns: {', '.join(definition.question) or '(none)'}"
         yield Fault(file, None, "question", what, "name the columns that ask: null models leave them out")
+
+
+def options_are_shown(definition: Recipe) -> bool:
+    """Whether a model sees the options with their letters."""
+    return CHOICES in fields_of(definition.prompt) | fields_of(definition.system)
 
 
 def input_faults(definition: Judged, rubric: Rubric, header: Sequence[str], file: str) -> Iterator[Fault]:

@@ -145,6 +145,7 @@ def catalogue(loaded: Loaded) -> list[Row]:
         )
     ]
     ours = "Culturescope's recipes"
+    more = f"How much {'lower' if metric.direction == 'lower' else 'higher'} {label} is"
     for control in controls(definition):
         of = CONTROLS[definition.recipe, control]
         rows.append(
@@ -156,7 +157,7 @@ def catalogue(loaded: Loaded) -> list[Row]:
         rows.append(
             Row(
                 f"{control}_gain", f"Gain over: {of.label.lower()}", False, metric.unit, low - high,
-                high - low, "higher", f"{label} less the same with this in its place: {of.description}", "0",
+                high - low, "higher", f"{more} than the same with this in its place: {of.description}", "0",
                 "one of the two is unscored on every item", ours,
             )
         )  # fmt: skip

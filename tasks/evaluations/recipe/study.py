@@ -13,7 +13,8 @@ from pydantic import Field, create_model
 
 from tasks.choosing import of_slices
 from tasks.evaluations.contract import GenerationParams, Params
-from tasks.evaluations.recipe.definition import Choice, Judged, Recipe, Texts
+from tasks.evaluations.recipe.checks import options_are_shown
+from tasks.evaluations.recipe.definition import LETTER, Choice, Judged, Recipe, Texts
 from tasks.evaluations.recipe.items import Item, Loaded
 from tasks.identity import digest
 from tasks.judging.panel import Panel
@@ -135,21 +136,20 @@ class Study:
     def others(self) -> Mapping[str, str]:
         """Item -> another one: the next of another cluster, and kind, in a fixed random ring; of ``within``'s
         value. An item of which there is none is left out."""
-        ring = sorted(self.items, key=lambda item: digest([self.loaded.name, item.name]))
         within, kind = getattr(self.definition, "within", ""), getattr(self.definition, "kind", "")
-
-        def fits(item: Item, other: Item) -> bool:
-            if kind and other.fields[kind] == item.fields[kind]:
-                return False
-            return other.cluster != item.cluster and (
-                not within or other.fields[within] == item.fields[within]
-            )
-
+        rings: dict[str, list[Item]] = {}
+        for item in sorted(self.items, key=lambda item: digest([self.loaded.name, item.name])):
+            rings.setdefault(item.fields[within] if within else "", []).append(item)
         found: dict[str, str] = {}
-        for place, item in enumerate(ring):
-            others = (*ring[place + 1 :], *ring[:place])
-            if other := next((other for other in others if fits(item, other)), None):
-                found[item.name] = other.name
+        for ring in rings.values():
+            clusters = [(item.cluster, item.fields[kind] if kind else None) for item in ring]
+            if len({cluster for cluster, _ in clusters}) < 2 or (kind and len({k for _, k in clusters}) < 2):
+                continue
+            for place, (item, (cluster, own)) in enumerate(zip(ring, clusters, strict=True)):
+                steps = ((place + step) % len(ring) for step in range(1, len(ring)))
+                fits = (p for p in steps if clusters[p][0] != cluster and (not kind or clusters[p][1] != own))
+                if (other := next(fits, None)) is not None:
+                    found[item.name] = ring[other].name
         return found
 
     @cached_property
@@ -175,6 +175,8 @@ def build_study(loaded: Loaded, params: Params, engines: Mapping[str, Engine]) -
     wanted = {column: getattr(params, column) for column in loaded.definition.slices}
     chosen = of_slices(loaded.items, wanted, lambda item, column: item.fields[column])
     items = spread(chosen, getattr(params, "limit", None))
+    if getattr(params, "by", "") == LETTER and not options_are_shown(loaded.definition):
+        raise ValueError("--by letter: the prompt does not show {{ choices }}: add them to the definition")
     return Study(params, loaded, items, _panel(loaded, params, engines))
 
 
