@@ -75,7 +75,15 @@ def _within_tasks(rest: list[str]) -> tuple[str, ...]:
             return (f"tasks.evaluations.{name}", "tasks.report", "tasks.metrics")
         case ["evaluations", "recipe", *_]:
             recipe = ("tasks.evaluations.recipe", "tasks.evaluations.contract")
-            return (*recipe, *PURE, *spine, "tasks.judging", "tasks.metric_rows", "tasks.packs", "tasks.choosing")
+            return (
+                *recipe,
+                *PURE,
+                *spine,
+                "tasks.judging",
+                "tasks.metric_rows",
+                "tasks.packs",
+                "tasks.choosing",
+            )
         case ["evaluations", name, *inner]:
             own = (f"tasks.evaluations.{name}", "tasks.evaluations.contract", "tasks.evaluations.recipe")
             own = (*own, "scrapers.countries")
