@@ -20,6 +20,7 @@ from deployments.display import err, say, working
 from deployments.evaluations import doors, evaluation, unknown
 from deployments.server import HOST, configure, end_with_parent, is_free
 from tasks.engines.protocols import EngineError
+from tasks.packs.shape import PackError
 from warehouse import Warehouse, WarehouseError
 
 if TYPE_CHECKING:
@@ -129,11 +130,12 @@ def _written(
     for run in finished_runs(name, config, model, occasion):
         if run.evaluation not in doors():
             continue
-        metrics, of = warehouse.query(_METRICS, [run.run_id]), evaluation(run.evaluation)
+        metrics = warehouse.query(_METRICS, [run.run_id])
         try:
+            of = evaluation(run.evaluation)
             with working(f"{run.evaluation}, {run.model}: writing"):
                 path = write_log(folder / run.evaluation, run, metrics, _lazily(of, run))
-        except (WarehouseError, EngineError) as error:
+        except (WarehouseError, EngineError, PackError) as error:
             yield str(error)
             continue
         n_same += path is None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from deployments.evaluations import doors
+from deployments.evaluations import doors, sound
 from deployments.report import reported, usual_file, write_report
 from flows import comparison
 from tasks.metrics.agreement import spearman_test
@@ -45,7 +45,7 @@ def overview(
     Raises:
         WarehouseError: no run has finished; says what to start.
     """
-    newest = [row for row in warehouse.query(_NEWEST).rows() if row[0] in doors()]
+    newest = [row for row in warehouse.query(_NEWEST).rows() if row[0] in sound()]
     if not newest:
         raise WarehouseError("no finished run to show; start some with: culturescope run all --profile smoke")
     served = {name: f"/reports/{name}/{config}" for name, config, _ in newest if name in reported()}

@@ -43,14 +43,14 @@ def faults_of(folder: Folder) -> list[Fault]:
     from tasks.packs.shape import Fault
 
     known = shapes()
-    own, read, of_recipe = recipes.faults_of(folder)
+    _, read, of_recipe = recipes.faults_of(folder)
     faults = [*stray(folder, known, read), *of_recipe]
     for name in (there := parts(folder, known)):
         tables = tables_of(evaluation(name), params(name).model_validate({"models": ["none"]}))
         _, wrong = examine(folder, name, known[name], tables)
         of_profiles = profiles_of(folder, name, params(name))[1]
         faults += wrong + of_profiles + ([] if wrong or of_profiles else _unbuilt(folder, name))
-    if not there and not own:
+    if not there and not read:
         what = f"it has no folder of an evaluation: {', '.join(known)}"
         faults.append(Fault(folder.name, None, "", what, "add one (culturescope pack new --for)"))
     return list(dict.fromkeys(faults))

@@ -67,14 +67,16 @@ def evaluation(name: str) -> Evaluation[Any, Any, Any]:
     """What the loop works on.
 
     Raises:
-        PackError: the pack has faults.
+        PackError: the pack has faults. ValueError: there is no such evaluation, as where a pack was removed.
     """
     if name in shipped():
         own: Evaluation[Any, Any, Any] = import_module(f"tasks.evaluations.{name}.evaluation").EVALUATION
         return own
     from tasks.packs.shape import PackError
 
-    folder = packed()[name]
+    if (folder := packed().get(name)) is None:
+        what = f"there is no evaluation {name!r}; if it was a pack, put its folder back"
+        raise ValueError(f"{what}: {usual_home() / 'packs'}")
     made, faults = read_pack(folder)
     if faults or made is None:
         raise PackError(folder.name, faults)
@@ -129,6 +131,8 @@ def about(folder: Folder) -> str:
     """What evaluation a pack is: "proverbs (choice): 12 items in 6 clusters"; "" if it is none."""
     if not (folder.path / DEFINITION).is_file():
         return ""
+    if name_of(folder.name) in shipped() | TAKEN:
+        return f"{name_of(folder.name)}: that name is taken: rename the folder"
     made, _ = read_pack(folder)
     if made is None or made.described is None:
         return f"{name_of(folder.name)}: it has faults (culturescope pack check {folder.name})"

@@ -16,7 +16,7 @@ import polars as pl
 
 from deployments import recipes
 from deployments.display import interval
-from deployments.evaluations import doors, unknown
+from deployments.evaluations import doors, sound, unknown
 from tasks.report import Frames, Report, Row
 from warehouse import Warehouse, WarehouseError
 from warehouse.storage import written_whole
@@ -50,8 +50,10 @@ def configuration(
     Raises:
         WarehouseError: there is no such evaluation, or no finished run of it; says which there are.
     """
-    names = [name for name in known or doors() if evaluation in (None, name)]
+    names = [name for name in known or sound() if evaluation in (None, name)]
     if not names:
+        if evaluation in doors():
+            recipes.evaluation(evaluation)  # says what is wrong with its pack
         raise WarehouseError(unknown(evaluation))
     finished = warehouse.query(_FINISHED, [names]).rows()
     if not finished:
@@ -210,7 +212,7 @@ def beyond_null(warehouse: Warehouse, evaluation: str, config: str, occasion: st
 
 def reported() -> list[str]:
     """The evaluations that have a report; none is imported."""
-    return [name for name in doors() if name in recipes.without_files() or _has_page(name)]
+    return [name for name in sound() if name in recipes.without_files() or _has_page(name)]
 
 
 def _has_page(evaluation: str) -> bool:

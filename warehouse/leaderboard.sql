@@ -1,7 +1,7 @@
 CREATE OR REPLACE VIEW leaderboard_{evaluation} AS
 WITH wide AS (
     SELECT r.config_hash, r.profile, r.model, r.is_null, r.run_id, r.finished_at,
-        any_value(v.value) FILTER (v.metric = '{headline}') AS {headline},
+        any_value(v.value) FILTER (v.metric = '{headline}') AS "{headline}",
         any_value(v.ci_low) FILTER (v.metric = '{headline}') AS ci_low,
         any_value(v.ci_high) FILTER (v.metric = '{headline}') AS ci_high,
         any_value(v.null_value) FILTER (v.metric = '{headline}') AS null_value,
@@ -13,7 +13,7 @@ WITH wide AS (
     GROUP BY ALL
 )
 SELECT wide.*, a.is_beyond_null, a.doubt, row_number() OVER (
-    PARTITION BY wide.config_hash ORDER BY wide.is_null, wide.{headline}{order} NULLS LAST, wide.model, wide.run_id
+    PARTITION BY wide.config_hash ORDER BY wide.is_null, wide."{headline}"{order} NULLS LAST, wide.model, wide.run_id
 ) AS place
 FROM wide
 LEFT JOIN against_null AS a ON a.run_id = wide.run_id AND a.metric = '{headline}';

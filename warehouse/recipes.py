@@ -16,7 +16,8 @@ from warehouse.storage import WarehouseError, columns_of, execute_with
 
 Rows = Sequence[Mapping[str, Any]]
 
-_CLEAR = "DELETE FROM recipe_metric WHERE evaluation = ?"
+_CLEAR = "DELETE FROM recipe_metric WHERE evaluation = ? AND list_contains(?, metric)"
+_AGE = "UPDATE recipe_metric SET place = place + 1000 WHERE evaluation = ? AND place < 1000"
 _SAVE = "INSERT INTO recipe_metric BY NAME FROM incoming"
 _FORGET = "DELETE FROM metric WHERE evaluation = ?"
 _REGISTER = """
@@ -50,7 +51,8 @@ def save_recipe(
         for place, row in enumerate(metrics)
     ]
     frame = pl.DataFrame(rows, schema=columns_of(connection, "recipe_metric"))
-    connection.execute(_CLEAR, [evaluation])
+    connection.execute(_CLEAR, [evaluation, frame["metric"].to_list()])
+    connection.execute(_AGE, [evaluation])  # what earlier definitions called numbers that are stored
     execute_with(connection, frame, _SAVE)
     if not (_FOLDER / "reference" / "metric" / f"{evaluation}.csv").exists():
         connection.execute(_FORGET, [evaluation])
@@ -93,11 +95,12 @@ def leaderboard_sql(evaluation: str, metrics: Rows) -> str:
     template = (_FOLDER / "leaderboard.sql").read_text(encoding="utf-8")
     order = "" if first["direction"] == "lower" else " DESC"
     columns = "".join(
-        f"        any_value(v.value) FILTER (v.metric = '{row['metric']}') AS {row['metric']},\n"
+        f"        any_value(v.value) FILTER (v.metric = '{row['metric']}') AS \"{row['metric']}\",\n"
         for row in beside
     )
     comments = "".join(
-        f"COMMENT ON COLUMN leaderboard_{evaluation}.{row['metric']} IS '{_quoted(row['description'])}';\n"
+        f'COMMENT ON COLUMN leaderboard_{evaluation}."{row["metric"]}" '
+        f"IS '{_quoted(row['description'])}';\n"
         for row in (first, *beside)
     )
     return (

@@ -13,7 +13,7 @@ import polars as pl
 from markupsafe import Markup
 
 from deployments import report
-from deployments.evaluations import doors
+from deployments.evaluations import doors, sound
 from deployments.publish.croissant import About
 from deployments.publish.data import Table
 from tasks.report.history import history_figure
@@ -133,7 +133,7 @@ def boards(warehouse: Warehouse) -> Boards:
     """
     shown: dict[str, list[dict[str, Any]]] = {}
     for row in warehouse.query(_CONFIGURATIONS).iter_rows(named=True):
-        if row["evaluation"] not in doors():
+        if row["evaluation"] not in sound():
             continue
         name, config = row["evaluation"], row["configuration"]
         door = doors()[name]

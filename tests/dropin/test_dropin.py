@@ -1,7 +1,7 @@
 """A further evaluation is a set of new files: an invented one is dropped into a copy of the tree and run.
 
-The files under ``tree/`` are those that ARCHITECTURE.md, "Add an evaluation", names. None of them exists in
-the project, so nothing of it is edited.
+The files under ``tree/`` are one definition, its items and its rubric. None of them exists in the project, so
+nothing of it is edited.
 """
 
 from __future__ import annotations
@@ -52,18 +52,19 @@ def run(copy: Path, *arguments: str, api: str = "") -> subprocess.CompletedProce
     )
 
 
-RUN = ("run", "idioms", "-m", "fake-a", "-m", "fake-b", "--judge", "fake-judge")
+RUN = ("run", "idioms", "-m", "fake-a", "-m", "fake-b", "--judges", "fake-judge")
 
 
 def test_it_only_adds_files() -> None:
     new = [path.relative_to(TREE) for path in TREE.rglob("*") if path.is_file() and path.suffix != ".pyc"]
-    assert len(new) > 10
+    assert sorted(path.name for path in new) == ["evaluation.py", "items.csv", "meaning.toml"]
+    assert len((TREE / "tasks/evaluations/idioms/evaluation.py").read_text().splitlines()) <= 60
     assert not [path for path in new if (REPOSITORY / path).exists()]
 
 
 def test_from_plan_to_report(copy: Path, prefect_api: str) -> None:
     help_text = run(copy, "run", "idioms", "--help")
-    assert "--languages" in help_text.stdout, help_text.stderr
+    assert "--language" in help_text.stdout, help_text.stderr
 
     plan = run(copy, *RUN, "--dry-run")
     assert plan.returncode == 0, plan.stderr
@@ -74,25 +75,31 @@ def test_from_plan_to_report(copy: Path, prefect_api: str) -> None:
     assert done.returncode == 0, done.stderr
     warehouse = Warehouse(copy / "home")
     board = warehouse.query("SELECT * FROM leaderboard_idioms ORDER BY place")
-    assert board["model"].to_list()[-1] == "null:coin"
-    assert set(board["model"]) == {"fake-a", "fake-b", "null:coin"}
-    assert board["accuracy"].is_between(0, 1).all()
-    verdicts = warehouse.query("SELECT count(*) AS n FROM verdict WHERE judge = 'fake-judge'")["n"][0]
+    nulls = {"null:empty", "null:generic", "null:other-answer"}
+    assert set(board["model"]) == {"fake-a", "fake-b", *nulls}
+    assert set(board["model"].to_list()[2:]) == nulls
+    assert board["accuracy"].drop_nulls().is_between(0, 1).all()
+    verdicts = warehouse.query("SELECT count(*) AS n FROM verdict WHERE judged = ''")["n"][0]
     assert verdicts == 2 * 30
-    answers = warehouse.query("SELECT count(*) AS n FROM idiom_answer")["n"][0]
+    answers = warehouse.query("SELECT count(*) AS n FROM item_answer WHERE condition = ''")["n"][0]
     assert answers == 2 * 30
+    assert warehouse.query("SELECT count(*) FROM evaluation_item").item() == 30
 
     again = run(copy, *RUN, api=prefect_api)
     assert "nothing to do" in again.stderr
 
     shown = run(copy, "leaderboard", "idioms")
-    assert "null:coin" in shown.stdout, shown.stderr
+    assert "null:generic" in shown.stdout, shown.stderr
 
     report = run(copy, "report", "idioms")
     assert report.returncode == 0, report.stderr
-    assert "Do language models know what sayings mean?" in (copy / "home" / "report-idioms.html").read_text()
+    assert "Does a model know what sayings mean?" in (copy / "home" / "report-idioms.html").read_text()
 
-    checks = run(copy, "check")
+    logs = run(copy, "export", "inspect", "idioms")
+    assert logs.returncode == 0, logs.stderr
+    assert len(list((copy / "home" / "inspect" / "idioms").glob("*.eval"))) == 2
+
+    checks = run(copy, "check", "--numbers")
     assert checks.returncode == 0, checks.stdout + checks.stderr
 
 
@@ -107,4 +114,4 @@ print(sorted(d.name for d in mine), sorted(fields))
     shown = run(copy, "-c", code, api=prefect_api)
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.startswith("['idioms'] ")
-    assert "'judge', 'languages'" in shown.stdout
+    assert "'judges', 'language', 'limit'" in shown.stdout

@@ -12,6 +12,7 @@ import pytest
 from pydantic.fields import FieldInfo
 
 from deployments.evaluations import doors, evaluation, params
+from deployments.packs import write_recipe
 from flows.evaluation import evaluate
 from flows.session import build
 from flows.stored import finished_runs, rebuilt
@@ -20,6 +21,9 @@ from tests.golden.harness import write_engine
 from warehouse import Warehouse
 
 TREE = Path(__file__).parents[2] / "tasks" / "evaluations"
+FROM_RECIPES = {"choice": "whence", "judged": "sayings", "preference": "tables", "short_answer": "money"}
+"""Recipe -> the pack that its example is here."""
+NAMES = (*doors(), *FROM_RECIPES.values())
 
 OPERATIONAL = {
     *("models", "occasion", "dtype"),  # a run's, not a configuration's: engine hash and occasion
@@ -37,6 +41,10 @@ BASE: Mapping[str, dict[str, Any]] = {
     "worldwise": {"cultures": ["IN", "JP"], "scenarios_per_dimension": 2, "embedder": "{files}/words.vec"},
     "culturall": {"languages": ["zh", "km"], "items_per_language": 3, **JUDGED},
     "explication": {"max_personas": 2, "simulator": "fake-b", **JUDGED},
+    "whence": {},
+    "sayings": JUDGED,
+    "tables": {},
+    "money": {},
 }
 FILES = ("scenarios_file", "exemplars_file", "profiles_file", "values_file", "personas_file", "file")
 OTHER: Mapping[str, Mapping[str, Any]] = {
@@ -68,6 +76,10 @@ OTHER: Mapping[str, Mapping[str, Any]] = {
         "simulator": "fake-a",
         "judges": ["fake-b"],
     },
+    "whence": {"region": ["Asia"], "limit": 6},
+    "sayings": {"language": ["en"], "limit": 6, "judges": ["fake-b"]},
+    "tables": {"place": ["Cairo"], "limit": 6},
+    "money": {"region": ["Asia"], "limit": 6},
 }
 """Knob -> another value, where one cannot be told from its type."""
 
@@ -96,6 +108,8 @@ def study(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     files.mkdir()
     (files / "words.vec").write_text("1 2\nword 1 2\n")
     write_engine(home, "fake-a")
+    for recipe, pack in FROM_RECIPES.items():
+        write_recipe(home / "packs" / pack, recipe)
 
     def make(name: str, **more: Any) -> Any:
         chosen = {"models": ["fake-a"]} | BASE[name] | more
@@ -123,7 +137,7 @@ def hashed(make: Callable[..., Any], name: str, patch: pytest.MonkeyPatch) -> se
 def read(name: str) -> set[str]:
     """Attributes of ``params`` that the evaluation's code reads outside of ``config_hash``."""
     found: set[str] = set()
-    for file in (TREE / name).rglob("*.py"):
+    for file in (TREE / ("recipe" if name in FROM_RECIPES.values() else name)).rglob("*.py"):
         if file.name == "params.py" or "build" in file.parts or "specnorm" in file.parent.name:
             continue
         tree = ast.parse(file.read_text(encoding="utf-8"))
@@ -133,11 +147,19 @@ def read(name: str) -> set[str]:
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and _is_params(node.value):
                 found.add(node.attr)
+            if (
+                isinstance(node, ast.Call)
+                and ast.unparse(node.func) == "getattr"
+                and _is_params(node.args[0])
+            ):
+                found.add(getattr(node.args[1], "value", ""))
     return found
 
 
 def _is_params(node: ast.expr) -> bool:
-    """``params``, ``….params``, or ``p``, which stands for it in some functions."""
+    """``params``, ``….params``, a cast of it, or ``p``, which stands for it in some functions."""
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "cast":
+        return _is_params(node.args[1])
     return (isinstance(node, ast.Name) and node.id in ("params", "p", "knobs")) or (
         isinstance(node, ast.Attribute) and node.attr == "params"
     )
@@ -160,7 +182,7 @@ def test_the_knobs_that_all_have_change_no_number_or_are_hashed() -> None:
     assert {*GenerationParams.model_fields} - OPERATIONAL == {"seed"}
 
 
-@pytest.mark.parametrize("name", doors())
+@pytest.mark.parametrize("name", NAMES)
 def test_what_is_hashed_is_read(
     study: Callable[..., Any], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,7 +192,7 @@ def test_what_is_hashed_is_read(
     assert sorted(knobs - read(name)) == []
 
 
-@pytest.mark.parametrize("name", doors())
+@pytest.mark.parametrize("name", NAMES)
 def test_what_changes_a_number_is_hashed(
     study: Callable[..., Any], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

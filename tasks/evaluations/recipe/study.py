@@ -184,8 +184,8 @@ def _panel(loaded: Loaded, params: Params, engines: Mapping[str, Engine]) -> Pan
     definition = loaded.definition
     if not isinstance(definition, Judged) or loaded.rubric is None:
         return None
-    judges, given = judges_by_name(getattr(params, "judges"), engines), cast(Any, params)  # noqa: B009
-    return Panel(judges, definition.judged, "answers", given.batch, loaded.rubric, given.judge_max_tokens)
+    judges, knobs = judges_by_name(getattr(params, "judges"), engines), cast(Any, params)  # noqa: B009
+    return Panel(judges, definition.judged, "answers", knobs.batch, loaded.rubric, knobs.judge_max_tokens)
 
 
 def spread(items: Sequence[Item], n: int | None) -> tuple[Item, ...]:

@@ -1,0 +1,225 @@
+"""Evaluations from recipes at every door: made, run, shown, exported, published; edited and removed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from deployments import recipes
+from deployments.cli import app
+from deployments.evaluations import doors, sound
+from deployments.publish.pages import boards
+from deployments.publish.rule import published
+from deployments.registered import Wishes, deployments
+from tests.evaluations.recipe.made import RECIPES, changed, swap
+from tests.golden.harness import write_engine
+from warehouse import Warehouse
+
+runner = CliRunner()
+PACKS = {"whence": "choice", "sayings": "judged", "my-tables": "preference", "money": "short_answer"}
+ITEMS = {"whence": 12, "sayings": 12, "my_tables": 8, "money": 12}
+HEADLINE = {"my_tables": "preference"}
+
+
+def call(*arguments: str, code: int = 0) -> Result:
+    """A command in this process, which ends as it should."""
+    done = runner.invoke(app, arguments, env={"COLUMNS": "200"})
+    assert done.exit_code == code, done.output
+    assert done.exception is None or isinstance(done.exception, SystemExit)
+    return done
+
+
+def run_it(name: str, *more: str, code: int = 0) -> Result:
+    judge = ("--judges", "fake-j") if name == "sayings" else ()
+    asked = ("run", name, "-m", "fake-a", "-m", "fake-b", "--no-probe", *judge, *more)
+    return call(*asked, *(() if "--dry-run" in more else ("--no-server",)), code=code)
+
+
+@pytest.fixture(scope="module", name="ran")
+def _ran(copied_home: Callable[[], Path]) -> Iterator[Path]:
+    """A home with a pack of each recipe, each run once on two fake models, and two packs that are no use."""
+    home = copied_home()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CULTURESCOPE_HOME", str(home))
+        for name in ("fake-a", "fake-b", "fake-j"):
+            write_engine(home, name)
+        for pack, recipe in PACKS.items():
+            call("pack", "new", pack, "--recipe", recipe)
+        for name in ITEMS:
+            run_it(name)
+        broken = home / "packs" / "broken"
+        broken.mkdir()
+        (broken / "pack.toml").write_text('title = "x"\n')
+        (broken / "evaluation.toml").write_text('recipe = "choice"\n')
+        shutil.copytree(home / "packs" / "whence", home / "packs" / "cure")
+        yield home
+
+
+@pytest.fixture
+def home(ran: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of it, to be changed."""
+    copy = Path(shutil.copytree(ran, tmp_path / "home", ignore=shutil.ignore_patterns("inspect")))
+    monkeypatch.setenv("CULTURESCOPE_HOME", str(copy))
+    return copy
+
+
+@pytest.mark.usefixtures("ran")
+@pytest.mark.parametrize("pack", PACKS)
+def test_check_shows_two_items_and_the_nulls(pack: str) -> None:
+    lines = call("pack", "check", pack).stderr.splitlines()
+    assert sum(line.startswith("item ") for line in lines) == 2
+    assert lines[-1].startswith("null: ")
+    assert f"right {pack}: {recipes.name_of(pack)} ({PACKS[pack]})" in lines[0]
+
+
+@pytest.mark.usefixtures("ran")
+def test_a_pack_with_faults_hides_no_other() -> None:
+    checked = call("pack", "check", code=1).stderr
+    assert "broken: evaluation.toml, field metric: it is missing" in checked
+    assert "it has no folder of an evaluation" not in checked
+    assert "cure: cure: 'cure' is the name of something that is there already" in checked
+    listed = {row["pack"]: row["adds"] for row in json.loads(call("pack", "list", "-f", "json").stdout)}
+    assert "it has faults" in listed["broken"]
+    assert "that name is taken" in listed["cure"]
+    assert listed["my-tables"] == "my_tables (preference): 8 items in 8 clusters"
+    assert "broken" not in sound()
+    assert {"broken", *ITEMS} <= set(doors())
+    assert doors()["cure"].title.startswith("Can a model explain norms")
+    said = call("run", "--help").stdout
+    assert "whence" in said
+    assert "broken" not in said
+    refused = call("run", "broken", "-m", "fake-a", code=1).stderr
+    assert "field metric: it is missing" in refused
+    assert "Traceback" not in refused
+    assert {"whence", "cure", "my_tables"} <= {d.flow_name for d in deployments(Wishes())}
+    call("leaderboard")
+
+
+@pytest.mark.usefixtures("ran")
+@pytest.mark.parametrize("name", ITEMS)
+def test_it_is_planned_run_once_and_shown(name: str) -> None:
+    assert f"{ITEMS[name]} items in " in run_it(name, "--dry-run").stderr
+    assert "nothing to do" in run_it(name).stderr
+    board = Warehouse.open().query(f"FROM leaderboard_{name} ORDER BY place")
+    models = board.filter(~board["is_null"])["model"].to_list()
+    assert sorted(models) == ["fake-a", "fake-b"]
+    assert board["is_null"].sum() >= 1
+    assert board[HEADLINE.get(name, "accuracy")].is_between(0, 1).all()
+    assert all(model in call("leaderboard", name).stdout for model in models)
+    call("report", name)
+    page = (Path(os.environ["CULTURESCOPE_HOME"]) / f"report-{name}.html").read_text()
+    assert doors()[name].title in page.replace("&#39;", "'")
+    call("export", "inspect", name)
+    logs = Path(os.environ["CULTURESCOPE_HOME"]) / "inspect" / name
+    assert len(list(logs.glob("*.eval"))) == 2
+
+
+@pytest.mark.usefixtures("ran")
+def test_sql_has_every_item_and_answer() -> None:
+    warehouse = Warehouse.open()
+    items = warehouse.query("SELECT evaluation, count(*) AS n FROM evaluation_item GROUP BY ALL")
+    assert dict(items.iter_rows()) == ITEMS
+    answers = warehouse.query("SELECT evaluation, count(*) AS n FROM recipe_answer GROUP BY ALL")
+    assert dict(answers.iter_rows()) == {name: 2 * n for name, n in ITEMS.items()}
+    joined = warehouse.query(
+        "SELECT count(*) FROM recipe_answer AS a JOIN run USING (config_hash, model, evaluation) "
+        "JOIN evaluation_item AS i ON i.evaluation = a.evaluation AND i.item = a.item "
+        "AND i.item_hash = (run.item_lists->>'item')"
+    ).item()
+    assert joined == 2 * sum(ITEMS.values())
+
+
+@pytest.mark.usefixtures("ran")
+def test_numbers_are_made_again_and_models_compared() -> None:
+    said = call("check", "--numbers").stderr
+    assert sum(line.startswith("equal ") for line in said.splitlines()) == len(ITEMS)
+    compared = call("compare", "fake-a", "fake-b", "-f", "json").stdout
+    assert {"whence", "money"} <= {row["evaluation"] for row in json.loads(compared)}
+
+
+@pytest.mark.usefixtures("ran")
+def test_a_site_has_numbers_and_answers_only_on_request() -> None:
+    numbers, with_answers = (set(published(Warehouse.open(), asked)) for asked in (False, True))
+    assert {"model_scores", *(f"leaderboard_{name}" for name in ITEMS)} <= numbers
+    answers = {"item_answer", "recipe_answer", "option_score"}
+    assert not answers & numbers
+    assert answers <= with_answers
+    assert "evaluation_item" not in with_answers
+    assert set(ITEMS) <= boards(Warehouse.open()).keys()
+
+
+def test_an_edited_pack_asks_what_is_new_alone_and_old_numbers_stay(home: Path) -> None:
+    items = home / "packs" / "whence" / "items.csv"
+    items.write_text(items.read_text().replace("Where is the noodle", "Whence is the noodle"))
+    assert "8 of 144" in run_it("whence", "--dry-run").stderr
+    assert "fake-a" in call("leaderboard", "whence").stdout
+    call("report", "whence")
+    call("export", "inspect", "whence", code=1)
+    assert "not made again whence" in call("check", "--numbers").stderr
+    run_it("whence")
+    assert Warehouse.open().query("SELECT count(DISTINCT item_hash) FROM evaluation_item").item() == 5
+
+
+def test_a_renamed_headline_leaves_a_warehouse_whole(home: Path) -> None:
+    definition = home / "packs" / "whence" / "evaluation.toml"
+    definition.write_text(swap('"accuracy"', '"order"')(definition.read_text()))  # a word of SQL, at that
+    run_it("whence")
+    call("check")
+    board = Warehouse.open().query('SELECT "order", is_null FROM leaderboard_whence')
+    assert board.filter(~board["is_null"])["order"].is_not_null().any()
+    call("leaderboard", "whence")
+    call("report", "whence")
+
+
+@pytest.mark.parametrize("how", ["broken", "removed"])
+def test_a_pack_that_is_gone_is_one_line_at_every_door(home: Path, how: str) -> None:
+    folder = home / "packs" / "whence"
+    if how == "broken":
+        (folder / "evaluation.toml").write_text("recipe = 1")
+    else:
+        shutil.rmtree(folder)
+    wanted = "there is no recipe 1" if how == "broken" else "there is no evaluation 'whence'"
+    for door in (("leaderboard", "whence"), ("report", "whence"), ("export", "inspect", "whence")):
+        assert wanted in call(*door, code=1).stderr
+    assert wanted in call("check", "--numbers").stderr
+    assert "fake-a" in call("sql", "FROM leaderboard_whence").stdout
+    for everything in (("leaderboard",), ("check",), ("pack", "list"), ("report",)):
+        call(*everything)
+    assert "whence" not in boards(Warehouse.open())
+    call("export", "inspect", code=int(how == "broken"))
+    assert {path.name for path in (home / "inspect").iterdir()} == ITEMS.keys() - {"whence"}
+
+
+def test_a_catalogue_that_is_loaded_anew_keeps_what_recipes_registered(home: Path) -> None:
+    wanted = "SELECT * FROM metric WHERE evaluation = 'whence' ORDER BY metric"
+    before = Warehouse.open().query(wanted)
+    assert before.height
+    with Warehouse.open().write() as connection:
+        connection.execute("UPDATE state SET value = 'older' WHERE name LIKE '%metric%'")
+    again = Warehouse(home).query(wanted)
+    assert again.equals(before)
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [("cure", "is there already"), ("recipe", "is there already"), ("1st", "begins with a letter")],
+)
+@pytest.mark.usefixtures("ran")
+def test_names_that_are_none_are_refused(name: str, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        recipes.check_name(name)
+
+
+@pytest.mark.usefixtures("ran")
+def test_new_says_what_it_needs() -> None:
+    assert "--recipe RECIPE" in call("pack", "new", "x", code=1).stderr
+    assert "there is no 'quiz'" in call("pack", "new", "x", "--recipe", "quiz", code=1).stderr
+    assert "has an evaluation already" in call("pack", "new", "whence", "--recipe", "choice", code=1).stderr
+    assert sorted(PACKS.values()) == sorted(RECIPES)
+    assert changed("choice", {}).keys() == {"evaluation.toml", "items.csv"}
