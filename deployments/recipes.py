@@ -1,6 +1,6 @@
 """Evaluations from recipes as the doors meet them: found in this program's folders and in packs.
 
-A folder ``tasks/evaluations/<name>`` with ``evaluation.py`` and no door of its own is one; so is a pack with
+A folder ``tasks/evaluations/<name>`` with ``evaluation.py`` and no ``params.py`` is one; so is a pack with
 ``evaluation.toml``, which is named as the pack is, with _ for -.
 """
 
@@ -38,10 +38,18 @@ def shipped() -> frozenset[str]:
     )
 
 
+@cache
+def _shipped_from_recipes() -> frozenset[str]:
+    """Those that have no knobs of their own."""
+    return frozenset(name for name in shipped() if not (EVALUATIONS / name / "params.py").exists())
+
+
 def without_files() -> set[str]:
-    """The evaluations that say all of themselves: shipped ones without a door, and packs."""
-    doors = EVALUATIONS.parent.parent / "deployments" / "evaluations"
-    return {name for name in shipped() if not (doors / f"{name}.py").exists()} | packed().keys()
+    """The evaluations that say all of themselves: those from recipes that are shipped, and packs.
+
+    What stands in a file all the same, such as a door or a page, is taken from there.
+    """
+    return _shipped_from_recipes() | packed().keys()
 
 
 def packed() -> dict[str, Folder]:

@@ -82,11 +82,10 @@ def profiles(name: str) -> dict[str, dict[str, Any]]:
 
 def shipped_profiles(name: str) -> dict[str, dict[str, Any]]:
     """The profiles of an evaluation without those of packs."""
-    if name not in _with_files():
-        own = evaluation(name).described
-        assert own is not None
+    file = import_module(f"{__name__}.{name}").__file__ if name in _with_files() else None
+    own = evaluation(name).described if name in recipes.without_files() else None
+    if own is not None and not (file and Path(file).with_suffix(".toml").exists()):
         return {profile: {**values, "profile": profile} for profile, values in own.profiles.items()}
-    file = import_module(f"{__name__}.{name}").__file__
     assert file is not None
     text = Path(file).with_suffix(".toml").read_text(encoding="utf-8")
     return {profile: {**values, "profile": profile} for profile, values in tomllib.loads(text).items()}
@@ -127,7 +126,7 @@ def params(name: str) -> type[Params]:
     """The type of its knobs; imported when asked for, without the rest of the evaluation."""
     from tasks.evaluations.contract import Params
 
-    if name not in _with_files():
+    if name in recipes.without_files():
         return evaluation(name).params
     module = import_module(f"tasks.evaluations.{name}.params")
     types = [kind for kind in vars(module).values() if isinstance(kind, type) and issubclass(kind, Params)]

@@ -1,17 +1,46 @@
-"""The page on adding an evaluation names the files of the tree that the tests drop in."""
+"""The page on adding an evaluation: what it shows is one, and names folders that there are."""
 
 from __future__ import annotations
 
+import ast
 import re
+from pathlib import Path
 
+from tasks.evaluations import recipe
+from tasks.evaluations.recipe.definition import RECIPES
 from tests.conftest import REPOSITORY
+from tests.evaluations.recipe.made import examined, example
 
-TREE = REPOSITORY / "tests" / "dropin" / "tree"
 PAGE = (REPOSITORY / "docs" / "add-an-evaluation.md").read_text(encoding="utf-8")
-NOT_NAMED = {"tasks/evaluations/idioms/__init__.py", "tasks/evaluations/idioms/report/page.py"}
 
 
-def test_its_table_is_the_tree() -> None:
-    named = set(re.findall(r"^\| `([\w./-]+\.\w+)` \|", PAGE, re.MULTILINE))
-    files = {path.relative_to(TREE).as_posix() for path in TREE.rglob("*") if path.is_file()}
-    assert named == {name for name in files if not name.endswith(".pyc")} - NOT_NAMED
+def shown(language: str) -> str:
+    (block,) = re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    return str(block)
+
+
+def test_its_definition_is_an_evaluation() -> None:
+    made, faults = examined(example("choice") | {"evaluation.toml": shown("toml").encode()})
+    assert faults == []
+    assert made is not None
+
+
+def test_its_python_is_an_evaluation(tmp_path: Path) -> None:
+    for name, content in example("judged").items():
+        (tmp_path / name).write_bytes(content)
+    code = compile(ast.parse(shown("python")), "page", "exec")
+    there = {"__file__": str(tmp_path / "evaluation.py"), "__name__": "page"}
+    exec(code, there)
+    assert there["EVALUATION"].name == "idioms"  # type: ignore[attr-defined]
+
+
+def test_its_table_has_every_recipe() -> None:
+    assert set(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)) >= RECIPES.keys()
+    assert all(callable(getattr(recipe, name)) for name in RECIPES)
+
+
+def test_files_that_it_names_are_there() -> None:
+    for place in re.findall(r"`((?:tasks|deployments|warehouse|flows|tests)/[\w/.]+)`", PAGE):
+        assert (REPOSITORY / place).exists(), place
+    for pattern in re.findall(r"^\| `([\w/<>.]+\.(?:py|toml|csv))` \|", PAGE, re.MULTILINE):
+        assert list(REPOSITORY.glob(re.sub(r"<\w+>", "*", pattern))), pattern

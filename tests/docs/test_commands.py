@@ -16,6 +16,10 @@ PAGES = sorted([*(REPOSITORY / "docs").rglob("*.md"), *(REPOSITORY / "deployment
 SHOWN = re.compile(r"^(?: {4})?\$? ?(culturescope [a-z].*)$|(?<!\*)`(culturescope [a-z][^`]*)`", re.MULTILINE)
 
 
+MADE = {"proverbs": "cure"}
+"""An evaluation that a page has its reader make -> one with the same options."""
+
+
 def commands() -> list[tuple[str, str]]:
     """Page and command, comments and continued lines put aside."""
     found = []
@@ -32,7 +36,8 @@ def wrong(command: str) -> str:
     words = shlex.split(command.replace("'", "’"), comments=True)[1:]
     here = typer.main.get_command(app)
     while words and hasattr(here, "get_command") and not words[0].startswith("-"):
-        below = here.get_command(typer.Context(here), name := words.pop(0))
+        name = words.pop(0)
+        below = here.get_command(typer.Context(here), MADE.get(name, name))
         if below is None:
             return f"there is no command {name!r}" if re.fullmatch(r"[a-z-]+", name) else ""
         here = below

@@ -103,6 +103,29 @@ def test_from_plan_to_report(copy: Path, prefect_api: str) -> None:
     assert checks.returncode == 0, checks.stdout + checks.stderr
 
 
+def test_a_file_overrides_what_the_recipe_makes(copy: Path) -> None:
+    code = """
+from pathlib import Path
+door, own = Path("deployments/evaluations/idioms.py"), Path("deployments/evaluations/idioms.toml")
+text = "DOOR = replace(recipes.door('idioms'), title='Other words')"
+door.write_text(f"from dataclasses import replace\\nfrom deployments import recipes\\n{text}\\n")
+from deployments.evaluations import doors, params, profiles
+from deployments.report import reported
+print(doors()["idioms"].title, sorted(profiles("idioms")), "limit" in params("idioms").model_fields)
+assert "idioms" in reported()
+own.write_text("[mine]\\nlimit = 3\\n")
+print(profiles("idioms")["mine"])
+door.unlink()
+own.unlink()
+"""
+    done = run(copy, "-c", code)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "Other words ['demo', 'smoke'] True",
+        "{'limit': 3, 'profile': 'mine'}",
+    ]
+
+
 @pytest.mark.heavy
 def test_it_has_a_form_in_the_prefect_ui(copy: Path, prefect_api: str) -> None:
     code = """
