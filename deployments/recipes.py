@@ -49,7 +49,7 @@ def without_files() -> set[str]:
 
     What stands in a file all the same, such as a door or a page, is taken from there.
     """
-    return _shipped_from_recipes() | packed().keys()
+    return {*_shipped_from_recipes(), *packed()}
 
 
 def packed() -> dict[str, Folder]:

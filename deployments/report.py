@@ -52,7 +52,7 @@ def configuration(
     """
     names = [name for name in known or sound() if evaluation in (None, name)]
     if not names:
-        if evaluation in doors():
+        if evaluation is not None and evaluation in doors():
             recipes.evaluation(evaluation)  # says what is wrong with its pack
         raise WarehouseError(unknown(evaluation))
     finished = warehouse.query(_FINISHED, [names]).rows()

@@ -17,6 +17,7 @@ from deployments.evaluations import doors, sound
 from deployments.publish.pages import boards
 from deployments.publish.rule import published
 from deployments.registered import Wishes, deployments
+from tests.conftest import REPOSITORY
 from tests.evaluations.recipe.made import RECIPES, changed, swap
 from tests.golden.harness import write_engine
 from warehouse import Warehouse
@@ -24,6 +25,7 @@ from warehouse import Warehouse
 runner = CliRunner()
 PACKS = {"whence": "choice", "sayings": "judged", "my-tables": "preference", "money": "short_answer"}
 ITEMS = {"whence": 12, "sayings": 12, "my_tables": 8, "money": 12}
+MIGRATIONS = REPOSITORY / "warehouse" / "schema"
 HEADLINE = {"my_tables": "preference"}
 
 
@@ -204,6 +206,17 @@ def test_a_catalogue_that_is_loaded_anew_keeps_what_recipes_registered(home: Pat
         connection.execute("UPDATE state SET value = 'older' WHERE name LIKE '%metric%'")
     again = Warehouse(home).query(wanted)
     assert again.equals(before)
+
+
+def test_a_warehouse_from_before_recipes_opens(home: Path) -> None:
+    (version,) = (int(file.name[:3]) for file in (MIGRATIONS).glob("*_recipes.sql"))
+    with Warehouse.open().write() as connection:
+        connection.execute("DROP TABLE recipe_metric; DROP TABLE evaluation_item")
+        connection.execute("DELETE FROM migration WHERE version >= ?", [version])
+        connection.execute("DELETE FROM state WHERE name = 'views'")
+    assert Warehouse.open(home).query("SELECT count(*) FROM recipe_metric").item() == 0
+    run_it("whence")
+    assert call("leaderboard", "whence").stdout
 
 
 @pytest.mark.parametrize(
