@@ -271,7 +271,7 @@ def test_a_limit_is_nested_spread_and_free_of_order() -> None:
 
 
 def _turned() -> str:
-        header, *lines = example("choice")["items.csv"].decode().splitlines()
+    header, *lines = example("choice")["items.csv"].decode().splitlines()
     return "\n".join([header, *lines[::-1]]) + "\n"
 
 
