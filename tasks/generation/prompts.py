@@ -10,7 +10,7 @@ which correlates their completions, so each is sent with a seed of its own. Gree
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -185,14 +185,6 @@ def prompt_seed(seed: int, prompt: str) -> int:
     seed: of the request. prompt: its id.
     """
     return int(digest([seed, prompt], 8), 16) >> 1
-
-
-def by_sampling(prompts: Iterable[tuple[Sampling, Prompt]]) -> dict[Sampling, list[Prompt]]:
-    """Prompts grouped by how they are sampled, in the order in which each sampling first occurs."""
-    groups: dict[Sampling, list[Prompt]] = {}
-    for sampling, prompt in prompts:
-        groups.setdefault(sampling, []).append(prompt)
-    return groups
 
 
 def _generate(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from statistics import fmean
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -11,7 +12,7 @@ import polars as pl
 
 from tasks.engines.protocols import Sampling
 from tasks.generation.budget import at_most
-from tasks.generation.prompts import Completion, Prompt, Prompts, by_sampling
+from tasks.generation.prompts import Completion, Prompt, Prompts
 from tasks.judging.prompts import UNANSWERED, Opinion, judge_prompt, opinions
 from tasks.judging.rubric import Rubric
 from tasks.judging.samples import score_name, verdict_score
@@ -25,7 +26,13 @@ Replies = Callable[[Prompts], Mapping[str, Completion]]
 
 
 class Judgeable(Protocol):
-    """One text to be judged. key: what identifies it among those about one model."""
+    """One text to be judged.
+
+    Attributes:
+        key: what identifies it among those about one model.
+        keys: what it has a verdict for, by name.
+        label: what SQL and the progress show beside the topic; one request has one label and one sampling.
+    """
 
     @property
     def key(self) -> Hashable: ...
@@ -35,6 +42,12 @@ class Judgeable(Protocol):
 
     @property
     def rubric(self) -> Rubric: ...
+
+    @property
+    def keys(self) -> Sequence[str]: ...
+
+    @property
+    def label(self) -> str: ...
 
     @property
     def sampling(self) -> Sampling: ...
@@ -48,10 +61,14 @@ C = TypeVar("C", bound=Judgeable)
 Opinions = Mapping[str, Mapping[Any, Opinion]]
 """Judge, by its name in the params -> what it said of each call, by its key"""
 
+AllOpinions = Mapping[str, Mapping[Any, tuple[Opinion, ...]]]
+"""Where a call has several keys: one for each of them, in order."""
+
 
 class About(NamedTuple):
-    """What a call is about, as people see it; see ``VerdictRow``."""
+    """What a verdict is about, as people see it; see ``VerdictRow``."""
 
+    rubric: str
     item: str
     item_text: str
     group_name: str
@@ -64,50 +81,72 @@ class Judges(Generic[C]):
 
     Attributes:
         judges: the name that the params give a judge -> its engine; none: nobody judges.
-        judged: the rubrics' input that is the judged text, and the key that it has a verdict for.
         topic: what SQL and the progress show of the requests.
     """
 
     judges: Mapping[str, Engine]
-    judged: str
     topic: str
     batch: int
 
     def requests(self, calls: Sequence[C]) -> list[Prompts]:
-        """What every judge is sent, one request per sampling; none if there is nothing to judge."""
-        groups = by_sampling((call.sampling, call.prompt) for call in calls)
+        """What every judge is sent, one request per label and sampling; none if there is nothing to judge."""
+        groups: dict[tuple[str, Sampling], list[Prompt]] = {}
+        for call in calls:
+            groups.setdefault((call.label, call.sampling), []).append(call.prompt)
         return [
             Prompts(
-                role="judge", engine=judge, topic=self.topic, label=f"vote {vote}", batch=self.batch,
+                role="judge", engine=judge, topic=self.topic, label=label, batch=self.batch,
                 prompts=prompts, sampling=sampling,
             )
             for judge in self.judges
-            for vote, (sampling, prompts) in enumerate(groups.items(), start=1)
+            for (label, sampling), prompts in groups.items()
         ]  # fmt: skip
 
-    def read(self, calls: Sequence[C], replies: Replies) -> dict[str, dict[Any, Opinion]]:
+    def stored(self, calls: Sequence[C], replies: Replies) -> dict[tuple[str, Any], Completion]:
+        """(judge, key of a call) -> its completion."""
+        by_request = {
+            (each.engine, each.label, each.sampling): replies(each) for each in self.requests(calls)
+        }
+        return {
+            (judge, call.key): by_id[call.prompt.id]
+            for call in calls
+            for judge in self.judges
+            if call.prompt.id in (by_id := by_request[judge, call.label, call.sampling])
+        }
+
+    def read_all(self, calls: Sequence[C], replies: Replies) -> dict[str, dict[Any, tuple[Opinion, ...]]]:
         """What every judge said of each call; a call without a completion is unscored with the reason."""
-        stored = self._stored(calls, replies)
+        stored = self.stored(calls, replies)
         return {
             judge: {
-                call.key: opinions(stored.get((judge, call.key)), [self.judged], call.rubric)[0]
-                for call in calls
+                call.key: opinions(stored.get((judge, call.key)), call.keys, call.rubric) for call in calls
             }
             for judge in self.judges
         }
 
-    def verdicts(
-        self, calls: Sequence[C], said: Opinions, rubric: str, about: Callable[[C], About]
-    ) -> dict[str, pl.DataFrame]:
-        """Of each judge, by its engine's name, a row for each call, also for one that it has not answered.
+    def read(self, calls: Sequence[C], replies: Replies) -> dict[str, dict[Any, Opinion]]:
+        """``read_all`` where every call has one key."""
+        said = self.read_all(calls, replies)
+        return {judge: {key: of[0] for key, of in by_key.items()} for judge, by_key in said.items()}
 
-        rubric: its name and hash, as rows have it.
+    def verdicts(
+        self, calls: Sequence[C], said: Opinions | AllOpinions, about: Callable[[C, str], About]
+    ) -> dict[str, pl.DataFrame]:
+        """Of each judge, by its engine's name, a row for each key of each call, answered or not.
+
+        about: of a call and one of its keys.
         """
-        shown = [(call, about(call), shorten(call.text, call.rubric.max_chars)) for call in calls]
+        shown = [(call, shorten(call.text, call.rubric.max_chars)) for call in calls]
         return {
             self.judges[judge].name: verdict_frame(
-                verdict_row(self.judges[judge], rubric, of_judge[call.key], **own._asdict(), text=text)
-                for call, own, text in shown
+                verdict_row(
+                    self.judges[judge],
+                    opinion=opinion,
+                    text=text,
+                    **about(call, opinion.verdict.key)._asdict(),
+                )
+                for call, text in shown
+                for opinion in _each(of_judge[call.key])
             )
             for judge, of_judge in said.items()
         }
@@ -116,21 +155,11 @@ class Judges(Generic[C]):
         self, calls: Sequence[C], said: Opinions, replies: Replies
     ) -> Iterator[tuple[Engine, C, Score]]:
         """Every judge's verdict on each call, as a score of the samples that people read."""
-        stored = self._stored(calls, replies)
+        stored = self.stored(calls, replies)
         for judge, engine in self.judges.items():
             for call in calls:
                 completion = stored.get((judge, call.key))
                 yield engine, call, verdict_score(engine, said[judge][call.key], call.prompt, completion)
-
-    def _stored(self, calls: Sequence[C], replies: Replies) -> dict[tuple[str, Hashable], Completion]:
-        """(judge, key) -> its completion."""
-        by_request = {(each.engine, each.sampling): replies(each) for each in self.requests(calls)}
-        return {
-            (judge, call.key): by_id[call.prompt.id]
-            for call in calls
-            for judge in self.judges
-            if call.prompt.id in (by_id := by_request[judge, call.sampling])
-        }
 
     def later(self, n: int, longest: C | None, tokens: int, is_shared: bool = False) -> list[Later]:
         """What each judge may be sent at most, for the plan.
@@ -160,8 +189,10 @@ class Call:
     item: str
     text: str
     rubric: Rubric
+    keys: tuple[str, ...]
     sampling: Sampling
     prompt: Prompt
+    label: str = "verdicts"
 
     @property
     def key(self) -> Key:
@@ -171,13 +202,19 @@ class Call:
 
 @dataclass(frozen=True)
 class Panel(Judges[Call]):
-    """Judges who read each text once, by one rubric. max_tokens: of a judge's answer."""
+    """Judges who read each text once, by one rubric.
 
+    Attributes:
+        judged: the rubric's input that is the judged text, and the key that it has a verdict for.
+        max_tokens: of a judge's answer.
+    """
+
+    judged: str
     rubric: Rubric
     max_tokens: int
     _calls: dict[tuple[str, str, str], Call] = field(default_factory=dict, repr=False, compare=False)
 
-    @property
+    @cached_property
     def rubric_id(self) -> str:
         """The rubric's name and hash: "coverage 0123456789abcdef"."""
         return f"{self.rubric.name} {self.rubric.hash()}"
@@ -192,7 +229,7 @@ class Panel(Judges[Call]):
         if key not in self._calls:
             prompt = judge_prompt(self.rubric, {**inputs(), self.judged: text}, [self.judged])
             sampling = Sampling(max_tokens=self.max_tokens)
-            self._calls[key] = Call(source, item, text, self.rubric, sampling, prompt)
+            self._calls[key] = Call(source, item, text, self.rubric, (self.judged,), sampling, prompt)
         return self._calls[key]
 
     def verdict_scores(
@@ -212,3 +249,7 @@ def score_of(said: Opinions, key: Key) -> tuple[float | None, str]:
     if scores:
         return fmean(scores), ""
     return None, next((o.verdict.unscored_reason or UNANSWERED for o in known), UNANSWERED)
+
+
+def _each(said: Opinion | tuple[Opinion, ...]) -> tuple[Opinion, ...]:
+    return said if isinstance(said, tuple) else (said,)

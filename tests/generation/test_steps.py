@@ -15,7 +15,7 @@ from tasks.engines.fake import FakeEngine
 from tasks.engines.protocols import EngineError, Generation, Sampling
 from tasks.engines.specs import EngineSpec
 from tasks.generation.budget import Budget, Meter
-from tasks.generation.prompts import Prompt, Prompts, by_sampling, prompt_seed
+from tasks.generation.prompts import Prompt, Prompts, prompt_seed
 from tasks.generation.steps import complete, plan
 from tasks.requests import Engine
 from tests.engines.test_openai import Scripted, completion
@@ -146,13 +146,6 @@ def test_the_id_of_a_prompt() -> None:
     assert prompt("a").id == prompt("a").id
     others = [prompt("b"), prompt("a", SCHEMA), Prompt([{"role": "user", "content": "a"}])]
     assert prompt("a").id not in {other.id for other in others}
-
-
-def test_prompts_by_sampling() -> None:
-    a, b, c = prompt("a"), prompt("b"), prompt("c")
-    hot = Sampling(temperature=1)
-    assert by_sampling([(hot, a), (GREEDY, b), (hot, c)]) == {hot: [a, c], GREEDY: [b]}
-    assert list(by_sampling([(hot, a), (GREEDY, b)])) == [hot, GREEDY]
 
 
 def test_an_engine_that_only_scores_is_refused(warehouse: Warehouse) -> None:

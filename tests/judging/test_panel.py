@@ -22,7 +22,7 @@ GOOD, BAD = (
 @pytest.fixture(name="panel")
 def _panel(rubric: Rubric) -> Panel:
     judges = {name: Engine(f"{name}-engine", "fake", f"model-{name}", f"hash-{name}") for name in ("j", "k")}
-    return Panel(judges, "items", "answers", 32, rubric, 64)
+    return Panel(judges, "answers", 32, "items", rubric, 64)
 
 
 def call(panel: Panel, source: str, text: str) -> Call:
@@ -48,7 +48,9 @@ def test_every_judge_is_sent_every_call_and_a_silent_one_is_unscored(panel: Pane
     assert said["k"]["real", "a"].verdict.unscored_reason == UNANSWERED
     assert score_of(said, ("real", "a")) == (1.0, "")  # the judge that failed does not count
     assert score_of(said, ("empty", "a")) == (None, UNANSWERED)
-    frames = panel.verdicts(calls, said, panel.rubric_id, lambda own: About("a", "A.", "g", own.source))
+    frames = panel.verdicts(
+        calls, said, lambda own, key: About(panel.rubric_id, "a", f"A, {key}.", "g", own.source)
+    )
     assert list(frames) == ["j-engine", "k-engine"]
     assert frames["j-engine"]["value"].to_list() == [1.0, None]
     assert frames["k-engine"]["unscored_reason"].to_list() == [UNANSWERED] * 2
@@ -70,12 +72,13 @@ def test_votes_of_one_text_are_requests_of_their_own(panel: Panel) -> None:
             return self.source, str(self.vote)
 
     one = call(panel, "real", "plum")
-    fields = {name: getattr(one, name) for name in ("source", "item", "text", "rubric", "prompt")}
-    calls = [Voted(sampling=replace(Sampling(max_tokens=9), seed=n), vote=n, **fields) for n in range(2)]
-    judges: Judges[Voted] = Judges(panel.judges, "items", "answers", 32)
+    fields = {name: getattr(one, name) for name in ("source", "item", "text", "rubric", "keys", "prompt")}
+    sampling = Sampling(max_tokens=9)
+    calls = [Voted(sampling=replace(sampling, seed=n), vote=n, label=f"vote {n}", **fields) for n in range(2)]
+    judges: Judges[Voted] = Judges(panel.judges, "answers", 32)
     asked = judges.requests(calls)
     assert [(r.engine, r.label, r.sampling.seed) for r in asked] == [
-        ("j", "vote 1", 0), ("j", "vote 2", 1), ("k", "vote 1", 0), ("k", "vote 2", 1),
+        ("j", "vote 0", 0), ("j", "vote 1", 1), ("k", "vote 0", 0), ("k", "vote 1", 1),
     ]  # fmt: skip
     said = judges.read(
         calls, lambda request: {one.prompt.id: completion(BAD if request.sampling.seed else GOOD)}

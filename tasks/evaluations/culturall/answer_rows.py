@@ -58,10 +58,10 @@ def _rows(study: Study, answers: Mapping[Key, Answer]) -> Iterator[dict[str, Any
             }
 
 
-def about(study: Study, call: Call) -> About:
+def about(study: Study, call: Call, key: str) -> About:
     """An item as the judge saw it, line by line, and its region."""
     item = study.by_id[call.item]
     shown = item.texts(call.source)
     lines = {"Situation": shown.scenario, "Question": shown.question, "Right answer": shown.answer}
     text = "\n".join(f"{name}: {text}" for name, text in lines.items())
-    return About(item.item, text, item.region, call.source)
+    return About(study.panel.rubric_id, item.item, text, item.region, call.source)

@@ -59,7 +59,7 @@ def later(study: Study) -> Iterable[Later]:
 
 def _details(study: Study, answers: Answers) -> list[Detail]:
     """Every answer, and every verdict of each judge."""
-    verdicts = study.panel.verdicts(answers.calls, answers.said, study.panel.rubric_id, partial(about, study))
+    verdicts = study.panel.verdicts(answers.calls, answers.said, partial(about, study))
     return [
         Detail("culturall_answer", answer_frame(study, answers.by_key)),
         *(Detail("verdict", frame, judge) for judge, frame in verdicts.items()),

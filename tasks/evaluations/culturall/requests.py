@@ -100,7 +100,7 @@ class Study:
     def panel(self) -> Panel:
         """The judges, who read predictions by one rubric."""
         p = self.params
-        return Panel(self.judges, JUDGED, "answers", p.batch, load_rubric(RUBRIC), p.judge_max_tokens)
+        return Panel(self.judges, "answers", p.batch, JUDGED, load_rubric(RUBRIC), p.judge_max_tokens)
 
     def call(self, source: str, item: Item, text: str) -> Call:
         """One prediction to be judged. No explanation is said to be none.

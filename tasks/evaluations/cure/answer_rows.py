@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -61,16 +62,16 @@ def verdict_frames(
     for call in calls:
         of_benchmark.setdefault(call.item.benchmark, []).append(call)
     frames = {
-        benchmark: study.panel.verdicts(own, said, study.rubric_id(benchmark), _about)
+        benchmark: study.panel.verdicts(own, said, partial(_about, study.rubric_id(benchmark)))
         for benchmark, own in of_benchmark.items()
     }
     judges = [engine.name for engine in study.judges.values()]
     return {(judge, benchmark): of[judge] for judge in judges for benchmark, of in frames.items()}
 
 
-def _about(call: JudgeCall) -> About:
+def _about(rubric: str, call: JudgeCall, key: str) -> About:
     judged = f"{call.source}:{call.sample}"
-    return About(call.item.item, _shown(call.item), country_of(call.item), judged)
+    return About(rubric, call.item.item, _shown(call.item), country_of(call.item), judged)
 
 
 def _shown(item: BenchmarkItem) -> str:

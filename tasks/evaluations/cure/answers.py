@@ -136,6 +136,16 @@ class JudgeCall:
         """What identifies the call among those about one model."""
         return self.item.benchmark, self.item.item, self.source, self.sample
 
+    @property
+    def keys(self) -> tuple[str]:
+        """What it has a verdict for."""
+        return (JUDGED,)
+
+    @property
+    def label(self) -> str:
+        """By which SQL and the progress tell votes apart, where there are several."""
+        return f"vote {self.sample + 1}" if self.sampling.temperature else "verdicts"
+
     @cached_property
     def prompt(self) -> Prompt:
         """What the judge is sent; the explanation stands in it as data, in full."""

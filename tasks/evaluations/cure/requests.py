@@ -127,7 +127,7 @@ class Study:
     @property
     def panel(self) -> Judges[Any]:
         """The judges, who read explanations by each benchmark's rubric."""
-        return Judges(self.judges, JUDGED, "explanations", self.params.batch)
+        return Judges(self.judges, "explanations", self.params.batch)
 
     def rubric_id(self, benchmark: str) -> str:
         """The metric and what identifies its rubric in all its phrasings: "coverage 0123456789abcdef"."""

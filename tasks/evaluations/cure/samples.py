@@ -15,7 +15,6 @@ from tasks.evaluations.cure.scores import score_model
 from tasks.generation.samples import sample
 from tasks.judging.null_texts import REAL
 from tasks.judging.samples import score_name
-from tasks.metrics.types import FloatArray
 from tasks.requests import Engine
 from tasks.samples import Sample, Score
 
@@ -39,7 +38,7 @@ def samples(study: Study, completions: Completions) -> Iterator[Sample]:
             scores = {"label": Score.of(answer.is_right(item), answer.label_reason, answer=answer.label)}
             if mode == "thick":
                 own = scored.judged[benchmark, REAL]
-                mean = Score.of(_at(own.raw, place), own.reasons[place] or None, answer=answer.explanation)
+                mean = Score.of(float(own.raw[place]), own.reasons[place] or None, answer=answer.explanation)
                 scores |= {"explanation": mean, **verdicts.get((benchmark, item.item), {})}
             yield sample(
                 ":".join(each.key),
@@ -63,7 +62,3 @@ def _name(study: Study, judge: Engine, call: JudgeCall) -> str:
 
 def _about(item: BenchmarkItem) -> dict[str, object]:
     return {"item": item.item, "country": item.country, "norm": item.gold, "cues": list(item.cues)}
-
-
-def _at(values: FloatArray, place: int) -> float:
-    return float(values[place])

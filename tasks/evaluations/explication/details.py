@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -10,13 +9,12 @@ import numpy as np
 import polars as pl
 
 from tasks.evaluations.contract import Detail, comparable
-from tasks.evaluations.explication.judge import KEYS, Reply, apr
+from tasks.evaluations.explication.judge import JudgeCall, apr
 from tasks.evaluations.explication.scores import Held
-from tasks.evaluations.explication.study import SHUFFLED, SILENT, Study
+from tasks.evaluations.explication.study import SHUFFLED, SILENT
 from tasks.generation.dialogue import transcript
 from tasks.judging.null_texts import EMPTY
-from tasks.judging.untrusted import shorten
-from tasks.judging.verdict_rows import VerdictRow, verdict_frame, verdict_row
+from tasks.judging.panel import About, AllOpinions
 
 _TEXTS = (
     "config_hash", "task", "persona", "persona_name", "country", "cuisine", "condition", "description",
@@ -37,12 +35,14 @@ SCHEMA = pl.Schema(
 )
 
 
-def details(held: Held, replies: Sequence[Reply]) -> list[Detail]:
-    """Every conversation, and of each judge and rubric every verdict."""
-    return [
-        Detail("explication_conversation", conversation_frame(held)),
-        *(Detail("verdict", frame, " ".join(key)) for key, frame in _verdicts(held.study, replies).items()),
-    ]
+def details(held: Held, calls: Sequence[JudgeCall], said: AllOpinions) -> list[Detail]:
+    """Every conversation, and of each rubric and judge every verdict."""
+    found = [Detail("explication_conversation", conversation_frame(held))]
+    for label in dict.fromkeys(call.label for call in calls):
+        own = [call for call in calls if call.label == label]
+        frames = held.study.panel.verdicts(own, said, _about)
+        found += [Detail("verdict", frame, f"{judge} {label}") for judge, frame in frames.items()]
+    return found
 
 
 def conversation_frame(held: Held) -> pl.DataFrame:
@@ -98,27 +98,16 @@ def _row(held: Held, place: int, reason: str) -> dict[str, Any]:
     return row
 
 
-def _verdicts(study: Study, replies: Sequence[Reply]) -> dict[tuple[str, str], pl.DataFrame]:
-    """(judge, rubric) -> a row for each of its verdicts. ``judged`` is source and dimension: "real:focus"."""
-    rows: dict[tuple[str, str], list[VerdictRow]] = {}
-    judges = {engine.name: engine for engine in study.judges.values()}
-    for reply in replies:
-        call, rubric = reply.call, study.rubrics[reply.call.rubric]
-        persona = study.personas[call.persona]
-        text = shorten(json.dumps(list(call.lines), ensure_ascii=False), rubric.max_chars)
-        for name, opinion in zip(KEYS[call.rubric], reply.opinions, strict=True):
-            row = verdict_row(
-                judges[reply.judge],
-                f"{name} {rubric.hash()}",
-                opinion,
-                item=call.key.label,
-                item_text=f"User: {persona.name}, {persona.cuisine}. {persona.summary}",
-                group_name=persona.country,
-                judged=f"{EMPTY if call.key.source == SILENT else call.key.source}:{name}",
-                text=text,
-            )
-            rows.setdefault((reply.judge, call.rubric), []).append(row)
-    return {key: verdict_frame(own) for key, own in rows.items()}
+def _about(call: JudgeCall, name: str) -> About:
+    """``judged`` is source and dimension: "real:focus"."""
+    persona, source = call.study.personas[call.persona], call.conversation.source
+    return About(
+        f"{name} {call.rubric.hash()}",
+        call.conversation.label,
+        f"User: {persona.name}, {persona.cuisine}. {persona.summary}",
+        persona.country,
+        f"{EMPTY if source == SILENT else source}:{name}",
+    )
 
 
 def _listed(names: Iterable[str]) -> str | None:

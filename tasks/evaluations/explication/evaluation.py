@@ -8,17 +8,7 @@ from typing import Any
 
 from tasks.evaluations.contract import Cohort, Completions, Evaluation, Rows, Shared, Tables
 from tasks.evaluations.explication import details, rows
-from tasks.evaluations.explication.judge import (
-    Grades,
-    JudgeCall,
-    Reply,
-    calls_about,
-    grades,
-    heard,
-    judge_requests,
-    judged,
-    replies,
-)
+from tasks.evaluations.explication.judge import Grades, JudgeCall, calls_about, grades, heard
 from tasks.evaluations.explication.pack import PACK
 from tasks.evaluations.explication.params import ExplicationParams
 from tasks.evaluations.explication.samples import samples
@@ -26,6 +16,7 @@ from tasks.evaluations.explication.scores import hold
 from tasks.evaluations.explication.study import PROMPTS, REAL, Key, Study, build_study
 from tasks.generation.budget import BYTES_PER_TOKEN, TEMPLATE_TOKENS
 from tasks.generation.dialogue import Stage
+from tasks.judging.panel import AllOpinions
 from tasks.requests import Engine, Later, Request
 
 TABLES = {
@@ -38,10 +29,11 @@ TABLES = {
 
 @dataclass(frozen=True)
 class Answers:
-    """One model's conversations, as far as they went, and what judges said of them."""
+    """One model's conversations, as far as they went, what judges were sent about them and what each said."""
 
     stage: Stage
-    replies: Sequence[Reply]
+    calls: Sequence[JudgeCall]
+    said: AllOpinions
     grades: Mapping[Key, Grades]
 
 
@@ -49,15 +41,15 @@ def ask(study: Study, completions: Completions) -> list[Request[Any]]:
     """Every turn that can be spoken now; then, of conversations that are over, the judges'."""
     stage = heard(study, completions)
     turns = stage.requests(study.params.batch, "conversation")
-    return [*turns, *judge_requests(study, calls_about(study, completions))]
+    return [*turns, *study.panel.requests(calls_about(study, completions))]
 
 
 def read(study: Study, completions: Completions, shared: Any) -> Answers:
     """Conversations and verdicts; what is missing is unscored with a reason."""
     stage = heard(study, completions)
     calls = calls_about(study, completions)
-    said = replies(study, calls, judged(study, calls, completions))
-    return Answers(stage, said, grades(study, said))
+    said = study.panel.read_all(calls, completions)
+    return Answers(stage, calls, said, grades(study, calls, said))
 
 
 def make_rows(study: Study, cohort: Cohort[Answers], shared: Answers) -> Tables:
@@ -68,7 +60,7 @@ def make_rows(study: Study, cohort: Cohort[Answers], shared: Answers) -> Tables:
         held = hold(study, answers.stage, answers.grades)
         candidate = cohort.engines[model].model
         metrics[model] = list(rows.model_rows(held, shared.grades, candidate))
-        tables[model] = details.details(held, answers.replies)
+        tables[model] = details.details(held, answers.calls, answers.said)
     return Tables(metrics | nulls, tables)
 
 
@@ -106,7 +98,7 @@ def later(study: Study) -> Iterable[Later]:
     longest = max(study.personas, key=lambda name: len(study.personas[name].model_dump_json()))
     keys = [Key(REAL, task, longest, "", 0) for task in study.tasks]
     about = [JudgeCall(key, rubric, longest, (), study) for key in keys for rubric in study.rubrics]
-    rubrics = [g.prompt_tokens for r in judge_requests(study, about) for g in r.at_most(r.units)]
+    rubrics = [g.prompt_tokens for r in study.panel.requests(about) for g in r.at_most(r.units)]
     for judge in study.judges:
         talk = both * turns if p.conversation_tokens is None else min(both * turns, p.conversation_tokens)
         tokens = max(rubrics) + talk + p.judge_max_tokens

@@ -8,10 +8,12 @@ user cut short is not judged.
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
@@ -20,9 +22,11 @@ from tasks.evaluations.contract import Completions
 from tasks.evaluations.explication.study import FIXED, GENERIC, SHUFFLED, Key, Study
 from tasks.evaluations.explication.task import RECOMMENDATION, RECOMMENDER, cut_short
 from tasks.generation.dialogue import Stage, Talk, Turn, transcript
-from tasks.generation.prompts import Completion, Prompt, Prompts
+from tasks.generation.prompts import Prompt
 from tasks.judging.null_texts import shuffled
-from tasks.judging.prompts import NO_JUDGE, UNANSWERED, Opinion, judge_prompt, opinions
+from tasks.judging.panel import AllOpinions
+from tasks.judging.prompts import NO_JUDGE, UNANSWERED, judge_prompt
+from tasks.judging.rubric import Rubric
 
 QUALITY = ("cultural_depth", "constraint_awareness", "personalisation", "interaction")
 FAILURES = {
@@ -45,22 +49,51 @@ NO_TWIN = "no recommendation to another persona of another cuisine"
 
 @dataclass(frozen=True)
 class JudgeCall:
-    """One conversation to be judged by one rubric. persona: whom it is held against."""
+    """One conversation to be judged by one rubric.
 
-    key: Key
-    rubric: str
+    Attributes:
+        label: the name of the rubric. persona: whom it is held against.
+    """
+
+    conversation: Key
+    label: str
     persona: str
     lines: tuple[str, ...]
     study: Study
 
+    @property
+    def key(self) -> tuple[Key, str]:
+        """What identifies the call among those about one model."""
+        return self.conversation, self.label
+
+    @property
+    def text(self) -> str:
+        """The transcript."""
+        return json.dumps(list(self.lines), ensure_ascii=False)
+
+    @property
+    def rubric(self) -> Rubric:
+        """By which it is judged."""
+        return self.study.rubrics[self.label]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """What it has a verdict for."""
+        return KEYS[self.label]
+
+    @property
+    def sampling(self) -> Sampling:
+        """Greedy."""
+        return Sampling(max_tokens=self.study.params.judge_max_tokens)
+
     @cached_property
     def prompt(self) -> Prompt:
         """What a judge is sent."""
-        task, rubric = self.study.tasks[self.key.task], self.study.rubrics[self.rubric]
+        task = self.study.tasks[self.conversation.task]
         inputs: dict[str, object] = {"task": task.described, "conversation": list(self.lines)}
-        if "persona" in rubric.inputs:
+        if "persona" in self.rubric.inputs:
             inputs["persona"] = self.study.described[self.persona, task.name]
-        return judge_prompt(rubric, inputs, KEYS[self.rubric], with_probabilities=False)
+        return judge_prompt(self.rubric, inputs, self.keys, with_probabilities=False)
 
 
 @dataclass(frozen=True)
@@ -101,7 +134,7 @@ def calls_about(study: Study, completions: Completions) -> list[JudgeCall]:
         return []
     own = study.of(completions.candidate, completions.occasion)
     calls = (real_calls if completions.candidate else null_calls)(study, own.stage)
-    return [own.calls.setdefault((call.key, call.rubric), call) for call in calls]
+    return [own.calls.setdefault(call.key, call) for call in calls]
 
 
 def real_calls(study: Study, stage: Stage) -> Iterator[JudgeCall]:
@@ -134,65 +167,17 @@ def null_calls(study: Study, stage: Stage) -> Iterator[JudgeCall]:
                 yield _call(study, key._replace(source=FIXED), "quality", persona, talk.turns)
 
 
-def judge_requests(study: Study, calls: Sequence[JudgeCall]) -> list[Prompts]:
-    """What each judge is sent: one request per rubric."""
-    sampling = Sampling(max_tokens=study.params.judge_max_tokens)
-    of_rubric = {name: [call.prompt for call in calls if call.rubric == name] for name in KEYS}
-    return [
-        Prompts(
-            role="judge", engine=judge, topic="conversations", label=name, batch=study.params.batch,
-            prompts=prompts, sampling=sampling,
-        )
-        for judge in study.judges
-        for name, prompts in of_rubric.items()
-        if prompts
-    ]  # fmt: skip
-
-
-Judged = Mapping[tuple[str, str], Mapping[str, Completion]]
-"""(judge, rubric) -> prompt -> what is stored of it"""
-
-
-def judged(study: Study, calls: Sequence[JudgeCall], completions: Completions) -> Judged:
-    """What judges, by their names in the params, wrote."""
-    return {(request.engine, request.label): completions(request) for request in judge_requests(study, calls)}
-
-
-@dataclass(frozen=True)
-class Reply:
-    """What one judge said of one call."""
-
-    judge: str
-    call: JudgeCall
-    opinions: tuple[Opinion, ...]
-
-
-def replies(study: Study, calls: Sequence[JudgeCall], stored: Judged) -> list[Reply]:
-    """All judges' opinions of all calls."""
-    return [
-        Reply(
-            study.judges[judge].name,
-            call,
-            opinions(
-                stored[judge, call.rubric].get(call.prompt.id), KEYS[call.rubric], study.rubrics[call.rubric]
-            ),
-        )
-        for judge in study.judges
-        for call in calls
-    ]
-
-
-def grades(study: Study, said: Iterable[Reply]) -> dict[Key, Grades]:
+def grades(study: Study, calls: Sequence[JudgeCall], said: AllOpinions) -> dict[Key, Grades]:
     """Conversation -> its grades. Where a judge has not answered, the mean of the others is none."""
     values: dict[Key, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
     reasons: dict[Key, list[str]] = defaultdict(list)
-    for reply in said:
-        own = values[reply.call.key][reply.judge]
-        for name, opinion in zip(KEYS[reply.call.rubric], reply.opinions, strict=True):
-            value = opinion.verdict.value
-            own[name] = np.nan if value is None else scaled(reply.call.rubric, value)
+    for call, (judge, engine) in product(calls, study.judges.items()):
+        own = values[call.conversation][engine.name]
+        for opinion in said[judge][call.key]:
+            name, value = opinion.verdict.key, opinion.verdict.value
+            own[name] = np.nan if value is None else scaled(call.label, value)
             if value is None:
-                reasons[reply.call.key].append(opinion.verdict.unscored_reason or UNANSWERED)
+                reasons[call.conversation].append(opinion.verdict.unscored_reason or UNANSWERED)
     graded: dict[Key, Grades] = {}
     for key, by_judge in values.items():
         own_grades = {judge: _penalised(of_judge) for judge, of_judge in by_judge.items()}

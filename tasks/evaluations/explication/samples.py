@@ -10,18 +10,15 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import product
 
 from tasks.evaluations.contract import Completions
 from tasks.evaluations.explication.judge import (
     INSTRUCTIONS,
     QUALITY,
-    Judged,
-    Reply,
     calls_about,
     grades,
     heard,
-    judged,
-    replies,
     scaled,
 )
 from tasks.evaluations.explication.measures import Measures
@@ -42,14 +39,16 @@ def samples(study: Study, completions: Completions) -> Iterator[Sample]:
     """Every conversation with a persona, with what judges said of it and of its null twins; then those with a
     user who tells nothing, one for each persona, whose grades stand beside its first conversation."""
     stage, calls = heard(study, completions), calls_about(study, completions)
-    written = judged(study, calls, completions)
-    said = replies(study, calls, written)
-    held = hold(study, stage, grades(study, said))
+    said, written = study.panel.read_all(calls, completions), study.panel.stored(calls, completions)
+    held = hold(study, stage, grades(study, calls, said))
     verdicts: dict[Key, dict[str, Score]] = defaultdict(dict)
-    names = {engine.name: name for name, engine in study.judges.items()}
-    for reply in said:
-        name, score = _verdicts(study, reply, names[reply.judge], written)
-        verdicts[reply.call.key._replace(source=REAL)][name] = score
+    for (judge, engine), call in product(study.judges.items(), calls):
+        source, completion = call.conversation.source, written.get((judge, call.key))
+        name = score_name(call.label, engine, *([] if source == REAL else [source]))
+        score = verdict_scores(
+            engine, said[judge][call.key], call.prompt, completion, partial(scaled, call.label)
+        )
+        verdicts[call.conversation._replace(source=REAL)][name] = score
     for place, key in enumerate(held.keys):
         yield _sample(study, key, held.talks[place], _scores(held, place) | verdicts[key])
     for silent in dict.fromkeys(map(study.silent, held.keys)):
@@ -133,13 +132,3 @@ def _counted(measures: Measures) -> dict[str, str]:
         "facts_used": f"{measures.used} of {measures.usable} facts",
         "violated": f"{', '.join(broken) or 'none'} of {decided} constraints",
     }
-
-
-def _verdicts(study: Study, reply: Reply, name: str, written: Judged) -> tuple[str, Score]:
-    """One judge's answer to one rubric; that of a null twin is named so."""
-    call, judge = reply.call, study.judges[name]
-    completion = written[name, call.rubric].get(call.prompt.id)
-    twin = [] if call.key.source == REAL else [call.key.source]
-    scale = partial(scaled, call.rubric)
-    score = verdict_scores(judge, reply.opinions, call.prompt, completion, scale)
-    return score_name(call.rubric, judge, *twin), score

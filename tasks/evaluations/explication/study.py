@@ -24,6 +24,7 @@ from tasks.evaluations.explication.task import (
 )
 from tasks.generation.dialogue import Dialogue, Stage, Voice
 from tasks.identity import digest
+from tasks.judging.panel import Judges
 from tasks.judging.prompts import judges_by_name
 from tasks.judging.rubric import Rubric, load_rubric
 from tasks.judging.untrusted import as_data
@@ -103,6 +104,11 @@ class Study:
             "persona": digest([p.model_dump(mode="json") for p in self.personas.values()]),
             "task": digest([t.model_dump(mode="json") for t in self.tasks.values()]),
         }
+
+    @property
+    def panel(self) -> Judges[Any]:
+        """The judges, who read conversations by several rubrics."""
+        return Judges(self.judges, "conversations", self.params.batch)
 
     def of(self, candidate: Engine | None, occasion: str) -> Kept:
         """What is kept of a model's conversations, or of the study's own."""

@@ -214,19 +214,19 @@ def _details(study: Study, answers: Answers) -> list[Detail]:
     found = [Detail("item_answer", _answer_frame(study, answers.scores))]
     if study.panel and answers.said:
         calls = texts.calls(study, answers.written)
-        frames = study.panel.verdicts(calls, answers.said, study.panel.rubric_id, _about(study))
+        frames = study.panel.verdicts(calls, answers.said, _about(study, study.panel.rubric_id))
         found += [Detail("verdict", frame, judge) for judge, frame in frames.items()]
     return found
 
 
-def _about(study: Study) -> Callable[[Call], About]:
+def _about(study: Study, rubric: str) -> Callable[[Call, str], About]:
     """Of a call its item's texts for people, line by line, and its cluster."""
     by_name = {item.name: item for item in study.items}
 
-    def about(call: Call) -> About:
+    def about(call: Call, _: str) -> About:
         item = by_name[call.item]
         shown = "\n".join(f"{column}: {cell}" for column, cell in item.fields.items() if cell)
-        return About(item.name, shown, item.cluster, call.source)
+        return About(rubric, item.name, shown, item.cluster, call.source)
 
     return about
 

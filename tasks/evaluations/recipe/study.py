@@ -185,7 +185,7 @@ def _panel(loaded: Loaded, params: Params, engines: Mapping[str, Engine]) -> Pan
     if not isinstance(definition, Judged) or loaded.rubric is None:
         return None
     judges, knobs = judges_by_name(getattr(params, "judges"), engines), cast(Any, params)  # noqa: B009
-    return Panel(judges, definition.judged, "answers", knobs.batch, loaded.rubric, knobs.judge_max_tokens)
+    return Panel(judges, "answers", knobs.batch, definition.judged, loaded.rubric, knobs.judge_max_tokens)
 
 
 def spread(items: Sequence[Item], n: int | None) -> tuple[Item, ...]:
