@@ -22,12 +22,12 @@ COMMENT ON VIEW leaderboard_{evaluation} IS 'Leaderboard of {evaluation}, an eva
 COMMENT ON COLUMN leaderboard_{evaluation}.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN leaderboard_{evaluation}.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN leaderboard_{evaluation}.model IS 'Model.';
-COMMENT ON COLUMN leaderboard_{evaluation}.is_null IS 'Whether it is a null model that knows nothing.';
+COMMENT ON COLUMN leaderboard_{evaluation}.is_null IS 'Whether it is a null model.';
 COMMENT ON COLUMN leaderboard_{evaluation}.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN leaderboard_{evaluation}.finished_at IS 'When the run ended (UTC).';
 COMMENT ON COLUMN leaderboard_{evaluation}.ci_low IS 'Lower end of the 95 % interval of {headline}, over clusters; NULL if there is none.';
 COMMENT ON COLUMN leaderboard_{evaluation}.ci_high IS 'Upper end of the 95 % interval of {headline}; NULL if there is none.';
-COMMENT ON COLUMN leaderboard_{evaluation}.null_value IS 'What a model that knows nothing scores as {headline}.';
+COMMENT ON COLUMN leaderboard_{evaluation}.null_value IS 'What a null model scores as {headline}.';
 COMMENT ON COLUMN leaderboard_{evaluation}.n_scored IS 'Items that {headline} rests on.';
 COMMENT ON COLUMN leaderboard_{evaluation}.n_unscored IS 'Items that could not be scored.';
 COMMENT ON COLUMN leaderboard_{evaluation}.is_beyond_null IS 'Whether the interval lies beyond the null and no doubt speaks against it; NULL of null models, and without an interval or a null.';

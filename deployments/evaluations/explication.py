@@ -38,8 +38,8 @@ DOOR = Door(
         "--tasks breakfast,gift,./wedding.toml --personas-file ./personas --judges ./judge.toml",
     ),
     caption="APR: how well the recommendation suits the user, INT: how well the user was asked, 1 to 10 by "
-    "the judges. Nulls: the best of others' recommendations, a silent user and a generic recipe; asking "
-    "everybody the same. Elicited: share of the user's facts.",
+    "the judges. Nulls: the best of another's recommendation, a silent user, and the same for everybody, at "
+    "once or after fixed questions; of INT (asks only) the last two. Elicited: share of the user's facts.",
     columns=_columns,
     judged="recommendation quality, interaction or instruction following",
 )

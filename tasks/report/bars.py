@@ -140,7 +140,7 @@ def _handles(key: Key, bars: Sequence[Bar]) -> list[panels.Handle]:
         Patch(color=colour, label=label) for label, colour in zip(key.bars, _colours(key), strict=True)
     ]
     if any(bar.is_null for bar in bars):
-        handles.append(Patch(label="null model: knows nothing", **_HATCHED))  # type: ignore[arg-type]
+        handles.append(Patch(label="null model", **_HATCHED))  # type: ignore[arg-type]
     if any(bar.low is not None for bar in bars):
         handles.append(panels.interval_handle())
     if any(bar.null is not None for bar in bars):

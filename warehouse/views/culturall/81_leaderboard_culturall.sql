@@ -93,4 +93,4 @@ COMMENT ON COLUMN leaderboard_culturall.n_items IS 'Items that were asked.';
 COMMENT ON COLUMN leaderboard_culturall.n_not_checked IS 'Items that no person has checked.';
 COMMENT ON COLUMN leaderboard_culturall.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN leaderboard_culturall.finished_at IS 'When the run ended (UTC).';
-COMMENT ON COLUMN leaderboard_culturall.is_null IS 'Whether it is a null model that knows nothing.';
+COMMENT ON COLUMN leaderboard_culturall.is_null IS 'Whether it is a null model.';

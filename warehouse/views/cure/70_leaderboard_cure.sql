@@ -91,14 +91,14 @@ COMMENT ON COLUMN leaderboard_cure.metric IS 'What explanations are judged on: c
 COMMENT ON COLUMN leaderboard_cure.value IS 'Mean of that metric; NULL if unscored.';
 COMMENT ON COLUMN leaderboard_cure.ci_low IS 'Lower end of the 95 % interval of value, over pairs or stories of items, else their countries.';
 COMMENT ON COLUMN leaderboard_cure.ci_high IS 'Upper end of the 95 % interval of value, over pairs or stories of items, else their countries.';
-COMMENT ON COLUMN leaderboard_cure.null_value IS 'The best of the three null explanations by the same judge, on the items that the model is scored on.';
+COMMENT ON COLUMN leaderboard_cure.null_value IS 'The best of the three null explanations by the same judge, on those of the items that the model is scored on whose null explanations are judged.';
 COMMENT ON COLUMN leaderboard_cure.null_shuffled IS 'What the model''s explanations of other items get.';
 COMMENT ON COLUMN leaderboard_cure.null_generic IS 'What an explanation gets that fits everything.';
 COMMENT ON COLUMN leaderboard_cure.null_empty IS 'What an empty explanation gets.';
 COMMENT ON COLUMN leaderboard_cure.explanation_gain IS 'Mean of an item''s explanation less another item''s in its place; NULL if unscored.';
 COMMENT ON COLUMN leaderboard_cure.gain_low IS 'Lower end of the 95 % interval of explanation_gain, over pairs or stories of items, else their countries.';
 COMMENT ON COLUMN leaderboard_cure.gain_high IS 'Upper end of the 95 % interval of explanation_gain, over pairs or stories of items, else their countries.';
-COMMENT ON COLUMN leaderboard_cure.tells_real_from_shuffled IS 'Whether explanation_gain is above 0 by an exact test of flipped signs (2.5 %). If false, value is no finding: another item''s explanation may do as well. NULL for fewer than six clusters.';
+COMMENT ON COLUMN leaderboard_cure.tells_real_from_shuffled IS 'Whether explanation_gain is above 0 by a test of flipped signs (2.5 %; all flips of up to 14 clusters, else 19,999 drawn ones). If false, value is no finding: another item''s explanation may do as well. NULL for fewer than six clusters.';
 COMMENT ON COLUMN leaderboard_cure.judge IS 'Who judged the explanations, several separated by commas; NULL if nobody did.';
 COMMENT ON COLUMN leaderboard_cure.rubric IS 'What they were judged by: the metric and the hash of its rubric.';
 COMMENT ON COLUMN leaderboard_cure.validated IS 'Whether each of those judges was held against people with this rubric (judge_validation); NULL if nobody judged. How well they agree is to be read there.';
@@ -109,4 +109,4 @@ COMMENT ON COLUMN leaderboard_cure.thick_scored IS 'Items that thick_em is over:
 COMMENT ON COLUMN leaderboard_cure.n_judged IS 'Explanations that have a score: a lost one has 0.';
 COMMENT ON COLUMN leaderboard_cure.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN leaderboard_cure.finished_at IS 'When the run ended (UTC).';
-COMMENT ON COLUMN leaderboard_cure.is_null IS 'Whether it is a null model that knows nothing.';
+COMMENT ON COLUMN leaderboard_cure.is_null IS 'Whether it is a null model.';

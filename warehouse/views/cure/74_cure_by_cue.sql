@@ -29,7 +29,7 @@ COMMENT ON VIEW cure_by_cue IS 'SpecNorm by the cues of its items and by their s
 COMMENT ON COLUMN cure_by_cue.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN cure_by_cue.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN cure_by_cue.model IS 'Model.';
-COMMENT ON COLUMN cure_by_cue.is_null IS 'Whether it is a null model that knows nothing.';
+COMMENT ON COLUMN cure_by_cue.is_null IS 'Whether it is a null model.';
 COMMENT ON COLUMN cure_by_cue.benchmark IS 'specnorm, or one of a pack that is made like it.';
 COMMENT ON COLUMN cure_by_cue.broken_down_by IS 'cue or specificity.';
 COMMENT ON COLUMN cure_by_cue.value_of IS 'Cue: region, ethnicity, religion, age, gender, occupation, marital_status. Specificity: low (one cue), medium (two or three), high (four or more).';
@@ -38,8 +38,8 @@ COMMENT ON COLUMN cure_by_cue.thick_em IS 'Exact match of labels that were asked
 COMMENT ON COLUMN cure_by_cue.majority_em IS 'Exact match of the benchmark''s commonest label on the same items, the higher of thin and thick.';
 COMMENT ON COLUMN cure_by_cue.metric IS 'What explanations are judged on: specificity; NULL if none were asked for.';
 COMMENT ON COLUMN cure_by_cue.value IS 'Mean of that metric; NULL if unscored.';
-COMMENT ON COLUMN cure_by_cue.ci_low IS 'Lower end of the 95 % interval of value, over countries.';
-COMMENT ON COLUMN cure_by_cue.ci_high IS 'Upper end of the 95 % interval of value, over countries.';
+COMMENT ON COLUMN cure_by_cue.ci_low IS 'Lower end of the 95 % interval of value, over pairs of items, else their countries.';
+COMMENT ON COLUMN cure_by_cue.ci_high IS 'Upper end of the 95 % interval of value, over pairs of items, else their countries.';
 COMMENT ON COLUMN cure_by_cue.null_value IS 'The best of three null explanations on those of the same items whose null explanations are judged; of a slice with none of these, on the benchmark''s.';
 COMMENT ON COLUMN cure_by_cue.n_items IS 'Items that were asked.';
 COMMENT ON COLUMN cure_by_cue.n_judged IS 'Explanations that have a score: a lost one has 0.';

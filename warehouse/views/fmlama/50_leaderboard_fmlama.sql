@@ -40,7 +40,7 @@ COMMENT ON COLUMN leaderboard_fmlama.config_hash IS 'Models may be compared if t
 COMMENT ON COLUMN leaderboard_fmlama.place IS 'Order in the configuration, from 1: by languages and country, in them models by mAP, then baselines.';
 COMMENT ON COLUMN leaderboard_fmlama.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN leaderboard_fmlama.model IS 'Model.';
-COMMENT ON COLUMN leaderboard_fmlama.is_null IS 'Whether it is a null model that knows nothing.';
+COMMENT ON COLUMN leaderboard_fmlama.is_null IS 'Whether it is a null model.';
 COMMENT ON COLUMN leaderboard_fmlama.main_language IS 'Language of the template and of the candidates.';
 COMMENT ON COLUMN leaderboard_fmlama.subject_language IS 'Language of the dish''s name; another than main_language is code-switching.';
 COMMENT ON COLUMN leaderboard_fmlama.country_mentioned IS 'Whether the template names the country of origin.';
@@ -58,7 +58,7 @@ COMMENT ON COLUMN leaderboard_fmlama.map_cv IS 'Unevenness of map over origins: 
 COMMENT ON COLUMN leaderboard_fmlama.country_gain IS 'map gained by naming the country.';
 COMMENT ON COLUMN leaderboard_fmlama.country_gain_p IS 'Its p-value (Wilcoxon).';
 COMMENT ON COLUMN leaderboard_fmlama.mes IS 'Share of top predictions that the judge marks Correct; NULL without a judge.';
-COMMENT ON COLUMN leaderboard_fmlama.null_mes IS 'mes of the most common ingredients, by the same judge.';
+COMMENT ON COLUMN leaderboard_fmlama.null_mes IS 'mes by the same judge of the null model null:common-of-origin, the most common ingredients of the origin.';
 COMMENT ON COLUMN leaderboard_fmlama.coverage IS 'Share of the points of map that could be scored, 0 to 1.';
 COMMENT ON COLUMN leaderboard_fmlama.unspellable IS 'Candidates that the model cannot spell.';
 COMMENT ON COLUMN leaderboard_fmlama.run_id IS 'Run: run.run_id.';

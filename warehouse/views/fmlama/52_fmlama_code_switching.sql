@@ -13,7 +13,7 @@ COMMENT ON VIEW fmlama_code_switching IS 'The matrix P(main language, subject la
 COMMENT ON COLUMN fmlama_code_switching.config_hash IS 'Models may be compared if this is equal.';
 COMMENT ON COLUMN fmlama_code_switching.place IS 'Order in the configuration, from 1: models, then baselines, by language.';
 COMMENT ON COLUMN fmlama_code_switching.model IS 'Model.';
-COMMENT ON COLUMN fmlama_code_switching.is_null IS 'Whether it is a null model that knows nothing.';
+COMMENT ON COLUMN fmlama_code_switching.is_null IS 'Whether it is a null model.';
 COMMENT ON COLUMN fmlama_code_switching.main_language IS 'Language of the template and of the candidates.';
 COMMENT ON COLUMN fmlama_code_switching.subject_language IS 'Language of the dish''s name; another than main_language is code-switching.';
 COMMENT ON COLUMN fmlama_code_switching.map IS 'Mean average precision, 0 to 1; NULL if unscored.';

@@ -11,7 +11,7 @@ WHERE NOT coalesce(i.is_check, false)
 QUALIFY a.revision = max(a.revision) OVER (PARTITION BY a.study, a.annotator, a.item, a.field)
     AND a.status = 'complete' AND a.value <> '';
 
-COMMENT ON VIEW human_rating IS 'What people said and counts: the last complete value of each field, one row an entry, without attention checks and without those who are excluded (human_exclusion).';
+COMMENT ON VIEW human_rating IS 'What people answered and counts: the last revision of each field where it is complete, one row an entry, without attention checks and without those who are excluded (human_exclusion).';
 COMMENT ON COLUMN human_rating.study IS 'Study: study.study.';
 COMMENT ON COLUMN human_rating.kind IS 'What the study asks: study.kind.';
 COMMENT ON COLUMN human_rating.item IS 'Item: study_item.item; of a page that each person has once, its name.';

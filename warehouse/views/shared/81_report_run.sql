@@ -12,7 +12,7 @@ COMMENT ON COLUMN report_run.config_hash IS 'Configuration: run.config_hash.';
 COMMENT ON COLUMN report_run.place IS 'Order in the configuration, from 1: models by name, then null models.';
 COMMENT ON COLUMN report_run.run_id IS 'Run: run.run_id.';
 COMMENT ON COLUMN report_run.model IS 'Model.';
-COMMENT ON COLUMN report_run.is_null IS 'Whether it is a null model that knows nothing.';
+COMMENT ON COLUMN report_run.is_null IS 'Whether it is a null model.';
 COMMENT ON COLUMN report_run.profile IS 'Run profile that set the parameters.';
 COMMENT ON COLUMN report_run.code_version IS 'Version of Culturescope.';
 COMMENT ON COLUMN report_run.engine IS 'How the model was run, as JSON text.';

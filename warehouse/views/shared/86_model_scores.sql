@@ -30,7 +30,7 @@ COMMENT ON COLUMN model_scores.model_id IS 'Hugging Face id or path of the model
 COMMENT ON COLUMN model_scores.value IS 'The number; NULL if unscored.';
 COMMENT ON COLUMN model_scores.ci_low IS 'Lower end of the 95 % interval; NULL if there is none.';
 COMMENT ON COLUMN model_scores.ci_high IS 'Upper end of the 95 % interval; NULL if there is none.';
-COMMENT ON COLUMN model_scores.null_value IS 'What a model that knows nothing scores; NULL if there is none.';
+COMMENT ON COLUMN model_scores.null_value IS 'What a null model scores in its place; NULL if there is none.';
 COMMENT ON COLUMN model_scores.unscored_reason IS 'Why there is no number; NULL if there is one.';
 COMMENT ON COLUMN model_scores.n_scored IS 'Points that the value rests on.';
 COMMENT ON COLUMN model_scores.n_unscored IS 'Points that could not be scored.';
