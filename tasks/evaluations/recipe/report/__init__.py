@@ -43,7 +43,8 @@ def _context(data: Data, about: Mapping[str, Any]) -> dict[str, Any]:
     models = data.values.select("model", "is_null", "metric", "slice_kind", "value").filter(
         (pl.col("metric") == about["headline"]) & (pl.col("slice_kind") == "overall")
     )
-    ordered = models.sort("is_null", "value", "model", descending=[False, True, False], nulls_last=True)
+    falls = data.catalogue[about["headline"]]["direction"] != "lower"
+    ordered = models.sort("is_null", "value", "model", descending=[False, falls, False], nulls_last=True)
     slices = {
         kind: sorted(
             set(data.values.filter((pl.col("slice_kind") == kind) & ~pl.col("is_null"))["slice"].to_list())
