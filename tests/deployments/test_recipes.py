@@ -21,6 +21,7 @@ from tests.conftest import REPOSITORY
 from tests.evaluations.recipe.made import RECIPES, changed, swap
 from tests.golden.harness import write_engine
 from warehouse import Warehouse
+from warehouse import connection as connections
 
 runner = CliRunner()
 PACKS = {"whence": "choice", "sayings": "judged", "my-tables": "preference", "money": "short_answer"}
@@ -208,12 +209,13 @@ def test_a_catalogue_that_is_loaded_anew_keeps_what_recipes_registered(home: Pat
     assert again.equals(before)
 
 
-def test_a_warehouse_from_before_recipes_opens(home: Path) -> None:
+def test_a_warehouse_from_before_recipes_opens(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (version,) = (int(file.name[:3]) for file in (MIGRATIONS).glob("*_recipes.sql"))
     with Warehouse.open().write() as connection:
         connection.execute("DROP TABLE recipe_metric; DROP TABLE evaluation_item")
         connection.execute("DELETE FROM migration WHERE version >= ?", [version])
         connection.execute("DELETE FROM state WHERE name = 'views'")
+    monkeypatch.setattr(connections, "_current", {})  # as a process that has not opened it before
     assert Warehouse.open(home).query("SELECT count(*) FROM recipe_metric").item() == 0
     run_it("whence")
     assert call("leaderboard", "whence").stdout

@@ -18,7 +18,7 @@ from tests.evaluations.cure.conftest import (
     scored,
     tables,
 )
-from tests.evaluations.cure.row_checks import one
+from tests.evaluations.row_checks import one
 
 
 def test_clusters_that_share_a_question_are_one() -> None:

@@ -124,7 +124,12 @@ FAULTS: tuple[tuple[str, str, Mapping[str, Change | str | None], tuple[object, .
     ("elsewhere", "choice", {TOML: swap('"items.csv"', '"../../x"')}, ("../../x", None, "", "missing")),
     ("syntax", "choice", {TOML: swap("[metric]", "[metric")}, (TOML, 18, "", "no TOML file")),
     ("deep", "choice", {TOML: lambda t: "a" + ".a" * 50_000 + " = 1\n" + t}, (TOML, None, "", "nested")),
-    ("deep list", "choice", {TOML: lambda t: f"x = {'[' * 5000}{']' * 5000}\n{t}"}, (TOML, None, "", "TOML")),
+    (
+        "deep list",
+        "choice",
+        {TOML: lambda t: f"x = {'[' * 5000}{']' * 5000}\n{t}"},
+        (TOML, None, "", "nested"),
+    ),
     ("no rubric", "judged", {RUBRIC: None}, (RUBRIC, None, "", "missing")),
     (
         "not judged",
