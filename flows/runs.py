@@ -127,7 +127,7 @@ def _describe(connection: Any, session: Session) -> None:
     """Register what an evaluation from a recipe says of itself."""
     evaluation, study = session.evaluation, session.study
     if (own := evaluation.described) is not None:
-        save_recipe(connection, evaluation.name, own.metrics, own.doubts)
+        save_recipe(connection, evaluation.name, own.metrics, own.doubts, own.published)
         save_items(connection, evaluation.name, study.materials["item"], own.items(study))
 
 

@@ -58,11 +58,16 @@ def gemma3_folder(models_cache: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with a new warehouse and nothing else, to copy: making one takes seconds."""
+def blank(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A home with a new warehouse and nothing else, to copy: making one takes seconds.
+
+    A test that needs a home to write to takes a copy: all others begin with what it leaves here.
+    """
     folder = tmp_path_factory.mktemp("blank") / "home"
     Warehouse.open(folder)
-    return folder
+    there = sorted(path.name for path in folder.iterdir())
+    yield folder
+    assert sorted(path.name for path in folder.iterdir()) == there, "a test has written to the blank home"
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,8 @@ Rows = Sequence[Mapping[str, Any]]
 _CLEAR = "DELETE FROM recipe_metric WHERE evaluation = ? AND list_contains(?, metric)"
 _AGE = "UPDATE recipe_metric SET place = place + 1000 WHERE evaluation = ? AND place < 1000"
 _SAVE = "INSERT INTO recipe_metric BY NAME FROM incoming"
+_CLEAR_PUBLISHED = "DELETE FROM recipe_published WHERE evaluation = ?"
+_SAVE_PUBLISHED = "INSERT INTO recipe_published BY NAME FROM incoming"
 _FORGET = "DELETE FROM metric WHERE evaluation = ?"
 _REGISTER = """
 INSERT INTO metric
@@ -38,13 +40,19 @@ _NAME = "[a-z][a-z0-9_]*"
 
 
 def save_recipe(
-    connection: duckdb.DuckDBPyConnection, evaluation: str, metrics: Rows, doubts: Mapping[str, str]
+    connection: duckdb.DuckDBPyConnection,
+    evaluation: str,
+    metrics: Rows,
+    doubts: Mapping[str, str],
+    published: Rows = (),
 ) -> None:
-    """Register an evaluation, inside the caller's transaction: what its numbers mean, and its leaderboard.
+    """Register an evaluation, inside the caller's transaction: what its numbers mean, its leaderboard, and
+    what others printed of it.
 
     Args:
         metrics: rows of the table metric without the evaluation, in order.
         doubts: a difference to a control -> the headline that it casts doubt on.
+        published: rows of recipe_published without the evaluation, in place of those that it had.
     """
     rows = [
         {"evaluation": evaluation, "place": place, **row, "doubts": doubts.get(row["metric"])}
@@ -54,6 +62,10 @@ def save_recipe(
     connection.execute(_CLEAR, [evaluation, frame["metric"].to_list()])
     connection.execute(_AGE, [evaluation])  # what earlier definitions called numbers that are stored
     execute_with(connection, frame, _SAVE)
+    connection.execute(_CLEAR_PUBLISHED, [evaluation])
+    printed = [{"evaluation": evaluation, **row} for row in published]
+    schema = columns_of(connection, "recipe_published")
+    execute_with(connection, pl.DataFrame(printed, schema=schema), _SAVE_PUBLISHED)
     if not (_FOLDER / "reference" / "metric" / f"{evaluation}.csv").exists():
         connection.execute(_FORGET, [evaluation])
         connection.execute(_REGISTER, [evaluation])

@@ -243,6 +243,7 @@ class Described:
         page: what its page shows beside numbers.
         preview: two items as a model is asked them, and the null models, line by line.
         rubric: by which judges score; None: nobody judges.
+        published: rows of the table recipe_published, without the evaluation.
     """
 
     title: str
@@ -257,6 +258,7 @@ class Described:
     page: Mapping[str, Any]
     preview: Sequence[str] = ()
     rubric: Any = None
+    published: Rows = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -174,11 +174,11 @@ def test_without_the_package_one_line_says_what_to_install(
         (["cure", "--model", "x"], "there is no finished run of evaluation 'cure', model 'x'"),
     ],
 )
-def test_what_there_is_not(blank: Path, options: list[str], said: str) -> None:
-    result = CliRunner().invoke(app, ["export", "inspect", *options], env={"CULTURESCOPE_HOME": str(blank)})
+def test_what_there_is_not(home: Path, options: list[str], said: str) -> None:
+    result = CliRunner().invoke(app, ["export", "inspect", *options], env={"CULTURESCOPE_HOME": str(home)})
     assert result.exit_code == 1
     assert said in " ".join(result.stderr.split())
-    assert not (blank / "inspect").exists()
+    assert not (home / "inspect").exists()
 
 
 def _never() -> Iterator[Sample]:

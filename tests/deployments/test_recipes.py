@@ -209,10 +209,27 @@ def test_a_catalogue_that_is_loaded_anew_keeps_what_recipes_registered(home: Pat
     assert again.equals(before)
 
 
+def test_numbers_that_others_printed_stand_beside_ours(home: Path) -> None:
+    pack = home / "packs" / "whence"
+    definition = (pack / "evaluation.toml").read_text()
+    (pack / "published.csv").write_text("source,model,value,difference\nDoe 2026,big,0.9,other prompts\n")
+    before = Warehouse.open().query("SELECT max(config_hash) FROM leaderboard_whence").item()
+    (pack / "evaluation.toml").write_text(definition.replace("by =", 'published = "published.csv"\nby =', 1))
+    run_it("whence", "--again")
+    rows = json.loads(call("leaderboard", "whence", "--published", "-f", "json").stdout)
+    assert {row["source"] for row in rows} == {"measured", "Doe 2026"}
+    (printed,) = (row for row in rows if row["source"] == "Doe 2026")
+    assert (printed["model"], printed["value"], printed["definition"]) == ("big", 0.9, "near")
+    assert Warehouse.open().query("SELECT count(DISTINCT config_hash) FROM leaderboard_whence").item() == 1
+    assert Warehouse.open().query("SELECT max(config_hash) FROM leaderboard_whence").item() == before
+
+
 def test_a_warehouse_from_before_recipes_opens(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (version,) = (int(file.name[:3]) for file in (MIGRATIONS).glob("*_recipes.sql"))
     with Warehouse.open().write() as connection:
-        connection.execute("DROP TABLE recipe_metric; DROP TABLE evaluation_item")
+        connection.execute(
+            "DROP TABLE recipe_metric; DROP TABLE evaluation_item; DROP TABLE recipe_published"
+        )
         connection.execute("DELETE FROM migration WHERE version >= ?", [version])
         connection.execute("DELETE FROM state WHERE name = 'views'")
     monkeypatch.setattr(connections, "_current", {})  # as a process that has not opened it before

@@ -203,12 +203,12 @@ def test_killed_anywhere_the_same_call_goes_on(
 # --- prune ---------------------------------------------------------------------------------------------
 
 
-def test_ages_beyond_all_dates_are_ages(full: Warehouse, blank: Path) -> None:
+def test_ages_beyond_all_dates_are_ages(full: Warehouse, copied_home: Callable[[], Path]) -> None:
     before = full.query(ROWS)
     for age in (timedelta.max, timedelta(days=99_999 * 365), timedelta(0)):
         prunable(full, age)
         prune(full, age)
-    for home in (full.home, blank):  # one without a part has nothing to show
+    for home in (full.home, copied_home()):  # one without a part has nothing to show
         arguments = ["prune", "--older-than", "99999y", "--delete"]
         result = CliRunner().invoke(app, arguments, env={"CULTURESCOPE_HOME": str(home)})
         assert result.exit_code == 0, result.output

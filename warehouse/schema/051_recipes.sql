@@ -47,3 +47,24 @@ COMMENT ON COLUMN evaluation_item.item_hash IS 'Version: run.item_lists->>''item
 COMMENT ON COLUMN evaluation_item.item IS 'Item.';
 COMMENT ON COLUMN evaluation_item.cluster IS 'What it is alike with: intervals are taken over clusters.';
 COMMENT ON COLUMN evaluation_item.content IS 'Its cells by column.';
+
+CREATE TABLE recipe_published (
+    evaluation VARCHAR,
+    source VARCHAR,
+    model VARCHAR,
+    value DOUBLE NOT NULL,
+    slice_kind VARCHAR,
+    slice VARCHAR,
+    difference VARCHAR NOT NULL,
+    note VARCHAR,
+    PRIMARY KEY (evaluation, source, model, slice_kind, slice)
+);
+COMMENT ON TABLE recipe_published IS 'Numbers of the headline of evaluations from recipes that others printed, as their definitions say; entered once, by whoever wrote the definition.';
+COMMENT ON COLUMN recipe_published.evaluation IS 'Evaluation.';
+COMMENT ON COLUMN recipe_published.source IS 'Where the number stands.';
+COMMENT ON COLUMN recipe_published.model IS 'Model, as printed.';
+COMMENT ON COLUMN recipe_published.value IS 'The number, in the unit of the headline.';
+COMMENT ON COLUMN recipe_published.slice_kind IS 'Slice that it stands beside: metric_value.slice_kind.';
+COMMENT ON COLUMN recipe_published.slice IS 'Which one: metric_value.slice.';
+COMMENT ON COLUMN recipe_published.difference IS 'What differs between that number and ours.';
+COMMENT ON COLUMN recipe_published.note IS 'What else is to be said of it; empty if nothing.';

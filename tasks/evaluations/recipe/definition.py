@@ -23,7 +23,7 @@ from pydantic import (
 
 from tasks.evaluations.recipe.normal import STEPS
 from tasks.identity import digest
-from tasks.packs.shape import LONGEST, Fault, Name, Text
+from tasks.packs.shape import LONGEST, Fault, Name, PackRow, Text
 
 CHOICE, JUDGED, SHORT, PREFERENCE = "choice", "judged", "short_answer", "preference"
 
@@ -108,6 +108,7 @@ class Recipe(_Part):
         cluster: see ``WHY``. slices: columns by whose values every number is also given.
         models: those that are evaluated where none is named.
         profiles: name -> values of options.
+        published: CSV file of numbers that others printed (``Printed``), to be shown beside ours; "": none.
     """
 
     recipe: ClassVar[str]
@@ -123,8 +124,26 @@ class Recipe(_Part):
     slices: Columns = ()
     models: tuple[Text, ...] = ()
     profiles: dict[Name, dict[str, Any]] = {}
+    published: str = ""
     licence: str = ""
     source: str = ""
+
+
+class Printed(PackRow):
+    """A number of the headline that somebody printed, in the headline's unit.
+
+    Attributes:
+        source: where it stands. model: as printed. value: of the slice; by default of all items.
+        difference: what differs between that number and ours.
+    """
+
+    source: Text
+    model: Text
+    value: float
+    slice_kind: str = "overall"
+    slice: str = "all"
+    difference: str = "the definition of the evaluation does not say"
+    note: str = ""
 
 
 class Texts(Recipe):
@@ -266,7 +285,7 @@ def _patched(kind: type[Recipe], fields: Mapping[str, Any], wrong: Set[str]) -> 
 
 def content(definition: Recipe, rows: Sequence[Mapping[str, Any]] = ()) -> str:
     """Identifies all of a definition that changes a number, with further rows: not its words for people."""
-    shown = {"title", "models", "profiles", "licence", "source", "items"}
+    shown = {"title", "models", "profiles", "published", "licence", "source", "items"}
     fields = definition.model_dump(mode="json", exclude=shown)
     fields["metric"] = definition.metric.model_dump(
         mode="json", include={"name", "bounds", "null", "direction"}

@@ -89,6 +89,7 @@ def described(loaded: Loaded) -> Described:
         page=_page(loaded, metrics),
         preview=_preview(loaded),
         rubric=loaded.rubric,
+        published=loaded.published,
     )
 
 

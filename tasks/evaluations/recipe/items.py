@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tasks.evaluations.recipe.definition import LETTERS, Choice, Recipe, ShortAnswer, content
 from tasks.identity import digest
@@ -44,7 +44,7 @@ class Loaded:
 
     Attributes:
         items: in the order of their names. members: of a preference, in the order of their file.
-        rubric: of a judged one.
+        rubric: of a judged one. published: numbers of others.
     """
 
     name: str
@@ -52,6 +52,7 @@ class Loaded:
     items: tuple[Item, ...]
     rubric: Rubric | None = None
     members: tuple[Member, ...] = ()
+    published: tuple[Mapping[str, Any], ...] = ()
 
     @cached_property
     def hash(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 from tasks.evaluations.recipe import checks
-from tasks.evaluations.recipe.definition import Choice, Judged, Preference, Recipe, parsed
+from tasks.evaluations.recipe.definition import Choice, Judged, Preference, Printed, Recipe, parsed
 from tasks.evaluations.recipe.items import ITEM, Item, Loaded, Member
 from tasks.identity import digest
 from tasks.judging.rubric import Rubric, RubricError, parse_rubric
@@ -60,6 +60,8 @@ def _examined(
         faults += wrong
     rubric, wrong = _rubric(definition, read)
     faults += wrong
+    published, wrong = _published(definition, read)
+    faults += wrong
     if not header:
         return None, faults
     of_definition = checks.columns_there(definition, header, file)
@@ -79,7 +81,7 @@ def _examined(
         if isinstance(definition, Preference):
             faults += checks.kind_faults(definition, items, members, named)
     ordered = tuple(sorted(items, key=lambda item: item.name))
-    return Loaded(name, definition, ordered, rubric, members), faults
+    return Loaded(name, definition, ordered, rubric, members, published), faults
 
 
 def _table(file: str, read: Read) -> tuple[list[tuple[int, dict[str, str]]], list[str], list[Fault]]:
@@ -90,6 +92,26 @@ def _table(file: str, read: Read) -> tuple[list[tuple[int, dict[str, str]]], lis
         return [], [], [Fault(file, None, "", "the file is missing", "add it beside the definition")]
     placed, faults = read_csv(data, file, PackFile(file, AnyCells, "", ()))
     return [(line or 0, cells) for _, line, cells in placed], header_of(data), faults
+
+
+def _published(definition: Recipe, read: Read) -> tuple[tuple[dict[str, Any], ...], list[Fault]]:
+    """The numbers of others, and what is wrong with them: one stands once, and within the bounds."""
+    if not (file := definition.published):
+        return (), []
+    try:
+        placed, faults = read_csv(read(file), file, PackFile(file, Printed, "", ()))
+    except OSError:
+        return (), [Fault(file, None, "", "the file is missing", "add it beside the definition")]
+    low, high = definition.metric.bounds
+    first: dict[tuple[str, ...], int | None] = {}
+    for _, line, row in placed:
+        if not low <= row["value"] <= high:
+            what = f"{row['value']:g} is not within the bounds {low:g} to {high:g}"
+            faults.append(Fault(file, line, "value", what, "write it in the headline's unit"))
+        key = tuple(row[name] for name in ("source", "model", "slice_kind", "slice"))
+        if first.setdefault(key, line) != line:
+            faults.append(Fault(file, line, "model", f"it is there already: line {first[key]}", "remove one"))
+    return tuple(row for *_, row in placed), faults
 
 
 def _item(definition: Recipe, row: Mapping[str, str], line: int, header: Sequence[str]) -> Item:

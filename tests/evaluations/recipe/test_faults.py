@@ -130,6 +130,21 @@ FAULTS: tuple[tuple[str, str, Mapping[str, Change | str | None], tuple[object, .
         {TOML: lambda t: f"x = {'[' * 5000}{']' * 5000}\n{t}"},
         (TOML, None, "", "nested"),
     ),
+    (
+        "no printed",
+        "choice",
+        {TOML: swap("by =", 'published = "p.csv"\nby =')},
+        ("p.csv", None, "", "missing"),
+    ),
+    *(
+        (f"printed {name}", "choice", {TOML: swap("by =", 'published = "p.csv"\nby ='), "p.csv": text}, told)
+        for name, text, told in (
+            ("outside", "source,model,value\nX,a,1.5\n", ("p.csv", 2, "value", "0 to 1")),
+            ("word", "source,model,value\nX,a,high\n", ("p.csv", 2, "value", "high")),
+            ("twice", "source,model,value\nX,a,0.5\nX,a,0.6\n", ("p.csv", 3, "model", "line 2")),
+            ("column", "source,name,value\nX,a,0.5\n", ("p.csv", 1, "model", "missing")),
+        )
+    ),
     ("no rubric", "judged", {RUBRIC: None}, (RUBRIC, None, "", "missing")),
     (
         "not judged",

@@ -7,7 +7,13 @@ FROM published_metric AS k
 JOIN metric AS m ON m.evaluation = k.evaluation AND m.metric = k.metric
 JOIN published_result AS p ON p.paper = k.paper AND p.table_name = k.table_name AND p.metric = k.published
     AND regexp_full_match(coalesce(p.condition, ''), coalesce(k.condition, ''))
-WHERE p.value IS NOT NULL;
+WHERE p.value IS NOT NULL
+UNION ALL BY NAME
+SELECT m.evaluation, m.metric, m.label, p.slice_kind, p.slice, p.model, p.value, 'near' AS definition, p.difference,
+    false AS is_detail, p.source AS paper, m.metric AS published_metric,
+    p.value::VARCHAR AS printed, m.unit, nullif(p.note, '') AS note
+FROM recipe_published AS p
+JOIN recipe_metric AS m ON m.evaluation = p.evaluation AND m.is_headline AND m.place < 1000;
 
 COMMENT ON VIEW leaderboard_published IS 'Published numbers whose definition equals that of a number of ours or is near it, in our unit. To look at beside leaderboards, never to rank with them: models, items and prompts differ.';
 COMMENT ON COLUMN leaderboard_published.evaluation IS 'Evaluation.';
@@ -21,8 +27,8 @@ COMMENT ON COLUMN leaderboard_published.definition IS 'equal: the same formula; 
 COMMENT ON COLUMN leaderboard_published.difference IS 'What differs.';
 COMMENT ON COLUMN leaderboard_published.setting IS 'Knob and value that a run needs for the definition to be equal; under another it is near. NULL: whatever the knobs.';
 COMMENT ON COLUMN leaderboard_published.is_detail IS 'Whether it is left out of what people are shown at first.';
-COMMENT ON COLUMN leaderboard_published.paper IS 'Paper: published_result.paper.';
-COMMENT ON COLUMN leaderboard_published.table_name IS 'Table of the paper.';
+COMMENT ON COLUMN leaderboard_published.paper IS 'Paper: published_result.paper; of a recipe its source.';
+COMMENT ON COLUMN leaderboard_published.table_name IS 'Table of the paper; NULL of a recipe.';
 COMMENT ON COLUMN leaderboard_published.published_metric IS 'Metric, as printed.';
 COMMENT ON COLUMN leaderboard_published.condition IS 'Row and column: published_result.condition.';
 COMMENT ON COLUMN leaderboard_published.printed IS 'The number as printed.';
