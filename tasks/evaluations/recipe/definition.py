@@ -30,6 +30,9 @@ CHOICE, JUDGED, SHORT, PREFERENCE = "choice", "judged", "short_answer", "prefere
 LETTER = "letter"
 """As ``Choice.by``."""
 
+ROOM = 4096
+"""Tokens of an answer or verdict, with room for what a model thinks before it."""
+
 BEST = "best"
 """As ``Metric.null``: the null model that scores best."""
 
@@ -149,7 +152,7 @@ class Printed(PackRow):
 class Texts(Recipe):
     """What recipes need in which a model writes a text. max_tokens: of an answer, thinking included."""
 
-    max_tokens: int = Field(512, ge=1)
+    max_tokens: int = Field(ROOM, ge=1)
 
 
 class Judged(Texts):
@@ -206,7 +209,7 @@ class Choice(Recipe):
         by: logprob: the likeliest option counts; letter: the one whose letter the model writes.
         length: what an option's log-probability is divided by: none, characters or tokens.
         question: columns that the null models without the question blank, or take from another item.
-        max_tokens: of what the model writes, by letter.
+        max_tokens: of what the model writes, by letter, thinking included.
     """
 
     recipe = CHOICE
@@ -217,7 +220,7 @@ class Choice(Recipe):
     by: Literal["logprob", "letter"] = "logprob"
     length: Literal["none", "characters", "tokens"] = "none"
     question: Columns = ("question",)
-    max_tokens: int = Field(64, ge=1)
+    max_tokens: int = Field(ROOM, ge=1)
 
 
 class Preference(Recipe):

@@ -34,8 +34,8 @@ from tasks.requests import Engine, Later, Request
 WRITER, SCORER = "smollm2-135m-vllm", "smollm2-135m"
 """The embedded models that are evaluated where a definition names none."""
 
-SMALL = 10
-"""Items of the profile smoke, where a definition has no profiles."""
+SMALL, FEW_TOKENS = 10, 64
+"""Items of the profile smoke, and tokens of an answer, where a definition has no profiles."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,9 @@ def described(loaded: Loaded) -> Described:
     """What the doors, the warehouse and the page are told of it."""
     definition = loaded.definition
     usual = (SCORER if isinstance(definition, Preference) or _scores_options(definition) else WRITER,)
-    smallest: dict[str, Any] = {"judges": [WRITER]} if isinstance(definition, Judged) else {}
-    profiles = definition.profiles or {"smoke": {"limit": SMALL, **smallest}, "demo": smallest}
+    judges: dict[str, Any] = {"judges": [WRITER]} if isinstance(definition, Judged) else {}
+    short = {"max_tokens": FEW_TOKENS} if isinstance(definition, Texts) else {}
+    profiles = definition.profiles or {"smoke": {"limit": SMALL, **judges, **short}, "demo": judges}
     metrics = [row._asdict() for row in rows.catalogue(loaded)]
     headline = definition.metric.name
     return Described(

@@ -14,7 +14,7 @@ from pydantic import Field, create_model
 from tasks.choosing import of_slices
 from tasks.evaluations.contract import GenerationParams, Params
 from tasks.evaluations.recipe.checks import options_are_shown
-from tasks.evaluations.recipe.definition import LETTER, Choice, Judged, Recipe, Texts
+from tasks.evaluations.recipe.definition import LETTER, ROOM, Choice, Judged, Recipe, Texts
 from tasks.evaluations.recipe.items import Item, Loaded
 from tasks.identity import digest
 from tasks.judging.panel import Panel
@@ -52,7 +52,7 @@ def params_of(loaded: Loaded) -> type[Params]:
     if isinstance(definition, Judged):
         judged = "models that judge answers; empty: nothing is scored. Several: their mean"
         knobs["judges"] = (list[str], Field([], description=judged))
-        knobs["judge_max_tokens"] = (int, Field(512, ge=16, description="of a judge's answer"))
+        knobs["judge_max_tokens"] = (int, Field(ROOM, ge=16, description="of a judge's answer"))
         drawn = "items of which null answers are judged too"
         knobs["nulls"] = (int, Field(NULLS_JUDGED, ge=0, description=drawn))
     batch = (int, Field(32, ge=1, description="items that are answered and stored together"))
