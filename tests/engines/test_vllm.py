@@ -6,7 +6,10 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from copy import copy
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import jsonschema
 import numpy as np
@@ -260,11 +263,17 @@ def test_wrong_device_and_broken_folder(tmp_path: Path) -> None:
 
 
 def test_closed_engine_says_so(engine: VllmEngine) -> None:
-    """Last, because it closes the shared engine."""
-    engine.close()
-    engine.close()
+    """On a copy whose processes are stand-ins: the tests share the engine, in any order."""
+    ended: list[str] = []
+    core = SimpleNamespace(shutdown=lambda: ended.append("core"))
+    guard = SimpleNamespace(terminate=lambda: ended.append("guard"), wait=lambda: 0)
+    closed: Any = copy(engine)
+    closed._llm, closed._guard = SimpleNamespace(llm_engine=SimpleNamespace(engine_core=core)), guard
+    closed.close()
+    closed.close()
+    assert ended == ["core", "guard", "guard"]
     with pytest.raises(EngineError, match="was closed because another was loaded"):
-        engine.score(["What?"], [" rice"])
+        closed.score(["What?"], [" rice"])
 
 
 @pytest.mark.heavy
