@@ -99,8 +99,8 @@ def _write_items(path: Path, n: int) -> None:
 
 def released(n: int) -> Result:
     """Seconds to check n drafts and to queue what people have to decide."""
-    from tasks.evaluations.culturall.build.params import ReleaseParams
-    from tasks.evaluations.culturall.build.release import steps
+    from tasks.builders.culturall.params import ReleaseParams
+    from tasks.builders.culturall.release import steps
 
     with TemporaryDirectory(prefix="culturescope-bench-") as folder:
         os.environ["CULTURESCOPE_HOME"] = folder

@@ -23,8 +23,8 @@ from benchmarks.process import Result, WorkerError, measure, peak, show
 from benchmarks.scoring import SHARE
 from benchmarks.shapes import SHAPES, Shape, fits
 from benchmarks.sizes import Sizes
-from deployments.cli_doctor import facts
-from tasks.engines import packed_trie, pretrained, speed, tree_attention
+from deployments.cli.doctor import facts
+from tasks.engines.local import packed_trie, pretrained, speed, tree_attention
 from tasks.engines.specs import EngineSpec
 from warehouse import home
 

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import polars as pl
 
-from tasks.engines import embedded
+from tasks.engines.local import embedded
 from tasks.evaluations.fmlama.params import PAPER_GROUPS, FmlamaParams
 from tasks.evaluations.fmlama.requests import Probe, Study, build_study
 from tasks.evaluations.spectral.requests import Question

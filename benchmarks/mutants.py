@@ -33,8 +33,9 @@ from benchmarks.reach import digest, instrument, record, recorded
 AREAS = {
     "metrics": ["tasks/metrics/*.py"],
     "loop": [
-        "flows/evaluation.py", "flows/session.py", "flows/runs.py", "tasks/plan.py", "tasks/steps.py",
-        "tasks/requests.py", "tasks/metric_rows.py", "tasks/samples.py",
+        "flows/evaluation.py", "flows/session.py", "flows/runs.py", "tasks/loop/plan.py",
+        "tasks/loop/steps.py",
+        "tasks/loop/requests.py", "tasks/loop/rows.py", "tasks/loop/samples.py",
     ],
     "warehouse": ["warehouse/*.py", "warehouse/shared/*.py"],
     "judging": ["tasks/judging/*.py"],
@@ -42,7 +43,7 @@ AREAS = {
         "tasks/evaluations/culturall/matching.py", "tasks/evaluations/*/answers.py",
         "tasks/evaluations/*/scores.py",
     ],
-    "engines": ["tasks/engines/*.py"],
+    "engines": ["tasks/engines/*.py", "tasks/engines/*/*.py"],
 }  # fmt: skip
 QUICK = "not heavy"
 LIBRARIES = (

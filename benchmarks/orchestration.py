@@ -68,7 +68,7 @@ def full_plan() -> int:
 
 
 def _flow(home: Path, max_items: int) -> Result:
-    from deployments import server
+    from deployments.serve import server
 
     (home / "engines").mkdir()
     (home / "engines" / f"{ENGINE}.toml").write_text('kind = "fake"\nmodel = "benchmark"\n')

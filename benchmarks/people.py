@@ -23,7 +23,7 @@ import numpy as np
 
 from benchmarks.process import show
 from benchmarks.sizes import Sizes
-from deployments.server import free_port
+from deployments.serve.server import free_port
 
 BAR_MS = 200.0
 STUDY = "load"
@@ -181,7 +181,7 @@ def _answers(address: str) -> bool:
 
 
 def _command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "deployments.cli", "people", *arguments]
+    return [sys.executable, "-m", "deployments.cli.app", "people", *arguments]
 
 
 def _environment(home: Path) -> dict[str, str]:

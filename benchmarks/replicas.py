@@ -77,10 +77,10 @@ def overhead() -> Result:
         engines.mkdir()
         (engines / "benchmark-fake.toml").write_text('kind = "fake"\nmodel = "benchmark"\n')
         from flows.session import prepare
-        from tasks import steps
         from tasks.evaluations.spectral.evaluation import EVALUATION
         from tasks.evaluations.spectral.params import SpectralParams
-        from tasks.generation.budget import Budget, Meter
+        from tasks.loop import steps
+        from tasks.loop.budget import Budget, Meter
 
         params = {"models": ["benchmark-fake"], "max_items": 1000, "countries_per_part": 1}
         session = prepare(EVALUATION, SpectralParams.model_validate(params))

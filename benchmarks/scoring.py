@@ -22,7 +22,8 @@ import torch
 from benchmarks import inputs
 from benchmarks.process import Result, WorkerError, measure, peak, show
 from benchmarks.sizes import Sizes
-from tasks.engines import load, prompting, speed
+from tasks.engines import load, prompting
+from tasks.engines.local import speed
 from tasks.engines.protocols import Cloze
 from tasks.engines.specs import EngineSpec
 from warehouse import home

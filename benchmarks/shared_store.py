@@ -102,7 +102,7 @@ def commits(home: str, writer: int, parts: int) -> Result:
 
 def queried(home: str) -> float:
     """Seconds of the command, start and all."""
-    command = [sys.executable, "-m", "deployments.cli", "sql", ASKED, "--format", "csv"]
+    command = [sys.executable, "-m", "deployments.cli.app", "sql", ASKED, "--format", "csv"]
     start = time.perf_counter()
     done = subprocess.run(
         command, env=os.environ | {"CULTURESCOPE_HOME": home}, capture_output=True, text=True, check=False

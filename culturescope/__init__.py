@@ -86,11 +86,11 @@ def run(
         ValueError: there is no such evaluation, profile or option.
         EngineError: models or judges failed; what the others answered is stored.
     """
+    from deployments.cli.options import validated
     from deployments.evaluations import doors, params, unknown
     from deployments.evaluations import evaluation as of
     from deployments.evaluations import profile as values
-    from deployments.options import validated
-    from deployments.server import configure
+    from deployments.serve.server import configure
 
     if evaluation not in doors():
         raise ValueError(unknown(evaluation))
@@ -116,7 +116,7 @@ def leaderboard(
     Raises:
         WarehouseError: nothing has finished that fits; says what there is.
     """
-    from deployments import report
+    from deployments.show import report
 
     warehouse = connect()
     name, chosen, _ = report.configuration(warehouse, evaluation, config)
@@ -134,7 +134,7 @@ def compare(first: str, second: str | None = None, **which: str) -> pl.DataFrame
     Raises:
         WarehouseError: there are no two finished runs to compare; says what there is.
     """
-    from deployments.server import configure
+    from deployments.serve.server import configure
 
     warehouse = connect()
     configure(warehouse.home)

@@ -84,7 +84,16 @@ def linked(text: str, source: Path, page: Path, pages: Path) -> str:
 
 def command_line() -> str:
     """Help of every command, as typer writes it."""
-    command = [sys.executable, "-m", "typer", "deployments.cli", "utils", "docs", "--name", "culturescope"]
+    command = [
+        sys.executable,
+        "-m",
+        "typer",
+        "deployments.cli.app",
+        "utils",
+        "docs",
+        "--name",
+        "culturescope",
+    ]
     settings = os.environ | {"PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"}
     text = subprocess.run(
         command, cwd=REPOSITORY, env=settings, capture_output=True, text=True, check=True

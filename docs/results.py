@@ -15,8 +15,8 @@ from bs4 import BeautifulSoup
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from deployments import report
 from deployments.evaluations import doors
+from deployments.show import report
 from warehouse import Warehouse, WarehouseError
 
 FOLDER = Path(__file__).resolve().parent / "results"

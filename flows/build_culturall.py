@@ -9,10 +9,10 @@ from typing import Any
 import polars as pl
 from prefect import Flow, flow
 
-from tasks import steps as shared
-from tasks.evaluations.culturall.build import steps
-from tasks.evaluations.culturall.build.params import CreateParams, ElevateParams, ReleaseParams, Stage
-from tasks.evaluations.culturall.build.release import steps as release
+from tasks.builders.culturall import steps
+from tasks.builders.culturall.params import CreateParams, ElevateParams, ReleaseParams, Stage
+from tasks.builders.culturall.release import steps as release
+from tasks.loop import steps as shared
 from warehouse import CorruptPart, Warehouse
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import polars as pl
 from prefect import flow, get_run_logger
 
-from tasks import steps as shared
-from tasks.evaluations.cure.specnorm import steps
-from tasks.evaluations.cure.specnorm.params import SpecnormParams
+from tasks.builders.specnorm import steps
+from tasks.builders.specnorm.params import SpecnormParams
+from tasks.loop import steps as shared
 from warehouse import CorruptPart
 
 

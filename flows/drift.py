@@ -17,8 +17,8 @@ from prefect.events import emit_event
 from pydantic import BaseModel, ConfigDict, Field
 
 from flows.comparison import Pair, Past, differences, finished, last_two_occasions
-from tasks.engines.providers import SERVERS
-from tasks.steps import logger, sign_in
+from tasks.engines.served.providers import SERVERS
+from tasks.loop.steps import logger, sign_in
 from warehouse import KINDS, Warehouse, now, read_answers
 
 EVENT = "culturescope.drift"

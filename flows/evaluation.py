@@ -16,10 +16,10 @@ from typing import Any
 
 from flows import runs
 from flows.session import SHARED, Session, plan_round, prepare, prepared
-from tasks import progress, steps
 from tasks.engines.protocols import EngineError
 from tasks.evaluations.contract import Cohort, Completions, Evaluation, Params, comparable
-from tasks.plan import Wanted, Work
+from tasks.loop import progress, steps
+from tasks.loop.plan import Wanted, Work
 from warehouse import CorruptPart
 
 

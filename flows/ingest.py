@@ -9,7 +9,7 @@ from scrapers.model import ScrapeError
 from tasks.ingest import steps
 from tasks.ingest.params import IngestParams
 from tasks.ingest.sources import SOURCES, without_queries
-from tasks.steps import logger, sign_in
+from tasks.loop.steps import logger, sign_in
 
 
 @flow(name="ingest", flow_run_name="ingest", validate_parameters=True)

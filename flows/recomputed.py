@@ -15,11 +15,11 @@ from typing import Any
 
 from flows import runs
 from flows.stored import Run, candidate_of, every_finished_run, rebuilt
-from tasks import steps
 from tasks.engines.protocols import EngineError
 from tasks.evaluations.contract import Cohort, Completions, Evaluation
-from tasks.metric_rows import Metric
-from tasks.requests import Engine
+from tasks.loop import steps
+from tasks.loop.requests import Engine
+from tasks.loop.rows import Metric
 from warehouse import Warehouse, WarehouseError
 
 _STORED = """

@@ -9,13 +9,13 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from tasks.engines.weights import model_hash
+from tasks.engines.local.weights import model_hash
 from tasks.evaluations.contract import Detail, Evaluation, Study, Tables, comparable
 from tasks.identity import digest
-from tasks.metric_rows import OVERALL, Metric
+from tasks.loop.plan import Wanted
+from tasks.loop.requests import Engine
+from tasks.loop.rows import OVERALL, Metric
 from tasks.packs.shape import Content
-from tasks.plan import Wanted
-from tasks.requests import Engine
 from warehouse import Run as RunRow
 from warehouse import (
     Warehouse,

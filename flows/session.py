@@ -15,7 +15,6 @@ from prefect.context import FlowRunContext
 
 from flows import runs
 from flows.packs import tables_of, with_packs
-from tasks import steps
 from tasks.engines import load
 from tasks.engines.protocols import EngineError
 from tasks.evaluations.contract import (
@@ -26,11 +25,12 @@ from tasks.evaluations.contract import (
     Study,
     comparable,
 )
-from tasks.generation.budget import Budget, Meter
 from tasks.identity import checked_name
+from tasks.loop import steps
+from tasks.loop.budget import Budget, Meter
+from tasks.loop.plan import Plan, Wanted, lay_out
+from tasks.loop.requests import Engine, Request
 from tasks.packs.shape import Content
-from tasks.plan import Plan, Wanted, lay_out
-from tasks.requests import Engine, Request
 from warehouse import CorruptPart
 
 SHARED = ""

@@ -13,12 +13,12 @@ from datetime import datetime
 from typing import Any
 
 from flows.session import build
-from tasks import steps
 from tasks.evaluations.contract import Completions, Evaluation, Study, comparable
-from tasks.generation.prompts import Prompts
-from tasks.generation.samples import plain
-from tasks.requests import Engine
-from tasks.samples import Sample
+from tasks.loop import steps
+from tasks.loop.prompt_samples import plain
+from tasks.loop.prompts import Prompts
+from tasks.loop.requests import Engine
+from tasks.loop.samples import Sample
 from warehouse import Warehouse, WarehouseError
 
 _FINISHED = """

@@ -19,8 +19,8 @@ import hypothesis
 import pytest
 from typer.testing import CliRunner
 
-from deployments import server
-from tasks.engines import embedded
+from deployments.serve import server
+from tasks.engines.local import embedded
 from tests.ports import free_port
 from tests.shared_store import (  # noqa: F401 - fixtures, of every test
     postgres_server_url,
@@ -145,7 +145,7 @@ def in_process(arguments: tuple[str, ...], env: dict[str, str]) -> subprocess.Co
     What it would do when its process ends is done when it ends, and an error that it does not expect is a
     traceback on its standard error.
     """
-    from deployments.cli import app
+    from deployments.cli.app import app
 
     log = logging.getLogger("culturescope")
     level, propagates, at_exit = log.level, log.propagate, ExitStack()
@@ -164,7 +164,7 @@ def in_process(arguments: tuple[str, ...], env: dict[str, str]) -> subprocess.Co
 
 def command(*arguments: str) -> list[str]:
     """The command line's own command line."""
-    return [sys.executable, "-m", "deployments.cli", *arguments]
+    return [sys.executable, "-m", "deployments.cli.app", *arguments]
 
 
 def environment(home: Path, api: str | None) -> dict[str, str]:

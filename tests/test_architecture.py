@@ -1,6 +1,6 @@
 """The import borders of ARCHITECTURE.md, read from the syntax trees.
 
-deployments → flows → tasks/evaluations → the rest of tasks → {metrics, engines}
+deployments → flows → tasks/{builders, papers} → tasks/evaluations → the rest of tasks → {metrics, engines}
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 OURS = ("culturescope", "deployments", "flows", "tasks", "warehouse", "scrapers")
 FILES = sorted(p for top in OURS for p in (ROOT / top).rglob("*.py") if "reference/build" not in p.as_posix())
-PURE = tuple(f"tasks.{name}" for name in ("metrics", "engines", "identity", "parsing", "progress", "samples"))
+BELOW = ("tasks.metrics", "tasks.engines", "tasks.identity", "tasks.parsing")
 """What any module of tasks may import."""
 SMALL = 30
 """Files below this many lines say in their docstring why they are so small."""
@@ -51,15 +51,9 @@ def allowed(path: Path) -> tuple[str, ...]:
 
 
 def _within_tasks(rest: list[str]) -> tuple[str, ...]:
-    """Of a module of tasks, by its path below that."""
-    spine = (
-        "tasks.requests",
-        "tasks.plan",
-        "tasks.steps",
-        "tasks.scoring",
-        "tasks.generation",
-        "tasks.embedding",
-    )
+    """The packages that a module of tasks may import, by its path below tasks/."""
+    loop = (*BELOW, "tasks.loop")
+    shared = (*loop, "tasks.judging", "tasks.people", "tasks.packs", "tasks.evaluations.choosing")
     match rest:
         case ["metrics", *_]:
             return ("tasks.metrics",)
@@ -68,35 +62,29 @@ def _within_tasks(rest: list[str]) -> tuple[str, ...]:
         case ["report", *_]:
             return ("tasks.report", "tasks.metrics")
         case ["ingest", *_]:
-            return ("tasks.ingest", "tasks.progress", "scrapers")
-        case ["evaluations", "contract.py" | "reproduction.py" | "__init__.py"]:
-            return (*PURE, "tasks.requests", "tasks.metric_rows", "tasks.packs.shape")
+            return ("tasks.ingest", "tasks.loop.progress", "scrapers")
+        case ["packs", *_]:
+            return ("tasks.packs", "tasks.identity", "tasks.parsing")
+        case ["loop", *_]:
+            return loop
+        case ["judging" | "people" as room, *_]:
+            return (f"tasks.{room}", *loop)
+        case ["evaluations", "contract.py" | "choosing.py" | "__init__.py"]:
+            return (*loop, "tasks.packs.shape")
         case ["evaluations", name, "report", *_]:
             return (f"tasks.evaluations.{name}", "tasks.report", "tasks.metrics")
         case ["evaluations", "recipe", *_]:
-            recipe = ("tasks.evaluations.recipe", "tasks.evaluations.contract")
-            return (
-                *recipe,
-                *PURE,
-                *spine,
-                "tasks.judging",
-                "tasks.metric_rows",
-                "tasks.packs",
-                "tasks.choosing",
-            )
-        case ["evaluations", name, *inner]:
-            own = (f"tasks.evaluations.{name}", "tasks.evaluations.contract", "tasks.evaluations.recipe")
-            own = (*own, "scrapers.countries")
-            shared = ("tasks.judging", "tasks.people", "tasks.metric_rows", "tasks.published", "tasks.packs",
-                      "tasks.choosing")  # fmt: skip
-            if inner[:1] == ["reproduction"]:  # published files are read by the parser of their source
-                own = (*own, "tasks.evaluations.reproduction", f"scrapers.{name}", "scrapers.model")
-            return (*own, *PURE, *spine, *shared)
-        case ["packs", *_]:
-            return ("tasks.packs", "tasks.identity", "tasks.parsing")
-        case ["judging" | "people", *_]:
-            return (f"tasks.{rest[0]}", *PURE, *spine, "tasks.metric_rows")
-    return (*PURE, *spine, "tasks.metric_rows")
+            return ("tasks.evaluations.recipe", "tasks.evaluations.contract", *shared)
+        case ["evaluations", name, *_]:
+            contract = ("tasks.evaluations.contract", "tasks.evaluations.recipe", "scrapers.countries")
+            return (f"tasks.evaluations.{name}", *contract, *shared)
+        case ["builders", name, *_]:
+            return (f"tasks.builders.{name.removesuffix('.py')}", "tasks.builders.steps", "tasks.evaluations",
+                    "scrapers.countries", *shared)  # fmt: skip
+        case ["papers", name, *_]:  # published files are read by the parser of their source
+            own = (f"tasks.papers.{name.removesuffix('.py')}", f"scrapers.{name}", "scrapers.model")
+            return (*own, "tasks.papers.reproduction", "tasks.evaluations", "scrapers.countries", *shared)
+    return BELOW
 
 
 def ids(path: Path) -> str:
@@ -111,7 +99,7 @@ def test_imports_stay_within_their_border() -> None:
         permitted = allowed(path)
         outside = {n for n in ours if not any(n == a or n.startswith(a + ".") for a in permitted)}
         # `from tasks import steps` names the package as well as the module.
-        wrong[ids(path)] = sorted(outside - {"tasks", "tasks.evaluations"})
+        wrong[ids(path)] = sorted(outside - {"tasks", "tasks.evaluations", "tasks.builders"})
     assert {path: names for path, names in wrong.items() if names} == {}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from deployments.cli import app
+from deployments.cli.app import app
 from flows.session import occasion
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import load_spec

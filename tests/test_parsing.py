@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from tasks.engines.memory import of_embedder
+from tasks.builders.specnorm.drafting import DraftError, parse_draft
+from tasks.engines.local.memory import of_embedder
 from tasks.engines.specs import read_spec
-from tasks.evaluations.cure.specnorm.drafting import DraftError, parse_draft
 from tasks.evaluations.explication.personas import read_personas
 from tasks.evaluations.explication.task import load_task
-from tasks.generation.replies import json_fields
 from tasks.judging.rubric import load_rubric
+from tasks.loop.replies import json_fields
 from tasks.parsing import DEEPEST, TooDeep, parse_json, parse_toml
 from tasks.people.elsewhere import read_json
 from tasks.people.files import read_study
@@ -52,16 +52,16 @@ OWN = {
     "deployments/people/interview.py": "its own database",
     "deployments/people/pages.py": "texts, shipped; its own database",
     "deployments/people/store.py": "its own database",
-    "deployments/server.py": "where its own server is",
+    "deployments/serve/server.py": "where its own server is",
     "flows/stored.py": "a table of its own",
     "scrapers/fmlama/parse.py": "imports no tasks; a RecursionError is a ScrapeError",
     "scrapers/http_cache.py": "its own cache",
     "scrapers/tasteatlas/parse.py": "as fmlama's",
     "scrapers/worldcuisines/parse.py": "as fmlama's",
-    "tasks/engines/embedded.py": "a catalogue, shipped; its own cache",
-    "tasks/engines/google_client.py": "a server's answer: whatever it raises is a failure of the server's",
-    "tasks/engines/transport.py": "a server's answer, as deep as it may be",
-    "tasks/evaluations/culturall/build/prompts.py": "shipped",
+    "tasks/engines/local/embedded.py": "a catalogue, shipped; its own cache",
+    "tasks/engines/served/google_client.py": "a server's answer: what it raises is the server's failure",
+    "tasks/engines/served/transport.py": "a server's answer, as deep as it may be",
+    "tasks/builders/culturall/prompts.py": "shipped",
     "tasks/evaluations/culturall/quantities.py": "shipped",
     "tasks/evaluations/cure/answers.py": "one quoted text",
     "tasks/evaluations/cure/requests.py": "shipped",
@@ -70,7 +70,7 @@ OWN = {
     "tasks/evaluations/explication/interview.py": "shipped",
     "tasks/evaluations/explication/phrases.py": "shipped",
     "tasks/evaluations/explication/study.py": "what it has just written",
-    "tasks/generation/prompts.py": "its own parts",
+    "tasks/loop/prompts.py": "its own parts",
     "tasks/parsing.py": "the function itself",
     "tasks/report/__init__.py": "a table of its own",
     "tasks/report/text.py": "a table of its own",

@@ -16,9 +16,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deployments import recipes
 from deployments.door import Door
-from deployments.pack_profiles import check_profile, profiles_of_packs
+from deployments.packs import recipes
+from deployments.packs.profiles import check_profile, profiles_of_packs
 
 if TYPE_CHECKING:
     from tasks.evaluations.contract import Evaluation, Params
@@ -111,7 +111,7 @@ def profile(name: str, chosen: str, models: Sequence[str]) -> dict[str, Any]:
 
 def is_embedded(model: str) -> bool:
     """Whether a model comes with the package; one that there is not is none."""
-    from tasks.engines.embedded import PREFIX
+    from tasks.engines.local.embedded import PREFIX
     from tasks.engines.protocols import EngineError
     from tasks.engines.specs import find_spec
     from warehouse.storage import usual_home

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from deployments.display import interval, number
 from deployments.door import Door
+from deployments.show.display import interval, number
 
 
 def _columns(r: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 from deployments.people.draw import Drawn, Wishes
 from deployments.people.results import Results
-from tasks.evaluations.culturall.build import steps
-from tasks.evaluations.culturall.build.drafts import TEXTS, harder_row, written_rows
-from tasks.evaluations.culturall.build.prompts import TOPIC_LIST
-from tasks.evaluations.culturall.build.release import steps as release
-from tasks.evaluations.culturall.build.review import QUEUE, queue_row
+from tasks.builders.culturall import steps
+from tasks.builders.culturall.drafts import TEXTS, harder_row, written_rows
+from tasks.builders.culturall.prompts import TOPIC_LIST
+from tasks.builders.culturall.release import steps as release
+from tasks.builders.culturall.review import QUEUE, queue_row
 from tasks.people.answers import lacking, latest
 from tasks.people.assignment import item_code, stratified
 from tasks.people.review_file import DECISIONS, Decided

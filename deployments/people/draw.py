@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import NamedTuple
 
-from deployments import judged
+from deployments.show import judged
 from tasks.identity import digest
 from tasks.judging.audit import annotation_rows, rules, stratified_sample
 from tasks.judging.rubric import Rubric

@@ -15,7 +15,7 @@ import polars as pl
 
 from deployments.people.draw import page_of
 from deployments.people.store import FILE, Store
-from tasks.evaluations.cure.specnorm.review import COLUMNS
+from tasks.builders.specnorm.review import COLUMNS
 from tasks.identity import digest
 from tasks.judging.ratings import COLUMNS as RATING_COLUMNS
 from tasks.people.agreement import agreement_rows

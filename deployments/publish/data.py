@@ -10,8 +10,8 @@ from pathlib import Path
 
 import polars as pl
 
-from deployments.display import to_csv
 from deployments.publish.rule import PROMPTS, credentials, published, refuse_secrets
+from deployments.show.display import to_csv
 from warehouse import Warehouse
 
 FOLDER = "data"

@@ -12,10 +12,10 @@ from urllib.parse import urlencode
 import polars as pl
 from markupsafe import Markup
 
-from deployments import report
 from deployments.evaluations import doors, sound
 from deployments.publish.croissant import About
 from deployments.publish.data import Table
+from deployments.show import report
 from tasks.report.history import history_figure
 from tasks.report.page import environment
 from tasks.report.svg import Drawn

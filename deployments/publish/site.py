@@ -15,14 +15,14 @@ from importlib.metadata import version
 from pathlib import Path
 from uuid import uuid4
 
-from deployments import report
-from deployments.overview import overview
-from deployments.overview import pages as newest_reports
 from deployments.publish.croissant import About, croissant
 from deployments.publish.data import Table, write_tables
 from deployments.publish.pages import BESIDE, Boards, Pages, boards, foot, sources
 from deployments.publish.rule import refuse_secrets
 from deployments.publish.verify import MARK, answer_parts, fingerprint
+from deployments.show import report
+from deployments.show.overview import overview
+from deployments.show.overview import pages as newest_reports
 from tasks.parsing import parse_json
 from tasks.report.svg import Drawn, kept_figures
 from warehouse import Warehouse, WarehouseError

@@ -8,9 +8,9 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from tasks.engines import embedded
-from tasks.engines.embedded import DEFAULT, ENCODERS, PREFIX
-from tasks.engines.fasttext_vectors import BinVectors, VecVectors, file_name
+from tasks.engines.local import embedded
+from tasks.engines.local.embedded import DEFAULT, ENCODERS, PREFIX
+from tasks.engines.local.fasttext_vectors import BinVectors, VecVectors, file_name
 from tasks.engines.protocols import Embedder, EngineError
 
 WORD_VECTORS = (".vec", ".bin")
@@ -58,7 +58,7 @@ def load_embedder(source: str, cache: Path) -> Embedder:
     if path.suffix in WORD_VECTORS:
         return VecVectors(path) if path.suffix == ".vec" else BinVectors(path)
 
-    from tasks.engines.sentence_embedder import SentenceEmbedder  # torch takes seconds
+    from tasks.engines.local.sentence_embedder import SentenceEmbedder  # torch takes seconds
 
     name = embedder_name(source)
     commit = None if path.is_dir() else name.rpartition("@")[2]

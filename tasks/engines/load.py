@@ -15,25 +15,26 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, Literal
 
-from tasks.engines import embedded, embedders, memory
-from tasks.engines.families import check_settings
-from tasks.engines.openai_settings import check_dialect
+from tasks.engines import embedders
+from tasks.engines.local import embedded, memory
 from tasks.engines.protocols import Embedder, EngineError, Jobs
-from tasks.engines.providers import SERVERS
+from tasks.engines.served.families import check_settings
+from tasks.engines.served.openai_settings import check_dialect
+from tasks.engines.served.providers import SERVERS
 from tasks.engines.specs import EngineSpec, check_trust, resolved
 
 Ability = Literal["score", "candidates", "generate", "embed"]
 """The last is an embedder's, which has no spec."""
 
 CLASSES = {
-    "openai": "openai_http.OpenAIGenerator",
-    "anthropic": "anthropic_client.AnthropicGenerator",
-    "google": "google_client.GoogleGenerator",
+    "openai": "served.openai_http.OpenAIGenerator",
+    "anthropic": "served.anthropic_client.AnthropicGenerator",
+    "google": "served.google_client.GoogleGenerator",
     "fake": "fake.FakeEngine",
-    "vllm": "vllm_engine.VllmEngine",
-    "packed_trie": "packed_trie.PackedTrieScorer",
-    "masked": "masked.MaskedScorer",
-    "seq2seq": "seq2seq.Seq2SeqScorer",
+    "vllm": "local.vllm_engine.VllmEngine",
+    "packed_trie": "local.packed_trie.PackedTrieScorer",
+    "masked": "local.masked.MaskedScorer",
+    "seq2seq": "local.seq2seq.Seq2SeqScorer",
 }
 """Kind -> module and class; imported when wanted, since torch and vLLM take seconds."""
 NO_LOGPROBS = "a server gives no log-probabilities of given texts"

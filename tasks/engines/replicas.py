@@ -18,8 +18,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tasks.engines import devices, embedded, load, memory
+from tasks.engines import load
 from tasks.engines.copies import Actor, Copy, Process, ReplicaLost, connected
+from tasks.engines.local import devices, embedded, memory
 from tasks.engines.protocols import (
     CandidateScores,
     Cloze,

@@ -15,10 +15,10 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from tasks.engines import devices
-from tasks.engines.families import unsent
+from tasks.engines.local import devices
 from tasks.engines.protocols import EngineError, Generation
-from tasks.engines.providers import SERVERS, server
+from tasks.engines.served.families import unsent
+from tasks.engines.served.providers import SERVERS, server
 from tasks.identity import checked_name
 from tasks.parsing import parse_toml
 

@@ -23,10 +23,10 @@ from pydantic import (
 )
 
 from tasks.identity import checked_name, digest
-from tasks.metric_rows import Metric
+from tasks.loop.requests import CANDIDATE, Engine, Later, Request, Role
+from tasks.loop.rows import Metric
+from tasks.loop.samples import Sample
 from tasks.packs.shape import Shape
-from tasks.requests import CANDIDATE, Engine, Later, Request, Role
-from tasks.samples import Sample
 
 Rows = Sequence[Mapping[str, Any]]
 """Rows of a table of the warehouse."""

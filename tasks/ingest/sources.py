@@ -24,7 +24,7 @@ from scrapers.wikidata.join import join
 from scrapers.wikipedia import parse as wikipedia_parse
 from scrapers.worldcuisines.parse import parse as parse_worldcuisines
 from scrapers.wvs.parse import parse as parse_wvs
-from tasks.progress import report as report_progress
+from tasks.loop.progress import report as report_progress
 
 ADDRESS_WITH_QUERY = re.compile(r"(https?://[^\s?]*\?)\S*[^\s.,:;)]")
 DISH_COLUMNS = ["url", "language", "name", "origin", "origin_name", "ingredients", "materials", "image"]

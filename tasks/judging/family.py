@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable
 
 from tasks.judging.prompts import NO_JUDGE
-from tasks.metric_rows import OVERALL, Metric, scored, unscored
-from tasks.requests import Engine
+from tasks.loop.requests import Engine
+from tasks.loop.rows import OVERALL, Metric, scored, unscored
 
 # What shares weights, training data or a maker's recipe. Words are found whole, with or without digits after
 # them. Gemma is made from Gemini's research, by its makers' word; Vicuna is a Llama. Others' tunings mostly

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tasks.judging.prompts import Opinion
-from tasks.metric_rows import Metric, Slice, mean_row
+from tasks.loop.rows import Metric, Slice, mean_row
 from tasks.metrics.intervals import SHARE
 from tasks.metrics.types import FloatArray
 

@@ -11,15 +11,15 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import polars as pl
 
 from tasks.engines.protocols import Sampling
-from tasks.generation.budget import at_most
-from tasks.generation.prompts import Completion, Prompt, Prompts
 from tasks.judging.prompts import UNANSWERED, Opinion, judge_prompt, opinions
 from tasks.judging.rubric import Rubric
 from tasks.judging.samples import score_name, verdict_score
 from tasks.judging.untrusted import shorten
 from tasks.judging.verdict_rows import verdict_frame, verdict_row
-from tasks.requests import Engine, Later
-from tasks.samples import Score
+from tasks.loop.budget import at_most
+from tasks.loop.prompts import Completion, Prompt, Prompts
+from tasks.loop.requests import Engine, Later
+from tasks.loop.samples import Score
 
 Replies = Callable[[Prompts], Mapping[str, Completion]]
 """What is stored of a request: prompt -> completion"""

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tasks.metric_rows import Metric, Reasons, Slice, main_reason, mean_of, scored, unscored
+from tasks.loop.rows import Metric, Reasons, Slice, main_reason, mean_of, scored, unscored
 from tasks.metrics.intervals import MIN_FLIPPED, sign_flip_p
 from tasks.metrics.types import FloatArray
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from statistics import fmean
 from typing import Any
 
-from tasks.generation.prompts import Completion, Prompt
-from tasks.generation.samples import graded
 from tasks.judging.prompts import Opinion
-from tasks.requests import Engine
-from tasks.samples import Score
+from tasks.loop.prompt_samples import graded
+from tasks.loop.prompts import Completion, Prompt
+from tasks.loop.requests import Engine
+from tasks.loop.samples import Score
 
 
 def score_name(rubric: str, judge: Engine, *detail: str) -> str:

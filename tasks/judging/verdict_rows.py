@@ -8,7 +8,7 @@ from typing import NamedTuple
 import polars as pl
 
 from tasks.judging.prompts import Opinion
-from tasks.requests import Engine
+from tasks.loop.requests import Engine
 
 
 class VerdictRow(NamedTuple):

@@ -14,8 +14,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tests.builders.culturall.model_server import SOLVERS, Models, rows, serving
 from tests.chaos.forked import Forked, dishes_of, pages_of, queue_of
-from tests.evaluations.culturall.build.model_server import SOLVERS, Models, rows, serving
 from tests.golden.conftest import Homes, fresh, server
 from tests.golden.harness import EVALUATIONS, differences, golden_path, metric_rows, read_golden
 from tests.golden.test_contract import assert_nothing_twice

@@ -28,17 +28,17 @@ from typing import Any
 import typer
 
 import warehouse.storage
-from deployments.cli_common import errors
-from deployments.server import pointed_at
+from deployments.cli.common import errors
+from deployments.serve.server import pointed_at
 from flows.build_culturall import build_culturall
 from flows.build_specnorm import build_specnorm
 from flows.evaluation import evaluate
 from flows.ingest import refresh_all
-from tasks.evaluations.culturall.build.params import CreateParams
-from tasks.evaluations.cure.specnorm.params import SpecnormParams
+from tasks.builders.culturall.params import CreateParams
+from tasks.builders.specnorm.params import SpecnormParams
 from tasks.ingest.params import IngestParams
+from tests.builders.culturall.model_server import SOLVERS
 from tests.conftest import REPOSITORY, environment
-from tests.evaluations.culturall.build.model_server import SOLVERS
 from tests.golden.harness import EVALUATIONS, params_of
 
 FLOWS = (*EVALUATIONS, "ingest", "build_specnorm", "build_culturall")

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import polars as pl
 from typer.testing import CliRunner, Result
 
-from deployments.cli import app
+from deployments.cli.app import app
 from tasks.judging.audit import Answer
 from tasks.judging.verdict_rows import VerdictRow, verdict_frame
 from warehouse import Run, Warehouse, finish_run, register_parts, save_run, write_part

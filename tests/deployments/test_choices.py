@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from deployments.choices import AllParams, completed, form, one_of_all, packs_of_all
+from deployments.cli.choices import AllParams, completed, form, one_of_all, packs_of_all
+from deployments.cli.options import validated
 from deployments.evaluations import doors, params, profile, profiles
-from deployments.options import validated
-from deployments.packs import write_new
+from deployments.packs.folders import write_new
 from tasks.evaluations.contract import Params
 from tasks.packs.shape import PackError
 

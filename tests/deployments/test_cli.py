@@ -16,7 +16,7 @@ import psutil
 import pytest
 from typer.testing import CliRunner
 
-from deployments.cli import app
+from deployments.cli.app import app
 from deployments.evaluations import doors
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import find_spec
@@ -172,11 +172,11 @@ def test_ctrl_c_within_a_query_is_one_line(home: Path) -> None:
     endless = "SELECT count(*) FROM range(100000000) AS a, range(100000000) AS b"
     script = f"""
 import runpy, sys, warnings
-import deployments.cli, warehouse
+import deployments.cli.app, warehouse
 warnings.simplefilter("ignore")  # of a module that runs again
 print("begun", flush=True)
 sys.argv = ["culturescope", "sql", {endless!r}]
-runpy.run_module("deployments.cli", run_name="__main__")
+runpy.run_module("deployments.cli.app", run_name="__main__")
 """
     process = working(home, script)
     process.send_signal(signal.SIGINT)
@@ -189,7 +189,7 @@ def test_sigterm_within_a_query_of_a_flow_shows_no_fault(home: Path) -> None:
     """Prefect ends the process, once it has seen its own exception and not one of DuckDB's."""
     script = """
 from prefect.utilities.engine import capture_sigterm
-from deployments.cli_common import errors
+from deployments.cli.common import errors
 from warehouse import Warehouse
 warehouse = Warehouse.open()
 with errors(), capture_sigterm():
@@ -204,9 +204,9 @@ with errors(), capture_sigterm():
 
 @pytest.mark.slow
 def test_ctrl_c_before_anything_has_begun_is_one_line(home: Path) -> None:
-    early = "import deployments.cli, os, signal; os.kill(os.getpid(), signal.SIGINT)"
+    early = "import deployments.cli.app, os, signal; os.kill(os.getpid(), signal.SIGINT)"
     script = home / "culturescope"
-    script.write_text(early.replace("deployments.cli", "deployments"))
+    script.write_text(early.replace("deployments.cli.app", "deployments"))
     done = subprocess.run(
         [sys.executable, str(script)], env=environment(home, None), capture_output=True, text=True
     )

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from deployments.cli import app
+from deployments.cli.app import app
 from tests.flows.stored_runs import Stored, store
 from warehouse import Warehouse
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from deployments.cli import app
+from deployments.cli.app import app
 
 runner = CliRunner()
 pytestmark = pytest.mark.usefixtures("warehouse")

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from deployments import cli_doctor
-from deployments.cli import app
+from deployments.cli import doctor as cli_doctor
+from deployments.cli.app import app
 from warehouse.store import store_at
 
 runner = CliRunner()

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from deployments import cli_ingest
-from deployments.cli import app
-from deployments.server import ServerError
+from deployments.cli import ingest as cli_ingest
+from deployments.cli.app import app
+from deployments.serve.server import ServerError
 from tests.ingest.rows import attempts, items
 from warehouse import Warehouse
 

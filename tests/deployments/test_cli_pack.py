@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from deployments.cli import app
+from deployments.cli.app import app
 from warehouse import Warehouse
 
 runner = CliRunner()

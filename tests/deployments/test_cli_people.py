@@ -15,11 +15,11 @@ import numpy as np
 import polars as pl
 from typer.testing import CliRunner, Result
 
-from deployments.cli import app
+from deployments.cli.app import app
 from deployments.people.draw import page_of
 from deployments.people.store import Store
 from deployments.people.studies import DRAWS, KINDS
-from tasks.evaluations.cure.specnorm.review import read_reviews, text_hash
+from tasks.builders.specnorm.review import read_reviews, text_hash
 from tasks.people.answers import quotas
 from tasks.people.files import Folder, read_folder
 from tasks.people.simulation import People, simulated_rankings

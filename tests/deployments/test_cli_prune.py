@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from deployments import report
-from deployments.cli import app
-from tasks.steps import take_over_orphans
+from deployments.cli.app import app
+from deployments.show import report
+from tasks.loop.steps import take_over_orphans
 from warehouse import Warehouse, prune, run_checks
 
 runner = CliRunner()

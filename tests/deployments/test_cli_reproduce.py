@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from deployments.cli import app
-from deployments.cli_reproduce import reproduction, reproductions
+from deployments.cli.app import app
+from deployments.cli.reproduce import reproduction, reproductions
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.usefixtures("warehouse")

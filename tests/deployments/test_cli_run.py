@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from deployments import cli_run
-from deployments.cli import app
-from deployments.server import ServerError
+from deployments.cli import run as cli_run
+from deployments.cli.app import app
+from deployments.serve.server import ServerError
 from tests.conftest import command, environment
 from tests.waiting import LONGEST_WAIT_S, until
 from warehouse import Warehouse

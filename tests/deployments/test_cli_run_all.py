@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from deployments.choices import AllParams
-from deployments.cli import app
-from deployments.packs import write_new
-from deployments.served import run_all
-from tasks.engines import load, memory
+from deployments.cli.app import app
+from deployments.cli.choices import AllParams
+from deployments.packs.folders import write_new
+from deployments.serve.served import run_all
+from tasks.engines import load
 from tasks.engines.fake import FakeEngine
+from tasks.engines.local import memory
 from warehouse import Warehouse
 
 runner = CliRunner()

@@ -15,7 +15,7 @@ import yaml
 from prefect.settings import Settings
 from prefect.settings.legacy import _get_settings_fields
 
-from deployments import server
+from deployments.serve import server
 from tests.shared_store import variables
 
 ROOT = Path(__file__).parent.parent.parent

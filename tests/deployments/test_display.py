@@ -12,9 +12,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from deployments import bars, display
-from deployments.display import Format, interval, notes, number, say, show, working, write
-from tasks import progress
+from deployments.cli import bars
+from deployments.show import display
+from deployments.show.display import Format, interval, notes, number, say, show, working, write
+from tasks.loop import progress
 from tests.waiting import until
 
 WIDE = pl.DataFrame(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import deployments.evaluations
-from deployments.cli_run import Asked
+from deployments.cli.run import Asked
 from deployments.door import Door
 from deployments.evaluations import doors, evaluation, flow, params, profile, profiles
 from tasks.engines.specs import catalogue
@@ -98,7 +98,7 @@ def test_its_leaderboard_can_be_shown_of_a_model_without_any_score(name: str, wa
 
 def test_the_command_line_imports_nothing_heavy() -> None:
     said = subprocess.run(
-        [sys.executable, "-c", "import sys, deployments.cli; print(*sys.modules)"],
+        [sys.executable, "-c", "import sys, deployments.cli.app; print(*sys.modules)"],
         cwd=REPOSITORY, capture_output=True, text=True, check=True,
     )  # fmt: skip
     loaded = {name.split(".")[0] for name in said.stdout.split()}

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from deployments.cli import app
+from deployments.cli.app import app
 from warehouse import Warehouse, verified
 
 pytestmark = [pytest.mark.heavy]

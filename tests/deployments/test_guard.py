@@ -17,7 +17,7 @@ from unittest import mock
 import httpx
 import pytest
 
-from deployments import server
+from deployments.serve import server
 from tests.conftest import prefect_post
 from tests.deployments.browser import CHROMIUM, Browser, browser
 from tests.ports import free_port

@@ -14,11 +14,11 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from deployments import inspect_logs
-from deployments.cli import app
-from deployments.inspect_logs import AT_ONCE, safe_id, write_log
+from deployments.cli.app import app
+from deployments.show import inspect_logs
+from deployments.show.inspect_logs import AT_ONCE, safe_id, write_log
 from flows.stored import Run
-from tasks.samples import Sample, Score
+from tasks.loop.samples import Sample, Score
 
 inspect_log = pytest.importorskip("inspect_ai.log")
 

@@ -11,7 +11,7 @@ import typer
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from typer.testing import CliRunner
 
-from deployments import options
+from deployments.cli import options
 
 Paths = Annotated[list[str], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)]
 runner = CliRunner()

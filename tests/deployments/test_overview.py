@@ -10,9 +10,9 @@ import pytest
 from bs4 import BeautifulSoup
 from typer.testing import CliRunner
 
-from deployments.cli import app
-from deployments.overview import overview
-from tasks import steps
+from deployments.cli.app import app
+from deployments.show.overview import overview
+from tasks.loop import steps
 from tests.evaluations.spectral.report import example_run as spectral
 from tests.report.stored import row, store_headline
 from warehouse import Run, Warehouse, WarehouseError, finish_run, save_metrics, save_run

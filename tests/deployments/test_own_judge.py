@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 import culturescope as cs
-from deployments import cli_run
-from deployments.choices import AllParams, completed, form, one_of_all, without_own_judge
-from deployments.cli import app
+from deployments.cli import run as cli_run
+from deployments.cli.app import app
+from deployments.cli.choices import AllParams, completed, form, one_of_all, without_own_judge
 from deployments.evaluations import doors, params, profile, profiles, shipped_profiles
 from tasks.evaluations.contract import Params
 from warehouse import Warehouse

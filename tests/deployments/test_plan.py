@@ -9,14 +9,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-from deployments import plan
-from deployments.plan import Estimate, probed, show
+from deployments.show import plan
+from deployments.show.plan import Estimate, probed, show
 from tasks.engines.protocols import Sampling
 from tasks.engines.specs import EngineSpec
-from tasks.generation.prompts import Prompt, Prompts
-from tasks.plan import Line, Plan, Wanted, lay_out
-from tasks.requests import Engine, Later
-from tasks.scoring.items import ItemScores
+from tasks.loop.items import ItemScores
+from tasks.loop.plan import Line, Plan, Wanted, lay_out
+from tasks.loop.prompts import Prompt, Prompts
+from tasks.loop.requests import Engine, Later
 from warehouse import Warehouse
 
 LOCAL = Engine.of(EngineSpec(name="local", kind="packed_trie", model="a", dtype="float32"))
@@ -140,9 +140,9 @@ def test_only_what_scores_here_and_was_never_measured_is_tried_out(
 
 
 def test_kinds_of_parts_are_named() -> None:
-    from tasks.embedding.texts import Texts
-    from tasks.scoring.candidates import CandidateRanking
-    from tasks.scoring.options import OptionScores
+    from tasks.loop.candidates import CandidateRanking
+    from tasks.loop.options import OptionScores
+    from tasks.loop.texts import Texts
 
     kinds = (ItemScores, CandidateRanking, OptionScores, Prompts, Texts)
     assert plan.UNITS.keys() == {kind.kind for kind in kinds}

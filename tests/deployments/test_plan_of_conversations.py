@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from deployments.cli import app
+from deployments.cli.app import app
 from tasks.evaluations.explication.farewell import LEAVE
 from tasks.identity import digest
 from tests.engines.test_openai import Scripted, completion

@@ -16,8 +16,8 @@ import pytest
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import StateType
 
-from deployments import pool, served, server, upkeep
 from deployments.evaluations import doors
+from deployments.serve import pool, served, server, upkeep
 from tests.conftest import prefect_post
 
 Culturescope = Callable[..., CompletedProcess[str]]
@@ -133,7 +133,7 @@ def test_what_is_missing_is_one_line(
 ) -> None:
     from typer.testing import CliRunner
 
-    from deployments.cli import app
+    from deployments.cli.app import app
 
     monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
     monkeypatch.delenv("PREFECT_API_URL", raising=False)

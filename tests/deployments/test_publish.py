@@ -16,7 +16,7 @@ from lxml import etree
 from typer.testing import CliRunner
 
 import deployments.publish
-from deployments.cli import app
+from deployments.cli.app import app
 from deployments.publish.croissant import About
 from deployments.publish.pages import _cells, _matrix, _order, foot
 from deployments.publish.rule import published

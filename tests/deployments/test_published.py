@@ -6,7 +6,7 @@ import json
 
 from typer.testing import CliRunner
 
-from deployments.cli import app
+from deployments.cli.app import app
 from tests.report.stored import around, row, store_run
 from warehouse import Warehouse
 

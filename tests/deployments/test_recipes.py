@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from deployments import recipes
-from deployments.cli import app
+from deployments.cli.app import app
 from deployments.evaluations import doors, sound
+from deployments.packs import recipes
 from deployments.publish.pages import boards
 from deployments.publish.rule import published
-from deployments.registered import Wishes, deployments
+from deployments.serve.registered import Wishes, deployments
 from tests.conftest import REPOSITORY
 from tests.evaluations.recipe.made import RECIPES, changed, swap
 from tests.golden.harness import write_engine

@@ -22,8 +22,8 @@ from prefect.client.schemas.objects import FlowRun
 from prefect.states import Crashed, Running
 
 from deployments.evaluations import doors, params, profiles
-from deployments.serve import RESUMED, is_gone, may_resume, sort_out
-from deployments.server import login
+from deployments.serve.server import login
+from deployments.serve.serving import RESUMED, is_gone, may_resume, sort_out
 from tests.conftest import command, environment, prefect_post
 from tests.ports import free_port
 from tests.waiting import until

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from deployments import server
-from deployments.server import ServerError, connect, started
+from deployments.serve import server
+from deployments.serve.server import ServerError, connect, started
 from tests.ports import free_port
 from tests.waiting import until
 

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from deployments.cli import app
+from deployments.cli.app import app
 from deployments.publish.croissant import About
 from deployments.publish.site import publish
 from deployments.publish.verify import MARK, verify

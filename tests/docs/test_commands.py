@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from deployments.cli import app
+from deployments.cli.app import app
 
 REPOSITORY = Path(__file__).parents[2]
 PAGES = sorted([*(REPOSITORY / "docs").rglob("*.md"), *(REPOSITORY / "deployments/cluster").glob("*.md")])

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from deployments import report
 from deployments.evaluations import doors, profiles
+from deployments.show import report
 from warehouse import Warehouse
 
 PAGES = Path(__file__).parents[2] / "docs" / "evaluations"

@@ -42,7 +42,7 @@ def run(copy: Path, *arguments: str, api: str = "") -> subprocess.CompletedProce
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "CULTURESCOPE_", "PYTHON"))}
     own = {"CULTURESCOPE_HOME": str(copy / "home"), "PYTHONPATH": str(copy), "PYTHONSAFEPATH": "1"}
     login = "PREFECT_API_AUTH_STRING"
-    program = arguments if arguments[0] == "-c" else ("-m", "deployments.cli", *arguments)
+    program = arguments if arguments[0] == "-c" else ("-m", "deployments.cli.app", *arguments)
     return subprocess.run(
         [sys.executable, *program],
         env=kept | own | ({"PREFECT_API_URL": api, login: os.environ[login]} if api else {}),
@@ -110,7 +110,7 @@ door, own = Path("deployments/evaluations/idioms.py"), Path("deployments/evaluat
 text = "DOOR = replace(recipes.door('idioms'), title='Other words')"
 door.write_text(f"from dataclasses import replace\\nfrom deployments import recipes\\n{text}\\n")
 from deployments.evaluations import doors, params, profiles
-from deployments.report import reported
+from deployments.show.report import reported
 print(doors()["idioms"].title, sorted(profiles("idioms")), "limit" in params("idioms").model_fields)
 assert "idioms" in reported()
 own.write_text("[mine]\\nlimit = 3\\n")
@@ -129,7 +129,7 @@ own.unlink()
 @pytest.mark.heavy
 def test_it_has_a_form_in_the_prefect_ui(copy: Path, prefect_api: str) -> None:
     code = """
-from deployments.registered import Wishes, deployments
+from deployments.serve.registered import Wishes, deployments
 mine = [d for d in deployments(Wishes()) if d.flow_name == "idioms"]
 fields = mine[0]._parameter_openapi_schema.model_dump()["definitions"]["IdiomsParams"]["properties"]
 print(sorted(d.name for d in mine), sorted(fields))

@@ -10,9 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
-from tasks.engines import transport
 from tasks.engines.secrets import Secrets
-from tasks.engines.transport import (
+from tasks.engines.served import transport
+from tasks.engines.served.transport import (
     EXCERPT,
     FIRST_WAIT_S,
     LONGEST_WAIT_S,

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from tasks.engines import openai_batch, transport
-from tasks.engines.openai_http import OpenAIGenerator
 from tasks.engines.protocols import EngineError, Generation, Sampling, Unfinished
+from tasks.engines.served import openai_batch, transport
+from tasks.engines.served.openai_http import OpenAIGenerator
 from tasks.engines.specs import EngineSpec, in_flight
 from tests.conftest import REPOSITORY, environment
 from tests.engines.batch_server import BatchServer, Line, answered, refused
@@ -117,7 +117,7 @@ CLIENT = """
 import sys
 from pathlib import Path
 from tasks.engines import openai_batch
-from tasks.engines.openai_http import OpenAIGenerator
+from tasks.engines.served.openai_http import OpenAIGenerator
 from tasks.engines.protocols import Sampling
 from tests.engines.test_batch import SCHEMA, TALKS, EngineSpec, FolderJobs
 openai_batch.FIRST_POLL_S = 0.01

@@ -25,10 +25,10 @@ from transformers import (
 
 from tasks.engines import load
 from tasks.engines.fake import FakeEngine
-from tasks.engines.masked import MaskedScorer
-from tasks.engines.packed_trie import PackedTrieScorer
+from tasks.engines.local.masked import MaskedScorer
+from tasks.engines.local.packed_trie import PackedTrieScorer
+from tasks.engines.local.seq2seq import Seq2SeqScorer
 from tasks.engines.protocols import CandidateScorer, CandidateScores, Cloze, EngineError
-from tasks.engines.seq2seq import Seq2SeqScorer
 from tests.engines import tiny_models as tiny
 
 LLAMA = LlamaConfig(
@@ -222,7 +222,7 @@ def test_framed_questions_are_scored_alike(style: Any, smollm2_folder: Path) -> 
 @pytest.mark.heavy
 def test_vllm_gives_what_the_packed_trie_gives(smollm2_folder: Path) -> None:
     pytest.importorskip("vllm", reason="the extra [cpu] or [gpu] is not installed")
-    from tasks.engines.vllm_engine import VllmEngine
+    from tasks.engines.local.vllm_engine import VllmEngine
 
     packed = PackedTrieScorer(tiny.spec(), str(smollm2_folder))
     options = {"max_model_len": 256, "kv_cache_memory_bytes": 1 << 27, "max_num_seqs": 16}

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from tasks.engines.context import room
-from tasks.engines.openai_http import OpenAIGenerator
 from tasks.engines.protocols import EngineError, Generation, Sampling, Unfinished
+from tasks.engines.served.context import room
+from tasks.engines.served.openai_http import OpenAIGenerator
+from tasks.engines.served.transport import Failed
 from tasks.engines.specs import EngineSpec
-from tasks.engines.transport import Failed
 from tests.http_server import Answer, HttpServer, Request
 
 TOO_LONG = [  # OpenAI (twice), vLLM (three), llama.cpp, OpenRouter, Anthropic, Google

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.engines import devices
+from tasks.engines.local import devices
 from tasks.engines.protocols import EngineError
 
 HAS_AMX = Path("/proc/cpuinfo").is_file() and "amx_bf16" in Path("/proc/cpuinfo").read_text()
@@ -19,7 +19,7 @@ HAS_AMX = Path("/proc/cpuinfo").is_file() and "amx_bf16" in Path("/proc/cpuinfo"
 
 def chosen(**environment: str) -> str:
     """What a new process on this CPU chooses."""
-    code = "from tasks.engines.devices import fastest_dtype; print(fastest_dtype('cpu'))"
+    code = "from tasks.engines.local.devices import fastest_dtype; print(fastest_dtype('cpu'))"
     own = {**os.environ, **environment}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=own)
     return done.stdout.strip()

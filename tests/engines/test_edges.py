@@ -9,11 +9,11 @@ import httpx
 import pytest
 
 from tasks.engines.fake import FakeEngine
-from tasks.engines.openai_reply import Results
 from tasks.engines.protocols import Sampling
 from tasks.engines.secrets import Secrets
+from tasks.engines.served.openai_reply import Results
+from tasks.engines.served.transport import Caller
 from tasks.engines.specs import EngineSpec
-from tasks.engines.transport import Caller
 from tests.engines.test_openai import completion
 
 

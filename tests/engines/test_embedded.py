@@ -13,8 +13,8 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerBase
 
-from tasks.engines import embedded
-from tasks.engines.embedded import EMBEDDED, ENCODERS
+from tasks.engines.local import embedded
+from tasks.engines.local.embedded import EMBEDDED, ENCODERS
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import EngineSpec
 

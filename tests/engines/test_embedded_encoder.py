@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tasks.engines import embedded
-from tasks.engines.embedded import ENCODERS
+from tasks.engines.local import embedded
+from tasks.engines.local.embedded import ENCODERS
 from tasks.engines.protocols import EngineError
 
 NAME = "all-minilm-l6-v2"

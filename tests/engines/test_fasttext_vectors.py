@@ -12,7 +12,7 @@ from gensim.models import FastText, KeyedVectors
 from gensim.models.fasttext import save_facebook_model
 
 from tasks.engines.embedders import embedder_name, load_embedder
-from tasks.engines.fasttext_vectors import BinVectors, VecVectors, read_vec
+from tasks.engines.local.fasttext_vectors import BinVectors, VecVectors, read_vec
 from tasks.engines.protocols import EngineError
 
 # The trailing spaces are fastText's own; the word of the last line is a no-break space, as in its files.

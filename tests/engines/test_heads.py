@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from transformers import BertConfig, BertForMaskedLM
 
-from tasks.engines.masked import MaskedScorer
+from tasks.engines.local.masked import MaskedScorer
 from tasks.engines.protocols import EngineError
 from tests.engines import tiny_models as tiny
 
@@ -37,6 +37,6 @@ def test_a_masked_model_that_changes_its_logits_is_refused(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     MaskedScorer(tiny.spec(), str(folder))
-    monkeypatch.setattr("tasks.engines.masked.AutoModelForMaskedLM", Doubled)
+    monkeypatch.setattr("tasks.engines.local.masked.AutoModelForMaskedLM", Doubled)
     with pytest.raises(EngineError, match="Doubled changes its logits"):
         MaskedScorer(tiny.spec(), str(folder))

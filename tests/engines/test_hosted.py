@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
-from tasks.engines import hosted, load
-from tasks.engines.hosted import HostedGenerator
+from tasks.engines import load
 from tasks.engines.protocols import EngineError, Generation, Generator, Reporting, Sampling, Unfinished
+from tasks.engines.served import hosted
+from tasks.engines.served.hosted import HostedGenerator
+from tasks.engines.served.transport import Caller
 from tasks.engines.specs import EngineSpec, cost
-from tasks.engines.transport import Caller
 from tests.http_server import Answer, HttpServer, Send
 
 pytest.importorskip("anthropic", reason="the extra [anthropic] is not installed")
@@ -320,7 +321,7 @@ def test_an_answer_that_drips_or_has_no_end_is_bounded(
     server = serve(lambda *_: drip)
     with pytest.raises(EngineError, match=r"no answer within 0\.5 s after 1 try"):
         engine_of(kind, server, timeout=0.5).generate(TALK, SAMPLING)
-    monkeypatch.setattr("tasks.engines.transport.MAX_BYTES", 2**20)
+    monkeypatch.setattr("tasks.engines.served.transport.MAX_BYTES", 2**20)
     with pytest.raises(EngineError, match="more than 1 MiB"):
         engine_of(kind, serve(Reply(b" " * 2**21))).generate(TALK, SAMPLING)
 

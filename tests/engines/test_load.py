@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 
 from tasks.engines import fake as fake_module
-from tasks.engines import load, memory
+from tasks.engines import load
 from tasks.engines.fake import FakeEngine
+from tasks.engines.local import memory
 from tasks.engines.protocols import EngineError, Generator, Sampling, Scorer
 from tasks.engines.specs import EngineSpec
 from tests.waiting import until

@@ -23,8 +23,8 @@ from transformers import (
     XLMRobertaForMaskedLM,
 )
 
-from tasks.engines import pretrained
-from tasks.engines.masked import MaskedScorer
+from tasks.engines.local import pretrained
+from tasks.engines.local.masked import MaskedScorer
 from tasks.engines.protocols import CandidateScorer, Cloze, EngineError
 from tests.engines import tiny_models as tiny
 

@@ -12,9 +12,9 @@ import pytest
 import torch
 from safetensors.numpy import save_file
 
-from tasks.engines import memory
-from tasks.engines.memory import GIB, Claim
-from tasks.engines.packed_trie import PackedTrieScorer
+from tasks.engines.local import memory
+from tasks.engines.local.memory import GIB, Claim
+from tasks.engines.local.packed_trie import PackedTrieScorer
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import EngineSpec
 

@@ -20,12 +20,12 @@ from urllib.request import urlopen
 import jsonschema
 import pytest
 
-from tasks.engines.hosted import HostedGenerator
-from tasks.engines.openai_http import OpenAIGenerator
 from tasks.engines.protocols import EngineError, Generation, Generator, Sampling, Unfinished
+from tasks.engines.served.hosted import HostedGenerator
+from tasks.engines.served.openai_http import OpenAIGenerator
+from tasks.engines.served.transport import Failed
 from tasks.engines.specs import EngineSpec
-from tasks.engines.transport import Failed
-from tasks.generation.options import option_logprobs
+from tasks.loop.option_probabilities import option_logprobs
 from tests.http_server import Answer, HttpServer, Request
 from tests.ports import free_port, nobody
 from tests.waiting import LONGEST_WAIT_S, until

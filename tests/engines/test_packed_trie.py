@@ -19,8 +19,8 @@ from transformers import (
 )
 
 from tasks.engines import prompting
-from tasks.engines.packed_trie import PackedTrieScorer
-from tasks.engines.pretrained import _log_sum_exp
+from tasks.engines.local.packed_trie import PackedTrieScorer
+from tasks.engines.local.pretrained import _log_sum_exp
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import EngineSpec
 

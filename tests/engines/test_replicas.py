@@ -16,9 +16,10 @@ import numpy as np
 import psutil
 import pytest
 
-from tasks.engines import devices, load, memory, replicas
+from tasks.engines import load, replicas
 from tasks.engines.copies import Process, ReplicaLost, connected
 from tasks.engines.fake import FakeEngine
+from tasks.engines.local import devices, memory
 from tasks.engines.protocols import CandidateScorer, Cloze, EngineError, Generator, Sampling, Scorer
 from tasks.engines.replicas import Replicas, load_engine, surroundings, width
 from tasks.engines.specs import EngineSpec

@@ -16,10 +16,10 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer import modules
 from transformers import AutoModel, AutoTokenizer, BertConfig, BertTokenizer
 
-from tasks.engines import sentence_embedder
 from tasks.engines.embedders import DEFAULT, embedder_name, load_embedder
+from tasks.engines.local import sentence_embedder
+from tasks.engines.local.sentence_embedder import SentenceEmbedder
 from tasks.engines.protocols import EngineError
-from tasks.engines.sentence_embedder import SentenceEmbedder
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "soy", "sauce", "and", "cheese", "##cake"]
 LIMIT = 6  # [CLS], [SEP] and four words

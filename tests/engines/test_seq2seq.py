@@ -23,10 +23,10 @@ from transformers import (
     T5ForConditionalGeneration,
 )
 
-from tasks.engines import pretrained
+from tasks.engines.local import pretrained
+from tasks.engines.local.seq2seq import Seq2SeqScorer, trie_paths
+from tasks.engines.local.trie import build_trie
 from tasks.engines.protocols import CandidateScorer, Cloze, EngineError
-from tasks.engines.seq2seq import Seq2SeqScorer, trie_paths
-from tasks.engines.trie import build_trie
 from tests.engines import tiny_models as tiny
 
 SIZES = {

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tasks.engines import load
-from tasks.engines.hosted import HostedGenerator
 from tasks.engines.protocols import EngineError, Generation, Sampling
+from tasks.engines.served.hosted import HostedGenerator
 from tasks.engines.specs import EngineSpec
 from tests.http_server import Answer, HttpServer, Request
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tasks.engines import devices
+from tasks.engines.local import devices
 from tasks.engines.protocols import EngineError, Generation
 from tasks.engines.specs import (
     CATALOGUE,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.engines import speed
-from tasks.engines.packed_trie import PackedTrieScorer
+from tasks.engines.local import speed
+from tasks.engines.local.packed_trie import PackedTrieScorer
 from tasks.engines.specs import EngineSpec
 from tests.engines.test_packed_trie import ARCHITECTURES, save_random
 

@@ -21,12 +21,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.engines import transport
-from tasks.engines.openai_http import OpenAIGenerator
 from tasks.engines.protocols import EngineError, Generation, Sampling
 from tasks.engines.secrets import Secrets
+from tasks.engines.served import transport
+from tasks.engines.served.openai_http import OpenAIGenerator
+from tasks.engines.served.transport import Caller, Pace
 from tasks.engines.specs import EngineSpec
-from tasks.engines.transport import Caller, Pace
 from tests.engines.test_openai import TALK, completion
 from tests.http_server import HttpServer
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.engines.tree_attention import BLOCK, KEYS, block_keys
-from tasks.engines.trie import TokenTrie, build_trie
+from tasks.engines.local.tree_attention import BLOCK, KEYS, block_keys
+from tasks.engines.local.trie import TokenTrie, build_trie
 
 SEQUENCES = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=6), min_size=1, max_size=40)
 

@@ -12,7 +12,7 @@ from transformers import AutoModelForMaskedLM, BertConfig
 
 from tasks.engines import load, specs
 from tasks.engines.embedders import load_embedder
-from tasks.engines.masked import MaskedScorer
+from tasks.engines.local.masked import MaskedScorer
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import EngineSpec
 from tests.engines import tiny_models as tiny

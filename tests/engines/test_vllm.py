@@ -18,14 +18,15 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerBase
 
-from tasks.engines import load, memory, prompting
+from tasks.engines import load, prompting
+from tasks.engines.local import memory
 from tasks.engines.protocols import EngineError, Generator, Sampling, Scorer
 from tasks.engines.specs import EngineSpec
-from tasks.generation.options import option_logprobs
+from tasks.loop.option_probabilities import option_logprobs
 
 pytest.importorskip("vllm", reason="the extra [cpu] or [gpu] is not installed")
 
-from tasks.engines.vllm_engine import VllmEngine
+from tasks.engines.local.vllm_engine import VllmEngine
 
 pytestmark = pytest.mark.slow
 
@@ -228,7 +229,7 @@ def test_nothing_outlives_a_process(smollm2_folder: Path, is_killed: bool) -> No
     code = (
         "import sys, weakref\n"
         "weakref.finalize(weakref.WeakSet, print)\n"
-        "from tasks.engines.vllm_engine import VllmEngine\n"
+        "from tasks.engines.local.vllm_engine import VllmEngine\n"
         "from tasks.engines.specs import EngineSpec\n"
         "if __name__ == '__main__':\n"
         "    options = {'max_model_len': 128, 'kv_cache_memory_bytes': 1 << 26}\n"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tasks.evaluations.reproduction import Printed, Recomputed, Reproduction, Tools, find_files, variants
+from tasks.papers.reproduction import Printed, Recomputed, Reproduction, Tools, find_files, variants
 
 
 def printed(table: str, metric: str, model: str = "", text: str = "1.00", /, **parts: str) -> Printed:

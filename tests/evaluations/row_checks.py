@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tasks.metric_rows import Metric
+from tasks.loop.rows import Metric
 
 CATALOGUE = Path(__file__).parents[2] / "warehouse" / "reference" / "metric"
 

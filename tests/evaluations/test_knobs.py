@@ -12,7 +12,7 @@ import pytest
 from pydantic.fields import FieldInfo
 
 from deployments.evaluations import doors, evaluation, params
-from deployments.packs import write_recipe
+from deployments.packs.folders import write_recipe
 from flows.evaluation import evaluate
 from flows.session import build
 from flows.stored import finished_runs, rebuilt

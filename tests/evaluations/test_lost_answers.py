@@ -17,8 +17,8 @@ from flows.session import build
 from tasks.engines.fake import FakeEngine
 from tasks.engines.specs import EngineSpec
 from tasks.evaluations.contract import Cohort, Completions
-from tasks.metric_rows import OVERALL
-from tasks.requests import CANDIDATE, Engine
+from tasks.loop.requests import CANDIDATE, Engine
+from tasks.loop.rows import OVERALL
 from tests.conftest import REPOSITORY
 from tests.golden.harness import write_engine
 from warehouse import Warehouse

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pydantic import Field
 
-from tasks.evaluations.reproduction import (
+from tasks.papers.reproduction import (
     TRIED,
     Options,
     Printed,

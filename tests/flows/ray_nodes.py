@@ -53,7 +53,16 @@ def main() -> None:
     ray("start", "--head", "--node-ip-address=127.0.0.1", "--port=6379", "--num-cpus=0", *QUIET)
     for _ in range(2):
         ray("start", f"--address={ADDRESS}", "--num-cpus=2", "--disable-usage-stats")
-    command = [sys.executable, "-m", "deployments.cli", *sys.argv[2:], "--replicas", "2", "--ray", ADDRESS]
+    command = [
+        sys.executable,
+        "-m",
+        "deployments.cli.app",
+        *sys.argv[2:],
+        "--replicas",
+        "2",
+        "--ray",
+        ADDRESS,
+    ]
     run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     wait(4, home, run)
     seen = {process.pid for process in replicas()}

@@ -9,7 +9,7 @@ import numpy as np
 
 from flows.runs import _frame, _points
 from tasks.identity import digest
-from tasks.metric_rows import OVERALL, Metric, mean_row, resampled_points, scored
+from tasks.loop.rows import OVERALL, Metric, mean_row, resampled_points, scored
 from tasks.metrics.intervals import half_samples
 from tasks.metrics.types import FloatArray
 from warehouse import Run, Warehouse, finish_run, register_parts, save_metrics, save_run, write_part

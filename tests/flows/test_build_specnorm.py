@@ -12,9 +12,9 @@ import pytest
 
 from scrapers.countries import CountryCodes
 from tasks.evaluations.cure.benchmarks.specnorm import load
-from tasks.published import read_rows
+from tasks.packs.published import read_rows
+from tests.builders.specnorm.drafting_server import Scene, drafting, good
 from tests.conftest import command, environment
-from tests.evaluations.cure.specnorm.drafting_server import Scene, drafting, good
 from warehouse import Warehouse, run_checks
 
 pytestmark = pytest.mark.slow

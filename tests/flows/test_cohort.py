@@ -14,12 +14,12 @@ import pytest
 from flows import evaluation as loop
 from flows import runs
 from flows.session import SHARED, Session
-from tasks import progress
 from tasks.engines.protocols import EngineError, Sampling
 from tasks.evaluations.contract import Cohort, Evaluation, Params, Shared, Tables
-from tasks.generation.prompts import Prompt, Prompts
-from tasks.plan import UNITS
-from tasks.requests import Engine
+from tasks.loop import progress
+from tasks.loop.plan import UNITS
+from tasks.loop.prompts import Prompt, Prompts
+from tasks.loop.requests import Engine
 from warehouse import CorruptPart
 
 
@@ -105,9 +105,11 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     }
     for name, function in patches.items():
         monkeypatch.setattr(runs, name, function)
-    monkeypatch.setattr("tasks.steps.locked_cohort", nullcontext)
-    monkeypatch.setattr("tasks.steps.unanswered", unanswered)
-    monkeypatch.setattr("tasks.steps.set_corrupt_aside", lambda error: CorruptPart(f"{error}, set aside"))
+    monkeypatch.setattr("tasks.loop.steps.locked_cohort", nullcontext)
+    monkeypatch.setattr("tasks.loop.steps.unanswered", unanswered)
+    monkeypatch.setattr(
+        "tasks.loop.steps.set_corrupt_aside", lambda error: CorruptPart(f"{error}, set aside")
+    )
     return known
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from deployments import server
+from deployments.serve import server
 from flows.comparison import Wanted, chosen_pairs, differences, finished
 from flows.drift import LEVEL, VLLM, DriftParams, changed_answers, look
 from tasks.metrics import comparison
@@ -138,7 +138,7 @@ def test_who_is_told(
         from prefect.blocks.notifications import CustomWebhookNotificationBlock
         from prefect.client.orchestration import get_client
 
-        from deployments import automations
+        from deployments.serve import automations
 
         with pytest.raises(ValueError, match="no such notification block"):
             automations.alert("slack-webhook/nobody")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from deployments.evaluations import doors, profiles
-from deployments.report import leaderboard, page
+from deployments.show.report import leaderboard, page
 from flows.evaluation import evaluate
 from tasks.engines.fake import FakeEngine
 from tasks.engines.protocols import Conversations, EngineError, Generation, Samplings, Schema, each

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments import report
+from deployments.show import report
 from tests.golden.harness import FAKES, run, write_engine
 from warehouse import Warehouse, run_checks
 

@@ -9,8 +9,8 @@ import pytest
 from bs4 import BeautifulSoup
 
 from deployments.evaluations import doors, evaluation, params, profile
-from deployments.packs import faults_of, shapes, write_new
-from deployments.report import read_data, write_report
+from deployments.packs.folders import faults_of, shapes, write_new
+from deployments.show.report import read_data, write_report
 from flows.evaluation import evaluate
 from flows.session import build, prepare
 from flows.stored import finished_runs, rebuilt, samples

@@ -13,14 +13,14 @@ import pytest
 from flows import evaluation as loop
 from flows import runs, session
 from flows.session import SHARED, Session
-from tasks import progress, steps
 from tasks.engines.copies import ReplicaLost
 from tasks.engines.protocols import EngineError, Sampling
 from tasks.engines.specs import EngineSpec
 from tasks.evaluations.contract import Evaluation, Params, Shared
-from tasks.generation.prompts import Prompt, Prompts
-from tasks.plan import UNITS, Wanted, Work, units_wanted
-from tasks.requests import Engine
+from tasks.loop import progress, steps
+from tasks.loop.plan import UNITS, Wanted, Work, units_wanted
+from tasks.loop.prompts import Prompt, Prompts
+from tasks.loop.requests import Engine
 
 JUDGE = Engine.of(EngineSpec(name="judge", kind="fake", model="judge"))
 

@@ -9,9 +9,9 @@ import pytest
 from flows import runs
 from tasks.engines.protocols import Sampling
 from tasks.engines.specs import EngineSpec
-from tasks.generation.prompts import Prompt, Prompts
-from tasks.plan import Wanted
-from tasks.requests import Engine
+from tasks.loop.plan import Wanted
+from tasks.loop.prompts import Prompt, Prompts
+from tasks.loop.requests import Engine
 from warehouse import Warehouse
 
 ASKED = "SELECT run_id, topic, label FROM run_request ORDER BY ALL"

@@ -14,10 +14,10 @@ from flows import runs
 from tasks.engines.protocols import Sampling
 from tasks.engines.specs import EngineSpec
 from tasks.evaluations.contract import Detail, Params, Tables
-from tasks.generation.prompts import Prompt, Prompts
-from tasks.metric_rows import OVERALL, Metric, mean_row
-from tasks.plan import Wanted, lay_out
-from tasks.requests import Engine
+from tasks.loop.plan import Wanted, lay_out
+from tasks.loop.prompts import Prompt, Prompts
+from tasks.loop.requests import Engine
+from tasks.loop.rows import OVERALL, Metric, mean_row
 from warehouse import Warehouse
 
 RUNS = "SELECT model, is_null, status, occasion, engine->>'kind' FROM run ORDER BY model"

@@ -15,9 +15,9 @@ from flows.session import SHARED, Session, occasion, plan_round
 from tasks.engines.protocols import EngineError, Sampling
 from tasks.engines.specs import EngineSpec
 from tasks.evaluations.contract import Evaluation, Params, Shared
-from tasks.generation.prompts import Prompt, Prompts
-from tasks.plan import UNITS, Wanted, units_wanted
-from tasks.requests import Engine, Later
+from tasks.loop.plan import UNITS, Wanted, units_wanted
+from tasks.loop.prompts import Prompt, Prompts
+from tasks.loop.requests import Engine, Later
 from warehouse import CorruptPart
 
 LATER = (Later("judge", "judge", 3, 10),)
@@ -67,8 +67,10 @@ def _no_warehouse(monkeypatch: pytest.MonkeyPatch) -> None:
     def unanswered(wanted: Sequence[Wanted]) -> dict[str, pl.DataFrame]:
         return {kind: frame.select(list(UNITS)) for kind, frame in units_wanted(wanted).items()}
 
-    monkeypatch.setattr("tasks.steps.unanswered", unanswered)
-    monkeypatch.setattr("tasks.steps.set_corrupt_aside", lambda error: CorruptPart(f"{error}, set aside"))
+    monkeypatch.setattr("tasks.loop.steps.unanswered", unanswered)
+    monkeypatch.setattr(
+        "tasks.loop.steps.set_corrupt_aside", lambda error: CorruptPart(f"{error}, set aside")
+    )
 
 
 def test_later_rounds_are_foreseen_until_something_is_answered() -> None:
@@ -219,7 +221,7 @@ def test_two_models_of_one_name_stand_beside_each_other(monkeypatch: pytest.Monk
     def engine_of(given: str, role: str, dtype: Any) -> Engine:
         return EMBEDDER if given == "embedder" else Engine.of(specs[given])
 
-    monkeypatch.setattr("tasks.steps.engine_of", engine_of)
+    monkeypatch.setattr("tasks.loop.steps.engine_of", engine_of)
     known = {"old": {"another hash"}, "same": {hashes["one/same"]}}
     monkeypatch.setattr(runs, "namesakes", lambda config: known)
     given = ["one/m", "two/m", "one/m", "one/old", "one/same", "embedder"]

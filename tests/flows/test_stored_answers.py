@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from tasks import progress, steps
 from tasks.engines.protocols import EngineError, Generation, Sampling, Unfinished
 from tasks.engines.specs import EngineSpec
-from tasks.generation.budget import Budget, BudgetReached, Meter
-from tasks.generation.prompts import Prompt, Prompts
-from tasks.plan import Wanted, Work
-from tasks.requests import Engine
+from tasks.loop import progress, steps
+from tasks.loop.budget import Budget, BudgetReached, Meter
+from tasks.loop.plan import Wanted, Work
+from tasks.loop.prompts import Prompt, Prompts
+from tasks.loop.requests import Engine
 from warehouse import Warehouse
 
 FAKE = Engine.of(EngineSpec(name="m", kind="fake", model="m"))

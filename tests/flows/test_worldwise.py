@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from deployments.cli import app
+from deployments.cli.app import app
 from tests.conftest import command, environment, prefect_post
 from tests.engines.test_openai import Reply, Scripted, completion
 from tests.flows.worldwise_material import (

@@ -201,7 +201,7 @@ def damage(home: Path, evaluation: str, model: str) -> list[Path]:
 
 
 @pytest.mark.parametrize(
-    # tests/generation/test_kill.py kills one that generates, tests/chaos all of them.
+    # tests/loop/test_kill.py kills one that generates, tests/chaos all of them.
     "evaluation",
     disturbed(EVALUATIONS, "spectral"),
 )

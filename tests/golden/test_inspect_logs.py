@@ -21,7 +21,7 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from deployments.cli import app
+from deployments.cli.app import app
 from deployments.evaluations import evaluation as door
 from flows.stored import finished_runs, rebuilt, samples
 from tests.golden.conftest import Homes
@@ -190,7 +190,7 @@ def test_an_evaluation_without_samples_of_its_own_shows_prompts_and_completions(
 @pytest.mark.heavy
 def test_browse_shows_the_logs_until_it_is_interrupted(finished: Homes) -> None:
     home, port = finished("spectral"), free_port()
-    command = [sys.executable, "-m", "deployments.cli", "browse", "spectral", "--port", str(port)]
+    command = [sys.executable, "-m", "deployments.cli.app", "browse", "spectral", "--port", str(port)]
     env = {**os.environ, "CULTURESCOPE_HOME": str(home), "PYTHONPATH": str(Path.cwd())}
     process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)
     try:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from deployments.cli import app
+from deployments.cli.app import app
 from tests.golden.conftest import Homes
 from tests.golden.harness import EVALUATIONS, run
 from tests.golden.test_contract import disturbed

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from deployments.server import pointed_at
+from deployments.serve.server import pointed_at
 from flows.ingest import ingest
 from scrapers.model import ScrapeError
 from tasks.ingest import steps

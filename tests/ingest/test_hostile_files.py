@@ -1,8 +1,8 @@
 """Files and pages for ``ingest`` that name others, unfold, or are cells without end: one error, or a text.
 
 What servers do on the way (packed bombs, endless bodies, redirects) is in tests/scrapers/test_http_*.py,
-files for ``reproduce`` and packs in tests/test_published.py and tests/packs, those of Potato and Label Studio
-in tests/people/test_elsewhere.py.
+files for ``reproduce`` and packs in tests/packs, those of Potato and Label Studio in
+tests/people/test_elsewhere.py.
 """
 
 from __future__ import annotations

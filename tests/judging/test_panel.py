@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import pytest
 
 from tasks.engines.protocols import Sampling
-from tasks.generation.prompts import Completion, Prompts
 from tasks.judging.panel import About, Call, Judges, Panel, score_of
 from tasks.judging.prompts import UNANSWERED
 from tasks.judging.rubric import Rubric
-from tasks.requests import Engine
+from tasks.loop.prompts import Completion, Prompts
+from tasks.loop.requests import Engine
 
 GOOD, BAD = (
     f'{{"items": {{"verdict": "{verdict}", "reason": "{reason}"}}}}'

@@ -20,11 +20,11 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tasks.engines.protocols import TokenAlternatives
-from tasks.generation.options import option_logprobs
-from tasks.generation.prompts import Completion
 from tasks.judging.prompts import Opinion, judge_prompt, opinions
 from tasks.judging.rubric import Rubric
 from tasks.judging.untrusted import CLOSE, OPEN, as_data, shorten
+from tasks.loop.option_probabilities import option_logprobs
+from tasks.loop.prompts import Completion
 from tests.judging.attacks import payloads
 
 KEY = "text"

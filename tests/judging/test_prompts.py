@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from tasks.generation.prompts import Completion, Prompt
 from tasks.judging.conversation import conversation
 from tasks.judging.prompts import CUT_OFF, UNANSWERED, judge_prompt, opinions
 from tasks.judging.rubric import Rubric
 from tasks.judging.verdicts import answer_schema
+from tasks.loop.prompts import Completion, Prompt
 
 RUBRIC = Rubric.model_validate(
     {

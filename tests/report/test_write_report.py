@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup
 
-from deployments.report import configuration, page, read_data, reported, usual_file, write_report
+from deployments.show.report import configuration, page, read_data, reported, usual_file, write_report
 from tasks.evaluations.fmlama.report import REPORT as FMLAMA
 from tests.evaluations.fmlama.report import example_run as fmlama
 from tests.evaluations.spectral.report import example_run as spectral

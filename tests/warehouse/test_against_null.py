@@ -10,9 +10,9 @@ import pytest
 from bs4 import BeautifulSoup
 from typer.testing import CliRunner
 
-from deployments.cli import app
-from deployments.overview import overview
-from deployments.report import page
+from deployments.cli.app import app
+from deployments.show.overview import overview
+from deployments.show.report import page
 from tests.evaluations.spectral.report.example_run import PARAMS
 from tests.report.stored import Row, around, row, store_run
 from warehouse import Warehouse

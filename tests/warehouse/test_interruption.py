@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 import typer
 
-from deployments.cli_common import errors
+from deployments.cli.common import errors
 from warehouse import Warehouse, interruption, write_part
 
 LogprobRows = Callable[..., pl.DataFrame]

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from deployments.cli import app
+from deployments.cli.app import app
 from tests.conftest import REPOSITORY, environment
 from warehouse import Run, Warehouse, WarehouseError, finish_run, save_run, write_part
 from warehouse.copying import copy

@@ -13,8 +13,8 @@ import pytest
 from tasks.engines.specs import EngineSpec
 from tests.conftest import REPOSITORY
 from tests.engines.batch_server import BatchServer
-from tests.generation import test_batches
-from tests.generation.test_batches import complete
+from tests.loop import test_batches
+from tests.loop.test_batches import complete
 from tests.warehouse.test_shared_locks import end_connections
 from warehouse import Warehouse, WarehouseError, run_checks
 from warehouse.local_store import LocalStore
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 MACHINE = """
 import sys
-from tests.generation.test_batches import EngineSpec, complete, openai_batch
+from tests.loop.test_batches import EngineSpec, complete, openai_batch
 openai_batch.FIRST_POLL_S = 0.05
 spec = EngineSpec.model_validate_json(sys.argv[1])
 print("ready", flush=True)

@@ -1,5 +1,5 @@
 -- The same weights in two engines are one model. Runs of before are named by what their engine spec says: as
--- tasks/engines/weights.py names all but models in local folders, which stand under their paths here.
+-- tasks/engines/local/weights.py names all but models in local folders, which stand under their paths here.
 
 ALTER TABLE run ADD COLUMN model_hash VARCHAR DEFAULT '';
 COMMENT ON COLUMN run.model_hash IS 'Hash of weights, revision and prompt style, without engine, precision and options: what evaluations are joined on. null for null models.';

@@ -14,9 +14,9 @@ from tasks.evaluations.culturall.params import CulturallParams
 from tasks.evaluations.culturall.requests import Study, build_study
 from tasks.evaluations.culturall.samples import samples
 from tasks.evaluations.culturall.scores import score
-from tasks.generation.prompts import Prompts
 from tasks.judging.panel import Opinions
-from tasks.requests import Engine, Later
+from tasks.loop.prompts import Prompts
+from tasks.loop.requests import Engine, Later
 
 TABLES = {"culturall_item": "SELECT * FROM culturall_item ORDER BY item"}
 

@@ -9,10 +9,10 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field
 
-from tasks.choosing import distinct, of_slices
+from tasks.evaluations.choosing import distinct, of_slices
 from tasks.evaluations.culturall.matching import LETTERS, options
 from tasks.identity import digest
-from tasks.published import Lower, PublishedRow, Row, Text, validate
+from tasks.packs.published import Lower, PublishedRow, Row, Text, validate
 
 TOPICS = (
     "Belief", "Commerce", "Education", "Entertainment", "Finance", "Food", "Government", "Habitat",

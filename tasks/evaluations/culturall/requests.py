@@ -14,13 +14,13 @@ from tasks.engines.protocols import Message, Sampling
 from tasks.evaluations.culturall.items import Item, Loaded, choose, load_items
 from tasks.evaluations.culturall.params import CONDITIONS, SCORES_VERSION, CulturallParams
 from tasks.evaluations.culturall.retrieval import Passage, passages_for, read_documents
-from tasks.generation.prompts import Prompt, Prompts
 from tasks.identity import digest
 from tasks.judging.panel import Call, Key, Panel
 from tasks.judging.prompts import judges_by_name
 from tasks.judging.rubric import load_rubric
-from tasks.published import Row, read_rows
-from tasks.requests import Engine
+from tasks.loop.prompts import Prompt, Prompts
+from tasks.loop.requests import Engine
+from tasks.packs.published import Row, read_rows
 
 RUBRIC = Path(__file__).parent / "rubrics" / "correct.toml"
 

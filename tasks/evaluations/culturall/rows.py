@@ -22,7 +22,7 @@ from tasks.evaluations.culturall.scores import LEVELS, UNKNOWN, Scores
 from tasks.judging.family import preference_row
 from tasks.judging.judge_check import check_row
 from tasks.judging.panel import Opinions
-from tasks.metric_rows import OVERALL, Metric, Slice, count_rows, difference_row, mean_row, slices, unscored
+from tasks.loop.rows import OVERALL, Metric, Slice, count_rows, difference_row, mean_row, slices, unscored
 from tasks.metrics.intervals import CORRELATION, SHARE
 from tasks.metrics.types import BoolArray, FloatArray
 

@@ -17,7 +17,7 @@ from tasks.evaluations.culturall.items import Item
 from tasks.evaluations.culturall.matching import LETTERS, plain
 from tasks.evaluations.culturall.requests import Study
 from tasks.judging.panel import Key
-from tasks.metric_rows import Reasons, unless_lost_alone
+from tasks.loop.rows import Reasons, unless_lost_alone
 from tasks.metrics.types import BoolArray, FloatArray
 
 LEVELS = ("easy", "medium", "hard")

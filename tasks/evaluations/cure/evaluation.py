@@ -28,10 +28,10 @@ from tasks.evaluations.cure.params import CureParams
 from tasks.evaluations.cure.requests import Study, build_study
 from tasks.evaluations.cure.samples import samples
 from tasks.evaluations.cure.scores import Scored, score_model
-from tasks.generation.prompts import Prompts
 from tasks.judging.panel import Opinions
-from tasks.published import Row, read_rows
-from tasks.requests import Engine, Later
+from tasks.loop.prompts import Prompts
+from tasks.loop.requests import Engine, Later
+from tasks.packs.published import Row, read_rows
 
 TABLES = {
     "cure_item": "SELECT * FROM cure_item ORDER BY benchmark, item",

@@ -18,7 +18,7 @@ from tasks.judging.family import preference_row
 from tasks.judging.judge_check import refusals
 from tasks.judging.null_texts import NULLS, REAL, SHUFFLED
 from tasks.judging.real_against_null import best_null, told_apart_row
-from tasks.metric_rows import (
+from tasks.loop.rows import (
     OVERALL,
     Metric,
     Reasons,

@@ -8,23 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from tasks.evaluations.cure.benchmarks.common import BenchmarkItem
+from tasks.evaluations.cure.benchmarks.cues import KINDS, specificity
 from tasks.evaluations.cure.materials import country_of, pair_of
 from tasks.evaluations.cure.params import kind_of
 from tasks.evaluations.cure.requests import Study
 from tasks.evaluations.cure.scores import Labelled, Scored
-from tasks.evaluations.cure.specnorm.seeds import KINDS, specificity
-from tasks.generation.replies import is_lost
-from tasks.metric_rows import (
-    OVERALL,
-    Metric,
-    Reasons,
-    Slice,
-    main_reason,
-    mean_of,
-    mean_row,
-    scored,
-    unscored,
-)
+from tasks.loop.replies import is_lost
+from tasks.loop.rows import OVERALL, Metric, Reasons, Slice, main_reason, mean_of, mean_row, scored, unscored
 from tasks.metrics.classification import LOST, commonest, f1_left_out, label_scores, random_baseline
 from tasks.metrics.comparison import mcnemar, spread
 from tasks.metrics.intervals import CORRELATION, SHARE, jackknife_interval, mean_interval

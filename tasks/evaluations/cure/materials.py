@@ -11,7 +11,7 @@ from tasks.evaluations.cure.benchmarks import casa, culturebank, normad, specnor
 from tasks.evaluations.cure.benchmarks.common import BenchmarkItem, Loaded
 from tasks.evaluations.cure.params import BENCHMARKS, CureParams, kind_of
 from tasks.identity import UnknownName, digest
-from tasks.published import Row
+from tasks.packs.published import Row
 
 Published = Mapping[str, Mapping[str, Sequence[Row]]]
 """Benchmark -> file's name -> its rows as published."""

@@ -14,13 +14,13 @@ from tasks.evaluations.cure.benchmarks.common import BenchmarkItem
 from tasks.evaluations.cure.materials import LABELS, Materials, Published, build_materials
 from tasks.evaluations.cure.params import MODES, SCORES_VERSION, CureParams, kind_of
 from tasks.evaluations.cure.rubrics import load_rubrics
-from tasks.generation.prompts import Prompt, Prompts
 from tasks.identity import digest
 from tasks.judging.panel import Judges
 from tasks.judging.prompts import judges_by_name
 from tasks.judging.rubric import Rubric
-from tasks.published import Row
-from tasks.requests import Engine
+from tasks.loop.prompts import Prompt, Prompts
+from tasks.loop.requests import Engine
+from tasks.packs.published import Row
 
 FIELDS = {"thin": ("label",), "thick": ("label", "explanation")}
 """Mode -> the answer's fields, in order. The label is first in both: thin and thick then differ in what is

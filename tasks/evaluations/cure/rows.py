@@ -16,7 +16,7 @@ from tasks.evaluations.cure.judged_rows import coherence_kept, judged_rows
 from tasks.evaluations.cure.label_rows import label_rows, majority_rows, prior_rows
 from tasks.evaluations.cure.requests import Study
 from tasks.evaluations.cure.scores import Scored, equal_lengths
-from tasks.metric_rows import Metric
+from tasks.loop.rows import Metric
 
 MAJORITY, PRIOR = "null:majority", "null:prior"
 

@@ -12,11 +12,11 @@ from tasks.evaluations.cure.materials import LABELS
 from tasks.evaluations.cure.params import kind_of
 from tasks.evaluations.cure.requests import Study
 from tasks.evaluations.cure.scores import score_model
-from tasks.generation.samples import sample
 from tasks.judging.null_texts import REAL
 from tasks.judging.samples import score_name
-from tasks.requests import Engine
-from tasks.samples import Sample, Score
+from tasks.loop.prompt_samples import sample
+from tasks.loop.requests import Engine
+from tasks.loop.samples import Sample, Score
 
 Judged = dict[tuple[str, str], dict[str, Score]]
 """(benchmark, item) -> what judges said of its explanation and of the null ones"""

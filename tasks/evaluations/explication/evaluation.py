@@ -14,10 +14,10 @@ from tasks.evaluations.explication.params import ExplicationParams
 from tasks.evaluations.explication.samples import samples
 from tasks.evaluations.explication.scores import hold
 from tasks.evaluations.explication.study import PROMPTS, REAL, Key, Study, build_study
-from tasks.generation.budget import BYTES_PER_TOKEN, TEMPLATE_TOKENS
-from tasks.generation.dialogue import Stage
 from tasks.judging.panel import AllOpinions
-from tasks.requests import Engine, Later, Request
+from tasks.loop.budget import BYTES_PER_TOKEN, TEMPLATE_TOKENS
+from tasks.loop.dialogue import Stage
+from tasks.loop.requests import Engine, Later, Request
 
 TABLES = {
     "persona": "SELECT * FROM explication_persona ORDER BY persona",

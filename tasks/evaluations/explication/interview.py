@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from tasks.engines.protocols import Message
 from tasks.evaluations.explication.personas import FactKind, Persona, identifier_of
-from tasks.generation.replies import json_fields
+from tasks.loop.replies import json_fields
 
 Turns = Sequence[tuple[str, str]]
 """(speaker, text): speaker is INTERVIEWER or PERSON; the person begins."""

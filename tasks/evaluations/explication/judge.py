@@ -21,12 +21,12 @@ from tasks.engines.protocols import Sampling
 from tasks.evaluations.contract import Completions
 from tasks.evaluations.explication.study import FIXED, GENERIC, SHUFFLED, Key, Study
 from tasks.evaluations.explication.task import RECOMMENDATION, RECOMMENDER, cut_short
-from tasks.generation.dialogue import Stage, Talk, Turn, transcript
-from tasks.generation.prompts import Prompt
 from tasks.judging.null_texts import shuffled
 from tasks.judging.panel import AllOpinions
 from tasks.judging.prompts import NO_JUDGE, UNANSWERED, judge_prompt
 from tasks.judging.rubric import Rubric
+from tasks.loop.dialogue import Stage, Talk, Turn, transcript
+from tasks.loop.prompts import Prompt
 
 QUALITY = ("cultural_depth", "constraint_awareness", "personalisation", "interaction")
 FAILURES = {

@@ -21,7 +21,7 @@ from tasks.evaluations.explication.task import (
     recommendation_of,
     sections_of,
 )
-from tasks.generation.dialogue import Turn
+from tasks.loop.dialogue import Turn
 
 MOST_WORDS = 100
 """That a simulated user may write in one turn."""

@@ -30,7 +30,7 @@ from tasks.evaluations.explication.task import cut_short, sections_of
 from tasks.judging.family import preference_row
 from tasks.judging.prompts import NO_JUDGE
 from tasks.judging.real_against_null import best_null, told_apart_row, too_few
-from tasks.metric_rows import (
+from tasks.loop.rows import (
     OVERALL,
     Metric,
     Reasons,

@@ -25,9 +25,9 @@ from tasks.evaluations.explication.measures import Measures
 from tasks.evaluations.explication.scores import COUNTS, GRADES, Held, hold
 from tasks.evaluations.explication.study import REAL, Key, Study
 from tasks.evaluations.explication.task import RECOMMENDER
-from tasks.generation.dialogue import Talk, history
 from tasks.judging.samples import score_name, verdict_scores
-from tasks.samples import Sample, Score
+from tasks.loop.dialogue import Talk, history
+from tasks.loop.samples import Sample, Score
 
 OF_THE_DISH = ("apr", "recommended")
 """Scores beside which the recommended dish stands."""

@@ -20,8 +20,8 @@ from tasks.evaluations.explication.judge import (
 from tasks.evaluations.explication.measures import Measures, measure
 from tasks.evaluations.explication.study import SHUFFLED, SILENT, Key, Study
 from tasks.evaluations.explication.task import cut_short
-from tasks.generation.dialogue import Stage, Talk
-from tasks.metric_rows import Reasons
+from tasks.loop.dialogue import Stage, Talk
+from tasks.loop.rows import Reasons
 from tasks.metrics.intervals import POSITIVE, SHARE
 from tasks.metrics.types import FloatArray
 

@@ -22,13 +22,13 @@ from tasks.evaluations.explication.task import (
     end_of,
     load_task,
 )
-from tasks.generation.dialogue import Dialogue, Stage, Voice
 from tasks.identity import digest
 from tasks.judging.panel import Judges
 from tasks.judging.prompts import judges_by_name
 from tasks.judging.rubric import Rubric, load_rubric
 from tasks.judging.untrusted import as_data
-from tasks.requests import Engine
+from tasks.loop.dialogue import Dialogue, Stage, Voice
+from tasks.loop.requests import Engine
 
 PROMPTS = {
     name: (FOLDER / "prompts" / f"{name}.md").read_text(encoding="utf-8")

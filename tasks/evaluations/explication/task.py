@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from tasks.evaluations.explication import form
 from tasks.evaluations.explication.farewell import is_farewell
 from tasks.evaluations.explication.personas import FactKind
-from tasks.generation.dialogue import TOKEN_BUDGET, TURN_LIMIT, Talk, Turn
+from tasks.loop.dialogue import TOKEN_BUDGET, TURN_LIMIT, Talk, Turn
 from tasks.parsing import parse_toml
 
 FOLDER = Path(__file__).parent

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from tasks.embedding.texts import Texts
 from tasks.evaluations.contract import Cohort, Completions, Detail, Evaluation, Rows, Shared, Tables
 from tasks.evaluations.fmlama import rows, scores
 from tasks.evaluations.fmlama.judge import (
@@ -33,9 +32,10 @@ from tasks.evaluations.fmlama.scores import (
 )
 from tasks.evaluations.fmlama.templates import Template
 from tasks.judging.verdict_rows import verdict_frame
-from tasks.metric_rows import Metric
+from tasks.loop.requests import Engine, Later, Request, Role
+from tasks.loop.rows import Metric
+from tasks.loop.texts import Texts
 from tasks.metrics.similarity import cosine_matrix
-from tasks.requests import Engine, Later, Request, Role
 
 COMMON, COMMON_OF_ORIGIN = "null:common", "null:common-of-origin"
 """The baselines: the most common ingredients of all dishes, or of the dish's origin."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.evaluations.fmlama.scores import FloatArray, ProbeScore
-from tasks.metric_rows import Metric, Slice, known_interval, mean_of, mean_row, scored, unscored
+from tasks.loop.rows import Metric, Slice, known_interval, mean_of, mean_row, scored, unscored
 from tasks.metrics import comparison, false_predictions
 from tasks.metrics.agreement import pearson
 from tasks.metrics.intervals import (

@@ -12,13 +12,13 @@ from functools import cache
 from pathlib import Path
 
 from tasks.engines.protocols import Sampling
-from tasks.generation.prompts import Completion, Prompt
 from tasks.judging.prompts import UNANSWERED, Opinion, judge_prompt, opinions
 from tasks.judging.rubric import Rubric, load_rubric
 from tasks.judging.untrusted import shorten
 from tasks.judging.verdict_rows import VerdictRow, verdict_row
 from tasks.judging.verdicts import Verdict
-from tasks.requests import Engine
+from tasks.loop.prompts import Completion, Prompt
+from tasks.loop.requests import Engine
 
 MES_RUBRIC = Path(__file__).parent / "rubrics" / "mes.toml"
 SAMPLING = Sampling(temperature=0.0, max_tokens=4096)

@@ -17,7 +17,7 @@ from tasks.evaluations.fmlama.requests import Study
 from tasks.judging.judge_check import acceptances
 from tasks.judging.prompts import UNANSWERED
 from tasks.judging.verdicts import Verdict
-from tasks.metric_rows import OVERALL, Metric, Slice, item_points, mean_of, mean_row, unscored
+from tasks.loop.rows import OVERALL, Metric, Slice, item_points, mean_of, mean_row, unscored
 from tasks.metrics.intervals import SHARE
 from tasks.metrics.types import FloatArray
 

@@ -20,10 +20,10 @@ from tasks.evaluations.fmlama.dishes import Dish, choose_dishes
 from tasks.evaluations.fmlama.judge import SAMPLING, JudgePrompt, rubric
 from tasks.evaluations.fmlama.params import SCORES_VERSION, FmlamaParams
 from tasks.evaluations.fmlama.templates import Template, choose_templates
-from tasks.generation.prompts import Prompts
 from tasks.identity import digest
-from tasks.requests import Engine
-from tasks.scoring.candidates import CandidateRanking
+from tasks.loop.candidates import CandidateRanking
+from tasks.loop.prompts import Prompts
+from tasks.loop.requests import Engine
 
 Row = Mapping[str, Any]
 

@@ -24,16 +24,7 @@ from tasks.evaluations.fmlama.groups import (
 from tasks.evaluations.fmlama.params import POOLINGS
 from tasks.evaluations.fmlama.requests import Study
 from tasks.evaluations.fmlama.scores import FloatArray, ProbeScore
-from tasks.metric_rows import (
-    OVERALL,
-    Metric,
-    Slice,
-    item_points,
-    mean_row,
-    resampled_points,
-    scored,
-    unscored,
-)
+from tasks.loop.rows import OVERALL, Metric, Slice, item_points, mean_row, resampled_points, scored, unscored
 from tasks.metrics import comparison
 from tasks.metrics.intervals import (
     CORRELATION,

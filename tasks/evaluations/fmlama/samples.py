@@ -13,8 +13,8 @@ from tasks.evaluations.fmlama.scores import FloatArray, judged_dishes, spelled, 
 from tasks.evaluations.fmlama.templates import Template
 from tasks.judging.prompts import Opinion
 from tasks.judging.samples import verdict_scores
+from tasks.loop.samples import Sample, Score, listed, question
 from tasks.metrics import ranking
-from tasks.samples import Sample, Score, listed, question
 
 TOP = 10
 BLANK = "____"

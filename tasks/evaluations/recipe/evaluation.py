@@ -28,8 +28,8 @@ from tasks.evaluations.recipe.samples import samples
 from tasks.evaluations.recipe.study import HEADLINE, Scores, Study, build_study, params_of
 from tasks.judging.family import preference_row
 from tasks.judging.panel import About, Call, Opinions
+from tasks.loop.requests import Engine, Later, Request
 from tasks.metrics.types import FloatArray
-from tasks.requests import Engine, Later, Request
 
 WRITER, SCORER = "smollm2-135m-vllm", "smollm2-135m"
 """The embedded models that are evaluated where a definition names none."""

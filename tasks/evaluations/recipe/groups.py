@@ -14,10 +14,10 @@ from tasks.evaluations.recipe.definition import Preference
 from tasks.evaluations.recipe.items import Item, Member
 from tasks.evaluations.recipe.study import HEADLINE, Scores, Study
 from tasks.evaluations.recipe.texts import EXCHANGED, NO_OTHER
-from tasks.generation.replies import NO_ANSWER
+from tasks.loop.candidates import CandidateRanking, StoredScores
+from tasks.loop.replies import NO_ANSWER
 from tasks.metrics.types import FloatArray
 from tasks.packs.prompts import rendered
-from tasks.scoring.candidates import CandidateRanking, StoredScores
 
 NOTHING_SPELT = "the model can spell no item of one of the groups"
 

@@ -17,12 +17,12 @@ from tasks.evaluations.recipe.items import CHOICES, Item
 from tasks.evaluations.recipe.normal import stands_in
 from tasks.evaluations.recipe.study import HEADLINE, Scores, Study
 from tasks.evaluations.recipe.texts import conversation, worst
-from tasks.generation.prompts import Completion, Prompt, Prompts
-from tasks.generation.replies import NO_ANSWER, no_text, unreadable
 from tasks.judging.rubric import normal
+from tasks.loop.options import OptionLogprobs, OptionScores, Question
+from tasks.loop.prompts import Completion, Prompt, Prompts
+from tasks.loop.replies import NO_ANSWER, no_text, unreadable
+from tasks.loop.requests import Request
 from tasks.metrics.types import FloatArray
-from tasks.requests import Request
-from tasks.scoring.options import OptionLogprobs, OptionScores, Question
 
 NO_QUESTION, OTHER_QUESTION = "no_question", "other_question"
 CONDITIONS = (HEADLINE, NO_QUESTION, OTHER_QUESTION)

@@ -16,7 +16,7 @@ from tasks.evaluations.recipe.study import HEADLINE, Scores, Study
 from tasks.judging.judge_check import GOLD, NOT_CHECKED, check_row
 from tasks.judging.null_texts import EMPTY, GENERIC, SHUFFLED
 from tasks.judging.panel import Opinions
-from tasks.metric_rows import OVERALL, Metric, count_rows, difference_row, mean_of, mean_row
+from tasks.loop.rows import OVERALL, Metric, count_rows, difference_row, mean_of, mean_row
 from tasks.metrics.intervals import SHARE
 from tasks.metrics.types import BoolArray, FloatArray
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, create_model
 
-from tasks.choosing import of_slices
+from tasks.evaluations.choosing import of_slices
 from tasks.evaluations.contract import GenerationParams, Params
 from tasks.evaluations.recipe.checks import options_are_shown
 from tasks.evaluations.recipe.definition import LETTER, ROOM, Choice, Judged, Recipe, Texts
@@ -19,9 +19,9 @@ from tasks.evaluations.recipe.items import Item, Loaded
 from tasks.identity import digest
 from tasks.judging.panel import Panel
 from tasks.judging.prompts import judges_by_name
-from tasks.metric_rows import Reasons, Slice, slices
+from tasks.loop.requests import Engine
+from tasks.loop.rows import Reasons, Slice, slices
 from tasks.metrics.types import BoolArray, FloatArray
-from tasks.requests import Engine
 
 SCORES_VERSION = 1
 """Raised whenever what a recipe reads or computes changes a number: part of config_hash."""

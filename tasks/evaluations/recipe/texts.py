@@ -14,14 +14,14 @@ from tasks.evaluations.recipe.definition import Judged, ShortAnswer
 from tasks.evaluations.recipe.items import Item
 from tasks.evaluations.recipe.normal import normalised, stands_in, steps_of
 from tasks.evaluations.recipe.study import HEADLINE, Scores, Study
-from tasks.generation.prompts import Prompt, Prompts
-from tasks.generation.replies import NO_ANSWER, whole_text
 from tasks.judging.judge_check import GOLD
 from tasks.judging.null_texts import EMPTY, GENERIC, SHUFFLED
 from tasks.judging.panel import Call, Opinions, score_of
 from tasks.judging.prompts import NO_JUDGE
 from tasks.judging.rubric import normal
-from tasks.metric_rows import unless_lost_alone
+from tasks.loop.prompts import Prompt, Prompts
+from tasks.loop.replies import NO_ANSWER, whole_text
+from tasks.loop.rows import unless_lost_alone
 from tasks.metrics.types import FloatArray
 from tasks.packs.prompts import rendered
 

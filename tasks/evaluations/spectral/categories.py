@@ -21,7 +21,7 @@ from tasks.evaluations.spectral.scores import (
     er_columns,
     sr_columns,
 )
-from tasks.metric_rows import OVERALL, Metric, resampled_points, scored, unscored
+from tasks.loop.rows import OVERALL, Metric, resampled_points, scored, unscored
 from tasks.metrics import classification, nulls
 from tasks.metrics.intervals import SHARE, half_sample_interval
 from tasks.metrics.spectral import er_sr_category

@@ -15,8 +15,8 @@ from tasks.evaluations.spectral.pack import PACK
 from tasks.evaluations.spectral.params import SpectralParams
 from tasks.evaluations.spectral.requests import Question, Study, build_study
 from tasks.evaluations.spectral.samples import samples
-from tasks.requests import Engine
-from tasks.scoring.items import ItemScores
+from tasks.loop.items import ItemScores
+from tasks.loop.requests import Engine
 
 CONSTANT_MODELS = ("null:uniform-by-domain", "null:always-LH")
 

@@ -27,7 +27,7 @@ from tasks.evaluations.spectral.scores import (
     er_columns,
     sr_columns,
 )
-from tasks.metric_rows import OVERALL, Metric, Slice, item_points, resampled_points, scored, unscored
+from tasks.loop.rows import OVERALL, Metric, Slice, item_points, resampled_points, scored, unscored
 from tasks.metrics import agreement, consensus
 from tasks.metrics.intervals import (
     CORRELATION,

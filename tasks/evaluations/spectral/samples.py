@@ -9,8 +9,8 @@ import numpy as np
 from tasks.evaluations.contract import Completions
 from tasks.evaluations.spectral.requests import Question, Study
 from tasks.evaluations.spectral.scores import Answers, FloatArray, distribution, membership
+from tasks.loop.samples import Sample, Score, listed, question
 from tasks.metrics import nulls
-from tasks.samples import Sample, Score, listed, question
 
 TOP = 10
 NOT_LISTED = "the list has nothing for the country"

@@ -10,7 +10,7 @@ from tasks.evaluations.worldwise.groups import Group, mean_row, persona_groups, 
 from tasks.evaluations.worldwise.nulls import MISSING, NULLS, best_null, null_alignments
 from tasks.evaluations.worldwise.requests import Study
 from tasks.evaluations.worldwise.scores import Placed, Reasons, Space
-from tasks.metric_rows import Metric, main_reason, mean_of, scored, unscored
+from tasks.loop.rows import Metric, main_reason, mean_of, scored, unscored
 from tasks.metrics.alignment import ACCURACY_BANDS, HofstedeErrors, culture_distances, hofstede_errors
 from tasks.metrics.intervals import SHARE, UNBOUNDED, mean_interval
 from tasks.metrics.types import FloatArray

@@ -18,8 +18,8 @@ from rapidfuzz import fuzz, process
 from tasks.evaluations.worldwise.materials import Scenario
 from tasks.evaluations.worldwise.params import WorldwiseParams
 from tasks.evaluations.worldwise.requests import DECISIONS, N_VALUES
-from tasks.generation.prompts import Completion
-from tasks.generation.replies import NO_ANSWER, json_fields, no_text, unreadable
+from tasks.loop.prompts import Completion
+from tasks.loop.replies import NO_ANSWER, json_fields, no_text, unreadable
 
 NO_DECISION = "no decision of the menu"
 NO_VALUE, NO_EXPLANATION = "no value of the list", "no explanation"

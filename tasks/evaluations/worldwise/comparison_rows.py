@@ -13,7 +13,7 @@ import numpy as np
 
 from tasks.evaluations.worldwise.requests import Study
 from tasks.evaluations.worldwise.scores import Placed
-from tasks.metric_rows import OVERALL, Metric, scored, unscored
+from tasks.loop.rows import OVERALL, Metric, scored, unscored
 from tasks.metrics.clusters import RESIDUAL, variance_split
 from tasks.metrics.group_tests import PairTest, group_test, pair_tests
 from tasks.metrics.intervals import jackknife

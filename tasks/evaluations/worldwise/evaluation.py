@@ -25,7 +25,7 @@ from tasks.evaluations.worldwise.scores import (
     score_answers,
 )
 from tasks.evaluations.worldwise.user_files import read_rows
-from tasks.requests import Engine, Request
+from tasks.loop.requests import Engine, Request
 
 TABLES = {
     "scenario": "SELECT * FROM scenario ORDER BY rowid",

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tasks import metric_rows
 from tasks.evaluations.worldwise.requests import Study
-from tasks.metric_rows import OVERALL, Metric, Reasons, Slice
+from tasks.loop import rows as metric_rows
+from tasks.loop.rows import OVERALL, Metric, Reasons, Slice
 from tasks.metrics.intervals import UNBOUNDED
 from tasks.metrics.types import FloatArray, IntArray
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from tasks.evaluations.worldwise.requests import Study
 from tasks.evaluations.worldwise.scores import NO_VECTOR, Placed, Space, aligned
-from tasks.metric_rows import mean_of
+from tasks.loop.rows import mean_of
 from tasks.metrics.alignment import global_mean_profile, shuffled_alignments
 from tasks.metrics.types import FloatArray
 

@@ -10,7 +10,7 @@ import numpy as np
 from tasks.evaluations.worldwise.groups import Group, culture_groups, mean_row
 from tasks.evaluations.worldwise.requests import Study
 from tasks.evaluations.worldwise.scores import Scored, Space, scenario_text
-from tasks.metric_rows import OVERALL, Metric, main_reason, mean_of, scored, unscored
+from tasks.loop.rows import OVERALL, Metric, main_reason, mean_of, scored, unscored
 from tasks.metrics.intervals import SHARE, mean_interval
 from tasks.metrics.recognition import persona_recognition
 from tasks.metrics.stereotypes import bare_words, stereotype_scores

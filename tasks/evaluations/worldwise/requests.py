@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tasks.embedding.texts import Texts
 from tasks.engines.protocols import Message, Sampling
 from tasks.evaluations.worldwise.materials import Culture, Materials, Scenario, build_materials
 from tasks.evaluations.worldwise.params import SCORES_VERSION, WorldwiseParams
 from tasks.evaluations.worldwise.user_files import Row
-from tasks.generation.prompts import Prompt, Prompts
 from tasks.identity import digest
+from tasks.loop.prompts import Prompt, Prompts
+from tasks.loop.texts import Texts
 
 DECISIONS = ("A", "B", "Decline")
 N_VALUES = 3

@@ -20,7 +20,7 @@ from tasks.evaluations.worldwise.profile_rows import (
 from tasks.evaluations.worldwise.requests import Study
 from tasks.evaluations.worldwise.scores import Placed, Scored, Space
 from tasks.evaluations.worldwise.value_rows import value_rows
-from tasks.metric_rows import Metric
+from tasks.loop.rows import Metric
 
 __all__ = ["cross_model_rows", "model_rows", "null_models", "null_rows"]
 

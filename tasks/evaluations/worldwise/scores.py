@@ -18,7 +18,7 @@ from tasks.evaluations.contract import Completions
 from tasks.evaluations.worldwise.answers import Answer, composed, read
 from tasks.evaluations.worldwise.materials import Scenario
 from tasks.evaluations.worldwise.requests import DECISIONS, N_VALUES, Key, Study
-from tasks.generation.prompts import Completion
+from tasks.loop.prompts import Completion
 from tasks.metrics.alignment import alignment
 from tasks.metrics.projection import project_dimensions
 from tasks.metrics.types import BoolArray, FloatArray, IntArray

@@ -9,7 +9,7 @@ import numpy as np
 from tasks.evaluations.worldwise.groups import culture_groups, mean_row
 from tasks.evaluations.worldwise.requests import DECISIONS, N_VALUES, Study
 from tasks.evaluations.worldwise.scores import Scored
-from tasks.metric_rows import OVERALL, Metric, main_reason, scored, unscored
+from tasks.loop.rows import OVERALL, Metric, main_reason, scored, unscored
 from tasks.metrics.intervals import SHARE, jackknife_interval
 from tasks.metrics.types import IntArray, Interval
 from tasks.metrics.value_shift import ValueShift, choice_counts, persona_shift, shift_interval, value_shares

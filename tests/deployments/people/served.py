@@ -14,7 +14,7 @@ import uvicorn
 from deployments.people.app import create_app
 from deployments.people.site import Site
 from deployments.people.studies import KINDS
-from deployments.server import free_port
+from deployments.serve.server import free_port
 from tasks.evaluations.explication.interview import FIELDS, Turns
 from tasks.people.assignment import Person, assign
 from tasks.people.files import (

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from deployments.report import page
+from deployments.show.report import page
 from tasks.evaluations.explication.details import SCHEMA
 from tasks.people.files import read_folder
 from tests.deployments.judged_run import store_run

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasks.evaluations.culturall.build import steps
-from tasks.evaluations.culturall.build.params import ReleaseParams
-from tasks.evaluations.culturall.build.release import steps as release
+from tasks.builders.culturall import steps
+from tasks.builders.culturall.params import ReleaseParams
+from tasks.builders.culturall.release import steps as release
 from tasks.people.files import Folder, read_folder
 from tasks.people.study import Entry
 from tests.deployments.test_cli_people import people, say, started

@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from benchmarks.people import STUDY, Crowd, command, lost_values, served, take_part
-from deployments.server import free_port
+from deployments.serve.server import free_port
 
 pytestmark = pytest.mark.heavy
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from deployments.cli import app
+from deployments.cli.app import app
 from deployments.people.programs import export
 from deployments.people.studies import DRAWS, KINDS
 from tasks.people.answers import quotas

@@ -12,9 +12,9 @@ from tasks.evaluations.culturall.answers import calls, read_answers
 from tasks.evaluations.culturall.params import CulturallParams
 from tasks.evaluations.culturall.requests import Study, build_study
 from tasks.evaluations.culturall.scores import Scores, score
-from tasks.generation.prompts import Completion
 from tasks.judging.panel import Call, Key
-from tasks.requests import Engine
+from tasks.loop.prompts import Completion
+from tasks.loop.requests import Engine
 
 Row = dict[str, Any]
 MakeStudy = Callable[..., Study]

@@ -11,8 +11,8 @@ from tasks.evaluations.culturall.answers import (
     checks,
     read_answers,
 )
-from tasks.generation.prompts import Completion, Prompts
-from tasks.generation.replies import whole_text
+from tasks.loop.prompts import Completion, Prompts
+from tasks.loop.replies import whole_text
 from tests.evaluations.culturall.conftest import ROWS, MakeStudy, completion, verdict
 
 RIGHT = {

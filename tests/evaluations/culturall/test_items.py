@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tasks.evaluations.culturall.items import Texts, choose, load_items
-from tasks.published import BenchmarkError, read_rows
+from tasks.packs.published import BenchmarkError, read_rows
 from tests.evaluations.culturall.conftest import OPTIONS, ROWS, Row
-from tests.test_published import write_xlsx
+from tests.packs.test_published import write_xlsx
 
 PUBLISHED: Row = {
     "language": "ZH", "region": "uk", "topic": "food", "scenario": "一", "question": f"哪个？{OPTIONS}",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tasks.evaluations.culturall.reproduction import REPRODUCTION
+from tasks.papers.culturall import REPRODUCTION
 from tests.evaluations.reproduced import further, numbers, printed
 
 ITEMS = """language,region,topic,scenario,question,answer,explanation,eval_sum

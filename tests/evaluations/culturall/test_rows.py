@@ -18,7 +18,7 @@ from tasks.evaluations.culturall.scores import (
     levels,
     published_levels,
 )
-from tasks.metric_rows import Metric
+from tasks.loop.rows import Metric
 from tests.evaluations.culturall.conftest import ROWS, MakeStudy, completion, row, scored, verdict
 
 GOLD = {"a1": "24", "a2": "7", "a3": "B", "a4": "30 pesos", "b1": "B", "b2": "C", "b3": "9", "b4": "9"}

@@ -19,7 +19,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from deployments.evaluations.culturall import DOOR
-from deployments.report import read_data
+from deployments.show.report import read_data
 from flows.evaluation import evaluate
 from tasks.engines import load
 from tasks.engines.fake import FakeEngine

@@ -11,7 +11,7 @@ import pytest
 
 from tasks.evaluations.culturall.items import NOT_CHECKED, TOPICS, Item, load_items
 from tasks.evaluations.culturall.matching import LETTERS, options, plain
-from tasks.published import read_rows
+from tasks.packs.published import read_rows
 
 ROWS = [
     row

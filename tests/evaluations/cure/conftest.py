@@ -13,9 +13,9 @@ from tasks.evaluations.cure.answers import JudgeCall, Readings, Reply, judge_cal
 from tasks.evaluations.cure.params import CureParams
 from tasks.evaluations.cure.requests import Key, Study, build_study
 from tasks.evaluations.cure.scores import Scored, score_model
-from tasks.generation.prompts import Completion, Prompts
 from tasks.judging.panel import Opinions
-from tasks.requests import Engine
+from tasks.loop.prompts import Completion, Prompts
+from tasks.loop.requests import Engine
 
 Row = dict[str, Any]
 Tables = dict[str, list[Row]]

@@ -12,8 +12,8 @@ from tasks.evaluations.cure import answers
 from tasks.evaluations.cure.answers import Answer, read, read_answers
 from tasks.evaluations.cure.benchmarks.common import BenchmarkItem
 from tasks.evaluations.cure.requests import Sample
-from tasks.generation import replies
-from tasks.generation.prompts import Completion
+from tasks.loop import replies
+from tasks.loop.prompts import Completion
 from tests.evaluations.cure.conftest import MakeStudy, completion, right_answers
 
 ITEM = BenchmarkItem("normad", "i", "JP", "", "q", "no", "g")

@@ -14,11 +14,11 @@ from tasks.evaluations.contract import Cohort, Completions
 from tasks.evaluations.cure.evaluation import EVALUATION, Answers, ask, later, read, size
 from tasks.evaluations.cure.params import CureParams
 from tasks.evaluations.cure.requests import Study
-from tasks.generation.budget import at_most
-from tasks.generation.prompts import Completion, Prompts
-from tasks.generation.replies import NO_ANSWER
 from tasks.judging.prompts import UNANSWERED
-from tasks.requests import Engine
+from tasks.loop.budget import at_most
+from tasks.loop.prompts import Completion, Prompts
+from tasks.loop.replies import NO_ANSWER
+from tasks.loop.requests import Engine
 from tests.evaluations.cure.conftest import MakeStudy, completion, judge, right_answers, tables, verdict
 from tests.evaluations.row_checks import check, one
 

@@ -12,7 +12,7 @@ import pytest
 from tasks.evaluations.cure.benchmarks.common import BenchmarkItem
 from tasks.evaluations.cure.materials import build_materials, country_of, draw, family
 from tasks.evaluations.cure.params import BENCHMARKS, CureParams
-from tasks.published import BenchmarkError, read_rows
+from tasks.packs.published import BenchmarkError, read_rows
 from tests.evaluations.cure.conftest import MakeStudy, tables
 
 SHARED = Path(__file__).parents[4] / "shared" / "data"

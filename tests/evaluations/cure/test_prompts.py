@@ -12,7 +12,7 @@ from tasks.evaluations.cure import requests
 from tasks.evaluations.cure.benchmarks.common import BenchmarkItem
 from tasks.evaluations.cure.materials import LABELS, build_materials
 from tasks.evaluations.cure.params import BENCHMARKS, MODES, CureParams
-from tasks.published import read_rows
+from tasks.packs.published import read_rows
 from tests.evaluations.cure.conftest import MakeStudy, tables
 
 REFERENCE = Path(__file__).parents[3] / "warehouse" / "reference"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.evaluations.cure.reproduction import REPRODUCTION
-from tasks.evaluations.reproduction import Recomputed
+from tasks.papers.cure import REPRODUCTION
+from tasks.papers.reproduction import Recomputed
 from tests.evaluations.reproduced import further, numbers, printed
 
 COUNTRIES = {"country": [{"country": "JP", "name": "Japan"}, {"country": "KE", "name": "Kenya"}]}

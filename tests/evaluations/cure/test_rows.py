@@ -12,8 +12,8 @@ from tasks.evaluations.cure.benchmarks.casa import NO_SYMBOL
 from tasks.evaluations.cure.requests import Key, Study
 from tasks.evaluations.cure.rows import MAJORITY, PRIOR, model_rows, null_rows
 from tasks.evaluations.cure.scores import score_model
-from tasks.generation.prompts import Completion
-from tasks.metric_rows import Metric
+from tasks.loop.prompts import Completion
+from tasks.loop.rows import Metric
 from tests.evaluations.cure.conftest import (
     COUNTRIES,
     MakeStudy,

@@ -14,9 +14,9 @@ from tasks.evaluations.cure.materials import build_materials
 from tasks.evaluations.cure.requests import Study
 from tasks.evaluations.cure.rows import model_rows
 from tasks.evaluations.cure.scores import score_model
-from tasks.generation.replies import NO_ANSWER
 from tasks.judging.prompts import NO_JUDGE
-from tasks.metric_rows import Metric
+from tasks.loop.replies import NO_ANSWER
+from tasks.loop.rows import Metric
 from tests.evaluations.cure.conftest import (
     MakeStudy,
     Said,

@@ -9,7 +9,7 @@ import pytest
 from tasks.evaluations.cure.params import BENCHMARKS
 from tasks.evaluations.cure.rubrics import METRICS, load_rubrics
 from tasks.judging.rubric import Rubric
-from tasks.published import read_rows
+from tasks.packs.published import read_rows
 
 REFERENCE = Path(__file__).parents[3] / "warehouse" / "reference"
 LOADED = load_rubrics(BENCHMARKS)

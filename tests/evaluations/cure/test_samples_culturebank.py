@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rapidfuzz import fuzz, process
 
-from tasks.published import read_rows
+from tasks.packs.published import read_rows
 
 REFERENCE = Path(__file__).resolve().parents[3] / "warehouse" / "reference"
 HEADER = "benchmark,item,country,group_name,persona,situation,question,label,gold,cues,rule"

@@ -8,17 +8,11 @@ from pathlib import Path
 import pytest
 
 from scrapers.countries import CountryCodes
-from tasks.evaluations.cure.specnorm.checks import faults, near_duplicates
-from tasks.evaluations.cure.specnorm.drafting import Draft, Written
-from tasks.evaluations.cure.specnorm.seeds import (
-    KINDS,
-    group_of,
-    join_cues,
-    load_seeds,
-    parse_cues,
-    specificity,
-)
-from tasks.published import read_rows
+from tasks.builders.specnorm.checks import faults, near_duplicates
+from tasks.builders.specnorm.drafting import Draft, Written
+from tasks.builders.specnorm.seeds import load_seeds
+from tasks.evaluations.cure.benchmarks.cues import KINDS, group_of, join_cues, parse_cues, specificity
+from tasks.packs.published import read_rows
 
 REFERENCE = Path(__file__).resolve().parents[3] / "warehouse" / "reference"
 HEADER = "benchmark,item,country,group_name,persona,situation,question,label,gold,cues,rule"

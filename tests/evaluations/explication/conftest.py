@@ -16,7 +16,7 @@ from tasks.evaluations.explication.evaluation import EVALUATION
 from tasks.evaluations.explication.params import ExplicationParams
 from tasks.evaluations.explication.personas import Persona, personas_of
 from tasks.evaluations.explication.study import Study
-from tasks.requests import Engine
+from tasks.loop.requests import Engine
 from tests.conftest import REPOSITORY
 
 Say = Callable[[Sequence[Message], Sampling, Schema], str]

@@ -18,7 +18,7 @@ from tests.evaluations.explication.conftest import PERSONAS, Loop, engine, study
 
 pytest.importorskip("vllm", reason="the extra [cpu] or [gpu] is not installed")
 
-from tasks.engines.vllm_engine import VllmEngine
+from tasks.engines.local.vllm_engine import VllmEngine
 
 pytestmark = [pytest.mark.slow, pytest.mark.heavy]
 

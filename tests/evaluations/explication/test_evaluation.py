@@ -17,8 +17,8 @@ from tasks.evaluations.explication.evaluation import EVALUATION, Answers
 from tasks.evaluations.explication.params import CONDITIONS
 from tasks.evaluations.explication.study import REAL, SHUFFLED, SILENT, Key, Study
 from tasks.evaluations.explication.task import RECOMMENDER, TaskError, load_task
-from tasks.generation.dialogue import Stage, Voice
 from tasks.judging.untrusted import CLOSE, OPEN
+from tasks.loop.dialogue import Stage, Voice
 from tests.evaluations.explication.conftest import Loop, Script, engine, study
 
 RECIPE = """#Dish name: Bibimbap of {name}

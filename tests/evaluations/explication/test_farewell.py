@@ -8,7 +8,7 @@ from tasks.evaluations.explication.farewell import LEAVE, is_farewell
 from tasks.evaluations.explication.personas import Persona
 from tasks.evaluations.explication.study import PROMPTS
 from tasks.evaluations.explication.task import FAREWELL, RECOMMENDER, USER, end_of, load_task
-from tasks.generation.dialogue import Turn
+from tasks.loop.dialogue import Turn
 from tests.evaluations.explication.conftest import PERSONAS, study
 
 STAYS = (

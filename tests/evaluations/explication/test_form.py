@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tasks.evaluations.explication.task import RECOMMENDER, USER, load_task, recommendation_of, sections_of
-from tasks.generation.dialogue import Turn, Voice, own_words
+from tasks.loop.dialogue import Turn, Voice, own_words
 
 TEXTS = tomllib.loads(Path(__file__).with_name("recommendations.toml").read_text(encoding="utf-8"))["text"]
 VOICES = (Voice(RECOMMENDER), Voice(USER, role="simulator"))

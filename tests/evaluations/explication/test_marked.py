@@ -12,7 +12,7 @@ import pytest
 from tasks.evaluations.explication.food import Dishes
 from tasks.evaluations.explication.measures import Measures, measure
 from tasks.evaluations.explication.task import RECOMMENDER, USER, end_of, load_task
-from tasks.generation.dialogue import Dialogue, Talk, Voice
+from tasks.loop.dialogue import Dialogue, Talk, Voice
 from tests.evaluations.explication.conftest import DISHES, PERSONAS
 
 TALKS = tomllib.loads(Path(__file__).with_name("marked.toml").read_text(encoding="utf-8"))["talk"]

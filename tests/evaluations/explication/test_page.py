@@ -9,14 +9,14 @@ from html.parser import HTMLParser
 import polars as pl
 import pytest
 
-from deployments.report import page
+from deployments.show.report import page
 from tasks.evaluations.explication.params import ExplicationParams
 from tasks.evaluations.explication.report import Data, badge, ends, figures, judges, model_pairs
 from tasks.evaluations.explication.rows import null_rows
 from tasks.evaluations.explication.scores import hold
 from tasks.evaluations.explication.study import Key, Study
-from tasks.generation.dialogue import TURN_LIMIT
-from tasks.metric_rows import Metric
+from tasks.loop.dialogue import TURN_LIMIT
+from tasks.loop.rows import Metric
 from tests.evaluations.explication import test_rows as made
 from tests.evaluations.explication.conftest import study
 from tests.report.stored import CONFIG, store_run

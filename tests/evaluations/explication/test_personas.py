@@ -19,7 +19,7 @@ from tasks.evaluations.explication.personas import (
 )
 from tasks.evaluations.explication.phrases import is_in
 from tasks.evaluations.explication.scores import hold
-from tasks.generation.dialogue import Stage
+from tasks.loop.dialogue import Stage
 from tests.evaluations.explication.conftest import PERSONAS, REFERENCE, rows_of, study
 
 TASKS = ("breakfast", "gift", "celebration")

@@ -12,8 +12,8 @@ from tasks.evaluations.explication.rows import model_rows, null_rows
 from tasks.evaluations.explication.scores import Held, hold, null_grades
 from tasks.evaluations.explication.study import FIXED, GENERIC, REAL, SHUFFLED, SILENT, Key, Study
 from tasks.evaluations.explication.task import FAREWELL, RECOMMENDATION, RECOMMENDER, USER
-from tasks.generation.dialogue import TURN_LIMIT, Stage, Talk, Turn
-from tasks.metric_rows import Metric
+from tasks.loop.dialogue import TURN_LIMIT, Stage, Talk, Turn
+from tasks.loop.rows import Metric
 from tests.evaluations.explication.conftest import study
 
 PERSONAS = ["aisha-kano", "heena-ahmedabad", "jonas-lulea", "leila-lyon", "rogelio-oaxaca", "soonja-busan"]

@@ -19,8 +19,8 @@ from tasks.evaluations.fmlama.scores import (
     score_model,
 )
 from tasks.evaluations.fmlama.templates import Template
-from tasks.metric_rows import Metric
-from tasks.requests import Engine
+from tasks.loop.requests import Engine
+from tasks.loop.rows import Metric
 from tests.evaluations import row_checks
 
 Rows = list[dict[str, Any]]

@@ -10,12 +10,12 @@ import polars as pl
 import pytest
 
 from flows.session import prepare
-from tasks import steps
 from tasks.evaluations.contract import Completions
 from tasks.evaluations.fmlama.evaluation import EVALUATION, later, read_shared
 from tasks.evaluations.fmlama.requests import ranking
-from tasks.requests import Engine
-from tasks.scoring.candidates import StoredScores
+from tasks.loop import steps
+from tasks.loop.candidates import StoredScores
+from tasks.loop.requests import Engine
 from tests.evaluations.fmlama.finished_run import (
     CONDITIONS,
     WORDS,

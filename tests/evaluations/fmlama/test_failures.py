@@ -130,7 +130,7 @@ def test_word_vectors_that_fail_cost_similarity_alone(
         raise EngineError("the file is damaged")
 
     with monkeypatch.context() as patch:
-        patch.setattr("tasks.engines.fasttext_vectors.VecVectors.embed", fails)
+        patch.setattr("tasks.engines.local.fasttext_vectors.VecVectors.embed", fails)
         with pytest.raises(EngineError, match=r"the null models, embedder .*: the file is damaged"):
             run(small(warehouse))
     numbers = warehouse.query(NUMBERS)

@@ -17,10 +17,10 @@ from tasks.evaluations.fmlama.judge import (
     read_marks,
     verdict_rows,
 )
-from tasks.generation.prompts import Completion
 from tasks.judging.prompts import UNANSWERED
 from tasks.judging.rubric import Rubric, load_rubric
 from tasks.judging.verdicts import parse_verdicts
+from tasks.loop.prompts import Completion
 from tests.evaluations.fmlama.conftest import JUDGE
 from tests.judging.attacks import ATTACKS
 
@@ -139,8 +139,8 @@ def test_an_attack_changes_nothing_but_its_own_text(rubric: Rubric, attack: str)
 @pytest.mark.heavy
 def test_a_real_judge_answers_every_key(rubric: Rubric, smollm2_folder: Path) -> None:
     pytest.importorskip("vllm", reason="the extra [cpu] or [gpu] is not installed")
+    from tasks.engines.local.vllm_engine import VllmEngine
     from tasks.engines.specs import EngineSpec
-    from tasks.engines.vllm_engine import VllmEngine
 
     # The third dish predicts texts that are hostile to prompts, JSON and grammars alike.
     hostile = (

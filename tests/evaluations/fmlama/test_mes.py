@@ -12,7 +12,7 @@ from tasks.evaluations.fmlama.mes import NO_GOLD, NO_VERDICT, dish_score, mes_ro
 from tasks.evaluations.fmlama.requests import Study
 from tasks.judging.prompts import UNANSWERED
 from tasks.judging.verdicts import Verdict
-from tasks.metric_rows import Metric
+from tasks.loop.rows import Metric
 from tests.evaluations.fmlama.conftest import MakeStudy, one
 from tests.evaluations.row_checks import check
 

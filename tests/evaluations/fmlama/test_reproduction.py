@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 
 from scrapers.model import ScrapeError
-from tasks.evaluations.fmlama.reproduction import REPRODUCTION
-from tasks.evaluations.fmlama.reproduction.files import MarkedDish, marks_of
-from tasks.evaluations.fmlama.reproduction.options import FmlamaReproduced
-from tasks.evaluations.reproduction import Printed, Recomputed, Tools, find_files
 from tasks.metrics.types import FloatArray
+from tasks.papers.fmlama import REPRODUCTION
+from tasks.papers.fmlama.files import MarkedDish, marks_of
+from tasks.papers.fmlama.options import FmlamaReproduced
+from tasks.papers.reproduction import Printed, Recomputed, Tools, find_files
 
 DISHES = {
     "A": ("Italy", ["x", "z"]),

@@ -15,7 +15,7 @@ from tasks.engines.prompting import candidate_rule
 from tasks.evaluations.fmlama.judge import rubric
 from tasks.evaluations.fmlama.requests import Study, ranking
 from tasks.identity import digest
-from tasks.requests import Engine
+from tasks.loop.requests import Engine
 from tests.evaluations.fmlama.conftest import JUDGE, MakeStudy, dish_rows, template_rows
 
 ENGINE = Engine("m", "packed_trie", "m", "hash of m")

@@ -16,7 +16,7 @@ from tasks.evaluations.fmlama.requests import Probe, Study
 from tasks.evaluations.fmlama.rows import best_baseline, model_rows
 from tasks.evaluations.fmlama.scores import Answers, Cosines, FloatArray, ProbeScore, common_ingredients
 from tasks.evaluations.fmlama.templates import Template
-from tasks.metric_rows import Metric
+from tasks.loop.rows import Metric
 from tasks.metrics.similarity import cosine_matrix
 from tests.evaluations.fmlama.conftest import (
     DISHES,

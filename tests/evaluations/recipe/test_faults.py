@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from deployments.options import validated
+from deployments.cli.options import validated
 from tasks.evaluations.contract import GenerationParams
 from tasks.evaluations.recipe import Metric, choice
 from tasks.packs.shape import Fault, PackError

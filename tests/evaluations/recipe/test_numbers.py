@@ -14,12 +14,12 @@ from tasks.engines.protocols import Framed
 from tasks.engines.specs import EngineSpec
 from tasks.evaluations.contract import Cohort
 from tasks.evaluations.recipe.options import request as option_request
-from tasks.generation.prompts import Completion, Prompts
-from tasks.metric_rows import Metric
+from tasks.loop.candidates import StoredScores
+from tasks.loop.options import OptionLogprobs
+from tasks.loop.prompts import Completion, Prompts
+from tasks.loop.requests import Engine
+from tasks.loop.rows import Metric
 from tasks.metrics.intervals import mean_interval
-from tasks.requests import Engine
-from tasks.scoring.candidates import StoredScores
-from tasks.scoring.options import OptionLogprobs
 from tests.evaluations.recipe.made import evaluation, example, swap
 
 ENGINES = {name: Engine.of(EngineSpec(name=name, kind="fake", model=name)) for name in ("m", "j", "k")}

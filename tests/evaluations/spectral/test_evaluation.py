@@ -17,7 +17,7 @@ from tasks.engines.protocols import EngineError
 from tasks.evaluations.spectral.evaluation import EVALUATION, request
 from tasks.evaluations.spectral.params import SpectralParams
 from tasks.evaluations.spectral.requests import Study
-from tasks.scoring.items import ItemLogprobs
+from tasks.loop.items import ItemLogprobs
 from warehouse import CorruptPart, Warehouse, run_checks
 
 NUMBERS = "SELECT * EXCLUDE (run_id) FROM metric_value ORDER BY ALL"

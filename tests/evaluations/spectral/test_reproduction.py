@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.evaluations.spectral.reproduction import REPRODUCTION
+from tasks.papers.spectral import REPRODUCTION
 from tests.evaluations.reproduced import further, numbers, printed
 
 AVERAGE = printed("Table 1", "Avg Score", domain="Currency")

@@ -15,7 +15,7 @@ from tasks.evaluations.spectral.evaluation import request
 from tasks.evaluations.spectral.params import SpectralParams
 from tasks.evaluations.spectral.requests import Study, build_study
 from tasks.identity import UnknownName, digest
-from tasks.requests import Engine
+from tasks.loop.requests import Engine
 
 Rows = list[dict[str, Any]]
 MakeStudy = Callable[..., Study]

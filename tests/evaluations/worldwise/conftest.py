@@ -29,7 +29,7 @@ from tasks.evaluations.worldwise.scores import (
     read_completions,
     score_answers,
 )
-from tasks.generation.prompts import Completion
+from tasks.loop.prompts import Completion
 
 Rows = list[dict[str, Any]]
 Tables = dict[str, Rows]

@@ -20,7 +20,7 @@ import pytest
 from tasks.evaluations.worldwise.nulls import NULLS, best_null
 from tasks.evaluations.worldwise.requests import Study
 from tasks.evaluations.worldwise.rows import null_models, null_rows
-from tasks.metric_rows import Metric
+from tasks.loop.rows import Metric
 from tasks.metrics import intervals
 from tasks.metrics.intervals import mean_interval
 from tests.evaluations.row_checks import check, one

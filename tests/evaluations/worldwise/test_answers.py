@@ -14,7 +14,7 @@ from tasks.evaluations.worldwise.answers import Answer, composed, read
 from tasks.evaluations.worldwise.materials import Scenario
 from tasks.evaluations.worldwise.params import WorldwiseParams
 from tasks.evaluations.worldwise.requests import DECISIONS
-from tasks.generation.prompts import Completion
+from tasks.loop.prompts import Completion
 
 LABELS = [
     "Family Harmony",

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tasks.embedding.texts import Texts
 from tasks.evaluations.contract import Cohort, Completions, comparable
 from tasks.evaluations.worldwise.evaluation import EVALUATION, Answers
 from tasks.evaluations.worldwise.params import MINILM, WorldwiseParams
 from tasks.evaluations.worldwise.requests import Key, Study
 from tasks.evaluations.worldwise.scores import Space, fixed_texts
-from tasks.generation.prompts import Completion, Prompts
-from tasks.generation.replies import NO_ANSWER
-from tasks.requests import Engine, Request
+from tasks.loop.prompts import Completion, Prompts
+from tasks.loop.replies import NO_ANSWER
+from tasks.loop.requests import Engine, Request
+from tasks.loop.texts import Texts
 from tests.evaluations.row_checks import check, one
 from tests.evaluations.worldwise.conftest import (
     MakeStudy,

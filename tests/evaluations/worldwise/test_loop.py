@@ -20,7 +20,7 @@ from flows import runs
 from flows.evaluation import evaluate
 from tasks.engines import load
 from tasks.engines.fake import FakeEngine
-from tasks.engines.fasttext_vectors import VecVectors
+from tasks.engines.local.fasttext_vectors import VecVectors
 from tasks.engines.protocols import EngineError, Generation, Samplings, each
 from tasks.evaluations.worldwise.evaluation import EVALUATION
 from tasks.evaluations.worldwise.params import WorldwiseParams

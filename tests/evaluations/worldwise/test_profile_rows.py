@@ -18,7 +18,7 @@ from tasks.evaluations.worldwise.profile_rows import (
 )
 from tasks.evaluations.worldwise.requests import Study
 from tasks.evaluations.worldwise.scores import Scored
-from tasks.generation.prompts import Completion
+from tasks.loop.prompts import Completion
 from tests.evaluations.row_checks import check, one
 from tests.evaluations.worldwise.conftest import (
     MakeStudy,

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tasks.evaluations.reproduction import Printed, Recomputed, Tools, find_files, model_names
-from tasks.evaluations.worldwise.reproduction import REPRODUCTION
-from tasks.evaluations.worldwise.reproduction.options import WorldwiseOptions
 from tasks.metrics.types import FloatArray
+from tasks.papers.reproduction import Printed, Recomputed, Tools, find_files, model_names
+from tasks.papers.worldwise import REPRODUCTION
+from tasks.papers.worldwise.options import WorldwiseOptions
 
 PROFILES = [
     {

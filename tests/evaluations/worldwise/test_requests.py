@@ -10,7 +10,7 @@ import pytest
 
 from tasks.evaluations.worldwise.params import WorldwiseParams
 from tasks.evaluations.worldwise.requests import KNOBS
-from tasks.requests import Engine
+from tasks.loop.requests import Engine
 from tests.evaluations.worldwise.conftest import MakeStudy, Tables, tables
 
 

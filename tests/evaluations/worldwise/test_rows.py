@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from tasks.evaluations.worldwise.requests import Key, Study
 from tasks.evaluations.worldwise.rows import cross_model_rows, model_rows, null_models, null_rows
-from tasks.generation.prompts import Completion
-from tasks.metric_rows import Metric
+from tasks.loop.prompts import Completion
+from tasks.loop.rows import Metric
 from tests.evaluations.row_checks import check, keys, metrics, one
 from tests.evaluations.worldwise.conftest import MakeStudy, completion, placed_at, scored, space_of, tables
 

@@ -7,7 +7,7 @@ import pytest
 
 from tasks.evaluations.worldwise.answer_rows import SCHEMA, answer_frame
 from tasks.evaluations.worldwise.scores import answer_texts, build_space, fixed_texts, read_completions
-from tasks.generation.prompts import Completion
+from tasks.loop.prompts import Completion
 from tests.evaluations.worldwise.conftest import (
     MakeStudy,
     completion,

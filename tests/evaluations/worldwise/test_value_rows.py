@@ -15,8 +15,8 @@ import pytest
 
 from tasks.evaluations.worldwise.requests import Key, Study
 from tasks.evaluations.worldwise.value_rows import value_rows
-from tasks.generation.prompts import Completion
-from tasks.metric_rows import Metric
+from tasks.loop.prompts import Completion
+from tasks.loop.rows import Metric
 from tasks.metrics.intervals import SHARE, jackknife_interval, proportion_interval
 from tests.evaluations.row_checks import check, one
 from tests.evaluations.worldwise.conftest import MakeStudy, completion, scored, tables

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deployments.packs import write_recipe
+from deployments.packs.folders import write_recipe
 from tests.golden.harness import Net
 
 

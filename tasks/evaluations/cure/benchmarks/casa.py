@@ -17,8 +17,8 @@ from pydantic import StringConstraints
 from scrapers.countries import CountryCodes
 from tasks.evaluations.cure.benchmarks import common
 from tasks.evaluations.cure.benchmarks.common import BenchmarkItem, Loaded
-from tasks.evaluations.cure.specnorm.seeds import normal
-from tasks.published import BenchmarkError, PublishedRow, Row, Text, column, validate
+from tasks.evaluations.cure.benchmarks.cues import normal
+from tasks.packs.published import BenchmarkError, PublishedRow, Row, Text, column, validate
 
 BENCHMARK = "casa"
 LABELS = ("yes", "no")

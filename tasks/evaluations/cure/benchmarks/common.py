@@ -14,9 +14,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tasks import choosing
+from tasks.evaluations import choosing
 from tasks.identity import digest
-from tasks.published import P, Row, validate
+from tasks.packs.published import P, Row, validate
 
 _NOT_A_LETTER = re.compile(r"[\W_]+")
 _INSIDE_A_WORD = re.compile(r"[.'’‘ʻʼ`´]")

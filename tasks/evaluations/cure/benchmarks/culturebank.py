@@ -14,7 +14,7 @@ from pydantic import Field
 from scrapers.countries import CountryCodes
 from tasks.evaluations.cure.benchmarks import common
 from tasks.evaluations.cure.benchmarks.common import BenchmarkItem, Loaded
-from tasks.published import PublishedRow, Row, Text
+from tasks.packs.published import PublishedRow, Row, Text
 
 BENCHMARK = "culturebank"
 LABELS = ("yes", "no")

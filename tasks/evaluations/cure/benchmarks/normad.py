@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from scrapers.countries import CountryCodes
 from tasks.evaluations.cure.benchmarks import common
 from tasks.evaluations.cure.benchmarks.common import BenchmarkItem, Loaded
-from tasks.published import Lower, PublishedRow, Row, Text
+from tasks.packs.published import Lower, PublishedRow, Row, Text
 
 BENCHMARK = "normad"
 LABELS = ("yes", "no", "neutral")

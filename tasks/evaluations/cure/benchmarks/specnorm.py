@@ -13,8 +13,8 @@ from pydantic import BeforeValidator
 from scrapers.countries import CountryCodes
 from tasks.evaluations.cure.benchmarks import common
 from tasks.evaluations.cure.benchmarks.common import BenchmarkItem, Loaded
-from tasks.evaluations.cure.specnorm.seeds import SEPARATOR, Cue, group_of, parse_cues, specificity
-from tasks.published import Lower, PublishedRow, Row, Text
+from tasks.evaluations.cure.benchmarks.cues import SEPARATOR, Cue, group_of, parse_cues, specificity
+from tasks.packs.published import Lower, PublishedRow, Row, Text
 
 BENCHMARK = "specnorm"
 LABELS = ("yes", "no")

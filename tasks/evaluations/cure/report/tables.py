@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from tasks.evaluations.cure.benchmarks.cues import KINDS
 from tasks.evaluations.cure.params import MODES
 from tasks.evaluations.cure.report.data import Data, metric_title, title_of
 from tasks.evaluations.cure.rubrics import METRICS, metric_of
-from tasks.evaluations.cure.specnorm.seeds import KINDS
 from tasks.metrics.comparison import paired_test, spread
 from tasks.metrics.types import FloatArray
 from tasks.report import Badge, Row, gain_sign, value_of

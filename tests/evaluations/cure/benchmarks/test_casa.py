@@ -11,7 +11,7 @@ import pytest
 
 from scrapers.countries import CountryCodes
 from tasks.evaluations.cure.benchmarks import casa
-from tasks.published import BenchmarkError, read_rows
+from tasks.packs.published import BenchmarkError, read_rows
 
 REAL = Path(__file__).parents[5] / "shared" / "data"
 COUNTRIES = CountryCodes({"Saudi Arabia": "SA", "U.S.": "US"})

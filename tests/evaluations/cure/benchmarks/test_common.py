@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.evaluations.cure.benchmarks.common import BenchmarkItem, country_key, distinct
-from tasks.published import BenchmarkError, Lower, PublishedRow, Text, column, validate
+from tasks.packs.published import BenchmarkError, Lower, PublishedRow, Text, column, validate
 
 
 class Row(PublishedRow):

@@ -10,7 +10,7 @@ import pytest
 
 from scrapers.countries import CountryCodes
 from tasks.evaluations.cure.benchmarks.culturebank import LABELS, load
-from tasks.published import BenchmarkError, read_rows
+from tasks.packs.published import BenchmarkError, read_rows
 
 COUNTRIES = CountryCodes(
     {"Japan": "JP", "the Netherlands": "NL", "the United States": "US", "South Korea": "KR"}

@@ -9,7 +9,7 @@ import pytest
 
 from scrapers.countries import CountryCodes
 from tasks.evaluations.cure.benchmarks import normad
-from tasks.published import BenchmarkError, read_rows
+from tasks.packs.published import BenchmarkError, read_rows
 
 COLUMNS = (
     "ID",

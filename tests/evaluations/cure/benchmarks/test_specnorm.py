@@ -11,7 +11,7 @@ import pytest
 
 from scrapers.countries import CountryCodes
 from tasks.evaluations.cure.benchmarks.specnorm import load
-from tasks.published import BenchmarkError, read_rows
+from tasks.packs.published import BenchmarkError, read_rows
 
 COUNTRIES = CountryCodes({"Indonesia": "ID", "the Philippines": "PH"})
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from bs4 import BeautifulSoup, Tag
 
-from deployments.report import read_data
+from deployments.show.report import read_data
 from tasks.evaluations.cure.report import REPORT
 from tasks.evaluations.cure.report.data import Data
 from tasks.evaluations.cure.report.tables import judge_lines, separations

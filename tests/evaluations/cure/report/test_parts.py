@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from deployments.report import read_data
+from deployments.show.report import read_data
 from tasks.evaluations.cure.report.data import Data
 from tasks.evaluations.cure.rubrics import METRICS
 from tests.evaluations.cure.report.example_run import (

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from bs4 import BeautifulSoup
 
-from deployments.report import beside_published, read_data
+from deployments.show.report import beside_published, read_data
 from tasks.evaluations.fmlama.report import REPORT
 from tasks.evaluations.fmlama.report.data import Data, in_order
 from tasks.evaluations.fmlama.report.figures import stars

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.report import read_data
+from deployments.show.report import read_data
 from tasks.evaluations.spectral.report import REPORT
 from tasks.evaluations.spectral.report.data import Data
 from tests.evaluations.spectral.report.example_run import CODES, LOST, store

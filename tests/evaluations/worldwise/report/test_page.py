@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from bs4 import BeautifulSoup, Tag
 
-from deployments.report import read_data
+from deployments.show.report import read_data
 from tasks.evaluations.worldwise.report import REPORT
 from tasks.evaluations.worldwise.report.data import Data
 from tests.evaluations.worldwise.report.example_run import CONFIG, NULLS, PARAMS, model_rows, store_study

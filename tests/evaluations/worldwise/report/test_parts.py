@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from deployments.report import read_data
+from deployments.show.report import read_data
 from tasks.evaluations.worldwise.report.data import Data
 from tests.evaluations.worldwise.report.example_run import store_study
 from tests.report.stored import row

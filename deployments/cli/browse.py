@@ -1,0 +1,190 @@
+"""``culturescope export inspect`` and ``culturescope browse``: what was asked and answered."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from deployments.cli.common import Config, errors
+from deployments.evaluations import doors, evaluation, unknown
+from deployments.serve.server import HOST, configure, end_with_parent, is_free
+from deployments.show.display import err, say, working
+from tasks.engines.protocols import EngineError
+from tasks.packs.shape import PackError
+from warehouse import Warehouse, WarehouseError
+
+if TYPE_CHECKING:
+    from flows.stored import Run
+    from tasks.evaluations.contract import Evaluation
+    from tasks.loop.samples import Sample
+
+app = typer.Typer(no_args_is_help=True, help="Write results in the formats of other programs.")
+
+PORT = 7575
+FOLDER = "inspect"
+"""Under the home folder."""
+
+_METRICS = """
+SELECT metric, label, slice_kind, slice, value, unscored_reason, n_scored, n_unscored, ci_low, ci_high,
+    null_value, is_headline
+FROM metric_value JOIN run USING (run_id) JOIN metric USING (evaluation, metric)
+WHERE run_id = ? ORDER BY NOT is_headline, metric.rowid, slice_kind, slice
+"""
+
+Of = Annotated[
+    str | None,
+    typer.Argument(help=f"{', '.join(doors())}; default: all", autocompletion=lambda: list(doors())),
+]
+Model = Annotated[str | None, typer.Option("--model", "-m", help="name on the leaderboard; default: all")]
+Occasion = Annotated[str | None, typer.Option(help="default: the newest of each model")]
+Out = Annotated[Path | None, typer.Option(help="folder; default: inspect/ at home")]
+
+
+@app.command("inspect")
+def export_inspect(
+    evaluation: Of = None,
+    config: Config = None,
+    model: Model = None,
+    occasion: Occasion = None,
+    out: Out = None,
+) -> None:
+    """Write prompts, completions, verdicts, scores and conversations as logs of Inspect, one file per run.
+
+    Its viewer, its Python interface and its tools read them. What is there already is left alone.
+
+    Examples:
+
+    - `culturescope export inspect`
+
+    - `culturescope export inspect cure --model gemma3-270m --out logs`
+    """
+    with errors("run again: what is written stays"):
+        folder = out or Warehouse.open().home / FOLDER
+        failures = [*_written(folder, evaluation, config, model, occasion)]
+        if failures:
+            raise WarehouseError("\n".join(failures))
+
+
+def browse(
+    evaluation: Of = None,
+    config: Config = None,
+    model: Model = None,
+    occasion: Occasion = None,
+    out: Out = None,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="of the viewer")] = PORT,
+) -> None:
+    """Read prompts, answers, verdicts and conversations in a browser: in the viewer of Inspect.
+
+    Writes the logs that are missing (`culturescope export inspect`), and shows them on 127.0.0.1 until
+    Ctrl-C. Anyone with an account on this machine can read them there.
+
+    Examples:
+
+    - `culturescope browse`
+
+    - `culturescope browse explication --model gemma3-270m --port 8000`
+    """
+    with errors("run again: what is written stays"):
+        folder = out or Warehouse.open().home / FOLDER
+        if not is_free(port):
+            raise ValueError(f"port {port} on {HOST} is taken: choose another with --port")
+        for failure in _written(folder, evaluation, config, model, occasion, is_quiet=True):
+            say(failure, "left out:", "yellow")
+        shown = folder / evaluation if evaluation else folder
+        if not any(shown.rglob("*.eval")):
+            raise WarehouseError("there is nothing to show: no log could be written")
+        _view(shown, port)
+
+
+def _written(
+    folder: Path,
+    name: str | None,
+    config: str | None,
+    model: str | None,
+    occasion: str | None,
+    is_quiet: bool = False,
+) -> Iterator[str]:
+    """Write the logs that are missing, and say which; gives what could not be written, and why.
+
+    Raises:
+        EngineError: inspect-ai is not installed. WarehouseError: there is no such run.
+    """
+    if name is not None and name not in doors():
+        raise WarehouseError(unknown(name))
+    warehouse, n_same = Warehouse.open(), 0
+    configure(warehouse.home)  # before Prefect is imported
+    from deployments.show.inspect_logs import needed_version, write_log
+    from flows.stored import finished_runs
+
+    needed_version()
+    for run in finished_runs(name, config, model, occasion):
+        if run.evaluation not in doors():
+            continue
+        metrics = warehouse.query(_METRICS, [run.run_id])
+        try:
+            of = evaluation(run.evaluation)
+            with working(f"{run.evaluation}, {run.model}: writing"):
+                path = write_log(folder / run.evaluation, run, metrics, _lazily(of, run))
+        except (WarehouseError, EngineError, PackError) as error:
+            yield str(error)
+            continue
+        n_same += path is None
+        if path is not None and not is_quiet:
+            err.print("[green]log[/]", end=" ")
+            typer.echo(path)
+    if n_same and not is_quiet:
+        say(f"{n_same} logs were there already", style="")
+
+
+def _lazily(of: Evaluation[Any, Any, Any], run: Run) -> Iterator[Sample]:
+    """The samples of a run; its study is built once the first is wanted."""
+    from flows.stored import rebuilt, samples
+
+    yield from samples(of, *rebuilt(of, run))
+
+
+def _view(folder: Path, port: int) -> None:
+    """Show the logs of a folder until Ctrl-C.
+
+    The viewer runs as its command, away from the user's own: it would end another that it finds noted there.
+    Raises WarehouseError if it does not start.
+    """
+    with TemporaryDirectory() as own:
+        command = [sys.executable, "-m", "inspect_ai", "view", "start", "--log-dir", str(folder.resolve())]
+        options = ["--recursive", "--host", HOST, "--port", str(port), "--no-trust-content"]
+        environment = {**os.environ, "XDG_DATA_HOME": own}
+        process = subprocess.Popen(
+            [*command, *options], stdout=subprocess.DEVNULL, cwd=own, env=environment,
+            preexec_fn=end_with_parent,
+        )  # fmt: skip
+        try:
+            _wait_for(process, port)
+            say(f"http://{HOST}:{port}", "answers", "green")
+            say("Ctrl-C stops", style="dim")
+            if code := process.wait():
+                raise WarehouseError(f"the viewer ended with code {code}")
+        except KeyboardInterrupt:
+            say("stopped", style="")
+        finally:
+            process.terminate()
+            process.wait(timeout=15)
+
+
+def _wait_for(process: subprocess.Popen[bytes], port: int) -> None:
+    """Until the viewer answers; raises WarehouseError if it ends, or does not within a minute."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end and process.poll() is None:
+        with suppress(OSError), socket.create_connection((HOST, port), timeout=1):
+            return
+        time.sleep(0.1)
+    raise WarehouseError("the viewer (inspect view) does not start; what it says stands above")

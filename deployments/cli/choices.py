@@ -1,0 +1,184 @@
+"""What is chosen when runs are started: a profile and what goes before it, for one evaluation or for all.
+
+The form of the Prefect UI sends every field, those that nobody touched at their defaults. So what stands at
+its default there is filled in by the profile, and anything else is the user's and wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
+
+from deployments.cli import options
+from deployments.evaluations import (
+    DEFAULT_PROFILE,
+    doors,
+    is_embedded,
+    params,
+    profile,
+    profiles,
+    sound,
+)
+from deployments.packs.profiles import check_profile
+from tasks.evaluations.contract import Params
+from tasks.packs.folder import NAME
+
+CUSTOM = "custom"
+"""In a form: no profile; every field stands as it is."""
+
+if TYPE_CHECKING:
+    Evaluation = str
+else:
+    Evaluation = Literal[tuple(doors())]
+
+_PROFILE = "fills the fields that are left at their defaults; custom: none. A field that is changed wins"
+_KNOBS = Params.model_fields
+_OF_MODEL = "of each model and its judges in each evaluation; empty: no limit"
+
+
+def _unpinned(pack: str) -> str:
+    if not NAME.fullmatch(pack):
+        raise ValueError("name the pack alone: NAME@HASH is its content for a single evaluation")
+    return pack
+
+
+def _labels() -> list[str]:
+    """The profiles of all evaluations; those of packs, as ``pack/name``, last."""
+    every = dict.fromkeys(label for name in sound() for label in profiles(name))
+    return sorted(every, key=lambda label: "/" in label)
+
+
+class AllParams(BaseModel):
+    """The knobs of all evaluations together: several models, one occasion."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    evaluations: list[Evaluation] = Field([], description=f"{', '.join(doors())}; empty: all")
+    models: list[str] = Field([], description="as of one evaluation; empty: each evaluation's own")
+    profile: str = Field(
+        DEFAULT_PROFILE,
+        description="of every evaluation; PACK/NAME: the pack too, and NAME where it adds nothing",
+        json_schema_extra=lambda schema: schema.update(enum=[*_labels()]),
+    )
+    pack: list[Annotated[str, AfterValidator(_unpinned)]] = Field(
+        [],
+        description="packs of your own content: an evaluation that one has files for takes it, in the pack's "
+        "profile of the chosen name if there is one; the others run as they are",
+    )
+    occasion: str = Field("", description=_KNOBS["occasion"].description)
+    judges: list[str] = Field([], description="who judges, where somebody does; empty: as the profile says")
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] | None = Field(
+        None, description=_KNOBS["dtype"].description
+    )
+    max_total_tokens: int | None = Field(None, ge=1, description=f"tokens {_OF_MODEL}")
+    max_usd: float | None = Field(None, gt=0, description=f"dollars {_OF_MODEL}; needs prices")
+
+    @model_validator(mode="after")
+    def _has_a_profile(self) -> AllParams:
+        if self.profile not in (labels := _labels()):
+            for name in sound():
+                check_profile(name, self.profile, params(name))
+            raise ValueError(f"--profile: there is no {self.profile!r}; choose one of {', '.join(labels)}")
+        return self
+
+    @property
+    def packs(self) -> list[str]:
+        """That of the profile, and those that are named."""
+        own = [self.profile.partition("/")[0]] if "/" in self.profile else []
+        return list(dict.fromkeys([*own, *self.pack]))
+
+
+@cache
+def form(name: str) -> type[Params]:
+    """The params of an evaluation as the UI asks for them, with a profile to choose and its usual models."""
+    kind = params(name)
+    labels: Any = Literal[(*profiles(name), CUSTOM)]
+    fields: dict[str, Any] = {
+        "profile": (labels, Field(usual_profile(name, DEFAULT_PROFILE), description=_PROFILE)),
+        "models": (list[str], Field(list(doors()[name].models), description=_KNOBS["models"].description)),
+    }
+    chosen: type[Params] = create_model(kind.__name__, __base__=kind, __doc__=kind.__doc__, **fields)
+    return chosen
+
+
+def usual_profile(name: str, wanted: str) -> str:
+    """The profile that is wanted, or the smallest of an evaluation that has none of that name."""
+    return wanted if wanted in profiles(name) else next(iter(profiles(name)), CUSTOM)
+
+
+def completed(name: str, given: Params) -> Params:
+    """The params that a form stands for: its profile fills what is left at its default.
+
+    Raises ValueError for values that the evaluation refuses.
+    """
+    kind = params(name)
+    chosen = {} if given.profile == CUSTOM else profile(name, given.profile, given.models)
+    untouched = {
+        knob
+        for knob, field in kind.model_fields.items()
+        if getattr(given, knob) == field.get_default(call_default_factory=True)
+    }
+    filled = {knob: value for knob, value in chosen.items() if knob in untouched}
+    checked: Params = options.validated(kind, given.model_dump() | filled)
+    return checked
+
+
+def one_of_all(name: str, chosen: AllParams, packs: Sequence[str]) -> Params:
+    """What is chosen for all, as the params of one evaluation; raises ValueError as ``completed``.
+
+    Args:
+        packs: those that it takes (``packs_of_all``); the first of their profiles that has the chosen name
+            goes before its own.
+    """
+    known, label_of_all = params(name).model_fields, chosen.profile.rpartition("/")[2]
+    labels = [f"{pack}/{label_of_all}" for pack in packs]
+    for label in labels:
+        check_profile(name, label, params(name))
+    models = chosen.models or list(doors()[name].models)
+    label = next((label for label in labels if label in profiles(name)), label_of_all)
+    usual, own = profile(name, label, models), dict[str, Any]({"models": models})
+    own |= {**judging(name, chosen.judges), **({"pack": list(packs)} if packs else {})}
+    given = chosen.model_dump(include={"occasion", "dtype", "max_total_tokens", "max_usd"}, exclude_none=True)
+    values = usual | own | {knob: v for knob, v in given.items() if knob in known}
+    checked: Params = options.validated(params(name), values)
+    return checked
+
+
+def packs_of_all(chosen: AllParams) -> dict[str, list[str]]:
+    """Evaluation that is chosen -> the packs that it takes. Raises ValueError for a pack that is not there,
+    or adds nothing to any of them."""
+    from deployments.packs.folders import shared_out
+
+    return shared_out(chosen.packs, chosen.evaluations or sound())
+
+
+def judging(name: str, judges: Sequence[str] | None) -> Mapping[str, Any]:
+    """The judges as the params of an evaluation take them: several, one, or none."""
+    known = params(name).model_fields
+    if not judges:
+        return {}
+    return ({"judges": list(judges)} if "judges" in known else {}) | (
+        {"judge": judges[0]} if "judge" in known else {}
+    )
+
+
+def without_own_judge(name: str, chosen: Params) -> list[str]:
+    """Notes before a plan: no judge is named, or an embedded simulator talks with a model of the user's."""
+    judges = getattr(chosen, "judges", None) or getattr(chosen, "judge", None)
+    lines = []
+    if doors()[name].judged and not judges:
+        option = "--judges" if "judges" in type(chosen).model_fields else "--judge"
+        lines.append(
+            f"nobody judges, so there will be no {doors()[name].judged}: {option} MODEL adds it, with a "
+            "model that is better than those that it judges"
+        )
+    simulator = getattr(chosen, "simulator", None)
+    if simulator and is_embedded(simulator) and not all(map(is_embedded, chosen.models)):
+        lines.append(
+            f"{simulator} plays the people, which so small a model cannot: what comes of it shows that "
+            "everything runs; name another with --simulator"
+        )
+    return lines

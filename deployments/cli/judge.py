@@ -1,0 +1,200 @@
+"""``culturescope judge``: what people say of the judge."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from deployments.cli.common import As, Config, Wide, errors
+from deployments.show.display import Format, interval, new_file, say, show
+from warehouse import Warehouse, save_validation
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tasks.judging.audit import Answer
+    from tasks.judging.rated import Judged
+    from tasks.judging.ratings import Ratings
+
+app = typer.Typer(no_args_is_help=True, help="Compare judges with people.")
+
+
+class Table(StrEnum):
+    """What ``validate`` finds."""
+
+    agreement = "agreement"
+    reliability = "reliability"
+    disagreements = "disagreements"
+    groups = "groups"
+
+
+TITLES = {
+    Table.agreement: "Agreement of people, and of the judge with them",
+    Table.reliability: "Reliability: graded score, and the share of items that most people rate yes",
+    Table.disagreements: "Items on which judge and people are far apart",
+    Table.groups: "People and judge by group, and over groups and items",
+}
+
+Evaluation = Annotated[
+    str | None, typer.Option(help="whose answers (default: the newest that a judge has scored)")
+]
+
+
+@app.command("audit")
+def audit(
+    sample: Annotated[int, typer.Option(min=1, help="answers to draw")] = 100,
+    out: Annotated[Path, typer.Option(help="CSV for the annotators; never overwritten")] = Path("audit.csv"),
+    evaluation: Evaluation = None,
+    config: Config = None,
+    seed: Annotated[int, typer.Option(help="of the draw")] = 0,
+) -> None:
+    """Draw judged answers for people to rate, spread over models, dimensions and groups.
+
+    Give every annotator a copy, or one file to all with a line for each of them. They fill in the columns
+    annotator and rating (a verdict, yes, no, or a number from 0 to 1), without seeing model, judge or score.
+
+    Examples:
+
+    - `culturescope judge audit --sample 100 --out audit.csv`
+
+    - `culturescope judge audit --evaluation fmlama`
+
+    - `culturescope judge validate ana.csv ben.csv`
+    """
+    import polars as pl
+
+    from deployments.show import judged
+    from tasks.judging.audit import COLUMNS, annotation_rows, criteria, stratified_sample
+
+    with errors():
+        warehouse = Warehouse.open()
+        chosen = judged.choose(warehouse, evaluation, config)
+        verdicts, answers = judged.verdicts(warehouse, chosen)
+        scored = [answers[code] for code in verdicts.drop_nulls("value")["code"].unique()]
+        drawn = stratified_sample(scored, sample, seed)
+        rubrics = judged.rubrics(chosen.evaluation, verdicts)
+        # A rubric that has no file any more is known by its name alone.
+        told = {a.dimension: criteria(r) if (r := rubrics.get(a.dimension)) else a.dimension for a in drawn}
+        rows = pl.DataFrame(annotation_rows(drawn, told), schema=COLUMNS)
+        new_file(out, rows.write_csv(include_bom=True).encode())  # the mark by which spreadsheets know UTF-8
+        strata = _strata(scored, drawn)
+        show(strata, Format.table, f"Answers of {chosen.evaluation} by model and dimension")
+        say(
+            f"{len(drawn)} of {len(scored)} answers, of {len(strata)} strata (model and dimension), are in "
+            f"{out}. Annotators fill in annotator and rating; next: culturescope judge validate {out} "
+            f"--evaluation {chosen.evaluation} --config {chosen.config}",
+            head="done ",
+        )
+
+
+@app.command("validate")
+def validate(
+    ratings: Annotated[
+        list[Path], typer.Argument(help="CSV of `judge audit`, filled in; several: one an annotator")
+    ],
+    form: As = Format.table,
+    evaluation: Evaluation = None,
+    config: Config = None,
+    table: Annotated[
+        Table | None, typer.Option(help="only this one (default: all but groups; as csv or json: agreement)")
+    ] = None,
+    wide: Wide = False,
+) -> None:
+    """Compare the judges of a configuration with people, and store the numbers in `judge_validation`.
+
+    People among themselves (Krippendorff's alpha), the judge with people (Cohen's kappa, Pearson, Spearman),
+    calibration of its graded score, and the items on which they are far apart; by group, with `--table
+    groups`, Fleiss' kappa and the means of both. A second validation of a judge on a dimension replaces the
+    first. Exit code 1 if there were too few items to compare.
+
+    Examples:
+
+    - `culturescope judge validate audit.csv`
+
+    - `culturescope judge validate ana.csv ben.csv --table disagreements --format csv`
+    """
+    from deployments.show import judged
+    from tasks.judging.rated import scores_by_judge
+    from tasks.judging.ratings import read_ratings
+    from tasks.judging.rubric import normal
+
+    with errors():
+        warehouse = Warehouse.open()
+        chosen = judged.choose(warehouse, evaluation, config)
+        verdicts, answers = judged.verdicts(warehouse, chosen)
+        menus = {
+            normal(name): {verdict: choice.value for verdict, choice in rubric.verdicts.items()}
+            for name, rubric in judged.rubrics(chosen.evaluation, verdicts).items()
+        }
+        given = read_ratings(ratings, menus)
+        scores = scores_by_judge(verdicts.iter_rows(named=True), judged.lengths(answers))
+        _count_unjudged(given, scores, chosen.config)
+        tables = judged.tables(given.rows, scores, answers, menus)
+        stored = judged.to_store(tables[Table.agreement], verdicts, ratings)
+        save_validation(warehouse, stored)
+        if form is Format.table:
+            _print(tables, table, wide)
+        else:
+            show(tables[table or Table.agreement], form)
+        _say_stored(stored)
+
+
+def _strata(answers: Sequence[Answer], drawn: Sequence[Answer]) -> pl.DataFrame:
+    import polars as pl
+
+    sizes, seats = (Counter((a.model, a.dimension) for a in some) for some in (answers, drawn))
+    rows = [(*pair, sizes[pair], seats[pair]) for pair in sorted(sizes)]
+    return pl.DataFrame(rows, schema=["model", "dimension", "judged", "drawn"], orient="row")
+
+
+def _count_unjudged(given: Ratings, scores: Mapping[str, Sequence[Judged]], config: str) -> None:
+    """Say what of the file has no use. Raises ValueError if nothing has any."""
+    judged = {(one.dimension, one.item) for some in scores.values() for one in some}
+    rated = {(rating.dimension, rating.item) for rating in given.rows}
+    if rated.isdisjoint(judged):
+        raise ValueError(
+            f"none of the {len(rated)} rated items was judged under configuration {config}: give what "
+            f"`judge audit` named, with --evaluation and --config, and leave the columns item and "
+            f"dimension as they were"
+        )
+    for n, what in (
+        (len(rated - judged), "rated items that no judge was asked about"),
+        (given.n_empty, "lines without a rating"),
+    ):
+        if n:
+            say(f"{what}: {n}", style="yellow")
+
+
+def _print(tables: Mapping[str, pl.DataFrame], only: Table | None, is_wide: bool) -> None:
+    """A table of each judge; all but the groups, of which there are many."""
+    import polars as pl
+
+    for name, title in TITLES.items():
+        if name is not (only or name) or (name is Table.groups and not only):
+            continue
+        for (judge,), frame in tables[name].group_by("judge", maintain_order=True):
+            rows = [_for_people(row) for row in frame.drop("judge").to_dicts()]
+            show(pl.DataFrame(rows), Format.table, f"{title} ({judge})", is_wide=is_wide)
+
+
+def _for_people(row: dict[str, Any]) -> dict[str, Any]:
+    """A value and its interval in one cell, or why there is none."""
+    if "ci_low" not in row:
+        return row
+    of, low, high = "value" if "value" in row else "observed", row.pop("ci_low"), row.pop("ci_high")
+    said = row.pop("unscored_reason", None) or interval(row[of], low, high)
+    return {f"{k} [95 %]" if k == of else k: said if k == of else v for k, v in row.items()}
+
+
+def _say_stored(stored: pl.DataFrame) -> None:
+    """Which judges are validated now. Exit code 1 if none is."""
+    if stored.is_empty():
+        say("no dimension has enough rated items that the judge scored", "nothing stored:", "yellow")
+        raise typer.Exit(1)
+    for judge, dimension in stored.select("judge", "dimension").unique(maintain_order=True).rows():
+        say(f"leaderboards now show {judge} as validated on {dimension}", "stored ")

@@ -1,0 +1,136 @@
+"""``culturescope pack``: folders of a user's own content."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import polars as pl
+import typer
+
+from deployments.cli.common import As, Wide, errors
+from deployments.show.display import Format, say, show
+from warehouse import Warehouse
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Add your own domains, languages, scenarios, benchmarks or tasks without touching the package.",
+)
+_FOR = "evaluation that the pack adds to; repeat it for several"
+_RECIPE = "the pack is an evaluation of its own: choice, judged, preference or short_answer"
+
+
+@app.command()
+def new(
+    name: Annotated[str, typer.Argument(help="lower-case letters, digits, - and _")],
+    evaluations: Annotated[list[str] | None, typer.Option("--for", metavar="NAME", help=_FOR)] = None,
+    recipe: Annotated[str | None, typer.Option("--recipe", metavar="RECIPE", help=_RECIPE)] = None,
+) -> None:
+    """Write a small pack that runs, with an explanation of every column or field, to be edited.
+
+    Examples:
+
+    - `culturescope pack new sports --for spectral`
+
+    - `culturescope pack new proverbs --recipe choice`
+    """
+    from deployments.packs.folders import write_new, write_recipe
+    from deployments.packs.recipes import name_of
+    from tasks.packs.folder import checked_name, packs_of
+
+    with errors():
+        if bool(evaluations) == bool(recipe):
+            raise ValueError("say what the pack is: --for EVALUATION, to add to one, or --recipe RECIPE")
+        folder = packs_of(Warehouse.open().home) / checked_name(name)
+        if recipe:
+            written = write_recipe(folder, recipe)
+            run = f"{name_of(name)} --profile smoke"
+        else:
+            written = write_new(folder, list(dict.fromkeys(evaluations or [])))
+            run = f"{(evaluations or [''])[0]} --profile {name}/smoke"
+        for path in written:
+            say(str(path.relative_to(folder.parent)), "written")
+        say(f"it lies in {folder}", style="")
+        say(f"culturescope pack check {name} · culturescope run {run}", " next:", "bold")
+
+
+@app.command()
+def check(
+    name: Annotated[str | None, typer.Argument(help="default: every pack")] = None,
+) -> None:
+    """Say everything that is wrong with a pack: where, what, and what to do. Exits with 1 if anything is.
+
+    Example: `culturescope pack check sports`
+    """
+    from deployments.serve.server import configure
+
+    with errors():
+        home = Warehouse.open().home
+        configure(home)  # before Prefect is imported
+        from deployments.packs.folders import faults_of
+        from deployments.packs.recipes import preview
+        from tasks.packs.folder import folder_of, folders
+
+        packs = [folder_of(name, home)] if name else list(folders(home).values())
+        n_wrong = 0
+        for folder in packs:
+            faults = faults_of(folder)
+            n_wrong += bool(faults)
+            for fault in faults:
+                say(str(fault), f"{folder.name}:", "red")
+            if not faults:
+                say(f"{folder.name}: {_adds(folder)}", "right")
+                for line in preview(folder):
+                    say(line, style="")
+        if not packs:
+            say("there is no pack yet; begin with: culturescope pack new mine --for spectral", style="")
+    if n_wrong:
+        raise typer.Exit(1)
+
+
+@app.command("list")
+def list_packs(form: As = Format.table, wide: Wide = False) -> None:
+    """List the packs, what they add and their profiles.
+
+    Example: `culturescope pack list`
+    """
+    with errors():
+        from deployments.evaluations import profiles, sound
+        from deployments.packs.folders import contents
+        from tasks.packs.folder import folders
+
+        labels = [label for name in sound() for label in profiles(name)]
+        rows = []
+        for folder in folders(Warehouse.open().home).values():
+            own = dict.fromkeys(p for p in labels if p.startswith(f"{folder.name}/"))
+            try:
+                about = next((content.about for content in contents(folder)), {})
+                adds = _adds(folder)
+            except (ValueError, OSError, RecursionError) as error:  # it does not hide the others
+                about, adds = {}, f"cannot be read: {error}"
+            rows.append(
+                {
+                    "pack": folder.name, "adds": adds, "profiles": ", ".join(own),
+                    "title": about.get("title", ""), "version": about.get("version", ""),
+                    "licence": about.get("licence", ""), "folder": str(folder.path),
+                }
+            )  # fmt: skip
+        if not rows and form is Format.table:
+            say("there is no pack yet; begin with: culturescope pack new mine --for spectral", style="")
+        else:
+            schema = ["pack", "adds", "profiles", "title", "version", "licence", "folder"]
+            show(pl.DataFrame(rows, schema=schema, orient="row"), form, is_wide=wide)
+
+
+def _adds(folder: object) -> str:
+    """What a pack brings: "spectral: domain 1, question 2, item 8"."""
+    from deployments.packs.folders import contents
+    from deployments.packs.recipes import about
+
+    own = about(folder)  # type: ignore[arg-type]
+    return "; ".join(
+        [own] * bool(own)
+        + [
+            f"{content.evaluation}: {', '.join(f'{file} {len(rows)}' for file, rows in content.rows.items())}"
+            for content in contents(folder)  # type: ignore[arg-type]
+        ]
+    )

@@ -1,0 +1,279 @@
+"""``culturescope reproduce``: a paper's tables again, from the files that its authors published."""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import polars as pl
+import typer
+from typer.core import TyperGroup
+
+from deployments.cli import options
+from deployments.cli.common import As, Wide, errors
+from deployments.show.display import Format, number, print_table, say, show, working
+from tasks import papers
+from tasks.metrics.types import FloatArray
+from tasks.papers.reproduction import (
+    Compared,
+    Printed,
+    Reproduction,
+    Tools,
+    agreement,
+    find_files,
+    is_of_table,
+    variants,
+    work_off,
+)
+from warehouse import Warehouse
+
+_PRINTED = """
+SELECT table_name, coalesce(model, ''), coalesce(condition, ''), metric, printed, value, unit
+FROM published_result WHERE paper = ? ORDER BY rowid
+"""
+_DATA = "folder with the published files; folders in it are searched too"
+_TABLE = "this table alone, as the paper numbers it: 3, 4.2 or '1(a)'; repeat it"
+_ALL = "also list the cells that could not be recomputed, each with its reason"
+_FILES = "Files, in the folder or below; what is missing costs its own cells only"
+_OURS = " (a format of ours: the paper publishes none)"
+CAPTION = (
+    "equal: the digits as printed. near: within 1 % or one unit of the last digit. null: what the same "
+    "arithmetic gives without knowledge of what is asked. needs: differs from the first choice of an option."
+)
+
+
+@cache
+def reproductions() -> tuple[str, ...]:
+    """The evaluations whose papers have a folder in tasks/papers, in alphabetical order."""
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(papers.__path__) if module.ispkg))
+
+
+def reproduction(name: str) -> Reproduction[Any, Any]:
+    """What an evaluation hands over."""
+    chosen: Reproduction[Any, Any] = import_module(f"{papers.__name__}.{name}").REPRODUCTION
+    return chosen
+
+
+class _Commands(TyperGroup):
+    """The evaluations, each imported when its command is asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(reproductions())
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in reproductions():
+            return None
+        single = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+        single.command(cmd_name, help=_help(cmd_name))(_command(cmd_name))
+        return typer.main.get_command(single)
+
+
+app = typer.Typer(
+    cls=_Commands,
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help="Recompute a paper's tables from the files that its authors published, cell by cell.",
+)
+
+
+@app.callback()
+def reproduce() -> None:
+    """Recompute a paper's tables from the files that its authors published, cell by cell.
+
+    Example: `culturescope reproduce worldwise --data results --table 4.5`
+    """
+
+
+def _command(name: str) -> Callable[..., None]:
+    """The function behind ``culturescope reproduce <name>``; the fields of its ``Options`` are flags."""
+
+    def start(
+        data: Annotated[Path, typer.Option("--data", metavar="FOLDER", help=_DATA)],
+        table: Annotated[list[str] | None, typer.Option("--table", metavar="N", help=_TABLE)] = None,
+        every: Annotated[bool, typer.Option("--all", help=_ALL)] = False,
+        form: As = Format.table,
+        wide: Wide = False,
+        **given: Any,
+    ) -> None:
+        with errors("run again"):
+            kind = reproduction(name)
+            chosen = options.validated(kind.options, options.values(kind.options, given))
+            rows, n_variants = recompute(kind, name, data, table or [], chosen)
+            if form is Format.table:
+                _show(rows, every, wide)
+            else:
+                show(as_frame(rows), form)
+            _summarise(rows, n_variants)
+
+    knobs = options.parameters(reproduction(name).options, {})
+    own = [p for p in inspect.signature(start, eval_str=True).parameters.values() if p.name != "given"]
+    only = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
+    start.__signature__ = inspect.Signature([*only, *knobs])  # type: ignore[attr-defined]
+    return start
+
+
+def recompute(
+    kind: Reproduction[Any, Any], name: str, data: Path, tables: Sequence[str], chosen: Any
+) -> tuple[list[Compared], int]:
+    """The printed cells of some tables, or of all, each with what the files in a folder give for it; and how
+    many choices of options were tried.
+
+    Raises:
+        ValueError: no such folder or table, or a file that cannot be read.
+    """
+    warehouse = Warehouse.open()
+    printed = [_printed(row) for row in warehouse.query(_PRINTED, [name]).rows()]
+    cells = [cell for cell in printed if _is_wanted(cell, tables)]
+    if not cells:
+        known = ", ".join(dict.fromkeys(cell.table for cell in printed))
+        raise ValueError(f"--table {', '.join(tables)}: the paper has no such table; it has: {known}")
+    files = find_files(data, kind.sources)
+    for source in kind.sources:
+        names = [path.name for path in files[source.name]]
+        say(
+            _listed(names) if names else f"none: {' or '.join(source.patterns[:2])}", f"{source.name}:", "dim"
+        )
+    content, notes = kind.read(files, chosen)
+    for note in notes:
+        say(note, style="yellow")
+    queries = {table: warehouse.query(sql).to_dicts() for table, sql in kind.tables.items()}
+    tools = Tools(queries, _embedding(warehouse.home / "models"), printed)
+    rows, n_tried = work_off(kind, content, chosen, tools, cells)
+    (_, first), *_ = variants(kind.complete(content, chosen))
+    for cell, beside in kind.further(content, first, tools):
+        if _is_wanted(cell, tables):
+            rows.append(Compared(cell, beside, agreement(cell, beside.value), ""))
+    return rows, n_tried
+
+
+def _is_wanted(cell: Printed, tables: Sequence[str]) -> bool:
+    return not tables or any(is_of_table(cell, one) for one in tables)
+
+
+def as_frame(rows: Sequence[Compared]) -> pl.DataFrame:
+    """All that is known of each cell, for programs."""
+    columns = {
+        "table": [row.cell.table for row in rows],
+        "model": [row.cell.model or None for row in rows],
+        "condition": [_condition(row.cell) or None for row in rows],
+        "metric": [row.cell.metric for row in rows],
+        "published": [row.cell.printed or None for row in rows],
+        "recomputed": [row.number.value for row in rows],
+        "agreement": [row.agreement for row in rows],
+        "needs": [row.needs or None for row in rows],
+        "null": [row.number.null for row in rows],
+        "null_name": [row.number.null_name or None for row in rows],
+        "n": [row.number.n for row in rows],
+        "unit": [row.cell.unit for row in rows],
+        "reason": [row.number.reason or None for row in rows],
+    }
+    texts = {name: pl.String() for name in columns}
+    kinds = texts | {"recomputed": pl.Float64(), "null": pl.Float64(), "n": pl.Int64()}
+    return pl.DataFrame(columns, schema=kinds)
+
+
+def _show(rows: Sequence[Compared], every: bool, wide: bool) -> None:
+    """A table of the screen's width for each of the paper's; what could not be recomputed is counted."""
+    names = ["cell", "paper", "here", "agreement", "null", "needs", "n", "null is"][: 8 if wide else 6]
+    shown = [row for row in rows if every or row.number.value is not None]
+    for table in dict.fromkeys(row.cell.table for row in shown):
+        metrics = {row.cell.metric for row in shown if row.cell.table == table}
+        cells = [_line(row, len(metrics) > 1) for row in shown if row.cell.table == table]
+        empty = {"needs": "", "null": "–"}  # columns that say nothing are left out
+        needed = [i for i, name in enumerate(names) if any(line[i] != empty.get(name) for line in cells)]
+        print_table(
+            [names[i] for i in needed],
+            [[line[i] for i in needed] for line in cells],
+            table if len(metrics) > 1 else f"{table}: {metrics.pop()}",
+            numeric=("paper", "here", "null", "n"),
+            is_wide=wide or None,
+        )
+    if shown:
+        say(CAPTION, style="dim")
+
+
+def _line(row: Compared, with_metric: bool) -> list[str]:
+    match = re.search(r"[.,](\d+)", row.cell.printed)
+    digits = len(match[1]) if match else 0 if row.cell.printed else 1
+    value, null = (number(x, digits + 1) for x in (row.number.value, row.number.null))
+    metric = [row.cell.metric] * with_metric
+    what = ", ".join(part for part in (row.cell.model, *row.cell.parts.values(), *metric) if part)
+    n = number(row.number.n)
+    said = row.agreement if row.number.value is not None else row.number.reason
+    return [what, row.cell.printed or "–", value, said, null, row.needs, n, row.number.null_name]
+
+
+def _summarise(rows: Sequence[Compared], n_variants: int) -> None:
+    """How many printed cells agree, and why others have no number."""
+    n_further = len(rows)
+    rows = [row for row in rows if row.cell.printed]
+    n_further -= len(rows)
+    counts = Counter(row.agreement for row in rows)
+    needing = sum(row.agreement == "equal" and bool(row.needs) for row in rows)
+    by_null = sum(agreement(row.cell, row.number.null) == "equal" for row in rows)
+    known = len(rows) - counts["not recomputed"]
+    text = f"{len(rows)} cells: {counts['equal']} equal to the printed digits"
+    if needing:
+        text += f" ({needing} of them with another choice of an option, of {n_variants} tried)"
+    text += f", {counts['near']} near, {counts['differs']} differ, {counts['not recomputed']} not recomputed"
+    say(text + (f"; the null has the printed digits of {by_null}" if known else ""), style="")
+    if n_further:
+        say(f"and {n_further} numbers that the paper does not print", style="")
+    reasons = Counter(row.number.reason for row in rows if row.agreement == "not recomputed")
+    for reason, n in reasons.most_common():
+        of = dict.fromkeys(row.cell.table for row in rows if row.number.reason == reason)
+        say(f"{n} not recomputed: {reason}; in {_listed(list(of))}", style="dim")
+
+
+def _printed(row: Sequence[Any]) -> Printed:
+    table, model, condition, metric, text, value, unit = row
+    parts = dict(part.split("=", 1) for part in condition.split("; ") if "=" in part)
+    return Printed(table, model, parts, metric, text, value, unit)
+
+
+def _condition(cell: Printed) -> str:
+    return "; ".join(f"{name}={text}" for name, text in cell.parts.items())
+
+
+def _listed(names: Sequence[str], most: int = 3) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def _embedding(cache: Path) -> Callable[[str, Sequence[str]], FloatArray]:
+    """Embedders that are loaded once, and embed a text once."""
+    loaded: dict[str, Any] = {}
+    vectors: dict[tuple[str, str], Any] = {}
+
+    def embed(source: str, texts: Sequence[str]) -> FloatArray:
+        new = [text for text in dict.fromkeys(texts) if (source, text) not in vectors]
+        if new:
+            from tasks.engines.embedders import load_embedder  # torch takes seconds
+
+            with working(f"embedding {len(new)} texts"):
+                if source not in loaded:
+                    loaded[source] = load_embedder(source, cache)
+                rows = loaded[source].embed(new).vectors
+            vectors.update({(source, text): row for text, row in zip(new, rows, strict=True)})
+        return np.array([vectors[source, text] for text in texts])
+
+    return embed
+
+
+def _help(name: str) -> str:
+    kind = reproduction(name)
+    files = "\n\n".join(
+        f"- {source.name}: `{'`, `'.join(source.patterns[:2])}`. {source.format}{_OURS * source.is_ours}."
+        for source in kind.sources
+    )
+    own = [f"culturescope reproduce {name} --data FOLDER {text}".strip() for text in ("", *kind.examples)]
+    examples = "\n\n".join(f"- `{line}`" for line in own)
+    return f"{kind.title}\n\n{_FILES}:\n\n{files}\n\nExamples:\n\n{examples}"

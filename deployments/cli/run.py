@@ -1,0 +1,278 @@
+"""``culturescope run``: one command per evaluation, its options made of the fields of its params."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from deployments.cli import options
+from deployments.cli.bars import bars
+from deployments.cli.common import MODEL, NO_SERVER, WITHOUT_SERVER, errors
+from deployments.evaluations import (
+    DEFAULT_PROFILE,
+    doors,
+    evaluation,
+    flow,
+    params,
+    profile,
+    profiles,
+    shipped_profiles,
+    sound,
+)
+from deployments.serve.server import configure, connect
+from deployments.show.display import notes, say, working
+from tasks.engines.protocols import EngineError
+from tasks.engines.specs import allow
+from warehouse import Warehouse, WarehouseError
+
+if TYPE_CHECKING:
+    from deployments.cli.choices import AllParams
+    from deployments.show import plan
+    from flows.session import Session
+    from tasks.evaluations.contract import Params
+
+ALL = "all"
+"""The command that runs every evaluation."""
+
+
+def _option(*names: str, text: str, panel: str = options.RUN, **more: Any) -> Any:
+    return typer.Option(*names, help=text, rich_help_panel=panel, **more)
+
+
+_PROFILE = "a set of values for options; what is given on the command line goes before it"
+_HELP_ALL = """Run several evaluations of several models on one occasion.
+
+One that fails does not stop the others.
+
+Examples:
+
+- `culturescope run all --profile smoke --dry-run`
+
+- `culturescope run all --profile sports/smoke`
+
+- `culturescope run all -m ./gpt.toml --evaluations cure,worldwise --occasion {week} --max-usd 5`"""
+_AGAIN = "ask everything anew, on an occasion named after the time; what is there stays"
+_PROBE = """try out for up to five seconds how fast a model scores here, where that was never measured
+(default: before a run, not on a dry run)"""
+_CODE = "allow engine specs to run Python code of the model's repository: read it first"
+_REPLICAS = "copies of each model that run at once: on this machine's GPUs in turn, or sharing its cores"
+_RAY = "run the copies on the Ray cluster there: host:6379, or ray://host:10001 from outside of it"
+_PICKLE = "allow weights in pickles (.bin, .pt), which can run any code when they are read"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the command line says beside the knobs; each field is an option of every evaluation."""
+
+    model: Annotated[
+        list[str] | None, _option("--model", "-m", metavar="NAME", text=MODEL, panel=options.ENGINES)
+    ] = None
+    profile: Annotated[str, _option(metavar="NAME", text=_PROFILE, panel=options.HOW_MUCH)] = DEFAULT_PROFILE
+    dry_run: Annotated[bool, _option("--dry-run", text="show the plan, and stop")] = False
+    again: Annotated[bool, _option("--again", text=_AGAIN)] = False
+    probe: Annotated[bool | None, _option("--probe/--no-probe", text=_PROBE, show_default=False)] = None
+    no_server: Annotated[bool, _option("--no-server", text=NO_SERVER)] = False
+    trust_remote_code: Annotated[bool, _option("--trust-remote-code", text=_CODE, panel=options.ENGINES)] = (
+        False
+    )
+    trust_pickle: Annotated[bool, _option("--trust-pickle", text=_PICKLE, panel=options.ENGINES)] = False
+    replicas: Annotated[
+        int | None, _option("--replicas", metavar="N", min=1, text=_REPLICAS, panel=options.ENGINES)
+    ] = None
+    ray: Annotated[str | None, _option("--ray", metavar="ADDRESS", text=_RAY, panel=options.ENGINES)] = None
+    verbose: Annotated[bool, _option("--verbose", "-v", text="show the log")] = False
+
+
+class _Commands(TyperGroup):
+    """The evaluations, each imported when its command is asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*sound(), ALL]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in (*doors(), ALL):
+            return None
+        with errors():  # a pack with faults
+            text = _HELP_ALL if cmd_name == ALL else _help(cmd_name)
+        single = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+        single.command(cmd_name, help=text)(command(cmd_name))
+        return typer.main.get_command(single)
+
+
+app = typer.Typer(
+    cls=_Commands, no_args_is_help=True, help="Run an evaluation; only what is missing is done."
+)
+
+
+@app.callback()
+def run() -> None:
+    """Run an evaluation; only what is missing is done."""
+
+
+def command(name: str) -> Callable[..., None]:
+    """The function behind ``culturescope run <name>``; its signature holds the options."""
+    own = inspect.signature(Asked, eval_str=True).parameters
+    if name == ALL:
+        from deployments.cli.choices import AllParams
+
+        knobs = options.parameters(AllParams, {}, leave_out=("models", *own))
+    else:
+        knobs = options.parameters(params(name), shipped_profiles(name), leave_out=("models", *own))
+
+    def start_it(**given: Any) -> None:
+        asked = Asked(**{key: given.pop(key) for key in own})
+        resume, now = "run again to resume", f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        if asked.again:
+            resume += f", with --occasion {now} in place of --again"
+        with errors(resume):
+            if asked.again and given["occasion"]:
+                raise ValueError("--again names the occasion itself: leave --occasion out")
+            values = given | {"occasion": now} if asked.again else given
+            start_all(asked, values) if name == ALL else start(name, asked, values)
+
+    every = [*(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own.values()), *knobs]
+    start_it.__signature__ = inspect.Signature(sorted(every, key=options.place))  # type: ignore[attr-defined]
+    return start_it
+
+
+def start(name: str, asked: Asked, given: Mapping[str, Any]) -> None:
+    """Show the plan, and work it off if anything is left to do.
+
+    Args:
+        given: what the command line says of the knobs, None where nothing.
+    """
+    warehouse = _opened(asked)
+    kind = evaluation(name).params
+    models = options.split(asked.model or doors()[name].models)
+    values = {"models": models} | profile(name, asked.profile, models)
+    session, _ = _planned(name, options.validated(kind, values | options.values(kind, given)), asked)
+    if session.is_done():
+        say("nothing to do", style="")
+    elif asked.dry_run and session.failures:
+        raise ValueError("\n".join(session.failures))
+    elif not asked.dry_run:
+        _work_off(name, session, warehouse, asked)
+        say(f" next: culturescope leaderboard {name} · culturescope report {name}", "done")
+
+
+def start_all(asked: Asked, given: Mapping[str, Any]) -> None:
+    """Show the plan of every evaluation and their sum, and work them off one after another.
+
+    One that fails, even to plan, does not stop the others; all that failed is said at the end.
+    """
+    from deployments.cli.choices import AllParams, one_of_all, packs_of_all
+    from deployments.show import plan
+    from flows import session as sessions
+
+    warehouse = _opened(asked)
+    values = {"models": options.split(asked.model or []), "profile": asked.profile}
+    chosen = options.validated(AllParams, values | options.values(AllParams, given))
+    chosen = chosen.model_copy(update={"occasion": sessions.occasion(chosen.occasion)})
+    packs = packs_of_all(chosen)
+    estimates, failures, is_done = [], [], True
+    for name, taken in packs.items():
+        try:
+            session, estimate = _planned(name, one_of_all(name, chosen, taken), asked)
+        except (EngineError, WarehouseError, ValueError) as error:
+            failures.append(f"{name}: {error}")
+            continue
+        estimates.append(estimate)
+        failures += [f"{name}: {failure}" for failure in session.failures]
+        is_done &= session.is_done()
+    for pack in chosen.packs:
+        say(f"pack {pack}: {', '.join(name for name, some in packs.items() if pack in some)}", style="")
+    without = [name for name, some in packs.items() if not some]
+    if chosen.packs and without:
+        say(f"without a pack: {', '.join(without)}", style="")
+    plan.show_sum(estimates)
+    if asked.dry_run or not estimates:
+        if failures:
+            raise ValueError("\n".join(failures))
+    elif is_done and not failures:
+        say("nothing to do", style="")
+    else:
+        _work_all_off(chosen, warehouse, asked)
+        say(" next: culturescope report --all", "done")
+
+
+def _opened(asked: Asked) -> Warehouse:
+    """The warehouse, and this process set up as the command line says."""
+    from tasks.engines.replicas import use
+
+    warehouse = Warehouse.open()
+    configure(warehouse.home, asked.verbose)
+    allow(remote_code=asked.trust_remote_code, pickle=asked.trust_pickle)
+    use(asked.replicas, asked.ray)
+    return warehouse
+
+
+def _planned(name: str, knobs: Params, asked: Asked) -> tuple[Session, plan.Estimate]:
+    """Plan an evaluation and show what it would do."""
+    from deployments.cli.choices import without_own_judge
+    from deployments.packs.folders import of_packs_unasked
+    from deployments.show import plan
+    from flows import session as sessions
+    from tasks.evaluations.contract import comparable
+    from tasks.loop import probe
+
+    planned = evaluation(name)
+    with notes(asked.verbose, logging.WARNING):
+        session = sessions.prepare(planned, knobs)
+    for line in without_own_judge(name, knobs):
+        say(line, "note:", "yellow")
+    estimate = plan.Estimate.of(
+        session.plan, {name: session.candidates[name] for name in session.alive()}, session.engines
+    )
+    title = f"{name}, profile {knobs.label}, config {comparable(session.study)}"
+    if session.occasion:
+        title += f", occasion {session.occasion}"
+    if size := planned.size(session.study):
+        title += f"\n{size}"
+    plan.show(title, estimate)
+    if unasked := of_packs_unasked(name, knobs, session.study):
+        say(unasked, "note:", "yellow")
+    if session.failures and not asked.dry_run:
+        say("given up: " + "\n".join(session.failures), style="yellow")
+    if asked.probe or (asked.probe is None and not asked.dry_run):
+        estimate = plan.probed(estimate, probe.speed)
+    return session, estimate
+
+
+def _work_off(name: str, session: Session, warehouse: Warehouse, asked: Asked) -> None:
+    """Run the flow, or its loop without Prefect."""
+    from flows.evaluation import evaluate
+    from flows.session import handed_over
+
+    if not asked.no_server:
+        with working("starting Prefect"):
+            connect(warehouse.home, otherwise=WITHOUT_SERVER)
+    with handed_over(session), notes(asked.verbose), bars():
+        if asked.no_server:
+            evaluate(session.evaluation, session.params)
+        else:
+            flow(name)(session.params)
+
+
+def _work_all_off(chosen: AllParams, warehouse: Warehouse, asked: Asked) -> None:
+    """Run all that is chosen, as a flow with a run under it of each evaluation, or without Prefect."""
+    if not asked.no_server:
+        with working("starting Prefect"):
+            connect(warehouse.home, otherwise=WITHOUT_SERVER)
+    from deployments.serve.served import evaluate_all, run_all
+
+    with notes(asked.verbose), bars():
+        run_all(chosen) if asked.no_server else evaluate_all(chosen)
+
+
+def _help(name: str) -> str:
+    examples = "\n\n".join(f"- `culturescope run {name} {text}`" for text in doors()[name].examples)
+    door, labels = doors()[name], ", ".join(profiles(name))
+    usual = f"Models: {', '.join(door.models)}, unless you name others. Profiles: {labels}."
+    return f"{door.title}\n\n{usual}\n\nExamples:\n\n{examples}"

@@ -1,0 +1,1 @@
+"""Packs as users meet them: what they bring, and the evaluations and profiles in them."""

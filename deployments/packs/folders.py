@@ -1,0 +1,195 @@
+"""Packs as users meet them: what they bring, what is wrong with them, and a new one to begin with."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tasks.evaluations.contract import Params, Study
+    from tasks.packs.folder import Folder
+    from tasks.packs.shape import Content, Fault, PackFile, Shape
+
+_ABOUT = """\
+# What this pack is. Nothing in this file changes a number; all but the title may be empty.
+title = "{title}"
+version = "1"
+author = ""
+licence = ""  # what others may do with it, such as CC-BY-4.0
+source = ""   # where its content is from
+"""
+
+
+@cache
+def shapes() -> Mapping[str, Shape]:
+    """What a pack may bring, by evaluation."""
+    from deployments.evaluations import doors, evaluation
+    from deployments.packs import recipes
+
+    every = {name: evaluation(name).pack for name in doors() if name not in recipes.without_files()}
+    return {name: shape for name, shape in every.items() if shape is not None}
+
+
+def faults_of(folder: Folder) -> list[Fault]:
+    """Everything that is wrong with a pack. If its files are right, every study that it is for is built."""
+    from deployments.evaluations import evaluation, params
+    from deployments.packs import recipes
+    from deployments.packs.profiles import profiles_of
+    from flows.packs import tables_of
+    from tasks.packs.check import examine, parts, stray
+    from tasks.packs.shape import Fault
+
+    known = shapes()
+    _, read, of_recipe = recipes.faults_of(folder)
+    faults = [*stray(folder, known, read), *of_recipe]
+    for name in (there := parts(folder, known)):
+        tables = tables_of(evaluation(name), params(name).model_validate({"models": ["none"]}))
+        _, wrong = examine(folder, name, known[name], tables)
+        of_profiles = profiles_of(folder, name, params(name))[1]
+        faults += wrong + of_profiles + ([] if wrong or of_profiles else _unbuilt(folder, name))
+    if not there and not read:
+        what = f"it has no folder of an evaluation: {', '.join(known)}"
+        faults.append(Fault(folder.name, None, "", what, "add one (culturescope pack new --for)"))
+    return list(dict.fromkeys(faults))
+
+
+def contents(folder: Folder) -> list[Content]:
+    """What a pack brings to each evaluation, as far as it can be read; not held against what is shipped."""
+    from tasks.packs.check import examine, parts
+
+    known = shapes()
+    return [examine(folder, name, known[name], {})[0] for name in parts(folder, known)]
+
+
+def shared_out(packs: Sequence[str], evaluations: Collection[str]) -> dict[str, list[str]]:
+    """Which packs each of these evaluations takes: those that have files for it.
+
+    Raises:
+        ValueError: there is no such pack, or it has files for none of them.
+    """
+    from tasks.packs.check import brings
+    from tasks.packs.folder import folder_of
+    from warehouse.storage import usual_home
+
+    taken: dict[str, list[str]] = {name: [] for name in evaluations}
+    for pack in dict.fromkeys(packs):
+        there = brings(folder_of(pack, usual_home()), shapes())
+        if not set(there) & set(evaluations):
+            has = f"it has files for {', '.join(there)}" if there else "it has files for no evaluation"
+            raise ValueError(f"--pack: the pack {pack!r} adds nothing to {', '.join(evaluations)}: {has}")
+        for name in taken.keys() & there:
+            taken[name].append(pack)
+    return taken
+
+
+def of_packs_unasked(name: str, params: Params, study: Study) -> str:
+    """What users are told where a study asks nothing of its packs: it is the same without them. Else ""."""
+    from deployments.evaluations import evaluation, profiles
+    from flows.session import build
+
+    if not params.pack:
+        return ""
+    try:
+        bare, *_ = build(evaluation(name), params.model_copy(update={"pack": []}))
+    except ValueError:  # what only a pack has was asked for by name
+        return ""
+    if bare.config_hash() != study.config_hash():
+        return ""
+    packs = [pack.partition("@")[0] for pack in params.pack]
+    own = [label for label in profiles(name) if label.partition("/")[0] in packs]
+    profile = f", or choose its profile {' or '.join(own)}" if own else ""
+    return f"nothing of pack {', '.join(packs)} is asked under these options: name its content{profile}"
+
+
+def write_new(folder: Path, evaluations: Sequence[str]) -> list[Path]:
+    """Write a small pack with an explanation of every column; returns the new files.
+
+    Raises:
+        ValueError: there is no such evaluation, it takes no pack, or the pack has a folder of it already.
+    """
+    known = shapes()
+    for name in evaluations:
+        if name not in known:
+            raise ValueError(f"--for: there is no {name!r} that takes packs; there are: {', '.join(known)}")
+        if (folder / name).exists():
+            raise ValueError(f"{folder / name} is there already: edit it, or choose another name")
+    written: list[Path] = []
+    if not (folder / "pack.toml").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "pack.toml").write_text(
+            _ABOUT.format(title=f"My own content: {folder.name}"), encoding="utf-8"
+        )
+        written.append(folder / "pack.toml")
+    for name in evaluations:
+        shape = known[name]
+        for path in sorted(path for path in shape.example.rglob("*") if path.is_file()):
+            target = folder / name / path.relative_to(shape.example)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            text = path.read_text(encoding="utf-8").replace("NAME/", f"{folder.name}/")
+            file = next(
+                (f for f in shape.files if f.path == path.name), None
+            )  # TOML files explain themselves
+            target.write_text((explained(file) if file else "") + text, encoding="utf-8")
+            written.append(target)
+    return written
+
+
+def write_recipe(folder: Path, recipe: str) -> list[Path]:
+    """Write a small pack that is an evaluation, made by a recipe; returns the new files.
+
+    Raises:
+        ValueError: there is no such recipe, or the pack is there already.
+    """
+    from deployments.packs import recipes
+
+    examples = recipes.EVALUATIONS / "recipe" / "examples"
+    known = sorted(path.name for path in examples.iterdir())
+    if recipe not in known:
+        raise ValueError(f"--recipe: there is no {recipe!r}; there are: {', '.join(known)}")
+    if (folder / recipes.DEFINITION).exists():
+        raise ValueError(f"{folder} has an evaluation already: edit it, or choose another name")
+    recipes.check_name(folder.name)
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    if not (folder / "pack.toml").exists():
+        title = _ABOUT.format(title=f"My own evaluation: {folder.name}")
+        (folder / "pack.toml").write_text(title, encoding="utf-8")
+        written.append(folder / "pack.toml")
+    for file in sorted((examples / recipe).iterdir()):
+        (folder / file.name).write_bytes(file.read_bytes())
+        written.append(folder / file.name)
+    return written
+
+
+def explained(file: PackFile) -> str:
+    """Comment lines on what a file holds, column by column."""
+    from tasks.packs.files import columns
+
+    lines = [file.about]
+    for name, text, is_needed in columns(file.row):
+        said = f"{name}: {text}" if text else name
+        lines += textwrap.wrap(said + ("" if is_needed else " (may be empty)"), 100, subsequent_indent="  ")
+    return "".join(f"# {line}\n" for line in lines)
+
+
+def _unbuilt(folder: Folder, name: str) -> list[Fault]:
+    """Why a study with the pack cannot be built, under the usual options and each of its profiles."""
+    from deployments.cli.options import validated
+    from deployments.evaluations import evaluation, params
+    from deployments.packs.profiles import profiles_of
+    from flows.session import build
+    from tasks.engines.protocols import EngineError
+    from tasks.packs.shape import Fault
+
+    faults: list[Fault] = []
+    profiles, _ = profiles_of(folder, name, params(name))
+    for label, values in ({"usual options": {"pack": [folder.name]}} | profiles).items():
+        try:
+            build(evaluation(name), validated(params(name), {"models": ["none"], **values}))
+        except (ValueError, EngineError) as error:
+            what = f"with {label} nothing can be asked: {error}"
+            faults.append(Fault(f"{name}/", None, "", what, "correct the files, or the profile"))
+    return faults

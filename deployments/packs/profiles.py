@@ -1,0 +1,89 @@
+"""Profiles that packs bring: values of options; ``--profile pack/name`` chooses one, and the pack."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any
+
+from deployments.cli.options import validated
+from warehouse.storage import usual_home
+
+if TYPE_CHECKING:
+    from tasks.packs.folder import Folder
+    from tasks.packs.shape import Fault
+
+RESERVED = ("models", "occasion", "pack", "profile")
+"""Options that a pack's profile may not set."""
+
+_PATH = re.compile(r"[/\\~]")
+
+
+def profiles_of_packs(evaluation: str, kind: Callable[..., Any]) -> dict[str, dict[str, Any]]:
+    """The profiles that packs bring to an evaluation: ``pack/name`` -> params. Packs with faults have none.
+
+    Args:
+        kind: makes the evaluation's params, or raises.
+    """
+    home = usual_home()
+    if not (home / "packs").is_dir() and not entry_points(group="culturescope.packs"):
+        return {}
+    from tasks.packs.folder import folders
+
+    known: dict[str, dict[str, Any]] = {}
+    for folder in folders(home).values():
+        try:
+            values, faults = profiles_of(folder, evaluation, kind)
+        except OSError:
+            continue
+        if not faults:
+            known |= values
+    return known
+
+
+def check_profile(evaluation: str, chosen: str, kind: Callable[..., Any]) -> None:
+    """Say why the profile ``pack/name`` is not there.
+
+    Raises:
+        PackError: its file has faults. ValueError: there is no such pack.
+    """
+    from tasks.packs.folder import folder_of
+    from tasks.packs.shape import PackError
+
+    pack, slash, _ = chosen.partition("/")
+    if not slash:
+        return
+    _, faults = profiles_of(folder_of(pack, usual_home()), evaluation, kind)
+    if faults:
+        raise PackError(pack, faults)
+
+
+def profiles_of(
+    folder: Folder, evaluation: str, kind: Callable[..., Any]
+) -> tuple[dict[str, dict[str, Any]], list[Fault]]:
+    """A pack's profiles as params, or what is wrong with them. They name no file and no model to download."""
+    from tasks.packs.check import PROFILES, profiles
+    from tasks.packs.shape import Fault
+
+    file = f"{evaluation}/{PROFILES}"
+    values, faults = profiles(folder, evaluation)
+    known: dict[str, dict[str, Any]] = {}
+    for label, of_label in values.items():
+        refused = {name: "a pack's profile does not set this" for name in RESERVED if name in of_label}
+        refused |= {
+            name: "a pack's profile names no file, folder or address"
+            for name, value in of_label.items()
+            if _PATH.search(str(value))
+        }
+        faults += [Fault(file, None, f"{label}.{name}", what, "remove it") for name, what in refused.items()]
+        if refused:
+            continue
+        try:
+            validated(kind, {"models": ["none"], **of_label})
+        except ValueError as error:
+            faults.append(Fault(file, None, label, str(error), "correct it"))
+            continue
+        own = {"profile": f"{folder.name}/{label}", "pack": [folder.name]}
+        known[f"{folder.name}/{label}"] = {**of_label, **own}
+    return known, faults

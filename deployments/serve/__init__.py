@@ -1,0 +1,1 @@
+"""The Prefect server, its deployments, schedules and work pools."""

@@ -1,0 +1,130 @@
+"""``culturescope report --all``: one page over all evaluations, beside the pages of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+
+import polars as pl
+
+from deployments.evaluations import doors, sound
+from deployments.show.report import reported, usual_file, write_report
+from flows import comparison
+from tasks.metrics.agreement import spearman_test
+from tasks.metrics.comparison import holm
+from tasks.report.overview import Section, render
+from warehouse import Warehouse, WarehouseError
+from warehouse.storage import written_whole
+
+_NEWEST = """
+SELECT evaluation, configuration, profile FROM report_configuration
+WHERE n_models > 0 QUALIFY row_number() OVER (PARTITION BY evaluation ORDER BY place) = 1 ORDER BY evaluation
+"""
+_HISTORY = "SELECT * FROM leaderboard_history WHERE evaluation = ? AND config_hash = ?"
+_AGREEMENT = """
+FROM evaluation_agreement
+ORDER BY other_evaluation = 'external', evaluation, other_evaluation, metric, other_metric
+"""
+_METRICS = "SELECT * FROM report_metric WHERE evaluation = ? ORDER BY place"
+
+
+def overview(
+    warehouse: Warehouse,
+    links: Mapping[str, str] | None = None,
+    beside: Mapping[str, str] | None = None,
+    foot: str = "",
+) -> str:
+    """The page on the newest configuration of every evaluation.
+
+    Args:
+        links: evaluation -> where its page is; None: as ``guard`` serves them.
+        beside: label -> where that page is, of pages beside those of the evaluations.
+        foot: what stands at the end of the page beside what it is made from.
+
+    Raises:
+        WarehouseError: no run has finished; says what to start.
+    """
+    newest = [row for row in warehouse.query(_NEWEST).rows() if row[0] in sound()]
+    if not newest:
+        raise WarehouseError("no finished run to show; start some with: culturescope run all --profile smoke")
+    served = {name: f"/reports/{name}/{config}" for name, config, _ in newest if name in reported()}
+    links = served if links is None else links
+    runs = comparison.finished(warehouse)
+    sections = [
+        Section(
+            evaluation=name,
+            title=doors()[name].title,
+            config_hash=config,
+            profile=profile,
+            history=history,
+            differences=_differences(warehouse, runs, name, config),
+            metrics=warehouse.query(_METRICS, [name]),
+            link=links.get(name),
+        )
+        for name, config, profile in newest
+        for history in (warehouse.query(_HISTORY, [name, config]),)
+        if not history.is_empty()
+    ]
+    agreements = _agreements(warehouse, {s.evaluation: s.labels[0][0] for s in sections})
+    return render(sections, agreements, beside, foot)
+
+
+def _agreements(warehouse: Warehouse, first: Mapping[str, str]) -> pl.DataFrame:
+    """Agreement of the evaluations' first headlines with each other and with external rankings.
+
+    Args:
+        first: evaluation -> its headline.
+
+    Returns:
+        The rows of ``evaluation_agreement``, with p_value and p_holm, adjusted for how many there are.
+    """
+    rows = [
+        row
+        for row in warehouse.query(_AGREEMENT).iter_rows(named=True)
+        if first.get(row["evaluation"]) == row["metric"]
+        and (
+            row["other_evaluation"] == "external" or first.get(row["other_evaluation"]) == row["other_metric"]
+        )
+    ]
+    tests = [spearman_test(row["ranks"], row["other_ranks"]) for row in rows]
+    p_values = [test and test[1] for test in tests]
+    adjusted = iter(holm([p for p in p_values if p is not None]))
+    p_holm = [None if p is None else float(next(adjusted)) for p in p_values]
+    p_columns = [pl.Series("p_value", p_values, pl.Float64), pl.Series("p_holm", p_holm, pl.Float64)]
+    return pl.DataFrame(rows, infer_schema_length=None).with_columns(p_columns)
+
+
+def _differences(
+    warehouse: Warehouse, runs: Sequence[comparison.Past], evaluation: str, config_hash: str
+) -> pl.DataFrame:
+    """Of every two models' newest runs under a configuration; runs: all finished ones, newest first."""
+    newest: dict[str, comparison.Past] = {}
+    for run in runs:
+        if (run.evaluation, run.config_hash) == (evaluation, config_hash):
+            newest.setdefault(run.engine_hash, run)
+    return comparison.differences(warehouse, list(combinations(newest.values(), 2)))
+
+
+def pages(warehouse: Warehouse) -> dict[str, tuple[str, str]]:
+    """Evaluation -> configuration and usual file of its page, of all that have one and a finished run."""
+    newest = {name: config for name, config, _ in warehouse.query(_NEWEST).rows()}
+    return {name: (config, usual_file(name)) for name, config in newest.items() if name in reported()}
+
+
+def write_all(warehouse: Warehouse, path: Path) -> list[Path]:
+    """Write the page of every evaluation with a finished run beside `path`, and the overview there.
+
+    Raises as ``overview`` and ``report.write_report``.
+    """
+    newest = pages(warehouse)
+    links = {name: file for name, (_, file) in newest.items()}
+    text = overview(warehouse, links)
+    with written_whole(path, len(text)) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    every = {"overview": path.name, **links}
+    written = [
+        write_report(warehouse, path.parent / file, config, name, every)
+        for name, (config, file) in newest.items()
+    ]
+    return [path, *written]

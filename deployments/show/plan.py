@@ -1,0 +1,200 @@
+"""What a run would do, before it does it: work left, what it costs at most, and how long it takes here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from deployments.cli.bars import duration
+from deployments.show.display import print_table, say, working
+from tasks.engines.protocols import Generation
+from tasks.engines.specs import EngineSpec, cost, has_dtype
+from tasks.loop.plan import Line, Plan
+from tasks.loop.requests import Engine
+from warehouse import Warehouse
+
+SPEED = """
+WITH done AS (
+    SELECT p.kind, p.request_hash, r.engine_hash, sum(p.n_rows) AS n,
+        date_diff('millisecond', lag(p.written_at) OVER (PARTITION BY p.run_id, p.kind ORDER BY p.written_at),
+            p.written_at) / 1000 AS seconds
+    FROM part_unit AS p JOIN run AS r USING (run_id)
+    GROUP BY p.kind, p.request_hash, r.engine_hash, p.run_id, p.part, p.written_at
+)
+SELECT kind, coalesce(request_hash, engine_hash) AS name, median(n / seconds) AS per_second
+FROM done
+WHERE seconds > 0 AND seconds < 600
+GROUP BY GROUPING SETS ((kind, request_hash), (kind, engine_hash))
+"""
+"""Rows per second of past parts: time between a part and the one before it in the same run. The median,
+because some gaps are pauses. A judge's parts belong to the candidate's run, so its request comes first."""
+
+UNITS = {
+    "item_logprob": "log-probabilities",
+    "option_score": "log-probabilities",
+    "candidate_score": "log-probabilities",
+    "response": "completions",
+    "embedding": "vectors",
+}
+"""Part kind -> what is counted."""
+
+COLUMNS = ("who", "engine", "left", "time", "cost")
+
+Cost = tuple[int, float | None] | None
+"""Tokens and dollars (None: without a price); None: nobody is paid."""
+
+Speeds = Mapping[tuple[str, str], float]
+"""(part kind, request or engine hash) -> rows per second."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A plan beside what is known of how fast it goes.
+
+    Attributes:
+        candidates: the models that later rounds ask, or are about. engines: the study's, by name.
+    """
+
+    plan: Plan
+    speeds: Speeds
+    candidates: Mapping[str, Engine] = field(default_factory=dict)
+    engines: Mapping[str, Engine] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, plan: Plan, candidates: Mapping[str, Engine] = {}, engines: Mapping[str, Engine] = {}
+    ) -> Estimate:
+        """At the speed measured here before."""
+        rows = Warehouse.open().query(SPEED).rows()
+        return cls(plan, {(kind, name): float(rate) for kind, name, rate in rows}, candidates, engines)
+
+    def later(self) -> Iterator[tuple[str, str, Engine | None, int, Cost]]:
+        """What further rounds may add: who answers, in which role and by which engine, how often, and the
+        cost."""
+        for each in self.plan.later if self.plan.left else ():
+            by_name: Mapping[str, Engine | None] = self.candidates
+            n = each.n
+            if each.role != "candidate":
+                by_name = {each.engine: self.engines.get(each.engine)}
+                n *= 1 if each.is_shared else max(1, len(self.candidates))
+            for name, engine in by_name.items():
+                yield name, each.role, engine, n, _later_cost(engine, n * each.tokens)
+
+    def rate(self, line: Line) -> float | None:
+        """Per second, of the same request or else of the same engine; None: not measured yet."""
+        requests = dict.fromkeys(work.wanted.request_hash for work in line.work)
+        names = [*requests, line.engine.hash]
+        rates = (self.speeds.get((line.kind, name)) for name in names)
+        return next((rate for rate in rates if rate), None)
+
+
+def show(title: str, estimate: Estimate) -> None:
+    """Print a line per model and engine, and what later rounds may add; nothing is hidden, cells fold."""
+    plan = estimate.plan
+    rows = []
+    for line in plan.lines:
+        left = f"{line.left:,} of {line.asked:,} {UNITS.get(line.kind, line.kind)}"
+        time = _time(line.left, estimate.rate(line))
+        rows.append((_who(line), _engine(line.role, line.engine), left, time, _price(_cost(line))))
+    for name, role, engine, n, most in estimate.later():
+        rows.append((name, _engine(role, engine), f"later ≤ {n:,} completions", "", _price(most)))
+    print_table(COLUMNS, rows, title, stderr=True)
+
+
+def show_sum(estimates: Sequence[Estimate]) -> None:
+    """Print what several plans come to, one after another."""
+    left: Counter[str] = Counter()
+    seconds, unknown = 0.0, False
+    costs: list[Cost] = []
+    for estimate in estimates:
+        plan = estimate.plan
+        for line in plan.lines:
+            left[UNITS.get(line.kind, line.kind)] += line.left
+            rate = estimate.rate(line)
+            seconds += line.left / rate if rate else 0
+            unknown |= bool(line.left and not rate)
+            costs.append(_cost(line))
+        for *_, n, most in estimate.later():
+            left["later completions at most"] += n
+            unknown = True
+            costs.append(most)
+    paid = [cost for cost in costs if cost is not None]
+    priced = [usd for tokens, usd in paid if tokens and usd is not None]
+    time = [f"about {duration(seconds)}"] * bool(seconds) + ["what was never timed"] * unknown
+    sums = [
+        ", ".join(f"{n:,} {unit}" for unit, n in left.items() if n) or "nothing",
+        " and ".join(time),
+        _price((sum(tokens for tokens, _ in paid), sum(priced) if priced else None)) if paid else "",
+        "and what has no price" if priced and any(t and usd is None for t, usd in paid) else "",
+    ]
+    say("in all: " + "; ".join(filter(None, sums)), style="bold")
+
+
+def probed(estimate: Estimate, speed: Callable[[Line], float | None]) -> Estimate:
+    """The estimate with speeds tried out where none was measured: of engines that run here and score."""
+    speeds = dict(estimate.speeds)
+    for line in estimate.plan.lines:
+        spec, is_scored = line.engine.spec, UNITS.get(line.kind) == UNITS["item_logprob"]
+        if estimate.rate(line) or not (line.work and is_scored and spec and not spec.is_served):
+            continue
+        with working(f"trying out {line.engine.name}"):
+            rate = speed(line)
+        if rate:
+            speeds[line.kind, line.engine.hash] = rate
+            speed_here = f"{rate:,.0f} {UNITS[line.kind]}/s, {_time(line.left, rate)}"
+            say(f"probe: {line.engine.name} {speed_here}", style="")
+    return replace(estimate, speeds=speeds)
+
+
+def _who(line: Line) -> str:
+    about = f" on {line.model}" if line.model and line.role in ("judge", "simulator") else ""
+    return f"{line.engine.name}{about}"
+
+
+def _engine(role: str, engine: Engine | None) -> str:
+    """Role, kind and precision."""
+    spec = engine.spec if engine else None
+    roles = [] if role == "candidate" else [role]
+    kinds = [engine.kind] if engine and engine.kind != role else []
+    return " ".join([*roles, *kinds, *([spec.dtype] if spec and has_dtype(spec) else [])])
+
+
+def _time(left: int, rate: float | None) -> str:
+    """How long it takes, in words."""
+    if not left:
+        return "–"
+    return f"about {duration(left / rate)}" if rate else "unknown"
+
+
+def _cost(line: Line) -> Cost:
+    """What is left can cost at most."""
+    spec = line.engine.spec
+    if spec is None or _is_free(spec):
+        return None
+    most = [g for work in line.work for g in work.wanted.request.at_most(work.units)]
+    return sum(g.prompt_tokens + g.completion_tokens for g in most), cost(spec, most)
+
+
+def _later_cost(engine: Engine | None, tokens: int) -> Cost:
+    """The same of later rounds, every token at the higher of both prices."""
+    spec = engine.spec if engine else None
+    if spec is None:
+        return tokens, None
+    if _is_free(spec):
+        return None
+    dearest = max(cost(spec, [Generation("", "", *split, 0)]) or 0 for split in ((tokens, 0), (0, tokens)))
+    return tokens, dearest if spec.usd_per_million_input_tokens is not None else None
+
+
+def _is_free(spec: EngineSpec) -> bool:
+    return not spec.is_served and spec.usd_per_million_input_tokens is None
+
+
+def _price(most: Cost) -> str:
+    if most is None:
+        return "none"
+    tokens, usd = most
+    if not tokens:
+        return "–"
+    return f"≤ {tokens:,} tokens" + ("" if usd is None else f", ≤ ${usd:.2f}")

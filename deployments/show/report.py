@@ -1,0 +1,307 @@
+"""Results of finished runs: the rows of a leaderboard, the page of a report.
+
+An evaluation has a page if its folder has a package ``report`` with a ``REPORT`` (``tasks.report``).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from deployments.evaluations import doors, sound, unknown
+from deployments.packs import recipes
+from deployments.show.display import interval
+from tasks.report import Frames, Report, Row
+from warehouse import Warehouse, WarehouseError
+from warehouse.storage import written_whole
+
+FIRST = "spectral"
+"""What newcomers run first: it needs neither a judge nor vLLM."""
+
+OVERVIEW = "report-all.html"
+"""The usual name of the overview under the home folder."""
+
+_FINISHED = """
+SELECT evaluation, configuration, profile FROM report_configuration
+WHERE list_contains(?, evaluation) AND n_models > 0 ORDER BY finished_at DESC, evaluation, place
+"""
+
+_BOARD = """
+SELECT board.*, nullif(run.engine->>'dtype', 'auto') AS dtype, run.engine->>'revision' AS revision
+FROM {board} AS board LEFT JOIN run ON run.run_id = board.run_id
+WHERE board.config_hash = ? ORDER BY place
+"""
+
+
+def configuration(
+    warehouse: Warehouse, evaluation: str | None, config: str | None, known: Sequence[str] | None = None
+) -> tuple[str, str, str]:
+    """The evaluation, the configuration and its profiles; what is None is that of the newest finished run.
+
+    Args:
+        known: evaluations to choose from; None: all.
+
+    Raises:
+        WarehouseError: there is no such evaluation, or no finished run of it; says which there are.
+    """
+    names = [name for name in known or sound() if evaluation in (None, name)]
+    if not names:
+        if evaluation is not None and evaluation in doors():
+            recipes.evaluation(evaluation)  # says what is wrong with its pack
+        raise WarehouseError(unknown(evaluation))
+    finished = warehouse.query(_FINISHED, [names]).rows()
+    if not finished:
+        first = FIRST if FIRST in names else names[0]
+        others = ", ".join(name for name in names if name != first)
+        start = f"no finished run to show; start one with:\n\n  culturescope run {first} --profile smoke"
+        raise WarehouseError(start + (f"\n\nor, in place of {first}, any of {others}" if others else ""))
+    chosen: tuple[str, str, str] | None = next((row for row in finished if config in (None, row[1])), None)
+    if chosen is None:
+        of = f" of {evaluation}" if evaluation else ""
+        keys = ", ".join(key for _, key, _ in finished)
+        raise WarehouseError(f"no finished run{of} has the configuration {config!r}; there are: {keys}")
+    return chosen
+
+
+_HISTORY = """
+SELECT * FROM leaderboard_history WHERE evaluation = ? AND config_hash = ?
+ORDER BY is_null, model, finished_at DESC, occasion, metric
+"""
+_OCCASIONS = "SELECT DISTINCT coalesce(occasion, '') AS occasion FROM run WHERE config_hash = ? ORDER BY ALL"
+
+
+def leaderboard(
+    warehouse: Warehouse, evaluation: str, config: str, occasion: str | None = None
+) -> pl.DataFrame:
+    """The rows of one configuration, by place, on an occasion (default: the newest of each model); and dtype
+    and revision of the models.
+
+    Raises:
+        WarehouseError: no run of the configuration is of the occasion; says which there are.
+    """
+    sql = _BOARD.format(board=f"leaderboard_{evaluation}")
+    board = warehouse.query(sql, [config], None if occasion is None else {"occasion": occasion})
+    if board.is_empty() and occasion is not None:
+        there = warehouse.query(_OCCASIONS, [config])["occasion"]
+        names = ", ".join(name or '""' for name in there)
+        raise WarehouseError(f"no finished run is of the occasion {occasion!r}; there are: {names}")
+    return board
+
+
+def history(warehouse: Warehouse, evaluation: str, config: str) -> pl.DataFrame:
+    """The headlines of one configuration on every occasion: models by name, newest first."""
+    return warehouse.query(_HISTORY, [evaluation, config])
+
+
+def history_for_people(rows: pl.DataFrame) -> pl.DataFrame:
+    """One row per model and occasion, a column per headline; without null models."""
+    lines: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in rows.filter(~pl.col("is_null")).to_dicts():
+        line = lines.setdefault((row["run_id"], row["model"]), {})
+        line |= {"model": row["model"], "occasion": row["occasion"] or "–"}
+        line[row["label"]] = interval(row["value"], row["ci_low"], row["ci_high"])
+        line["finished"] = row["finished_at"]
+    table = pl.DataFrame(list(lines.values()), infer_schema_length=None)
+    return table.select(pl.exclude("finished"), *(["finished"] if lines else []))
+
+
+_PUBLISHED = """
+WITH measured AS (
+    SELECT * FROM report_value WHERE evaluation = $evaluation AND config_hash = $config AND value IS NOT NULL
+), chosen AS (
+    SELECT any_value(params) AS params FROM run
+    WHERE evaluation = $evaluation AND config_hash = $config AND NOT is_null
+), setting AS (
+    -- Whether the runs have the knob's value that the paper's definition needs.
+    SELECT DISTINCT p.setting, c.params ->> split_part(p.setting, '=', 1) AS own,
+        own IS NOT DISTINCT FROM split_part(p.setting, '=', 2) AS is_equal
+    FROM leaderboard_published AS p, chosen AS c
+    WHERE p.evaluation = $evaluation AND p.setting IS NOT NULL
+), published AS (
+    -- Only what stands beside a measured number.
+    SELECT p.* EXCLUDE (definition, difference, setting),
+        if(coalesce(s.is_equal, p.setting IS NULL), p.definition, 'near') AS definition,
+        if(coalesce(s.is_equal, p.setting IS NULL), p.difference,
+            concat('the paper has ', p.setting, ', not ', coalesce(s.own, 'unknown'), '; ', p.difference)
+        ) AS difference
+    FROM leaderboard_published AS p
+    LEFT JOIN setting AS s USING (setting)
+    SEMI JOIN measured USING (evaluation, metric, slice_kind, slice)
+)
+SELECT metric, label, slice_kind, slice, source, model, value, ci_low, ci_high, null_value, n_scored,
+    n_unscored, definition, difference, coalesce(is_detail, false) AS is_detail, condition, printed, unit,
+    note
+FROM (
+    SELECT *, concat_ws(' ', paper, table_name) AS source FROM published
+    UNION ALL BY NAME
+    SELECT measured.* EXCLUDE (evaluation, config_hash, place, is_null), label, 'measured' AS source
+    FROM measured
+    JOIN metric USING (evaluation, metric)
+    SEMI JOIN published USING (metric, slice_kind, slice)
+)
+ORDER BY metric, slice_kind, slice, source <> 'measured', source, model
+"""
+
+
+def beside_published(warehouse: Warehouse, evaluation: str, config: str) -> pl.DataFrame:
+    """Measured numbers of a configuration and published ones that mean the same or nearly so, long.
+
+    Of each metric and slice the measured ones first, then those of the papers, by name: nothing is ranked.
+
+    Raises:
+        WarehouseError: no paper prints a number that stands beside one of these.
+    """
+    rows = warehouse.query(_PUBLISHED, {"evaluation": evaluation, "config": config})
+    if rows.is_empty():
+        raise WarehouseError(
+            f"no published number is defined as one of {evaluation}, configuration {config}, is; all "
+            'that papers print: culturescope sql "FROM published_result"'
+        )
+    return rows
+
+
+def published_for_people(rows: pl.DataFrame) -> pl.DataFrame:
+    """The main columns of ``beside_published``, without details."""
+    known = pl.col("is_detail").any().over("metric", "slice_kind", "slice")
+    return pl.DataFrame(
+        {
+            "number": row["label"] if row["slice"] == "all" else f"{row['label']}, {row['slice']}",
+            "from": row["source"],
+            "model": row["model"] or "all together",
+            "value": interval(row["value"], row["ci_low"], row["ci_high"]),
+            "definition": row["definition"] or "–",
+            "what differs": "; ".join(filter(None, (row["difference"], row["note"]))) or "–",
+        }
+        for row in rows.filter(~known).to_dicts()
+    )
+
+
+def for_people(board: pl.DataFrame, columns: Callable[[Row], dict[str, Any]]) -> pl.DataFrame:
+    """The main columns; where several models have one name, their dtype and revision beside it."""
+    rows = board.to_dicts()
+    bases = Counter(name.partition("#")[0] for name in {str(row["model"]) for row in rows})
+    for row in rows:
+        if bases[str(row["model"]).partition("#")[0]] > 1:
+            row["model"] = " ".join(filter(None, (row["model"], row["dtype"], row["revision"])))
+    return pl.DataFrame([columns(row) | {n: row[n] or "–" for n in ("dtype", "revision")} for row in rows])
+
+
+_BEYOND = """
+SELECT a.label, string_agg(DISTINCT a.model, ', ' ORDER BY a.model) FILTER (a.is_beyond_null)
+FROM against_null AS a JOIN report_metric AS m USING (evaluation, metric)
+WHERE run_id IN (SELECT run_id FROM latest_run) AND evaluation = ? AND config_hash = ?
+    AND is_beyond_null IS NOT NULL
+GROUP BY a.label, m.place ORDER BY m.place
+"""
+
+
+def beyond_null(warehouse: Warehouse, evaluation: str, config: str, occasion: str | None = None) -> str:
+    """Of which models each headline is beyond its null, in one line; "" where nothing can be said of any."""
+    rows = warehouse.query(
+        _BEYOND, [evaluation, config], None if occasion is None else {"occasion": occasion}
+    )
+    said = [f"{label} of {models or 'no model'}" for label, models in rows.rows()]
+    return f"Beyond its null: {'; '.join(said)}." if said else ""
+
+
+def reported() -> list[str]:
+    """The evaluations that have a report; none is imported."""
+    return [name for name in sound() if name in recipes.without_files() or _has_page(name)]
+
+
+def _has_page(evaluation: str) -> bool:
+    """Whether its folder has a report of its own."""
+    return (recipes.EVALUATIONS / evaluation / "report").is_dir()
+
+
+def usual_file(evaluation: str) -> str:
+    """The name of the report's file under the home folder."""
+    return _report(evaluation).file
+
+
+def write_report(
+    warehouse: Warehouse,
+    path: Path,
+    config_hash: str | None = None,
+    evaluation: str = "spectral",
+    links: Links | None = None,
+) -> Path:
+    """Write the HTML page on one configuration (default: the newest) to `path`, whole or not at all.
+
+    It has links (default) to the pages that lie beside it. Raises as ``read_data``, and WarehouseError if the
+    disk is full.
+    """
+    if links is None:
+        newest = _newest(warehouse)
+        files = {name: usual_file(name) for name in reported() if name in newest}
+        there = {name: file if (path.parent / file).exists() else None for name, file in files.items()}
+        links = there if not (path.parent / OVERVIEW).exists() else {"overview": OVERVIEW, **there}
+    text = page(warehouse, evaluation, config_hash, links)
+    with written_whole(path, len(text)) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    return path
+
+
+Links = Mapping[str, str | None]
+"""Evaluation -> where its page is, "" for this one, None for one that is not written yet."""
+
+
+def page(
+    warehouse: Warehouse,
+    evaluation: str,
+    config: str | None = None,
+    links: Links | None = None,
+    foot: str = "",
+) -> str:
+    """The HTML page on one configuration, its links (default) as ``guard`` serves them; raises as
+    ``read_data``. foot: see ``Frames``."""
+    if links is None:
+        newest = _newest(warehouse)
+        served = {name: f"/reports/{name}/{newest[name]}" for name in reported() if name in newest}
+        links = {"overview": "/reports", **served}
+    data = read_data(warehouse, evaluation, config, {**links, evaluation: ""})
+    return _report(evaluation).render(replace(data, foot=foot))
+
+
+def _newest(warehouse: Warehouse) -> dict[str, str]:
+    """Evaluation -> its newest configuration, of those with a report and a finished run."""
+    return {name: key for name, key, _ in reversed(warehouse.query(_FINISHED, [reported()]).rows())}
+
+
+def read_data(
+    warehouse: Warehouse, evaluation: str, config_hash: str | None = None, links: Links | None = None
+) -> Any:
+    """The frames of one configuration (default: the newest), as the evaluation's ``REPORT.data``.
+
+    Raises:
+        WarehouseError: there is no report of that evaluation, or no finished run of that configuration.
+    """
+    shape: type[Frames] = _report(evaluation).data
+    chosen = configuration(warehouse, evaluation, config_hash)[1]
+    asked = {"evaluation": evaluation, "config_hash": chosen}
+    frames: dict[str, Any] = {
+        field.name: _frame(warehouse, field.metadata["view"], {by: asked[by] for by in field.metadata["by"]})
+        for field in fields(shape)
+        if "view" in field.metadata
+    }
+    return shape(config_hash=chosen, links=links or {}, **frames)
+
+
+def _frame(warehouse: Warehouse, view: str, by: dict[str, str]) -> pl.DataFrame:
+    where = " AND ".join(f"{column} = ?" for column in by) or "true"
+    return warehouse.query(f"SELECT * FROM {view} WHERE {where} ORDER BY place", list(by.values()))
+
+
+def _report(evaluation: str) -> Report[Any]:
+    if evaluation not in (known := reported()):
+        raise WarehouseError(f"there is no report of {evaluation!r}; there are: {', '.join(known)}")
+    if _has_page(evaluation):
+        report: Report[Any] = import_module(f"tasks.evaluations.{evaluation}.report").REPORT
+        return report
+    return recipes.report(evaluation)

@@ -1,0 +1,266 @@
+"""Checks of items: every fault and doubt has a name. Pure: call them on any ``Item``, also from a notebook.
+
+A fault keeps an item out. A doubt is what people decide about: a rule that mostly but not always tells, or a
+model's opinion. What no rule sees, whether the answer is true and the scene natural, is left to people.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
+
+from rapidfuzz import fuzz
+
+from tasks.builders.culturall.language import is_written_in, wrong_script
+from tasks.evaluations.culturall.items import TOPICS, Item, Texts
+from tasks.evaluations.culturall.matching import LETTERS, is_match, options, plain
+from tasks.evaluations.culturall.numerals import numbers
+
+Doubt = Literal[
+    "answer_named",
+    "personal_data",
+    "region_differs",
+    "region_language",
+    "sensitive",
+    "topic_differs",
+    "translation_differs",
+]
+DOUBTS: frozenset[str] = frozenset(get_args(Doubt))
+Reason = (
+    Literal[
+        "unreadable",
+        "cut_off",
+        "refused",
+        "incomplete",
+        "too_long",
+        "broken_choice",
+        "choice_changed",
+        "answer_changed",
+        "answer_leaked",
+        "wrong_language",
+        "unknown_region",
+        "unknown_topic",
+        "not_translated",
+        "near_duplicate",
+        "too_easy",
+    ]
+    | Doubt
+)
+"""The first three are of completions that are no draft (``drafts``)."""
+
+MOST_CHARS = 2000
+"""Of a scenario; the other texts are shorter."""
+MOST_ANSWER_WORDS = 12
+"""A longer answer is no short objective one."""
+
+SAME_AFTER_RETURN = 45.0
+"""Least similarity (``fuzz.ratio`` of plain texts, 0 to 100) of a text and its translation there and back. A
+convention: other words for the same thing cost as much as a lost clause, so that it is only a doubt."""
+
+_EMAIL = re.compile(r"[\w.+-]+@[\w-]+\.\w+")
+_PHONE = re.compile(r"(?<![\d.,])\+?\d(?:[ ().-]?\d){8,14}(?![\d.,]*\d)")
+_WRITTEN_AS_WORD = 31
+
+
+class Fault(NamedTuple):
+    """What speaks against an item."""
+
+    reason: Reason
+    detail: str
+
+    @property
+    def is_doubt(self) -> bool:
+        """Whether people decide."""
+        return self.reason in DOUBTS
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What a labelling and translating model says of an item; None where it said nothing that can be read.
+
+    Attributes:
+        back: scenario, question and answer translated to English and back.
+    """
+
+    region: str | None = None
+    topic: str | None = None
+    content: str | None = None
+    back: tuple[str, str, str] | None = None
+
+
+def draft_faults(item: Item) -> list[Fault]:
+    """Faults of an item by its own texts alone: parts, options, leak, language, personal data."""
+    parts = _parts(item)
+    return parts or [*_choice(item), *_leak(item), *_language(item), *_personal(item)]
+
+
+def release_faults(
+    item: Item, labels: Labels, regions: Collection[str], spoken: Mapping[str, Collection[str]]
+) -> list[Fault]:
+    """Faults and doubts of an item that is to be published, near-duplicates aside.
+
+    Args:
+        regions: ISO 3166-1 alpha-2 codes. spoken: region -> languages; a region without any is not checked.
+    """
+    own = draft_faults(item)
+    labelled = [*_region(item, labels, regions, spoken), *_topic(item, labels), *_translation(item, labels)]
+    return [*own, *labelled, *_content(labels)]
+
+
+def unchanged(item: Item, choices: Sequence[str], answer: str) -> list[Fault]:
+    """Whether a rewritten item has the options and the answer of its source.
+
+    Args:
+        choices: the source's options in order; none: a free answer. answer: its letter, or its text.
+    """
+    given = [plain(text) for text in options(item.native.question).values()] if item.form == "choice" else []
+    if given != [plain(text) for text in choices]:
+        return [Fault("choice_changed", f"options were {list(choices)}")]
+    same = (
+        item.native.answer == answer
+        if choices
+        else is_match(item.native.answer, [answer], item.language, item.native.question)
+    )
+    return [] if same else [Fault("answer_changed", f"the answer was {answer!r}")]
+
+
+def _parts(item: Item) -> list[Fault]:
+    missing = [name for name in Texts._fields[:3] if not getattr(item.native, name).strip()]
+    if missing:
+        return [Fault("incomplete", f"no {', '.join(missing)}")]
+    if len(item.native.scenario) > MOST_CHARS:
+        return [Fault("too_long", f"the scenario has {len(item.native.scenario)} characters")]
+    if item.form == "free" and len(item.native.answer.split()) > MOST_ANSWER_WORDS:
+        return [Fault("too_long", f"the answer has {len(item.native.answer.split())} words")]
+    return []
+
+
+def _choice(item: Item) -> list[Fault]:
+    if item.form != "choice":
+        return []
+    texts = options(item.native.question)
+    if not texts:
+        return [Fault("broken_choice", "the question does not have the four options A to D")]
+    if item.native.answer not in LETTERS:
+        return [Fault("broken_choice", f"the answer {item.native.answer!r} is no letter")]
+    plains = [plain(text) for text in texts.values()]
+    if not all(plains) or len(set(plains)) < len(plains):
+        return [Fault("broken_choice", "an option is empty, or two are the same")]
+    return []
+
+
+def _leak(item: Item) -> list[Fault]:
+    """The gold answer in the scenario. In the question, which may offer alternatives, it is a doubt, and
+    so is a variant, which may be a part of the answer."""
+    scenario, question = plain(item.native.scenario), plain(item.native.question)
+    if item.form == "choice":
+        texts = options(item.native.question)
+        right = plain(texts.get(item.native.answer, ""))
+        others = [plain(text) for letter, text in texts.items() if letter != item.native.answer]
+        if (
+            len(right) > 3
+            and _holds(scenario, right)
+            and not any(_holds(scenario, other) for other in others)
+        ):
+            return [Fault("answer_leaked", f"the scenario has the right option alone: {right!r}")]
+        return []
+    answers = [answer for answer in map(plain, item.accepted) if not _is_number(answer)]
+    if answers and answers[0] == plain(item.native.answer) and _holds(scenario, answers[0]):
+        return [Fault("answer_leaked", f"the scenario says {answers[0]!r}")]
+    named = next((answer for answer in answers if _holds(f"{scenario} {question}", answer)), None)
+    return [Fault("answer_named", f"scenario or question says {named!r}")] if named else []
+
+
+def _holds(text: str, words: str) -> bool:
+    """Whether the words stand in the text: whole ones, or anywhere in scripts without spaces."""
+    if not words:
+        return False
+    if any(
+        "\u0e00" <= c <= "\u0eff" or "\u1780" <= c <= "\u17ff" or "\u3040" <= c <= "\u9fff" for c in words
+    ):
+        return len(words) > 1 and words in text.replace(" ", "")
+    return f" {words} " in f" {text} "
+
+
+def _is_number(text: str) -> bool:
+    """Whether an answer is a bare number: the case may name the same one for something else."""
+    return bool(re.fullmatch(r"(minus)?[\d ]+", text))
+
+
+def _language(item: Item) -> list[Fault]:
+    scenario, question = item.native[:2]
+    against = wrong_script(scenario, item.language) or is_written_in(f"{scenario} {question}", item.language)
+    return [Fault("wrong_language", f"declared {item.language}: {against}")] if against else []
+
+
+def _personal(item: Item) -> list[Fault]:
+    text = " ".join(item.native)
+    seen = _EMAIL.search(text) or _PHONE.search(text)
+    return [Fault("personal_data", f"an address or number of a person: {seen[0]!r}")] if seen else []
+
+
+def _region(
+    item: Item, labels: Labels, regions: Collection[str], spoken: Mapping[str, Collection[str]]
+) -> Iterable[Fault]:
+    if item.region not in regions:
+        yield Fault("unknown_region", f"{item.region or 'none'!r} is no ISO 3166-1 alpha-2 code")
+        return
+    if labels.region and labels.region != item.region:
+        yield Fault("region_differs", f"declared {item.region}, read as {labels.region}")
+    if item.language not in spoken.get(item.region, {item.language}):
+        yield Fault("region_language", f"{item.language} is no language of {item.region}")
+
+
+def _topic(item: Item, labels: Labels) -> Iterable[Fault]:
+    if item.topic not in TOPICS:
+        yield Fault("unknown_topic", f"{item.topic or 'none'!r} is none of the {len(TOPICS)} topics")
+    elif labels.topic and labels.topic != item.topic:
+        yield Fault("topic_differs", f"declared {item.topic}, read as {labels.topic}")
+
+
+def _translation(item: Item, labels: Labels) -> Iterable[Fault]:
+    """An English text that is English, keeps letter and numbers, and comes back as it was."""
+    if item.language == "en":
+        return
+    if item.english is None or not all(item.english[:3]):
+        yield Fault("not_translated", "there is no English translation")
+        return
+    against = is_written_in(f"{item.english.scenario} {item.english.question}", "en")
+    if against:
+        yield Fault("not_translated", f"the translation is not English: {against}")
+    if item.form == "choice" and (
+        item.english.answer != item.native.answer or not options(item.english.question)
+    ):
+        yield Fault("broken_choice", "the translation has other letters")
+    lost = _lost_numbers(" ".join(item.native[:2]), " ".join(item.english[:2]))
+    if lost:
+        yield Fault("translation_differs", f"the translation lacks the number {lost}")
+    if labels.back is None:
+        return
+    before = plain(" ".join(item.native[:2]))
+    similarity = fuzz.ratio(before, plain(" ".join(labels.back[:2])))
+    if similarity < SAME_AFTER_RETURN:
+        yield Fault("translation_differs", f"translated back, the text is {similarity:.0f} % the same")
+    if item.form == "free" and not is_match(
+        labels.back[2], item.accepted, item.language, item.native.question
+    ):
+        yield Fault("translation_differs", f"translated back, the answer is {labels.back[2]!r}")
+
+
+def _lost_numbers(native: str, english: str) -> str:
+    """The first number that the English text has under none of the values that it may have; "" if none.
+
+    Small ones are left out: in English they are words, or a month's name. So are dates such as 1.3.2024.
+    """
+    known = frozenset[float]().union(*numbers(english))
+    large = (values for values in numbers(native) if min(values, default=0) > _WRITTEN_AS_WORD)
+    lost = next((values for values in large if values.isdisjoint(known)), None)
+    return f"{min(lost):g}" if lost else ""
+
+
+def _content(labels: Labels) -> list[Fault]:
+    if labels.content in (None, "none"):
+        return []
+    return [Fault("sensitive", f"read as {labels.content}")]

@@ -1,0 +1,220 @@
+"""Drafts: what a model is asked about a source or an easy item, and from its answer to a row. Pure.
+
+A row is a mapping with the columns of culturall_draft; ``item_of`` makes an ``Item`` of it for the checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tasks.builders.culturall import prompts
+from tasks.builders.culturall.checks import Fault, draft_faults, unchanged
+from tasks.builders.culturall.params import Technique
+from tasks.builders.culturall.sources import Source, WrittenRow
+from tasks.evaluations.culturall.items import Item, Texts, load_items
+from tasks.evaluations.culturall.matching import chosen_letter
+from tasks.identity import digest
+from tasks.loop.prompts import Completion, Prompt
+from tasks.loop.replies import CUT_OFF, REFUSED, json_fields, no_text, unreadable
+from tasks.packs.published import Row, validate
+
+TEXTS = (*Texts._fields, "scenario_en", "question_en", "answer_en", "explanation_en")
+"""What an item says: what a reviewer may change, beside region, topic and variants."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A draft to be written.
+
+    Attributes:
+        row: its cells in culturall_draft that are known before.
+        choices, answer: of a dataset's question, to hold the draft to; else none.
+    """
+
+    prompt: Prompt
+    row: Mapping[str, Any]
+    choices: tuple[str, ...] = ()
+    answer: str = ""
+
+    def draft(self, request_hash: str) -> str:
+        """Identifies the draft: what was sent, to whom."""
+        return digest([request_hash, self.prompt.id])
+
+
+class Written(BaseModel):
+    """What a model writes."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", str_strip_whitespace=True)
+
+    scenario: str = Field(max_length=prompts.MAX_CHARS)
+    question: str = Field(max_length=prompts.MAX_CHARS)
+    options: list[str] = Field([], max_length=8)
+    answer: str = Field(max_length=300)
+    explanation: str = Field("", max_length=prompts.MAX_CHARS)
+
+
+def source_job(source: Source, topics: Sequence[str], languages: Mapping[str, str]) -> Job:
+    """What is asked about a source.
+
+    Args:
+        topics: examples of what items are about. languages: code -> name in English.
+    """
+    language = languages.get(source.language, source.language)
+    if source.origin == "page":
+        prompt = prompts.from_page(topics, language, source.text)
+    else:
+        prompt = prompts.from_dataset(
+            topics, language, source.text, source.choices, source.answer, source.background
+        )
+    text = prompts.with_options(source.text, source.choices) if source.choices else source.text
+    row = {
+        "origin": source.origin,
+        "source": source.name,
+        "source_hash": source.hash,
+        "source_text": text,
+        "language": source.language,
+        "region": source.region,
+    }
+    return Job(prompt, row, source.choices, source.answer)
+
+
+def elevation_job(
+    easy: Mapping[str, Any], partner: Mapping[str, Any] | None, technique: Technique, language: str
+) -> Job:
+    """What is asked to make an easy draft harder.
+
+    Args:
+        easy, partner: rows of culturall_draft; partner: what a composition joins it with.
+    """
+    prompt = prompts.elevation(item_of(easy), language, technique, item_of(partner) if partner else None)
+    kept = {
+        name: easy[name] for name in ("source", "source_hash", "source_text", "language", "region", "topic")
+    }
+    lineage = {"parent": easy["draft"], "partner": partner["draft"] if partner else None}
+    return Job(prompt, kept | lineage | {"origin": "elevation", "technique": technique})
+
+
+def draft_row(job: Job, completion: Completion | None) -> dict[str, Any]:
+    """The draft with its faults; without texts where the answer cannot be read."""
+    reason = no_text(completion)
+    if completion is None or reason:
+        return _row(job.row, None, [Fault("refused" if reason == REFUSED else "unreadable", reason or "")])
+    try:
+        written = Written.model_validate(json_fields(completion.text))
+    except ValidationError as error:
+        first = error.errors()[0]
+        detail = f"{'.'.join(map(str, first['loc'])) or 'answer'}: {first['msg']}"
+        fault = Fault("cut_off" if unreadable(completion) == CUT_OFF else "unreadable", detail)
+        return _row(job.row, None, [fault])
+    item = _item(job, written)
+    faults = draft_faults(item)
+    if job.row["origin"] == "dataset":
+        faults += unchanged(item, job.choices, job.answer)
+    return _row(job.row, item, faults)
+
+
+def written_rows(file: str, rows: Sequence[Row]) -> tuple[list[dict[str, Any]], Mapping[str, int]]:
+    """Drafts of people, out of a file with the columns of published items and the column author.
+
+    An item with ``inspired_by`` (an item's or draft's identifier) is of origin inspiration.
+
+    Returns:
+        rows of culturall_draft, and how many rows were left out, by reason.
+
+    Raises:
+        BenchmarkError: no row fits. ValueError: none is an item.
+    """
+    kept, dropped = validate(file, rows, WrittenRow)
+    drafts = []
+    for n, row in enumerate(kept, 1):
+        loaded = load_items([row.model_dump()], f"{file}, row {n}")
+        item = loaded.items[0]
+        origin = "inspiration" if row.inspired_by else "person"
+        cells = {
+            "draft": digest(["person", row.author, item.item, *item.native]),
+            "origin": origin,
+            "partner": row.inspired_by or None,
+            "source": f"{file}#{n}",
+            "source_hash": digest([origin, item.language, *item.native]),
+            "source_text": "",
+            "language": item.language,
+            "region": item.region,
+            "topic": item.topic,
+            "author": row.author,
+            "author_kind": "person",
+        }
+        english = dict(zip(TEXTS[4:], item.english or (None,) * 4, strict=True))
+        drafts.append(_row(cells, item, draft_faults(item)) | english)
+    return drafts, dropped
+
+
+def harder_row(
+    easy: Mapping[str, Any], author: str, technique: Technique, texts: Mapping[str, str]
+) -> dict[str, Any]:
+    """A harder version of a draft that a person wrote, as a draft with its faults.
+
+    Args:
+        easy: row of culturall_draft. texts: the changed ones of scenario, question, answer, variants and
+            explanation; the others are the easy draft's.
+    """
+    kept = ("source", "source_hash", "source_text", "language", "region", "topic")
+    own = {name: easy[name] for name in (*kept, "form", "variants", *Texts._fields)} | dict(texts)
+    item = item_of(own | {"draft": ""})
+    cells = {name: easy[name] for name in kept} | {
+        "draft": digest(["elevation", easy["draft"], author, technique, *item.native, *item.variants]),
+        "origin": "elevation",
+        "parent": easy["draft"],
+        "technique": technique,
+        "author": author,
+        "author_kind": "person",
+    }
+    return _row(cells, item, draft_faults(item))
+
+
+def item_of(row: Mapping[str, Any]) -> Item:
+    """The item in a row of culturall_draft that has texts; region and topic are "" where they are not
+    known."""
+    native = Texts(row["scenario"], row["question"], row["answer"], row["explanation"] or "")
+    english = [row.get(name) for name in TEXTS[4:]]
+    return Item(
+        item=row["draft"],
+        language=row["language"],
+        region=row["region"] or "",
+        topic=row["topic"] or "",
+        form=row["form"],
+        native=native,
+        english=Texts(*(text or "" for text in english)) if all(english[:3]) else None,
+        variants=tuple((row["variants"] or "").split("|")) if row["variants"] else (),
+        source=row["source"],
+    )
+
+
+def _item(job: Job, written: Written) -> Item:
+    choices = [text.strip() for text in written.options if text.strip()]
+    question = prompts.with_options(written.question, choices) if choices else written.question
+    answer = (chosen_letter(written.answer, question) or written.answer) if choices else written.answer
+    return Item(
+        item="",
+        language=job.row["language"],
+        region=job.row["region"] or "",
+        topic=job.row.get("topic") or "",
+        form="choice" if choices else "free",
+        native=Texts(written.scenario, question, answer, written.explanation),
+    )
+
+
+def _row(cells: Mapping[str, Any], item: Item | None, faults: Sequence[Fault]) -> dict[str, Any]:
+    texts = item.native._asdict() if item else {}
+    variants = "|".join(item.variants) if item else ""
+    return {
+        **cells,
+        "form": item.form if item else None,
+        **{name: text or None for name, text in texts.items()},
+        "variants": variants or None,
+        "faults": [fault.reason for fault in faults if not fault.is_doubt],
+        "fault_details": [fault.detail for fault in faults if not fault.is_doubt],
+    }

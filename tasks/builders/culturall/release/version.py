@@ -1,0 +1,242 @@
+"""From drafts, labels and decisions to a published version: its items, hash, counts and card. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jinja2 import Template
+from numpy.typing import NDArray
+
+from tasks.builders.culturall.checks import Fault, Labels, release_faults
+from tasks.builders.culturall.drafts import TEXTS, item_of
+from tasks.builders.culturall.duplicates import near_duplicates
+from tasks.builders.culturall.params import PAPER, PAPER_ITEMS, ReleaseParams
+from tasks.evaluations.culturall.items import TOPICS, Item
+from tasks.evaluations.culturall.scores import LEVELS, levels
+from tasks.identity import digest
+from tasks.loop.prompts import Completion
+from tasks.loop.replies import json_fields
+
+_CARD = Path(__file__).with_name("card.md")
+
+KINDS = ("language", "region", "topic", "form", "origin", "difficulty")
+"""What items are counted by."""
+DECIDED = ("accepted", "revised", "rejected")
+
+
+def label_row(
+    draft: str, said: Completion, english: Completion | None, back: Completion | None
+) -> dict[str, Any]:
+    """What a model said of a draft, as cells of culturall_label; NULL where it cannot be read."""
+    label = json_fields(said.text) or {}
+    there = (json_fields(english.text) or {}) if english else {}
+    again = (json_fields(back.text) or {}) if back else {}
+    region = str(label.get("region") or "").strip().upper()
+    names = ("scenario", "question", "answer", "explanation")
+    cells = {
+        "region": {"UK": "GB"}.get(region, region)[:8] or None,
+        "topic": label.get("topic") if label.get("topic") in TOPICS else None,
+        "content": label.get("content"),
+        **{f"{name}_en": there.get(name) for name in names},
+        **{f"{name}_back": again.get(name) for name in names[:3]},
+    }
+    return {
+        "draft": draft,
+        **{name: value if isinstance(value, str) else None for name, value in cells.items()},
+    }
+
+
+def with_labels(row: Mapping[str, Any], label: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A row of culturall_draft with what its author left open: region, topic, and the English texts.
+
+    What is written in English is its own translation.
+    """
+    own = (
+        dict(zip(TEXTS[4:], (row[name] for name in TEXTS[:4]), strict=True))
+        if row["language"] == "en"
+        else {}
+    )
+    names = ("region", "topic", *TEXTS[4:])
+    return {**row, **{name: row[name] or own.get(name) or (label or {}).get(name) for name in names}}
+
+
+def labels_of(label: Mapping[str, Any] | None) -> Labels:
+    """What the checks want of a row of culturall_label."""
+    if label is None:
+        return Labels()
+    back = tuple(label[f"{name}_back"] or "" for name in ("scenario", "question", "answer"))
+    return Labels(
+        label["region"], label["topic"], label["content"], (back[0], back[1], back[2]) if all(back) else None
+    )
+
+
+def check(
+    rows: Sequence[Mapping[str, Any]],
+    labels: Mapping[str, Mapping[str, Any]],
+    regions: Sequence[str],
+    spoken: Mapping[str, Sequence[str]],
+    vectors: NDArray[np.float32] | None,
+    params: ReleaseParams,
+) -> dict[str, list[Fault]]:
+    """Draft -> faults and doubts.
+
+    Near-duplicates are looked for among the drafts without another fault: those that people let through come
+    first, then by time; the first stays.
+
+    Args:
+        rows: as ``with_labels``, with decision, n_right, n_models (of culturall_draft_state) and made_at.
+        labels: by draft.
+        vectors: of the English texts, in the order of ``rows``.
+    """
+    items = [item_of(row) for row in rows]
+    known, codes = {item.item: labels_of(labels.get(item.item)) for item in items}, frozenset(regions)
+    faults = {item.item: release_faults(item, known[item.item], codes, spoken) for item in items}
+    for row in rows:
+        faults[row["draft"]] += easy(row["n_right"], row["n_models"], params)
+    good = [n for n, item in enumerate(items) if all(fault.is_doubt for fault in faults[item.item])]
+    good.sort(key=lambda n: (rows[n]["decision"] is None, rows[n]["made_at"], rows[n]["draft"]))
+    mine = None if vectors is None else vectors[good]
+    twins = near_duplicates([items[n] for n in good], mine, params.same_wording, params.same_meaning)
+    for n, twin in zip(good, twins, strict=True):
+        if twin:
+            faults[items[n].item].append(twin)
+    return faults
+
+
+def easy(n_right: int, n_models: int, params: ReleaseParams) -> list[Fault]:
+    """Whether a draft is too easy by the rule of the params; never where too few settings answered it."""
+    solved = {"solved_by_all": n_right == n_models, "easy": 3 * n_right >= 2 * n_models, "nothing": False}
+    if n_models < params.settings or not solved[params.leave_out]:
+        return []
+    return [Fault("too_easy", f"{n_right} of {n_models} settings solve it")]
+
+
+def check_rows(faults: Mapping[str, Sequence[Fault]]) -> list[dict[str, Any]]:
+    """Rows of culturall_check; of several faults of one name the details are joined."""
+    rows = []
+    for draft, own in faults.items():
+        rows.append({"draft": draft, "reason": "", "is_doubt": False, "detail": ""})
+        for reason in dict.fromkeys(fault.reason for fault in own):
+            same = [fault for fault in own if fault.reason == reason]
+            detail = "; ".join(fault.detail for fault in same)
+            rows.append({"draft": draft, "reason": reason, "is_doubt": same[0].is_doubt, "detail": detail})
+    return rows
+
+
+def released(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of culturall_release_item, without the version, of what people accepted or revised.
+
+    Args:
+        rows: as ``with_labels``, with status, reviewer, n_right and n_models of culturall_draft_state, and
+        the
+            origin of what was revised.
+    """
+    kept = sorted(
+        (row for row in rows if row["status"] in ("accepted", "revised")), key=lambda row: row["draft"]
+    )
+    by_draft = dict(zip((row["draft"] for row in kept), _levels(kept), strict=True))
+    items = []
+    for row in kept:
+        item = item_of(row)
+        texts = dict(zip(TEXTS, (*item.native, *(item.english or ("",) * 4)), strict=True))
+        items.append(
+            {
+                **texts,
+                "item": f"{item.language}-{digest([item.language, *item.native])}",
+                "draft": row["draft"],
+                "language": item.language,
+                "region": item.region,
+                "topic": item.topic,
+                "form": item.form,
+                "variants": row["variants"],
+                "difficulty": by_draft[row["draft"]] or None,
+                "n_right": row["n_right"] if row["n_models"] else None,
+                "n_models": row["n_models"] or None,
+                "origin": row["origin"],
+                "source": row["source"],
+                "author": row["author"],
+                "decision": "accept" if row["status"] == "accepted" else "revise",
+                "reviewer": row["reviewer"],
+            }
+        )
+    return items
+
+
+def version(items: Iterable[Mapping[str, Any]]) -> str:
+    """Identifies what is published, in any order; who made and checked it does not count."""
+    names = ("item", "language", "region", "topic", "form", *TEXTS, "variants")
+    return digest(sorted([item[name] or "" for name in names] for item in items))
+
+
+def counts(items: Sequence[Mapping[str, Any]], statuses: Mapping[str, int]) -> dict[str, dict[str, int]]:
+    """Items by ``KINDS``, and drafts by status."""
+    by_kind = {kind: Counter(str(item[kind] or "not measured") for item in items) for kind in KINDS}
+    return {kind: dict(sorted(n.items())) for kind, n in by_kind.items()} | {
+        "drafts": dict(sorted(statuses.items()))
+    }
+
+
+def figures(
+    items: Sequence[Mapping[str, Any]], statuses: Mapping[str, int]
+) -> list[tuple[str, int, float | None, float]]:
+    """(name, n, share, share in the paper): of what people decided, and of the items by difficulty.
+
+    The share is None where nothing was decided or measured.
+    """
+    parts = [
+        {name: statuses.get(name, 0) for name in DECIDED},
+        {level: sum(item["difficulty"] == level for item in items) for level in LEVELS},
+    ]
+    return [
+        (name, n, n / sum(part.values()) if sum(part.values()) else None, PAPER[name])
+        for part in parts
+        for name, n in part.items()
+    ]
+
+
+def card(
+    items: Sequence[Mapping[str, Any]], name: str, statuses: Mapping[str, int], params: ReleaseParams
+) -> str:
+    """The dataset card, in Markdown."""
+    authors = Counter(item["author"] for item in items)
+    reviewers = {item["reviewer"] for item in items}
+    text: str = Template(_CARD.read_text(encoding="utf-8"), trim_blocks=True, lstrip_blocks=True).render(
+        version=name,
+        n=len(items),
+        paper_items=PAPER_ITEMS,
+        counts=counts(items, statuses),
+        kinds=KINDS,
+        figures=figures(items, statuses),
+        authors=sorted(authors.items()),
+        n_reviewers=len(reviewers),
+        solvers=sorted({item["n_models"] or 0 for item in items}),
+        params=params,
+    )
+    return text
+
+
+def published_lines(items: Sequence[Mapping[str, Any]]) -> str:
+    """The items as JSON lines, as the evaluation reads them with ``--file``."""
+    names = ("item", "language", "region", "topic", "form", *TEXTS, "variants", "difficulty", "source")
+    lines = [{name: item[name] for name in names} | {"status": "checked by people"} for item in items]
+    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+
+
+def english_text(item: Item) -> str:
+    """What is embedded: scenario, question and answer in English; "" without a translation."""
+    return " ".join(item.english[:3]) if item.english else ""
+
+
+def _levels(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Difficulty of each draft, "" where too few models answered it."""
+    most = max((row["n_models"] for row in rows), default=0)
+    solved = np.full((most, len(rows)), np.nan)
+    for column, row in enumerate(rows):
+        solved[: row["n_models"], column] = 0
+        solved[: row["n_right"], column] = 1
+    return [str(level) for level in levels(solved)] if most else [""] * len(rows)

@@ -1,0 +1,80 @@
+"""Stage 1: the list of topics with examples, and what a model proposes to merge and adds. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tasks.builders.culturall import prompts
+from tasks.builders.culturall.sources import Topic
+from tasks.identity import digest
+from tasks.loop.prompts import Completion, Prompt
+from tasks.loop.replies import json_fields
+
+SHOWN = 2
+"""Examples of a topic in a drafting prompt: they are there to show the breadth."""
+
+MERGES = ""
+"""The key of the prompt that asks for merges, among the topics'."""
+
+
+def guide(topics: Sequence[Topic]) -> list[str]:
+    """What a drafting model is shown of the topics: names, with a few examples."""
+    return [": ".join([topic.name, "; ".join(topic.examples[:SHOWN])]).removesuffix(": ") for topic in topics]
+
+
+def given_rows(topics: Sequence[Topic], source: str) -> list[dict[str, Any]]:
+    """Rows of culturall_topic of a list as it was given, without the time."""
+    same = {"parents": [], "source": source, "author": source, "author_kind": "person"}
+    pairs = [("topic", topic.name, topic.description) for topic in topics]
+    pairs += [("example", topic.name, example) for topic in topics for example in topic.examples]
+    return [_row(*pair) | same for pair in pairs]
+
+
+def asked(topics: Sequence[Topic], n: int) -> dict[str, Prompt]:
+    """Topic -> the prompt for ``n`` more examples; under ``MERGES`` the one for merges."""
+    merges = prompts.topic_merges({topic.name: topic.description for topic in topics})
+    examples = {
+        topic.name: prompts.topic_examples(topic.name, topic.description, topic.examples, n)
+        for topic in topics
+    }
+    return {MERGES: merges, **examples}
+
+
+def proposed_rows(
+    topic: str, topics: Sequence[Topic], prompt: Prompt, completion: Completion
+) -> list[dict[str, Any]]:
+    """Rows of culturall_topic of what a model proposed, without time and provenance.
+
+    What cannot be read, names no two topics of the list, or is there already is left out.
+    """
+    fields = json_fields(completion.text) or {}
+    known = {name.name.casefold(): name.name for name in topics}
+    same = {"source": "model", "response_item": prompt.id}
+    if topic == MERGES:
+        merges = [merge for merge in _list(fields.get("merges")) if isinstance(merge, Mapping)]
+        pairs = [(merge, [known[n] for n in _texts(merge.get("topics")) if n in known]) for merge in merges]
+        return [
+            _row("merge", str(merge.get("name") or ""), str(merge.get("description") or ""))
+            | same
+            | {"parents": parents}
+            for merge, parents in pairs
+            if len(set(parents)) > 1 and merge.get("name")
+        ]
+    own = next((each for each in topics if each.name == topic), None)
+    given = {example.casefold() for example in (own.examples if own else ())}
+    fresh = [text for text in _list(fields.get("examples")) if isinstance(text, str) and text.strip()]
+    texts = dict.fromkeys(text.strip() for text in fresh if text.strip().casefold() not in given)
+    return [_row("example", topic, text) | same | {"parents": []} for text in texts]
+
+
+def _row(kind: str, topic: str, text: str) -> dict[str, Any]:
+    return {"entry": digest([kind, topic, text]), "kind": kind, "topic": topic, "text": text}
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _texts(value: object) -> list[str]:
+    return [text.casefold().strip() for text in _list(value) if isinstance(text, str)]

@@ -1,0 +1,151 @@
+"""Automatic validation of drafts: each fault has a named reason. Pure.
+
+What cannot be decided here, whether a norm is true and a scene natural, is left to people (``review``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rapidfuzz import fuzz, process, utils
+
+from tasks.builders.specnorm.drafting import Draft
+from tasks.evaluations.cure.benchmarks.cues import is_named, normal
+
+Reason = Literal[
+    "unreadable",
+    "cut_off",
+    "cue_not_named",
+    "stance_changed",
+    "norm_changed",
+    "answer_leaked",
+    "not_a_yes_no_question",
+    "near_duplicate",
+]
+"""The first two are of answers that are no draft (``outcomes``)."""
+
+SAME_NORM = 55.0
+"""Least similarity (``fuzz.token_set_ratio``, 0 to 100) of the written norm to the seed's statement.
+
+Between the shipped seeds and the sample's norms, other subjects reach 56 (99th percentile), and nine in ten
+norms on the same subject 61 or more.
+"""
+
+CLOSE_NORM = 85.0
+"""From this similarity on, a negation on one side alone turns the norm round."""
+
+LEAK_WORDS = 6
+"""So many words of the norm in a row give the answer away."""
+
+DUPLICATE = 85.0
+"""Similarity (``fuzz.ratio``) of persona, situation and question from which two drafts count as one."""
+
+_NEGATION = re.compile(r"\b(not?|never|nobody|none|nor|neither|without|avoids?|refrains?|\w+n't)\b")
+_VERDICT = re.compile(
+    r"\b((un|in|im|dis)?(acceptable|appropriate|proper|polite|respectful|suitable)(ly)?|rude(ly)?|rudeness|taboos?|"
+    r"forbidden|prohibited|customary|offensive|offend(s|ed)|insult(s|ed|ing)?|as (custom|tradition) \w+)\b"
+)
+_REASON_GIVEN = re.compile(r"\b(because|since|given that|even though|although|despite)\b")
+_OPENING = re.compile(
+    r"(is|are|was|were|does|do|did|has|have|had|would|will|can|could|should|may|might)(n't)?\b"
+)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why a draft is not used."""
+
+    reason: Reason
+    detail: str
+
+
+def faults(draft: Draft) -> list[Fault]:
+    """All faults of one draft by itself, none for a good one."""
+    checks = (_cues, _stance, _norm, _leak, _question)
+    return [fault for check in checks for fault in check(draft)]
+
+
+def near_duplicates(drafts: Sequence[Draft], limit: float = DUPLICATE) -> list[Fault | None]:
+    """For every draft a fault where an earlier, kept one has nearly the same text, else None."""
+    kept: dict[int, str] = {}
+    twins: list[Fault | None] = []
+    for number, draft in enumerate(drafts):
+        written = draft.written
+        text = utils.default_process(f"{written.persona} {written.situation} {written.question}")
+        twin = process.extractOne(text, kept, scorer=fuzz.ratio, score_cutoff=limit)
+        if twin is None:
+            kept[number] = text
+            twins.append(None)
+        else:
+            detail = f"{twin[1]:.0f} % the same as the draft for seed {drafts[twin[2]].seed}"
+            twins.append(Fault("near_duplicate", detail))
+    return twins
+
+
+def _cues(draft: Draft) -> list[Fault]:
+    scene = f"{draft.written.persona} {draft.written.situation}"
+    return [
+        Fault("cue_not_named", f"neither persona nor situation says {cue.value!r} ({cue})")
+        for cue in draft.cues
+        if not is_named(cue, scene)
+    ]
+
+
+def _stance(draft: Draft) -> list[Fault]:
+    if draft.written.label == draft.stance:
+        return []
+    return [
+        Fault(
+            "stance_changed", f"asked for a scene with the answer {draft.stance}, got {draft.written.label}"
+        )
+    ]
+
+
+def _norm(draft: Draft) -> list[Fault]:
+    norm, statement = normal(draft.written.norm), normal(draft.statement)
+    similarity = fuzz.token_set_ratio(norm, statement, processor=utils.default_process)
+    if similarity < SAME_NORM:
+        return [
+            Fault(
+                "norm_changed",
+                f"the norm is {similarity:.0f} % like the seed's, {SAME_NORM:.0f} % is the least",
+            )
+        ]
+    if similarity >= CLOSE_NORM and bool(_NEGATION.search(norm)) != bool(_NEGATION.search(statement)):
+        return [Fault("norm_changed", "only one of norm and seed is negated")]
+    return []
+
+
+def _leak(draft: Draft) -> list[Fault]:
+    """The norm's wording, a verdict in the scene, or a reason in the question."""
+    written = draft.written
+    scene, question = normal(f"{written.persona} {written.situation}"), normal(written.question)
+    leaks = [Fault("answer_leaked", f"the scene says {m[0]!r}") for m in _VERDICT.finditer(scene)]
+    reason = _REASON_GIVEN.search(question)
+    if reason:
+        leaks.append(Fault("answer_leaked", f"the question gives a reason: {question[reason.start() :]!r}"))
+    runs = _runs(scene) | _runs(question)
+    shared = next(
+        (run for run in (*_runs(normal(written.norm)), *_runs(normal(draft.statement))) if run in runs), None
+    )
+    if shared:
+        leaks.append(
+            Fault("answer_leaked", f"the norm's words {' '.join(shared)!r} stand in scene or question")
+        )
+    return leaks
+
+
+def _runs(text: str) -> set[tuple[str, ...]]:
+    """All runs of ``LEAK_WORDS`` words."""
+    words = re.findall(r"\w+", text)
+    return {tuple(words[i : i + LEAK_WORDS]) for i in range(len(words) - LEAK_WORDS + 1)}
+
+
+def _question(draft: Draft) -> list[Fault]:
+    question = normal(draft.written.question)
+    if _OPENING.match(question) and question.endswith("?") and question.count("?") == 1:
+        return []
+    return [Fault("not_a_yes_no_question", f"{draft.written.question!r} is not one question for yes or no")]

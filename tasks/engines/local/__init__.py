@@ -1,0 +1,1 @@
+"""Engines that hold a model in this machine's memory."""

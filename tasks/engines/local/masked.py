@@ -1,0 +1,108 @@
+"""Score candidates with encoder-only models (BERT, XLM-R): as many masks as the candidate has tokens.
+
+As in FmLAMA (Zhou et al. 2025, section 4.1), a candidate of d tokens c_1 … c_d is read from the query Q_d,
+the sentence with d masks in its blank (equation 1): its probability is the mean of p(mask_i = c_i | Q_d)
+over i (equation 2), its log-probability the sum of their logs. All masks are read from one pass; candidates
+of equal length share it. Tokens are those of ``blanks``; what follows the blank is seen by the model, not
+scored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from transformers import AutoModelForMaskedLM
+
+from tasks.engines.local import blanks, devices
+from tasks.engines.local.pretrained import Pretrained
+from tasks.engines.protocols import CandidateScores, Cloze, EngineError, Progress
+from tasks.engines.specs import EngineSpec
+
+
+class MaskedScorer(Pretrained):
+    """An encoder-only transformers model behind the ``CandidateScorer`` protocol."""
+
+    def __init__(self, spec: EngineSpec, folder: str) -> None:
+        """Load the model and compare its sliced output head with its own logits.
+
+        Raises ``EngineError``: not loadable, not encoder-only, or without a mask token or pretrained head.
+        """
+        super().__init__(AutoModelForMaskedLM, spec, folder)
+        if self.model.config.is_encoder_decoder:
+            raise EngineError(
+                f"model {spec.name!r} is an encoder-decoder, which does not fill a blank mask by mask; use "
+                'kind "seq2seq" if it has sentinel tokens (T5, mT5); BART and its like are not supported'
+            )
+        if self.tokenizer.mask_token_id is None:
+            raise EngineError(f"the tokenizer of {spec.name!r} has no mask token; this is no masked model")
+        self._limit = _longest_sentence(self.model, self.tokenizer)
+        self._head.check(input_ids=torch.tensor([[self.tokenizer.mask_token_id]], device=self.device))
+
+    def score_candidates(
+        self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
+    ) -> CandidateScores:
+        """See ``CandidateScorer.score_candidates``; NaN for candidates that the vocabulary cannot spell.
+
+        Raises ``EngineError``: a candidate has no token; a sentence is too long or contains the mask itself.
+        """
+        tokens, spelled, scores = blanks.candidate_tokens(self.tokenizer, cloze, candidates)
+        sentences = blanks.sentences(self.tokenizer, cloze)
+        longest = int(scores.n_tokens[spelled].max(initial=0))
+        blanks.check_length(cloze, sentences, longest, self._limit)
+        self._check_masks(cloze, sentences)
+        if progress and not spelled.all():
+            progress(len(cloze.before) * int((~spelled).sum()))
+        for d in np.unique(scores.n_tokens[spelled]):
+            same = np.flatnonzero(spelled & (scores.n_tokens == d))
+            table = np.array([tokens[i] for i in same], dtype=np.int64)
+            lengths = [len(left) + int(d) + len(sentences.right) for left in sentences.left]
+            for subjects in devices.batches(lengths, self.spec.batch_tokens):
+                steps = self._score(sentences, subjects, table)
+                scores.logprob[np.ix_(subjects, same)] = steps.sum(axis=1)
+                scores.probability[np.ix_(subjects, same)] = np.exp(steps).mean(axis=1)
+                if progress:
+                    progress(len(subjects) * len(same))
+        return scores
+
+    @torch.inference_mode()
+    def _score(
+        self, sentences: blanks.Sentences, subjects: NDArray[np.int64], table: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
+        """[b, d, k] log p(mask_i = c_i) for b subjects and the k candidates of ``table`` [k, d]."""
+        b, (k, d) = len(subjects), table.shape
+        mask = self.tokenizer.mask_token_id
+        ids, attended = blanks.padded(
+            [sentences.filled(s, [mask] * d) for s in subjects], self.tokenizer.pad_token_id
+        )
+        assert ((ids == mask).sum(axis=1) == d).all()
+        inputs = {"input_ids": ids, "attention_mask": attended}
+        states, _ = self._head.run(**{k: torch.from_numpy(v).to(self.device) for k, v in inputs.items()})
+        masks = states[torch.from_numpy(ids == mask).to(self.device)]  # [b * d, hidden], subject by subject
+        steps = self._head.logprobs(masks, np.repeat(np.arange(b * d), k), np.tile(table.T.ravel(), b))
+        return steps.reshape(b, d, k)
+
+    def _check_masks(self, cloze: Cloze, sentences: blanks.Sentences) -> None:
+        """A mask outside the blank would be taken for one inside it."""
+        for text, left in zip(cloze.before, sentences.left, strict=True):
+            if self.tokenizer.mask_token_id in left + sentences.right:
+                raise EngineError(
+                    f"the sentence {text + cloze.lead!r} … {cloze.after!r} contains the model's mask token "
+                    f"{self.tokenizer.mask_token!r} outside the blank; remove it"
+                )
+
+
+def _longest_sentence(model: Any, tokenizer: Any) -> int:
+    """Tokens that the model reads at most, special tokens included.
+
+    Models of RoBERTa's kind count positions from the padding index + 1, so their table has spare rows.
+    """
+    limits = [tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", None)]
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):
+            spare = 0 if module.padding_idx is None else module.padding_idx + 1
+            limits.append(module.num_embeddings - spare)
+    return int(min(limit for limit in limits if limit))

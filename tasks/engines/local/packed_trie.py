@@ -1,0 +1,214 @@
+"""Score a whole item list after one prompt in one packed forward pass.
+
+For every prefix the model runs ``[prefix | internal trie nodes]`` once (see ``trie`` and
+``tree_attention``); each child's log-probability is read from its parent's logits, and leaves are never
+run. What all prefixes of a call begin with (chat header, instruction) is run once for all of them.
+Log-softmax is always in float32 on float32 logits: bfloat16 logits are quantised at about 0.1 nat.
+
+Memory is bounded by ``spec.batch_tokens`` token positions a pass: large tries are cut into chunks of
+subtrees, small ones share a pass among many prefixes. Of the logits only a slice of the vocabulary exists
+at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import takewhile
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from transformers import AttentionInterface, AutoModelForCausalLM
+from transformers.modeling_layers import GradientCheckpointingLayer
+
+from tasks.engines import prompting
+from tasks.engines.local import devices, tree_attention
+from tasks.engines.local.pretrained import TOLERANCE, Pretrained
+from tasks.engines.local.trie import IntArray, TokenTrie, build_trie
+from tasks.engines.prompting import ContinuationScorer
+from tasks.engines.protocols import CandidateScores, Cloze, EngineError, Progress
+from tasks.engines.specs import EngineSpec
+
+# Its gathers are faster as they are than compiled.
+AttentionInterface.register(
+    tree_attention.NAME,
+    torch.compiler.disable(tree_attention.tree_attention),  # type: ignore[no-untyped-call]
+)
+
+
+class PackedTrieScorer(Pretrained, ContinuationScorer):
+    """A decoder-only transformers model behind the ``Scorer`` protocol."""
+
+    def __init__(self, spec: EngineSpec, folder: str) -> None:
+        """Load the model and prove on a small list that it gives what a plain forward pass gives.
+
+        Raises ``EngineError``: not loadable, or its architecture cannot take a tree mask (use kind "vllm").
+        """
+        super().__init__(AutoModelForCausalLM, spec, folder, attn_implementation=tree_attention.NAME)
+        self._windows = tree_attention.sliding_windows(self.model)
+        self._tries: dict[int, TokenTrie] = {}
+        self._self_check()
+
+    def score_candidates(
+        self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
+    ) -> CandidateScores:
+        """See ``ContinuationScorer``; NaN where the unknown token stands for what the model cannot spell."""
+        scores = super().score_candidates(cloze, candidates, progress)
+        unspelled = self._trie(cloze.tail, prompting.fill(cloze, candidates)).items_with(
+            self.tokenizer.unk_token_id
+        )
+        scores.logprob[:, unspelled] = scores.probability[:, unspelled] = np.nan
+        return scores
+
+    def _score(
+        self, prefixes: Sequence[str], tail: str, continuations: Sequence[str], progress: Progress | None
+    ) -> CandidateScores:
+        trie = self._trie(tail, continuations)
+        encoded = [prompting.prefix_tokens(self.tokenizer, p) for p in prefixes]
+        beginning = self._run_beginning(encoded)
+        logprob = np.empty((len(prefixes), len(continuations)), dtype=np.float32)
+        probability = np.empty_like(logprob)
+        # As many prefixes share a pass as fit with the whole trie.
+        width = min(trie.n_internal + tree_attention.BLOCK, self.spec.batch_tokens)
+        for rows in devices.batches([len(prefix) + width for prefix in encoded], self.spec.batch_tokens):
+            edges = self._score_edges([encoded[i] for i in rows], trie, beginning)
+            logprob[rows] = trie.sum_over_items(edges)
+            probability[rows] = trie.sum_over_items(np.exp(edges)) / trie.item_lengths
+            if progress:
+                progress(len(rows) * len(continuations))
+        return CandidateScores(logprob, probability, trie.item_lengths)
+
+    def _trie(self, tail: str, continuations: Sequence[str]) -> TokenTrie:
+        """The list's trie; the last one is kept, because countries come in several calls."""
+        key = hash((tail[-32:], tuple(continuations)))
+        if key not in self._tries:
+            self._tries = {
+                key: build_trie(prompting.continuation_tokens(self.tokenizer, tail, continuations))
+            }
+        return self._tries[key]
+
+    @torch.inference_mode()
+    def _run_beginning(self, prefixes: list[list[int]]) -> tree_attention.Beginning:
+        """Keys and values of what all prefixes begin with, but for the last token, whose logits are read."""
+        columns = zip(*(prefix[:-1] for prefix in prefixes), strict=False)
+        shared = [tokens[0] for tokens in takewhile(lambda tokens: len(set(tokens)) == 1, columns)]
+        if len(prefixes) == 1 or not shared:
+            return {}
+        kept: tree_attention.Beginning = {}
+        layout = tree_attention.TreeLayout(len(shared), kept=kept)
+        self._hidden(np.array([shared]), np.arange(len(shared))[None], layout)
+        return kept
+
+    @torch.inference_mode()
+    def _score_edges(
+        self, prefixes: list[list[int]], trie: TokenTrie, beginning: tree_attention.Beginning
+    ) -> NDArray[np.float32]:
+        """[b, n_edges] log-probability of every single trie step after each prefix."""
+        edges = np.zeros((len(prefixes), len(trie.edge_token)), dtype=np.float32)
+        by_parent = np.argsort(trie.edge_parent, kind="stable")
+        first_edge = np.searchsorted(trie.edge_parent[by_parent], np.arange(-1, trie.n_internal + 1))
+        chunks = list(trie.chunks(self.spec.batch_tokens)) or [(np.empty(0, dtype=np.int64), 0)]
+        for number, (nodes, n_context) in enumerate(chunks):
+            hidden = self._run(prefixes, trie, nodes, beginning)
+            skip = 0 if number == 0 else 1 + n_context  # the root and the context were read before
+            parents = np.concatenate([[-1], nodes])[skip:]
+            todo = by_parent[first_edge[parents[0] + 1] : first_edge[parents[-1] + 2]]
+            row = np.searchsorted(parents, trie.edge_parent[todo])
+            width = len(parents)
+            rows = (np.arange(len(prefixes))[:, None] * width + row).ravel()
+            tokens = np.tile(trie.edge_token[todo], len(prefixes))
+            values = self._head.logprobs(hidden[:, skip:].reshape(-1, hidden.shape[-1]), rows, tokens)
+            edges[:, todo] = values.reshape(len(prefixes), -1)
+        return edges
+
+    def _run(
+        self, prefixes: list[list[int]], trie: TokenTrie, nodes: IntArray, beginning: tree_attention.Beginning
+    ) -> torch.Tensor:
+        """[b, 1 + n, d] final hidden states: each prefix's last token, then the nodes."""
+        b, lengths = len(prefixes), torch.tensor([len(p) for p in prefixes], device=self.device)
+        width = int(lengths.max())
+        layout = tree_attention.tree_layout(
+            trie, nodes, lengths, width, self._windows, self.model.dtype, beginning
+        )
+        c = layout.n_shared
+        own = width - c
+        ids = np.zeros((b, own + len(nodes)), dtype=np.int64)
+        positions = np.zeros_like(ids)
+        positions[:, :own] = np.arange(c, width)
+        for i, prefix in enumerate(prefixes):
+            ids[i, : len(prefix) - c] = prefix[c:]
+            positions[i, own:] = trie.depth[nodes] + len(prefix)
+        ids[:, own:] = trie.token[nodes]
+        hidden = self._hidden(ids, positions, layout)
+        last = hidden[torch.arange(b, device=self.device), lengths - c - 1]
+        return torch.cat([last[:, None], hidden[:, own:]], dim=1)
+
+    def _hidden(self, ids: IntArray, positions: IntArray, layout: tree_attention.TreeLayout) -> torch.Tensor:
+        """[b, n, d] final hidden states of [b, n] tokens at [b, n] positions."""
+        states: torch.Tensor = self.model.base_model(
+            input_ids=torch.from_numpy(ids).to(self.device),
+            position_ids=torch.from_numpy(positions).to(self.device),
+            use_cache=False,
+            tree=layout,
+        ).last_hidden_state
+        return states
+
+    @torch.inference_mode()
+    def _self_check(self) -> None:
+        """Compare with plain forward passes, so that an architecture that ignores the tree is refused."""
+        frame = self.frame(["What do people eat?", "What is a common food in Peru?"])
+        items = [frame.lead + w for w in ("bread", "bread soup", "fried rice", "fried rice with eggs", "tea")]
+        advice = f'choose kind = "vllm" for {self.spec.name!r}'
+        try:
+            packed = [self.score(frame.prefixes, items)]
+        except (NotImplementedError, TypeError, AttributeError, KeyError, RuntimeError) as error:
+            raise EngineError(
+                f"this model's architecture cannot take a tree mask ({error}); {advice}"
+            ) from error
+        self.model.set_attn_implementation("sdpa")
+        pairs = [(0, 3), (1, 1)]  # the deepest item, and one whose prefix is padded
+        plain = [self._plain_score(frame.prefixes[p], items[i]) for p, i in pairs]
+        self.model.set_attn_implementation(tree_attention.NAME)
+        if self.spec.compile:
+            self._compile()
+            packed.append(self.score(frame.prefixes, items))
+        worst = max(
+            abs(float(scores[pair]) - own)
+            for scores in packed
+            for pair, own in zip(pairs, plain, strict=True)
+        )
+        if not worst <= TOLERANCE[self.model.dtype]:
+            raise EngineError(
+                f"packed scores of this architecture differ from a plain forward pass by {worst:.2g} nats; "
+                f"{advice}"
+            )
+
+    def _compile(self) -> None:
+        """Have torch compile every layer, whatever its lengths; ``EngineError`` where it cannot."""
+        layers = [layer for layer in self.model.modules() if isinstance(layer, GradientCheckpointingLayer)]
+        if not layers:
+            raise EngineError(
+                f"model {self.spec.name!r}: its architecture names no layers to compile; leave compile out "
+                "of the engine's spec"
+            )
+        for layer in layers:
+            layer.compile(dynamic=True)
+        try:
+            for n in (1, 2):  # a single sequence is compiled by itself
+                self.score(["What do people eat?", "What do people drink?"][:n], [" bread", " bread soup"])
+        except Exception as error:  # the compiler's own, of many kinds
+            reason = str(error).strip().splitlines()[0]
+            raise EngineError(
+                f"model {self.spec.name!r}: torch cannot compile it here: {reason}; install a C++ "
+                "compiler, or leave compile out of the engine's spec"
+            ) from error
+
+    def _plain_score(self, prefix: str, continuation: str) -> float:
+        """One sequence, no packing: the definition."""
+        start = prompting.prefix_tokens(self.tokenizer, prefix)
+        rest = prompting.continuation_tokens(self.tokenizer, prefix, [continuation])[0]
+        ids = torch.tensor([start + rest], device=self.device)
+        hidden = self.model.base_model(input_ids=ids, use_cache=False).last_hidden_state[
+            0, len(start) - 1 : -1
+        ]
+        return float(self._head.logprobs(hidden, np.arange(len(rest)), np.array(rest)).sum())

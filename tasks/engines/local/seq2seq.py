@@ -1,0 +1,156 @@
+"""Score candidates with encoder-decoder models of T5's kind: teacher forcing after a sentinel.
+
+The encoder reads the sentence with the sentinel <extra_id_0> in its blank. The decoder reads its start token
+and the same sentinel, as in T5's pretraining, then a candidate's tokens c_1 … c_d. The probability is the
+mean of p(c_i | sentence, sentinel, c_1 … c_{i-1}) over i (equation 2 of Zhou et al. 2025, with the decoder's
+steps in place of masks), the log-probability the sum of their logs. No closing sentinel and no end token is
+scored.
+Tokens are those of ``blanks``; what follows the blank is seen by the encoder, not scored.
+
+The encoder and the decoder's first two positions run once a sentence. Candidates share prefixes, so only
+the inner nodes of their token trie are run, as paths from its root to the lowest inner nodes; a node that
+several paths share is read from the first.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from transformers import AutoModelForSeq2SeqLM
+
+from tasks.engines.local import blanks, devices
+from tasks.engines.local.pretrained import Pretrained
+from tasks.engines.local.trie import IntArray, TokenTrie, build_trie
+from tasks.engines.protocols import CandidateScores, Cloze, EngineError, Progress
+from tasks.engines.specs import EngineSpec
+
+SENTINELS = ("<extra_id_0>", "▁<extra_id_0>")
+"""T5's name of its first sentinel, and the name in mT5's vocabulary."""
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Paths of a trie that run through the decoder together.
+
+    Attributes:
+        tokens: [n, longest] token ids, padded on the right.
+        position: [m] where in the flattened ``tokens`` the nodes stand that are read here.
+        row: [e] index into ``position`` of the node that an edge leaves, ascending.
+        edge: [e] the trie's edges that leave these nodes.
+    """
+
+    tokens: IntArray
+    position: IntArray
+    row: IntArray
+    edge: IntArray
+
+
+class Seq2SeqScorer(Pretrained):
+    """An encoder-decoder transformers model with sentinels behind the ``CandidateScorer`` protocol."""
+
+    def __init__(self, spec: EngineSpec, folder: str) -> None:
+        """Load the model and compare its sliced output head with its own logits.
+
+        Raises ``EngineError``: not loadable, not an encoder-decoder model, or without sentinels (BART).
+        """
+        super().__init__(AutoModelForSeq2SeqLM, spec, folder)
+        self._sentinel = _sentinel(self.tokenizer, self._head.vocabulary, spec.name)
+        start = self.model.config.decoder_start_token_id
+        if start is None:
+            raise EngineError(f"config.json of {spec.name!r} names no decoder_start_token_id; add it (T5: 0)")
+        self._opening = torch.tensor([[start, self._sentinel]], device=self.device)
+        self._head.check(input_ids=self._opening[:, 1:], decoder_input_ids=self._opening)
+
+    def score_candidates(
+        self, cloze: Cloze, candidates: Sequence[str], progress: Progress | None = None
+    ) -> CandidateScores:
+        """See ``CandidateScorer.score_candidates``; NaN for candidates that the vocabulary cannot spell.
+
+        Raises ``EngineError``: a candidate has no token; a sentence is longer than the tokenizer's limit.
+        """
+        tokens, spelled, scores = blanks.candidate_tokens(self.tokenizer, cloze, candidates)
+        sentences = blanks.sentences(self.tokenizer, cloze)
+        blanks.check_length(cloze, sentences, 1, self.tokenizer.model_max_length)
+        if not spelled.any():
+            if progress:
+                progress(scores.logprob.size)
+            return scores
+        which = np.flatnonzero(spelled)
+        trie = build_trie([tokens[i] for i in which])
+        longest = max((len(left) for left in sentences.left), default=0) + 1 + len(sentences.right)
+        paths = trie_paths(trie, self.spec.batch_tokens, longest + self._opening.shape[1])
+        for subject in range(len(cloze.before)):
+            edges = self._score(sentences.filled(subject, [self._sentinel]), trie, paths)
+            scores.logprob[subject, which] = trie.sum_over_items(edges)
+            scores.probability[subject, which] = trie.sum_over_items(np.exp(edges)) / trie.item_lengths
+            if progress:
+                progress(len(candidates))
+        return scores
+
+    @torch.inference_mode()
+    def _score(self, sentence: list[int], trie: TokenTrie, paths: Sequence[Paths]) -> NDArray[np.float32]:
+        """[n_edges] log-probability of every single trie step after one sentence."""
+        device = self.device
+        edges = np.empty(len(trie.edge_token), dtype=np.float32)
+        states, opened = self._head.run(
+            input_ids=torch.tensor([sentence], device=device), decoder_input_ids=self._opening, use_cache=True
+        )
+        root = np.flatnonzero(trie.edge_parent < 0)
+        edges[root] = self._head.logprobs(states[0, -1:], np.zeros_like(root), trie.edge_token[root])
+        for group in paths:
+            n = len(group.tokens)
+            cache = copy.deepcopy(opened.past_key_values)
+            cache.batch_repeat_interleave(n)
+            states, _ = self._head.run(
+                encoder_outputs=(opened.encoder_last_hidden_state.expand(n, -1, -1),),
+                decoder_input_ids=torch.from_numpy(group.tokens).to(device),
+                past_key_values=cache,
+                use_cache=True,
+            )
+            read = states.flatten(0, 1)[torch.from_numpy(group.position).to(device)]
+            edges[group.edge] = self._head.logprobs(read, group.row, trie.edge_token[group.edge])
+        return edges
+
+
+def trie_paths(trie: TokenTrie, budget: int, context: int) -> list[Paths]:
+    """Cut a trie's inner nodes into paths from the root, and these into groups that fit one pass.
+
+    Args:
+        budget: token positions a pass.
+        context: positions that every path attends to besides its own; their keys and values are held once
+            a path.
+    """
+    inner = np.arange(trie.n_internal)
+    lowest = np.setdiff1d(inner, trie.parent)
+    whole = [np.append(trie.ancestors(int(node)), node) for node in lowest]
+    met = np.zeros(trie.n_internal, dtype=bool)
+    groups = []
+    for batch in devices.batches([context + len(path) for path in whole], budget):
+        tokens, _ = blanks.padded([trie.token[whole[i]] for i in batch], 0)
+        table, real = blanks.padded([whole[i] for i in batch], 0)
+        nodes, first = np.unique(np.where(real == 1, table, -1), return_index=True)
+        fresh = (nodes >= 0) & ~met[nodes]
+        nodes, position = nodes[fresh], first[fresh]
+        met[nodes] = True
+        edge = np.flatnonzero(np.isin(trie.edge_parent, nodes))
+        edge = edge[np.argsort(trie.edge_parent[edge], kind="stable")]
+        groups.append(Paths(tokens, position, np.searchsorted(nodes, trie.edge_parent[edge]), edge))
+    return groups
+
+
+def _sentinel(tokenizer: Any, vocabulary: int, name: str) -> int:
+    """The id of the first sentinel, one that the model has an embedding for."""
+    known = tokenizer.get_vocab()
+    for sentinel in SENTINELS:
+        if known.get(sentinel, vocabulary) < vocabulary:
+            return int(known[sentinel])
+    raise EngineError(
+        f"the tokenizer of {name!r} has no sentinel token {SENTINELS[0]} to ask for the text of a blank; "
+        "take a model of T5's kind (T5, mT5, flan-T5). BART and its like are not supported"
+    )

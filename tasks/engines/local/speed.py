@@ -1,0 +1,68 @@
+"""How near the packed trie comes to what a device can do: its operations against those of plain products.
+
+The yardstick is the device's own, measured: products of the model's weight matrices in its dtype, and
+nothing else. What a pass does beside them (attention, norms, log-softmax, tokenising, building the trie,
+context that is run again) counts as time, not as work.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from tasks.engines import prompting
+from tasks.engines.local.packed_trie import PackedTrieScorer
+
+Clock = Callable[[], float]
+
+ROWS = {"cpu": 1024, "cuda": 4096}
+"""Of the plain products: enough that fetching the weights costs little, and to fill a GPU."""
+
+
+def operations(scorer: PackedTrieScorer, prefix: str, continuations: Sequence[str]) -> float:
+    """Floating-point operations that scoring a list after one prefix needs at least.
+
+    Every weight of the body once per token of the prefix and inner node of the list's trie, the head once per
+    state that is read.
+    """
+    trie = scorer._trie(prefix, continuations)
+    head = int(scorer.model.get_output_embeddings().weight.numel())
+    body = sum(weight.numel() for weight in _weights(scorer.model)) - head
+    positions = len(prompting.prefix_tokens(scorer.tokenizer, prefix)) + trie.n_internal
+    return 2.0 * (positions * body + (1 + trie.n_internal) * head)
+
+
+@torch.inference_mode()
+def reachable(scorer: PackedTrieScorer, clock: Clock = time.perf_counter) -> float:
+    """FLOP/s of plain products of all weight matrices of the model; multiplications and additions count.
+
+    They are taken one after another, so that each matrix is fetched from memory as in a pass.
+
+    Args:
+        clock: seconds; ``time.process_time`` leaves out what other programs take of a busy processor.
+    """
+    rows, dtype = ROWS[scorer.device.type], scorer.model.dtype
+    weights = _weights(scorer.model)
+    states = {n: torch.randn(rows, n, device=scorer.device).to(dtype) for n in {w.shape[1] for w in weights}}
+    work = sum(2.0 * rows * weight.numel() for weight in weights)
+    return work / min(_seconds(states, weights, clock) for _ in range(4))  # the first sets kernels up
+
+
+def _weights(model: Any) -> list[torch.Tensor]:
+    """Every matrix that states are multiplied with, the head's too; not look-up tables."""
+    layers = (module for module in model.modules() if not isinstance(module, torch.nn.Embedding))
+    weights = (getattr(layer, "weight", None) for layer in layers)
+    return [weight for weight in weights if weight is not None and weight.dim() == 2]
+
+
+def _seconds(states: Mapping[int, torch.Tensor], weights: Sequence[torch.Tensor], clock: Clock) -> float:
+    """Of one product with each weight."""
+    start = clock()
+    for weight in weights:
+        torch.nn.functional.linear(states[weight.shape[1]], weight)
+    if weights[0].is_cuda:
+        torch.cuda.synchronize()
+    return clock() - start

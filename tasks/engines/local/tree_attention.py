@@ -1,0 +1,257 @@
+"""Attention for a prefix followed by a packed trie, as a transformers attention function.
+
+The packed sequence is ``[prefix | node 0 | node 1 | ...]`` with the nodes in preorder. A node may see the
+prefix, its ancestors and itself. A dense mask over all nodes would cost n² scores for the handful that are
+needed, so nodes are cut into blocks of consecutive nodes: the keys of a block are the prefix, the block
+itself and the few ancestors of its first node (see ``trie``), gathered once a layer. One call then serves
+all blocks of all prefixes.
+
+What all prefixes begin with is not in the packed sequences: it is run once by itself, and its keys and
+values, kept of every layer, stand in front of those of every prefix.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.nn.functional import scaled_dot_product_attention
+
+from tasks.engines.local.trie import IntArray, TokenTrie
+
+NAME = "packed_trie"
+BLOCK = 32
+KEYS = 32
+"""Keys come in multiples of this: half a cache line of bfloat16 more halves the speed of their softmax."""
+
+Beginning = dict[torch.nn.Module, tuple[torch.Tensor, torch.Tensor]]
+"""Attention layer -> keys and values [1, kv_heads, C, d] of the tokens that all prefixes begin with."""
+
+
+@dataclass(frozen=True)
+class TreeLayout:
+    """Where the nodes of one chunk sit, and what each may see. Tensors live on the model's device.
+
+    Attributes:
+        prefix_width: width P of the right-padded prefixes, their shared beginning included.
+        n_blocks: blocks of the nodes after the prefixes; the last may be filled in part.
+        query_index: [n_blocks, BLOCK] which node each row of a block is; any where the block ends sooner.
+        key_index: [n_blocks, k] position of each block's keys, prefix first, in the sequence of P + n tokens.
+        mask: {window: [b, n_blocks, BLOCK, k]} additive masks in the model's dtype; window 0 means
+            no sliding window.
+        beginning: of all prefixes, run before; {} if they share none.
+        kept: where every layer puts the keys and values of this pass; None: nowhere.
+    """
+
+    prefix_width: int
+    n_blocks: int = 0
+    query_index: torch.Tensor = field(default_factory=lambda: torch.empty(0, 0, dtype=torch.long))
+    key_index: torch.Tensor = field(default_factory=lambda: torch.empty(0, 0, dtype=torch.long))
+    mask: dict[int, torch.Tensor] = field(default_factory=dict)
+    beginning: Beginning = field(default_factory=dict)
+    kept: Beginning | None = None
+
+    @property
+    def n_shared(self) -> int:
+        """Tokens C of the shared beginning."""
+        return next((key.shape[2] for key, _ in self.beginning.values()), 0)
+
+
+def sliding_windows(model: Any) -> set[int]:
+    """Window sizes of the model's layers, 0 for full attention."""
+    config = model.config.get_text_config()
+    window = getattr(config, "sliding_window", None)
+    return {0, int(window)} if window else {0}
+
+
+def block_keys(
+    trie: TokenTrie, nodes: IntArray, n_before: int = 0
+) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
+    """Cut sorted nodes into blocks and find the keys of each.
+
+    Args:
+        n_before: keys that stand before those of every block; all together are a multiple of KEYS.
+
+    Returns:
+        query: [n_blocks, BLOCK] position in ``nodes``, -1 where padded.
+        key: [n_blocks, k] position in ``nodes``, -1 where padded.
+        visible: [n_blocks, BLOCK, k] bool: the key is the query or one of its ancestors.
+    """
+    n_blocks = -(-len(nodes) // BLOCK)
+    position = np.arange(n_blocks * BLOCK)
+    query = np.where(position < len(nodes), position, -1).reshape(n_blocks, BLOCK)
+    paths = [np.searchsorted(nodes, trie.ancestors(int(nodes[first]))) for first in query[:, 0]]
+    width = max(len(p) for p in paths)
+    width += -(n_before + width + BLOCK) % KEYS
+    above = np.full((n_blocks, width), -1, dtype=np.int64)
+    for i, path in enumerate(paths):
+        above[i, : len(path)] = path
+    key = np.concatenate([above, query], axis=1)
+    q, k = nodes[query][:, :, None], nodes[key][:, None, :]
+    visible = (k <= q) & (q < trie.subtree_end[k]) & (key >= 0)[:, None, :] & (query >= 0)[:, :, None]
+    return query, key, visible
+
+
+def tree_layout(
+    trie: TokenTrie,
+    nodes: IntArray,
+    prefix_lengths: torch.Tensor,
+    prefix_width: int,
+    windows: set[int],
+    dtype: torch.dtype,
+    beginning: Beginning,
+) -> TreeLayout:
+    """Lay one chunk out for a batch of prefixes.
+
+    Args:
+        nodes: sorted internal nodes, closed under ancestors (``TokenTrie.chunks``); may be empty.
+        prefix_lengths: [b] tokens of each prefix, shared beginning included and right padding not, on the
+            model's device.
+        windows: sliding windows that occur in the model's layers, 0 for full attention.
+    """
+    if not len(nodes):
+        return TreeLayout(prefix_width, beginning=beginning)
+    device = prefix_lengths.device
+    query, key, visible = block_keys(trie, nodes, prefix_width)
+    n_blocks = len(key)
+    seen = torch.from_numpy(visible).to(device)[None]
+    column = torch.arange(prefix_width, device=device)
+    query_depth = torch.zeros(n_blocks * BLOCK, dtype=torch.long, device=device)
+    query_depth[: len(nodes)] = torch.from_numpy(trie.depth[nodes]).to(device)
+    query_depth = query_depth.view(1, n_blocks, BLOCK, 1)
+    key_depth = torch.from_numpy(np.where(key >= 0, trie.depth[nodes[key]], 0)).to(device)
+    length = prefix_lengths.view(-1, 1, 1, 1)
+    masks: dict[int, torch.Tensor] = {}
+    for window in windows:
+        in_prefix = (column < length).expand(-1, n_blocks, BLOCK, -1)
+        in_tree = seen
+        if window:
+            in_prefix = in_prefix & (length + query_depth - column < window)
+            in_tree = in_tree & (query_depth - key_depth[None, :, None, :] < window)
+        allowed = torch.cat([in_prefix, in_tree.expand(len(prefix_lengths), -1, -1, -1)], dim=-1)
+        mask = torch.zeros(allowed.shape, dtype=dtype, device=device)
+        masks[window] = mask.masked_fill_(~allowed, torch.finfo(dtype).min)
+    in_sequence = np.concatenate(
+        [np.tile(np.arange(prefix_width), (n_blocks, 1)), prefix_width + np.maximum(key, 0)], axis=1
+    )
+    query_index, key_index = (torch.from_numpy(x).to(device) for x in (np.maximum(query, 0), in_sequence))
+    return TreeLayout(prefix_width, n_blocks, query_index, key_index, masks, beginning)
+
+
+def block_attention(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor, scaling: float | None
+) -> torch.Tensor:
+    """Attention of many short blocks.
+
+    A CPU takes it as plain products, faster than PyTorch's fused kernel on blocks this short.
+
+    Args:
+        query: [n, kv_heads, q, g, d]: g heads share their keys.
+        key, value: [n, kv_heads, k, d].
+        mask: [n, 1, q, 1, k] additive.
+
+    Returns:
+        [n, kv_heads, q, g, d].
+    """
+    n, kv_heads, q, g, d = query.shape
+    k = key.shape[2]
+    if query.is_cuda:
+        by_head = query.transpose(2, 3).reshape(n, kv_heads * g, q, d)
+        out = scaled_dot_product_attention(
+            by_head, key, value, attn_mask=mask.squeeze(3), scale=scaling, enable_gqa=g > 1
+        )
+        return out.view(n, kv_heads, g, q, d).transpose(2, 3)
+    # Heads that share their keys are rows of one product.
+    scores = (query.reshape(n, kv_heads, q * g, d) @ key.transpose(2, 3)).view(n, kv_heads, q, g, k)
+    scale = scaling or d**-0.5
+    # By a power of two, as in most models, nothing is rounded in half precision either.
+    if math.frexp(scale)[0] != 0.5:
+        scores = scores.float()
+    weights = torch.softmax(torch.add(mask, scores, alpha=scale, out=scores), dim=-1)
+    return (weights.to(value.dtype).view(n, kv_heads, q * g, k) @ value).view(n, kv_heads, q, g, d)
+
+
+def tree_attention(
+    module: torch.nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    scaling: float | None = None,
+    tree: TreeLayout | None = None,
+    sliding_window: int | None = None,
+    softcap: float | None = None,
+    **extra: Any,
+) -> tuple[torch.Tensor, None]:
+    """The attention function that transformers calls in every layer (AttentionInterface).
+
+    Args:
+        query: [b, heads, P - C + n, d]: prefixes without their shared beginning, then n nodes.
+        key, value: [b, kv_heads, P - C + n, d].
+
+    Returns:
+        [b, P - C + n, heads, d], and None for the attention weights.
+
+    Raises:
+        NotImplementedError: the layer asks for something that this function does not compute.
+    """
+    if tree is None or softcap is not None or extra.get("s_aux") is not None:
+        raise NotImplementedError("this architecture does not pass a tree through to its attention layers")
+    p, c, n_blocks = tree.prefix_width, tree.n_shared, tree.n_blocks
+    window = sliding_window or 0
+    b, heads, _, d = query.shape
+    kv_heads = key.shape[1]
+    if tree.kept is not None:
+        tree.kept[module] = (key, value)
+    if c:
+        key, value = (
+            torch.cat([shared.expand(b, -1, -1, -1), own], dim=2)
+            for shared, own in zip(tree.beginning[module], (key, value), strict=True)
+        )
+
+    prefix_mask = None
+    if c or (window and p > window):
+        distance = torch.arange(c, p, device=query.device)[:, None] - torch.arange(p, device=query.device)
+        prefix_mask = (distance >= 0) & (distance < (window or p))
+    prefix_out = scaled_dot_product_attention(
+        query[:, :, : p - c], key[:, :, :p], value[:, :, :p],
+        attn_mask=prefix_mask, is_causal=prefix_mask is None, scale=scaling, enable_gqa=heads != kv_heads,
+    ).transpose(1, 2)  # fmt: skip
+    if not n_blocks:
+        return prefix_out, None
+    group = heads // kv_heads
+    n = query.shape[2] - (p - c)
+    query_rows = _rows(p - c + tree.query_index, b, p - c + n, kv_heads)
+    key_rows = _rows(tree.key_index, b, p + n, kv_heads)
+    by_block = (b * n_blocks, kv_heads, -1, d)
+    node_query, node_key, node_value = (
+        states.transpose(1, 2).reshape(-1, width).index_select(0, rows)
+        for states, width, rows in (
+            (query, group * d, query_rows),
+            (key, d, key_rows),
+            (value, d, key_rows),
+        )
+    )
+    node_out = block_attention(
+        node_query.view(b * n_blocks, kv_heads, BLOCK, group, d),
+        node_key.view(by_block),
+        node_value.view(by_block),
+        tree.mask[window].view(b * n_blocks, 1, BLOCK, 1, -1),
+        scaling,
+    )
+    out = query.new_empty(b, p - c + n_blocks * BLOCK, heads, d)
+    out[:, : p - c] = prefix_out
+    by_node = out[:, p - c :].view(b, n_blocks, BLOCK, kv_heads, group, d)
+    by_node.copy_(node_out.view(b, n_blocks, kv_heads, BLOCK, group, d).transpose(2, 3))
+    return out[:, : p - c + n], None
+
+
+def _rows(positions: torch.Tensor, b: int, length: int, kv_heads: int) -> torch.Tensor:
+    """[b * n_blocks * kv_heads * m] rows of [b * length * kv_heads, w] states, at [n_blocks, m] positions."""
+    sequence = torch.arange(b, device=positions.device).view(-1, 1, 1, 1) * length
+    head = torch.arange(kv_heads, device=positions.device).view(-1, 1)
+    return ((sequence + positions[:, None]) * kv_heads + head).flatten()

@@ -1,0 +1,184 @@
+"""Generation by Anthropic's models, through Anthropic's own client (the extra ``anthropic``).
+
+A spec, as a file ``$CULTURESCOPE_HOME/engines/<name>.toml``; the key is in ANTHROPIC_API_KEY::
+
+    kind = "anthropic"
+    model = "claude-haiku-4-5"
+    usd_per_million_input_tokens = 1.0
+    usd_per_million_output_tokens = 5.0
+    options = { max_concurrency = 8, requests_per_minute = 50 }
+
+``reasoning`` is a budget of tokens, or words for models that think as much as they need (``families``);
+``web = true`` lets the model search. The API takes no seed, so greedy answers and repetitions may differ from
+run to run, and it gives no log-probabilities: judges' verdicts are not graded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from tasks.engines.protocols import EngineError, Generation, Jobs, Message, Sampling, Schema
+from tasks.engines.secrets import Secrets
+from tasks.engines.served.families import family, takes_temperature
+from tasks.engines.served.hosted import HostedGenerator, HostedOptions, needed
+from tasks.engines.served.transport import Caller, checked, count, finish_reason
+from tasks.engines.specs import EngineSpec
+
+_ENDED = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+}
+_THINKING = ("thinking", "redacted_thinking")
+WEB_SEARCH = {"type": "web_search_20250305", "name": "web_search"}
+"""A tool that the provider runs; newer versions need a sandbox for code beside it."""
+MAX_PAUSES = 5
+"""How often one answer that searches may be gone on with."""
+_COUNTED = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+
+
+class AnthropicOptions(HostedOptions):
+    """What ``spec.options`` may hold for kind "anthropic"."""
+
+    temperature: bool | None = Field(
+        default=None,
+        description="whether temperature and top_p are sent; None: not beside thinking, nor to models that "
+        "are known to refuse them: they then sample as they do by themselves",
+    )
+
+
+class AnthropicGenerator(HostedGenerator):
+    """A model behind the Messages API."""
+
+    options_type = AnthropicOptions
+    api, speaks = "the Messages API", "Anthropic's Messages API"
+    refuses = (
+        "whether the model supports structured outputs, the amount of reasoning, web search and temperature "
+        "(options.temperature = false does without)"
+    )
+
+    def __init__(self, spec: EngineSpec, jobs: Jobs | None = None) -> None:
+        """See ``HostedGenerator``; raises EngineError also where the client is not installed."""
+        super().__init__(spec, jobs)
+        self._package = needed("anthropic", "anthropic", spec)
+        self._temperature, self._settings, self._effort = takes_temperature(spec), *_settings(spec)
+
+    def request(
+        self, conversation: Sequence[Message], sampling: Sampling, schema: Schema, alternatives: int
+    ) -> dict[str, Any]:
+        """See ``HostedGenerator.request``: arguments of the client's ``messages.create``.
+
+        Raises:
+            EngineError: all tokens that there may be are for thinking.
+        """
+        if isinstance(self.spec.reasoning, int) and self.spec.reasoning >= sampling.max_tokens:
+            raise EngineError(
+                f"engine {self.spec.name!r}: reasoning = {self.spec.reasoning} leaves nothing of "
+                f"{sampling.max_tokens} tokens for the answer: raise the limit (--max-tokens), or think less"
+            )
+        system = "\n\n".join(m["content"] for m in conversation if m["role"] == "system")
+        body: dict[str, Any] = {}
+        if self._temperature:
+            body = {"temperature": sampling.temperature}
+            body |= {"top_p": sampling.top_p} if sampling.top_p < 1 else {}
+        request: dict[str, Any] = {
+            "model": self.spec.model,
+            "max_tokens": sampling.max_tokens,
+            "messages": [dict(m) for m in conversation if m["role"] != "system"],
+            "extra_body": body | self._settings | self.options.extra_body,
+        }
+        output: dict[str, Any] = dict(self._effort)
+        if system:
+            request["system"] = system
+        if sampling.stop:
+            request["stop_sequences"] = list(sampling.stop)
+        if schema is not None:
+            output["format"] = {"type": "json_schema", "schema": dict(schema)}
+        return request | ({"output_config": output} if output else {})
+
+    @asynccontextmanager
+    async def way(self, caller: Caller) -> AsyncIterator[Any]:
+        """See ``HostedGenerator.way``: the client."""
+        from tasks.engines.served.through_caller import http_client
+
+        key = self.key or "none"
+        async with http_client(caller, key) as http:
+            yield self._package.AsyncAnthropic(
+                api_key=key,
+                default_headers={"Authorization": f"Bearer {key}"},  # above the environment's
+                base_url=self.base_url,
+                http_client=http,
+                max_retries=0,
+                timeout=self.options.timeout,
+            )
+
+    async def ask(self, way: Any, request: dict[str, Any]) -> Generation:
+        """See ``HostedGenerator.ask``. A turn that the API pauses amid its searches is gone on with."""
+        from tasks.engines.served.through_caller import failed
+
+        paused: list[Any] = []
+        while True:
+            try:
+                answer = await way.messages.with_raw_response.create(**request)
+                body = answer.http_response.json()
+            except Exception as error:  # of many kinds, all the client's
+                raise failed(error, self.secrets) from None
+            is_paused = checked(_Message, body).stop_reason == "pause_turn"
+            if not (self.spec.web and is_paused and len(paused) < MAX_PAUSES):
+                return read_message(body, self.secrets, paused)
+            paused.append(body)
+            so_far = {"role": "assistant", "content": body["content"]}
+            request = {**request, "messages": [*request["messages"], so_far]}
+
+
+def _settings(spec: EngineSpec) -> tuple[dict[str, Any], dict[str, str]]:
+    """What a request carries for the spec's ``reasoning`` and ``web``: fields, and of ``output_config``."""
+    fields: dict[str, Any] = {"tools": [WEB_SEARCH]} if spec.web else {}
+    known = family(spec)
+    if spec.reasoning in (None, "auto") or (known and not known.reasons):
+        return fields, {}
+    if isinstance(spec.reasoning, int):
+        return fields | {"thinking": {"type": "enabled", "budget_tokens": spec.reasoning}}, {}
+    if spec.reasoning == "none":
+        return fields | {"thinking": {"type": "disabled"}}, {}
+    return fields | {"thinking": {"type": "adaptive"}}, {"effort": spec.reasoning}
+
+
+class _Block(BaseModel):
+    type: str
+    text: str | None = None
+
+
+class _Message(BaseModel):
+    content: list[_Block]
+    stop_reason: str | None = None
+    usage: Any = None
+
+
+def read_message(body: Any, secrets: Secrets, paused: Sequence[Any] = ()) -> Generation:
+    """The text of an answer after its last search; thinking is left out, and counted.
+
+    paused: what the API gave of the answer before.
+
+    Raises:
+        Unreadable: one is no answer of the Messages API.
+    """
+    answers = [checked(_Message, part) for part in (*paused, body)]
+    text, sent, written = "", 0, 0
+    for answer in answers:
+        usage = answer.usage if isinstance(answer.usage, dict) else {}
+        sent += sum(count(usage.get(name)) for name in _COUNTED)
+        written += count(usage.get("output_tokens"))
+        for block in answer.content:
+            if block.type == "text":
+                text += block.text or ""
+            elif block.type not in _THINKING:
+                text = ""  # it only announced what it would look up
+    ended = answers[-1].stop_reason
+    finish = _ENDED.get(ended or "", finish_reason(ended))
+    return Generation(secrets.hide_in_answer(text), finish, sent if written else 0, written)

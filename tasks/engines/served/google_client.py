@@ -1,0 +1,238 @@
+"""Generation by Google's models, through Google's own client (google-genai, the extra ``google``).
+
+A spec, as a file ``$CULTURESCOPE_HOME/engines/<name>.toml``; the key is in GEMINI_API_KEY::
+
+    kind = "google"
+    model = "gemini-2.5-flash"
+    usd_per_million_input_tokens = 0.30
+    usd_per_million_output_tokens = 2.50
+    options = { max_concurrency = 8, logprobs = true }
+
+``reasoning`` is a budget of tokens up to Gemini 2.5 and a word from Gemini 3 on (``families``); ``web =
+true`` lets the model search. What a model thinks counts as output, for its limit of tokens too: a low
+``max_tokens`` may leave no answer.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from itertools import zip_longest
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from tasks.engines.protocols import (
+    MAX_ALTERNATIVES,
+    EngineError,
+    Generation,
+    Jobs,
+    Message,
+    Sampling,
+    Schema,
+    TokenAlternatives,
+)
+from tasks.engines.secrets import Secrets
+from tasks.engines.served.families import family
+from tasks.engines.served.hosted import HostedGenerator, HostedOptions, needed
+from tasks.engines.served.transport import Caller, Failed, LogProbability, checked, count, finish_reason
+from tasks.engines.specs import EngineSpec
+
+_ENDED = {"STOP": "stop", "MAX_TOKENS": "length"}
+_FILTERED = ("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY")
+_ROLES = {"assistant": "model"}
+_NO_JSON_BESIDE_SEARCH = r"gemini-[12]\."
+
+
+class GoogleOptions(HostedOptions):
+    """What ``spec.options`` may hold for kind "google"."""
+
+    logprobs: bool = Field(
+        default=False, description="whether the model gives log-probabilities: many refuse the request"
+    )
+    api_version: str = Field(default="v1beta", description="of the API, as it stands in addresses")
+
+
+class GoogleGenerator(HostedGenerator):
+    """A model behind the Gemini API."""
+
+    options_type = GoogleOptions
+    api, speaks = "the Gemini API", "Google's Gemini API"
+    refuses = (
+        "whether the model supports seed, JSON schemas, the amount of reasoning and log-probabilities "
+        "(options.logprobs)"
+    )
+
+    def __init__(self, spec: EngineSpec, jobs: Jobs | None = None) -> None:
+        """See ``HostedGenerator``; raises EngineError also where the client is not installed."""
+        super().__init__(spec, jobs)
+        self._package = needed("google.genai", "google", spec)
+        self._settings = _settings(spec)
+
+    def request(
+        self, conversation: Sequence[Message], sampling: Sampling, schema: Schema, alternatives: int
+    ) -> dict[str, Any]:
+        """See ``HostedGenerator.request``: arguments of the client's ``generate_content``.
+
+        Raises:
+            EngineError: the model gives no JSON while it searches.
+        """
+        if schema is not None and self.spec.web and re.match(_NO_JSON_BESIDE_SEARCH, self.spec.model):
+            raise EngineError(
+                f"engine {self.spec.name!r}: {self.spec.model!r} gives no JSON where it searches the web: "
+                "leave web out, take Gemini 3 or newer, or have it answer in text where that is an option"
+            )
+        system = "\n\n".join(m["content"] for m in conversation if m["role"] == "system")
+        config: dict[str, Any] = {
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            "seed": sampling.seed % 2**31,
+            "max_output_tokens": sampling.max_tokens,
+            "automatic_function_calling": {"disable": True},
+            "should_return_http_response": True,
+        }
+        config |= self._settings
+        if system:
+            config["system_instruction"] = system
+        if sampling.stop:
+            config["stop_sequences"] = list(sampling.stop)
+        if schema is not None:
+            config |= {"response_mime_type": "application/json", "response_json_schema": dict(schema)}
+        if alternatives and self.options.logprobs:
+            config |= {"response_logprobs": True, "logprobs": min(alternatives, MAX_ALTERNATIVES)}
+        contents = [
+            {"role": _ROLES.get(m["role"], m["role"]), "parts": [{"text": m["content"]}]}
+            for m in conversation
+            if m["role"] != "system"
+        ]
+        return {"model": self.spec.model, "contents": contents, "config": config}
+
+    @asynccontextmanager
+    async def way(self, caller: Caller) -> AsyncIterator[Any]:
+        """See ``HostedGenerator.way``: the client."""
+        from tasks.engines.served.through_caller import http_client
+
+        key = self.key or "none"
+        async with http_client(caller, key) as http:
+            options = self._package.types.HttpOptions(
+                base_url=self.base_url,
+                api_version=self.options.api_version,
+                httpx_async_client=http,
+                extra_body=self.options.extra_body or None,
+            )
+            yield self._package.Client(vertexai=False, api_key=key, http_options=options).aio
+
+    async def ask(self, way: Any, request: dict[str, Any]) -> Generation:
+        """See ``HostedGenerator.ask``."""
+        from tasks.engines.served.through_caller import failed
+
+        try:
+            answer = await way.models.generate_content(**request)
+            body = json.loads(answer.sdk_http_response.body)
+        except Exception as error:  # of many kinds, all the client's
+            raise failed(error, self.secrets) from None
+        return read_content(body, self.secrets)
+
+    def is_about_the_key(self, failure: Failed) -> bool:
+        """See ``HostedGenerator.is_about_the_key``: a key that is not known is a bad request here."""
+        is_said = failure.status == 400 and "api key" in failure.words.lower()
+        return is_said or super().is_about_the_key(failure)
+
+
+def _settings(spec: EngineSpec) -> dict[str, Any]:
+    """What a request carries for the spec's ``reasoning`` and ``web``."""
+    config: dict[str, Any] = {"tools": [{"google_search": {}}]} if spec.web else {}
+    known = family(spec)
+    if spec.reasoning in (None, "auto") or (known and not known.reasons):
+        return config
+    if spec.reasoning == "none" or isinstance(spec.reasoning, int):
+        budget = 0 if spec.reasoning == "none" else spec.reasoning
+        return config | {"thinking_config": {"thinking_budget": budget}}
+    return config | {"thinking_config": {"thinking_level": spec.reasoning.upper()}}
+
+
+class _Camel(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel)
+
+
+class _Part(_Camel):
+    text: str | None = None
+    thought: bool = False
+
+
+class _Content(_Camel):
+    parts: list[_Part] = []
+
+
+class _Token(_Camel):
+    token: str
+    log_probability: LogProbability
+
+
+class _Top(_Camel):
+    candidates: list[_Token] = []
+
+
+class _Logprobs(_Camel):
+    chosen_candidates: list[_Token] = []
+    top_candidates: list[_Top] = []
+
+
+class _Candidate(_Camel):
+    content: _Content = _Content()
+    finish_reason: str = "UNKNOWN"
+    logprobs_result: _Logprobs = _Logprobs()
+
+
+class _Blocked(_Camel):
+    block_reason: str | None = None
+
+
+class _Reply(_Camel):
+    candidates: list[_Candidate] = []
+    prompt_feedback: _Blocked | None = None
+    usage_metadata: Any = None
+
+
+def read_content(body: Any, secrets: Secrets) -> Generation:
+    """The first candidate; thoughts are left out, and counted. A blocked prompt has none.
+
+    Raises:
+        Unreadable: it is no answer of the Gemini API.
+    """
+    reply = checked(_Reply, body)
+    if not (reply.candidates or reply.prompt_feedback):
+        reply = checked(_Answered, body)
+    usage = reply.usage_metadata if isinstance(reply.usage_metadata, dict) else {}
+    sent = count(usage.get("promptTokenCount"))
+    written = sum(count(usage.get(name)) for name in ("candidatesTokenCount", "thoughtsTokenCount"))
+    if not reply.candidates:
+        return Generation("", "content_filter", sent, written)
+    first = reply.candidates[0]
+    said = "".join(part.text or "" for part in first.content.parts if not part.thought)
+    finish = "content_filter" if first.finish_reason in _FILTERED else first.finish_reason
+    finish, text = _ENDED.get(finish, finish_reason(finish.lower())), secrets.hide_in_answer(said)
+    tokens = _alternatives(first.logprobs_result) if text == said else ()
+    return Generation(text, finish, sent if written else 0, written, tokens=tokens)
+
+
+class _Answered(_Reply):
+    """A reply that says nothing at all is none."""
+
+    candidates: list[_Candidate]
+
+
+def _alternatives(given: _Logprobs) -> tuple[TokenAlternatives, ...]:
+    """What was written and the most probable tokens at each position."""
+    pairs = zip_longest(given.chosen_candidates, given.top_candidates, fillvalue=None)
+    tokens = []
+    for chosen, top in pairs:
+        if not isinstance(chosen, _Token):
+            break
+        others = top.candidates if isinstance(top, _Top) else []
+        known = [(t.token, t.log_probability) for t in others if t.token != chosen.token]
+        tokens.append(TokenAlternatives.of(chosen.token, [(chosen.token, chosen.log_probability), *known]))
+    return tuple(tokens)

@@ -1,0 +1,323 @@
+"""Requests as jobs of OpenAI's Batch API: files of requests, answered within a day at about half the price.
+
+A job is paid for once the server has it, and takes hours. So what is sent is written down before and
+afterwards (``Jobs``): a note says which requests are in which file and batch. After a run that was killed, at
+whatever point, the next one finds its jobs and waits for them, and so do runs side by side; nothing is sent
+twice. A request that came back without an answer is taken out of its note, and so sent again by the next run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import math
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from tempfile import TemporaryFile
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, Field
+
+from tasks.engines.protocols import EngineError, Generation, Jobs
+from tasks.engines.served.openai_reply import Results
+from tasks.engines.served.transport import MAX_BYTES, Caller, Failed, Unreadable, checked
+
+CHAT = "/v1/chat/completions"
+"""What each request is for, whatever the server's address."""
+MAX_REQUESTS = 50_000
+"""In one job, as OpenAI has it."""
+MAX_JOB_BYTES = 100 * 2**20
+"""Of the requests in one job; OpenAI takes twice as much."""
+MAX_ANSWER_BYTES = 2**20
+"""Of one answer, on average over a job."""
+FILE_S = 900.0
+"""Seconds that one try to send or fetch a file may take."""
+WINDOW = "24h"
+"""The server ends a job that takes longer, with the answers so far."""
+DEADLINE_S = 26 * 3600.0
+"""How long one call waits; the job itself goes on, and the next run waits for it again."""
+FIRST_POLL_S, LONGEST_POLL_S = 1.0, 60.0
+"""Pauses between two questions for a job's state; they double."""
+MAX_PAGES = 20
+"""Of a hundred jobs, the newest first, that are searched for one whose id was lost."""
+FINAL = ("completed", "expired", "cancelled", "failed")
+
+T = TypeVar("T")
+_log = logging.getLogger("culturescope")
+
+
+class _File(BaseModel):
+    id: str
+
+
+class _Batch(_File):
+    status: str
+    input_file_id: str | None = None
+    output_file_id: str | None = None
+    error_file_id: str | None = None
+    request_counts: Any = None
+    errors: Any = None
+
+
+class _Page(BaseModel):
+    data: list[_Batch]
+    has_more: bool = False
+
+
+class _Job(BaseModel):
+    """A note. ids: of the requests that it has answered or may yet answer; batch: None if unknown.
+
+    age_s: see ``Jobs.notes``.
+    """
+
+    ids: list[str]
+    file: str
+    batch: str | None = None
+    age_s: float = Field(default=math.inf, exclude=True)
+
+    @property
+    def name(self) -> str:
+        """Of the note."""
+        return hashlib.sha256(self.file.encode()).hexdigest()[:16]
+
+    def save(self, jobs: Jobs) -> None:
+        """Write it down; without requests it goes."""
+        if self.ids:
+            jobs.write(self.name, self.model_dump_json())
+        else:
+            jobs.delete(self.name)
+
+
+@dataclass
+class Batches:
+    """What is sent of one thing that is asked.
+
+    Attributes:
+        jobs: what was sent of it, by whomever.
+        name: of the engine. at: its server, as messages name it.
+        size: requests in one job, at most.
+        explain: the message for a call that failed.
+        report: told how many more requests are answered.
+    """
+
+    caller: Caller
+    jobs: Jobs
+    name: str
+    at: str
+    size: int
+    explain: Callable[[Failed], EngineError]
+    report: Callable[[int], None]
+    failures: list[EngineError] = field(default_factory=list)
+
+    async def send(self, requests: Sequence[Mapping[str, Any]], answers: dict[int, Generation]) -> None:
+        """Fill ``answers``, by place, and ``failures``; jobs that were sent before are not sent again."""
+        places = {name: place for place, name in enumerate(_names(requests))}
+        sent: list[_Job] = []
+        # Held until everything is sent: a second run of the same requests then waits for the same jobs.
+        with self.jobs.locked() as jobs:
+            try:
+                for job in self._sent(jobs, places):
+                    if job.batch is None:
+                        await self._begin(jobs, job, is_new=False)
+                    sent.append(job)
+                known = {name for job in sent for name in job.ids}
+                rest = {name: requests[place] for name, place in places.items() if name not in known}
+                for lines in self._files(rest):
+                    sent.append(await self._sent_now(jobs, lines))
+            except (Failed, EngineError) as failure:
+                self._fail(failure)
+        for results in await asyncio.gather(*map(self._answers, sent)):
+            answers |= {places[name]: answer for name, answer in results.items() if name in places}
+
+    def _sent(self, jobs: Jobs, names: Mapping[str, int]) -> Iterator[_Job]:
+        """The jobs that some of these requests are in."""
+        for name, (text, age_s) in jobs.notes().items():
+            try:
+                job = _Job.model_validate_json(text)
+            except ValueError as error:
+                raise EngineError(
+                    f"engine {self.name!r}: {jobs.place(name)} is damaged, which says what a batch at "
+                    f"{self.at} holds: delete it to have its requests sent, and paid, again"
+                ) from error
+            if not names.keys().isdisjoint(job.ids):
+                job.age_s = age_s
+                yield job
+
+    def _files(self, requests: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, bytes]]:
+        """The lines of each job, by request."""
+        lines: dict[str, bytes] = {}
+        room = MAX_JOB_BYTES
+        for name, body in requests.items():
+            line = {"custom_id": name, "method": "POST", "url": CHAT, "body": body}
+            text = json.dumps(line).encode() + b"\n"
+            if lines and (len(lines) >= self.size or len(text) > room):
+                yield lines
+                lines, room = {}, MAX_JOB_BYTES
+            lines[name] = text
+            room -= len(text)
+        if lines:
+            yield lines
+
+    async def _sent_now(self, jobs: Jobs, lines: Mapping[str, bytes]) -> _Job:
+        files = {"file": ("requests.jsonl", b"".join(lines.values()), "application/jsonl")}
+        sent = await self.caller.ask("POST", "/files", timeout=FILE_S, files=files, data={"purpose": "batch"})
+        job = _Job(ids=list(lines), file=self._id(checked(_File, sent).id))
+        await self._begin(jobs, job, is_new=True)
+        _log.info("%s: batch %s of %d requests is sent", self.name, job.batch, len(job.ids))
+        return job
+
+    async def _begin(self, jobs: Jobs, job: _Job, is_new: bool) -> None:
+        """Make a batch of a file, once. One that may have been begun before, though no answer came, is looked
+        up; one that another may be beginning right now, because the lock was lost, is looked up when that
+        has come to its end."""
+        body = {"input_file_id": job.file, "endpoint": CHAT, "completion_window": WINDOW}
+        tries, doubt = 0, self.caller.timeout - job.age_s
+        while job.batch is None:
+            if not is_new and (batch := await self._looked_up(job)):
+                job.batch = self._id(batch)
+            elif doubt > 0:
+                _log.info("%s: another run may be sending the same: looking again", self.name)
+                await self.caller.pause(doubt)
+                doubt = 0
+            else:
+                job.save(jobs)  # which fails without the lock, and tells others when this try began
+                try:
+                    begun = await self.caller.ask("POST", "/batches", max_retries=0, json=body)
+                    job.batch = self._id(checked(_Batch, begun).id)
+                except Failed as failure:
+                    tries, is_new = tries + 1, False
+                    failure.tries = tries
+                    if failure.status and failure.status >= 400 and not failure.is_transient:
+                        jobs.delete(job.name)  # refused, so nothing was begun
+                        raise
+                    if not failure.is_transient or tries > self.caller.max_retries:
+                        raise
+                    await self.caller.pause(min(FIRST_POLL_S * 2.0 ** (tries - 1), LONGEST_POLL_S))
+        job.save(jobs)
+
+    async def _looked_up(self, job: _Job) -> str | None:
+        """The batch that was begun with a file, if there is one."""
+        after = ""
+        for _ in range(MAX_PAGES):
+            try:
+                page = checked(_Page, await self.caller.ask("GET", f"/batches?limit=100{after}"))
+            except Failed as failure:
+                if failure.is_transient:
+                    raise
+                raise self._lost(job, f"it cannot be seen whether {job.file} was begun", failure) from None
+            for batch in page.data:
+                if batch.input_file_id == job.file:
+                    return batch.id
+            if not (page.has_more and page.data):
+                break
+            after = f"&after={self._id(page.data[-1].id)}"
+        return None
+
+    async def _answers(self, job: _Job) -> dict[str, Generation]:
+        """What a job comes to, once it has ended; requests without an answer leave its note."""
+        results = Results(self.caller, set(job.ids))
+        try:
+            batch = await self._ended(job)
+            most = MAX_BYTES + MAX_ANSWER_BYTES * len(job.ids)
+            for file in filter(None, (batch.output_file_id, batch.error_file_id)):
+                with TemporaryFile(dir=self.jobs.folder) as lines:
+                    path = f"/files/{self._id(file)}/content"
+                    await self._known(job, self.caller.fetch(path, lines, most, FILE_S))
+                    results.read(lines)
+        except (Failed, EngineError) as failure:
+            self._fail(failure)
+            return results.answers
+        n, job.ids = len(job.ids), [name for name in job.ids if name in results.answers]
+        if len(job.ids) < n:
+            job.save(self.jobs)
+            why = "; ".join([*map(self.caller.clean, _reasons(batch)), *results.reasons()])
+            self.failures.append(
+                EngineError(
+                    f"engine {self.name!r}: batch {job.batch} at {self.at} is {batch.status} with "
+                    f"{len(job.ids):,} of {n:,} answers{f' ({why})' if why else ''}. Those are stored: run "
+                    "again, and only the others are sent"
+                )
+            )
+        return results.answers
+
+    async def _ended(self, job: _Job) -> _Batch:
+        """Wait until a job has ended; a server that is away for a while is waited for too."""
+        until, wait, done = time.monotonic() + DEADLINE_S, FIRST_POLL_S, 0
+        while True:
+            said, is_late = "not to be reached", time.monotonic() + wait > until
+            try:
+                call = self.caller.ask("GET", f"/batches/{job.batch}")
+                batch = checked(_Batch, await self._known(job, call))
+                if batch.status in FINAL:
+                    return batch
+                counts = batch.request_counts if isinstance(batch.request_counts, dict) else {}
+                now, said = counts.get("completed"), self.caller.clean(batch.status)
+                if isinstance(now, int) and done < now <= len(job.ids):
+                    self.report(now - done)
+                    done = now
+            except Failed as failure:
+                if not failure.is_transient:
+                    raise
+            if is_late:
+                raise EngineError(
+                    f"engine {self.name!r}: batch {job.batch} at {self.at} is {said} after "
+                    f"{DEADLINE_S / 3600:g} h: run again to wait for it further; nothing is sent twice"
+                )
+            await self.caller.pause(wait)
+            wait = min(2 * wait, LONGEST_POLL_S)
+
+    async def _known(self, job: _Job, call: Coroutine[Any, Any, T]) -> T:
+        """The answer to a question about a job, which the server may have forgotten."""
+        try:
+            return await call
+        except Failed as failure:
+            if failure.status not in (404, 410):
+                raise
+            raise self._lost(job, f"batch {job.batch} is not there any more", failure) from None
+
+    def _fail(self, failure: Failed | EngineError) -> None:
+        if isinstance(failure, Failed):
+            has_none = failure.status in (404, 405, 501)
+            failure = self._no_api(failure) if has_none else self.explain(failure)
+        self.failures.append(failure)
+
+    def _no_api(self, failure: Failed) -> EngineError:
+        return EngineError(
+            f"engine {self.name!r}: {self.at} has no Batch API ({failure.status}: {failure.words}): set "
+            "options.max_concurrency in place of options.batch"
+        )
+
+    def _lost(self, job: _Job, what: str, failure: Failed) -> EngineError:
+        return EngineError(
+            f"engine {self.name!r}: {what} at {self.at} ({failure.status}: {failure.words}): look there, and "
+            f"delete {self.jobs.place(job.name)} to have its {len(job.ids):,} requests sent, and paid, again"
+        )
+
+    def _id(self, given: str) -> str:
+        """A name that the server gives to a file or batch, which becomes part of addresses and is stored."""
+        hidden = self.caller.secrets.hide_in_answer(given)
+        if hidden != given or not re.fullmatch(r"\w[\w:/-]{0,199}", given, re.ASCII):
+            raise Unreadable(200, f"id: {self.caller.clean(hidden)[:60]!r} is no name of a file or batch")
+        return given
+
+
+def _names(requests: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """The custom_id of each request: the hash of what is sent, and how many equal ones come before."""
+    seen: Counter[str] = Counter()
+    for body in requests:
+        content = json.dumps(body, sort_keys=True).encode()
+        name = hashlib.sha256(content).hexdigest()[:32]
+        yield f"{name}-{seen[name]}"
+        seen[name] += 1
+
+
+def _reasons(batch: _Batch) -> list[str]:
+    """What the server says of a job that it refused as a whole."""
+    data = batch.errors.get("data") if isinstance(batch.errors, dict) else None
+    errors = data if isinstance(data, list) else []
+    return [str(error["message"]) for error in errors[:3] if isinstance(error, dict) and error.get("message")]

@@ -1,0 +1,162 @@
+"""Generation by any server that speaks the OpenAI chat API: ``vllm serve``, llama.cpp, hosted models.
+
+A hosted model's spec, as a file ``$CULTURESCOPE_HOME/engines/<name>.toml``::
+
+    kind = "openai"
+    model = "some-model"
+    base_url = "https://llm.example.org/v1"
+    api_key_env = "EXAMPLE_KEY"
+    usd_per_million_input_tokens = 0.15
+    usd_per_million_output_tokens = 0.60
+    reasoning = "high"
+    web = true
+    options = { max_concurrency = 8, requests_per_minute = 500, dialect = "openrouter" }
+
+How many requests are under way at once is one option: ``max_concurrency = 200`` sends each by itself,
+``batch = 5000`` sends so many as one job of the Batch API, which takes up to a day and half the price
+(``openai_batch``; the prices above are then those of batches).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from tasks.engines.protocols import (
+    MAX_ALTERNATIVES,
+    EngineError,
+    Generation,
+    Jobs,
+    Message,
+    Sampling,
+    Schema,
+)
+from tasks.engines.served.families import by_responses, family, takes_temperature
+from tasks.engines.served.hosted import HostedGenerator, HostedOptions
+from tasks.engines.served.openai_batch import MAX_REQUESTS, Batches
+from tasks.engines.served.openai_reply import read_refusal, read_reply
+from tasks.engines.served.openai_responses import LIMIT, PATH, read_response, responses_request
+from tasks.engines.served.openai_settings import Dialect, LimitField, limit_field, settings_body
+from tasks.engines.served.transport import Caller, Failed
+from tasks.engines.specs import EngineSpec
+
+
+class HttpOptions(HostedOptions):
+    """What ``spec.options`` may hold for kind "openai"."""
+
+    batch: int | None = Field(
+        default=None,
+        ge=1,
+        le=MAX_REQUESTS,
+        strict=True,
+        description="in place of max_concurrency: requests sent as one job of the Batch API, answered within "
+        "a day; parts hold as many prompts",
+    )
+    token_limit_field: LimitField | None = Field(
+        default=None,
+        description="what the server calls the limit of tokens; None: max_completion_tokens at OpenAI and "
+        "for its reasoning models, max_tokens elsewhere",
+    )
+    temperature: bool | None = Field(
+        default=None,
+        description="whether temperature and top_p are sent; None: not to models that are known to refuse "
+        "them, which then sample as they do by themselves",
+    )
+    logprobs: bool | None = Field(
+        default=None,
+        description="whether the server gives log-probabilities; None: yes, but for OpenAI's reasoning ones",
+    )
+    api: Literal["chat", "responses"] | None = Field(
+        default=None,
+        description="chat completions, or OpenAI's Responses API; None: the latter for web search at OpenAI",
+    )
+    dialect: Dialect = Field(
+        default="openai", description="whose fields say how much to reason and whether to search the web"
+    )
+
+    @model_validator(mode="after")
+    def _is_one_way(self) -> Self:
+        if self.batch and "max_concurrency" in self.model_fields_set:
+            raise ValueError("give max_concurrency or batch, not both")
+        return self
+
+
+class OpenAIGenerator(HostedGenerator):
+    """A model behind the chat API. With option ``batch`` its jobs say what it has sent, apart for each thing
+    that is asked, so that the same request of another occasion is sent again."""
+
+    options_type = HttpOptions
+    api, speaks = "the chat API", "OpenAI's chat API"
+    refuses = (
+        "whether the server supports seed, json_schema, temperature and logprobs (options.temperature = "
+        "false or options.logprobs = false does without)"
+    )
+
+    def __init__(self, spec: EngineSpec, jobs: Jobs | None = None) -> None:
+        """See ``HostedGenerator``; raises EngineError also for settings that the dialect has no words for."""
+        super().__init__(spec, jobs)
+        self._settings = settings_body(spec, self.options.dialect)
+        self._by_responses, self._temperature = by_responses(spec), takes_temperature(spec)
+        self._chat_limit = self.options.token_limit_field or limit_field(spec)
+        self.limit_field = LIMIT if self._by_responses else self._chat_limit
+        self._logprobs = self.options.logprobs
+        if self._logprobs is None:
+            self._logprobs = not ((known := family(spec)) and known.temperature == "never")
+
+    def request(
+        self, conversation: Sequence[Message], sampling: Sampling, schema: Schema, alternatives: int
+    ) -> dict[str, Any]:
+        """See ``HostedGenerator.request``."""
+        top = min(alternatives, MAX_ALTERNATIVES) if self._logprobs else 0
+        request: dict[str, Any] = {
+            "model": self.spec.model,
+            "messages": [dict(m) for m in conversation],
+            "seed": sampling.seed,
+            self._chat_limit: sampling.max_tokens,
+        }
+        if self._temperature:
+            request |= {"temperature": sampling.temperature, "top_p": sampling.top_p}
+        if sampling.stop:
+            request["stop"] = list(sampling.stop)
+        if top:
+            request |= {"logprobs": True, "top_logprobs": top}
+        if schema is not None:
+            answer = {"name": "answer", "schema": dict(schema), "strict": True}
+            request["response_format"] = {"type": "json_schema", "json_schema": answer}
+        if self._by_responses:
+            request = responses_request(request, self._chat_limit)
+        return {**request, **self._settings, **self.options.extra_body}
+
+    async def ask(self, way: Caller, request: dict[str, Any]) -> Generation:
+        """See ``HostedGenerator.ask``."""
+        if self._by_responses:
+            return read_response(await way.ask("POST", PATH, json=request), self.secrets)
+        return read_reply(await way.ask("POST", "/chat/completions", json=request), self.secrets)
+
+    def headers(self) -> dict[str, str]:
+        """See ``HostedGenerator.headers``."""
+        return {"Authorization": f"Bearer {self.key or 'none'}"}
+
+    def filtered(self, failure: Failed) -> Generation | None:
+        """See ``HostedGenerator.filtered``: Azure's way."""
+        return read_refusal(failure)
+
+    async def send_all(
+        self, caller: Caller, requests: Sequence[dict[str, Any]], answers: dict[int, Generation]
+    ) -> list[EngineError]:
+        """See ``HostedGenerator.send_all``; with option ``batch`` as jobs."""
+        if self.options.batch is None:
+            return await super().send_all(caller, requests, answers)
+        name, at, n = self.spec.name, self.base_url, self.options.batch
+        if self.jobs is None:
+            raise EngineError(f"engine {name!r}: options.batch needs a place to write down its jobs")
+        batches = Batches(caller, self.jobs, name, at, n, self.explain, self.report)
+        await batches.send(requests, answers)
+        return batches.failures
+
+    @property
+    def where(self) -> str:
+        """See ``HostedGenerator.where``."""
+        return f"compare {self.base_url}/models, and see that base_url ends in /v1"

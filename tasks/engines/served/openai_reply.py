@@ -1,0 +1,174 @@
+"""What is read of an answer of the OpenAI chat API: of a reply, or of a line of a batch's results."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import IO, Annotated, Any
+
+import httpx
+from pydantic import BaseModel, Field
+
+from tasks.engines.protocols import Generation, TokenAlternatives
+from tasks.engines.secrets import Secrets
+from tasks.engines.served.context import cut_off, room
+from tasks.engines.served.transport import (
+    MAX_BYTES,
+    MAX_COUNT,
+    Caller,
+    Failed,
+    LogProbability,
+    Unreadable,
+    checked,
+    count,
+    finish_reason,
+)
+
+
+class _Other(BaseModel):
+    token: str
+    logprob: LogProbability
+    bytes: list[Annotated[int, Field(ge=0, le=255)]] | None = None
+
+
+class _Token(_Other):
+    top_logprobs: list[_Other] | None = None
+
+
+class _Logprobs(BaseModel):
+    content: list[_Token] | None = None
+
+
+class _Written(BaseModel):
+    content: str | None = None
+    refusal: str | None = None
+    reasoning: Any = None
+    reasoning_content: Any = None
+
+
+class _Choice(BaseModel):
+    message: _Written
+    finish_reason: str | None = None
+    logprobs: _Logprobs | None = None
+
+
+class _Reply(BaseModel):
+    choices: list[_Choice]
+    usage: Any = None
+    prompt_filter_results: Any = None
+
+
+class _Response(BaseModel):
+    status_code: int
+    body: Any = None
+
+
+class _Line(BaseModel):
+    custom_id: str
+    response: _Response | None = None
+    error: Any = None
+
+
+def read_reply(body: Any, secrets: Secrets) -> Generation:
+    """The first choice; a server that filters may send none, if it says so.
+
+    Reasoning is left out, and counted: some servers have it in the total alone. A count of tokens that is
+    none, or below zero, is 0: not said (``budget.Meter`` then counts the most).
+
+    Raises:
+        Unreadable: it is no answer of the chat API.
+    """
+    reply = checked(_Reply, body)
+    usage = reply.usage if isinstance(reply.usage, dict) else {}
+    prompt, written, both = (count(usage.get(f"{name}_tokens")) for name in ("prompt", "completion", "total"))
+    written = max(written, both - prompt if prompt else 0)
+    if not reply.choices:
+        if not reply.prompt_filter_results:
+            raise Unreadable(200, "choices: there is none, and nothing says that the prompt was filtered")
+        return Generation("", "content_filter", prompt, written)
+    choice = reply.choices[0]
+    finish = "refusal" if choice.message.refusal else finish_reason(choice.finish_reason)
+    said = choice.message.refusal or choice.message.content
+    has_thought = bool(choice.message.reasoning or choice.message.reasoning_content)
+    if said is None and finish in ("stop", "unknown") and not has_thought:
+        raise Unreadable(200, "choices.0.message.content: null, though it says that the model was done")
+    text = secrets.hide_in_answer(said or "")
+    if text and not written:
+        prompt = 0
+    given = (choice.logprobs.content if choice.logprobs else None) or ()
+    tokens = _alternatives(given) if text == said and finish != "refusal" else ()
+    return Generation(text, finish, prompt, written, tokens=tokens)
+
+
+def read_refusal(failure: Failed) -> Generation | None:
+    """The answer that a failure is: one that was filtered, as Azure says it. None: it is none."""
+    error = failure.body.get("error") if isinstance(failure.body, dict) else None
+    filtered = isinstance(error, dict) and error.get("code") == "content_filter"
+    return Generation("", "content_filter", 0, 0) if failure.status == 400 and filtered else None
+
+
+@dataclass
+class Results:
+    """What the files of a batch hold: lines that each answer one request, or ought to.
+
+    Attributes:
+        ids: of the requests.
+        answers: by id. wrong: how often something else was there in place of an answer.
+    """
+
+    caller: Caller
+    ids: set[str]
+    answers: dict[str, Generation] = field(default_factory=dict)
+    wrong: Counter[str] = field(default_factory=Counter)
+
+    def read(self, lines: IO[bytes]) -> None:
+        """Take the answers of one file; the first answer to a request counts."""
+        for text in iter(lambda: lines.readline(MAX_BYTES), b""):
+            try:
+                line = checked(_Line, self.caller.read_object(text))
+            except Unreadable:
+                if text.strip():
+                    self.wrong["unreadable line"] += 1
+                continue
+            if line.custom_id not in self.ids or line.custom_id in self.answers:
+                self.wrong["answer to nothing that was asked"] += 1
+                continue
+            try:
+                self.answers[line.custom_id] = self._answer(line)
+            except Failed as failure:
+                self.wrong[f"{failure.status or 'no answer'}: {failure.words}"] += 1
+
+    def reasons(self) -> list[str]:
+        """What was most often wrong."""
+        return [f"{n:,} × {text}" for text, n in self.wrong.most_common(3)]
+
+    def _answer(self, line: _Line) -> Generation:
+        status, body = 0, {"error": line.error or "no reason is given"}
+        if line.response:
+            status, body = line.response.status_code, line.response.body
+        if 200 <= status < 300:
+            return read_reply(body, self.caller.secrets)
+        failure = self.caller.refusal(status, httpx.Headers(), json.dumps(body).encode())
+        if answer := read_refusal(failure):
+            return answer
+        if room(failure, MAX_COUNT) == 0:
+            return cut_off()
+        raise failure
+
+
+def _alternatives(content: Sequence[_Token]) -> tuple[TokenAlternatives, ...]:
+    """What was written and the server's top tokens at each position, which may leave out the written one."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    tokens = []
+    for at in content:
+        text = at.token if at.bytes is None else decoder.decode(bytes(at.bytes))
+        others = [
+            (a.token if a.bytes is None else bytes(a.bytes).decode("utf-8", "replace"), a.logprob)
+            for a in at.top_logprobs or ()
+            if a.token != at.token
+        ]
+        tokens.append(TokenAlternatives.of(text, [(text, at.logprob), *others]))
+    return tuple(tokens)

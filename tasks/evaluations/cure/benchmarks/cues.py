@@ -1,0 +1,125 @@
+"""Cues, which place a norm within a country, such as "ethnicity: Sámi": read, written and counted. Pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+KINDS = ("region", "ethnicity", "religion", "age", "gender", "occupation", "marital_status")
+KEY_KINDS = frozenset(KINDS[:3])
+"""The kinds of which SpecNorm wants at least one (Vo and Koyejo 2025, Benchmark 1)."""
+
+SEPARATOR = "|"
+
+Specificity = Literal["low", "medium", "high"]
+
+_GROUP_ORDER = ("ethnicity", "religion", "region", *KINDS[3:])
+
+_GENERIC = frozenset(
+    {
+        "everybody",
+        "everyone",
+        "general",
+        "human",
+        "humans",
+        "local",
+        "locals",
+        "n/a",
+        "na",
+        "nan",
+        "national",
+        "none",
+        "not specified",
+        "null",
+        "other",
+        "others",
+        "people",
+        "person",
+        "persons",
+        "unknown",
+        "unspecified",
+        "various",
+    }
+)
+_GENERIC_START = re.compile(r"(all|any|every|both)\b")
+
+
+class Cue(NamedTuple):
+    """One cue. ``kind`` is one of ``KINDS``."""
+
+    kind: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.kind.replace('_', ' ')}: {self.value}"
+
+
+def is_generic(value: str, country_names: Iterable[str]) -> bool:
+    """Whether a value says nothing about a subgroup: empty, "all ages", "people", or the country itself."""
+    plain = normal(value)
+    names = {normal(name).removeprefix("the ") for name in country_names}
+    return (
+        not plain
+        or plain in _GENERIC
+        or bool(_GENERIC_START.match(plain))
+        or plain.removeprefix("the ") in names
+    )
+
+
+def join_cues(cues: Iterable[Cue]) -> str:
+    """As in the files: "region: Bali|religion: Hindu"."""
+    return SEPARATOR.join(map(str, cues))
+
+
+def parse_cues(text: str) -> tuple[Cue, ...]:
+    """The reverse of ``join_cues``.
+
+    Raises:
+        ValueError: a part is not a kind and a value.
+    """
+    cues = []
+    for part in filter(None, (p.strip() for p in text.split(SEPARATOR))):
+        kind, _, value = (p.strip() for p in part.partition(":"))
+        kind = kind.casefold().replace(" ", "_")
+        if kind not in KINDS or not value:
+            kinds = ", ".join(KINDS)
+            raise ValueError(
+                f"{part!r} is not a cue: write <kind>: <value>, several separated by {SEPARATOR!r}; "
+                f"kinds are {kinds}"
+            )
+        cues.append(Cue(kind, value))
+    return tuple(cues)
+
+
+def group_of(cues: Iterable[Cue]) -> str:
+    """The subgroup that results are broken down by: the value of the first kind of ``_GROUP_ORDER``."""
+    values = {cue.kind: cue.value for cue in cues}
+    return next((values[kind] for kind in _GROUP_ORDER if kind in values), "")
+
+
+def specificity(n_cues: int) -> Specificity:
+    """How specific an item is (Vo and Koyejo 2025): low has one cue, medium two or three, high four or more.
+
+    Raises:
+        ValueError: no cue: such a statement is no seed of SpecNorm.
+    """
+    if n_cues < 1:
+        raise ValueError(f"specificity is defined from one cue on, got {n_cues}")
+    return "low" if n_cues == 1 else "medium" if n_cues < 4 else "high"
+
+
+def is_named(cue: Cue, text: str) -> bool:
+    """Whether the cue's words stand in the text, in order, up to case, accents and a plural ending.
+
+    Whole words only: "man" is not named by "woman", nor "married" by "unmarried".
+    """
+    words = re.escape(normal(cue.value))
+    return re.search(rf"(?<!\w){words}(s|es|'s)?(?!\w)", normal(text)) is not None
+
+
+def normal(text: str) -> str:
+    """Case folded, without accents, with single spaces and straight apostrophes."""
+    letters = unicodedata.normalize("NFKD", text.casefold().replace("’", "'"))
+    return " ".join("".join(c for c in letters if not unicodedata.combining(c)).split())

@@ -1,0 +1,109 @@
+"""Log-probabilities of a list of items as the answer to each of several questions. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tasks.engines import prompting
+from tasks.engines.protocols import Scorer
+from tasks.loop.requests import Ability, Engine, Request
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ItemLogprobs:
+    """Stored answers in the order of the request.
+
+    Attributes:
+        logprobs: float64 [units, items] natural-log probabilities.
+        n_tokens: [items] tokens of each item.
+    """
+
+    logprobs: NDArray[np.float64]
+    n_tokens: NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GivenTexts(Request[T]):
+    """Texts that are scored, not written.
+
+    Attributes:
+        about: what is asked, as JSON: with engine and boundary rule it determines every answer. Begins with
+            the evaluation's name.
+    """
+
+    about: Sequence[Any]
+
+    def identity(self, engine: Engine) -> list[Any]:
+        return [self.about[0], engine.hash, self.rule(engine), *self.about[1:]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ItemScores(GivenTexts[ItemLogprobs | str]):
+    """One question about several countries, over one list of items.
+
+    Read as log-probabilities, or as the reason why they are incomplete.
+
+    Attributes:
+        questions: country -> the question about it; countries are the units.
+        items: what is scored, each as the whole answer.
+    """
+
+    kind: ClassVar[str] = "item_logprob"
+    ability: ClassVar[Ability] = "score"
+    columns: ClassVar[tuple[str, ...]] = ("country", "item", "logprob", "n_tokens")
+
+    questions: Mapping[str, str]
+    items: Sequence[str]
+
+    @property
+    def units(self) -> Sequence[str]:
+        """Countries."""
+        return list(self.questions)
+
+    def rule(self, engine: Engine) -> str:
+        return prompting.BOUNDARY_RULE
+
+    def size(self, units: Sequence[str]) -> int:
+        """Log-probabilities."""
+        return len(units) * len(self.items)
+
+    def answer(self, engine: Scorer, units: Sequence[str], progress: Callable[[int], None]) -> pl.DataFrame:
+        """See ``Request.answer``; one row per country and item."""
+        framed = engine.frame([self.questions[unit] for unit in units])
+        continuations = [framed.lead + item for item in self.items]
+        logprobs = engine.score(framed.prefixes, continuations, progress)
+        n_tokens = engine.count_tokens(framed.prefixes[0], continuations)
+        return pl.DataFrame(
+            {
+                "domain": [self.topic] * logprobs.size,
+                "question": [self.label] * logprobs.size,
+                "country": [unit for unit in units for _ in self.items],
+                "item": list(self.items) * len(units),
+                "logprob": logprobs.ravel(),
+                "n_tokens": np.tile(n_tokens, len(units)),
+            }
+        )
+
+    def decode(self, frame: pl.DataFrame) -> ItemLogprobs | str:
+        shape = (len(self.questions), len(self.items))
+        if frame.height != shape[0] * shape[1]:
+            return f"{frame.height} of {shape[0] * shape[1]} log-probabilities are stored"
+        frame = frame.sort("country", "item")
+        rows, columns = _places(self.units), _places(self.items)
+        logprobs = frame["logprob"].to_numpy().astype(np.float64).reshape(shape)[np.ix_(rows, columns)]
+        n_tokens = frame["n_tokens"].to_numpy().reshape(shape)[0].astype(np.int64)[columns]
+        return ItemLogprobs(logprobs, n_tokens)
+
+
+def _places(names: Sequence[str]) -> list[int]:
+    """Where each name stands when all are sorted."""
+    place = {name: i for i, name in enumerate(sorted(names))}
+    return [place[name] for name in names]

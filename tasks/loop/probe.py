@@ -1,0 +1,62 @@
+"""How fast an engine is here, tried out on the first units that it is going to be asked about."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from tasks.engines.protocols import EngineError
+from tasks.engines.replicas import width
+from tasks.loop import steps
+from tasks.loop.plan import Line
+from tasks.loop.requests import Request
+
+SECONDS = 5.0
+"""The most that a probe may take, beside loading the engine."""
+
+
+class _TimeIsUp(Exception):  # noqa: N818 - it is no error
+    """Ends a call of an engine in its midst."""
+
+
+def speed(line: Line, seconds: float = SECONDS) -> float | None:
+    """How much of its ``size`` an engine answers per second: the fastest of several calls.
+
+    It is asked about one unit, two, four … of its first part, about none twice, and interrupted when the time
+    is up; a first call also sets things up, and larger ones come closer to those of the run. The engine stays
+    loaded, its answers are thrown away. None: it failed, which the run will report, or nothing is left; or it
+    has replicas, whose calls cannot be interrupted.
+    """
+    if not line.work or width(line.engine.spec) > 1:
+        return None
+    request, units = line.work[0].wanted.request, line.work[0].units
+    rates = [0.0]
+    start, n = 0, 1
+    try:
+        engine = steps.load_engine(line.engine, request.ability)
+        end = time.perf_counter() + seconds
+        while start < len(units) and time.perf_counter() < end:
+            rates.append(_rate(request, engine, units[start : start + n], end))
+            start, n = start + n, 2 * n
+    except EngineError:
+        return None
+    return max(rates) or None
+
+
+def _rate(request: Request[Any], engine: Any, units: Sequence[str], end: float) -> float:
+    """Done per second, of one call that lasts until ``end`` at most."""
+    done, start = 0, time.perf_counter()
+
+    def count(n: int) -> None:
+        nonlocal done
+        done += n
+        if time.perf_counter() > end:
+            raise _TimeIsUp
+
+    try:
+        request.answer(engine, units, count)
+        done = request.size(units)
+    except _TimeIsUp:
+        pass
+    return done / max(time.perf_counter() - start, 1e-9)

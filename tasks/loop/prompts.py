@@ -1,0 +1,216 @@
+"""Prompts in, completions out, as values: what is sent, under which hash, and how stored ones are read. Pure.
+
+A prompt is a conversation with a schema; its id is the unit, engine and sampling are the request. So a
+completion is found again by whoever sends the same.
+
+Sampled prompts are independent: an engine draws two prompts with equal seeds from the same random numbers,
+which correlates their completions, so each is sent with a seed of its own. Greedy prompts need none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import polars as pl
+
+from tasks.engines.protocols import (
+    MAX_ALTERNATIVES,
+    EngineError,
+    Generation,
+    Generator,
+    Message,
+    Reporting,
+    Sampling,
+    Unfinished,
+)
+from tasks.identity import digest
+from tasks.loop.budget import at_most
+from tasks.loop.option_probabilities import option_logprobs
+from tasks.loop.reasoning import without_reasoning
+from tasks.loop.requests import Ability, Engine, Request
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """One conversation, and the JSON schema that its completion has to keep to (None: free text).
+
+    Attributes:
+        options: what the completion may choose from, in the JSON field ``field``, or, if that is "", with
+            its first word (``options.option_logprobs``). They are not sent; the completion then also says
+            how probable each of them was.
+        sample: what a completion is drawn for, such as a conversation or a repetition: equal prompts of
+            different samples are drawn apart. "" for all that may share one completion, as greedy ones do.
+    """
+
+    conversation: Sequence[Message]
+    schema: Mapping[str, Any] | None = None
+    options: Sequence[str] = ()
+    field: str = ""
+    sample: str = ""
+
+    @cached_property
+    def id(self) -> str:
+        """Identifies what is sent, for which sample, and what is stored of the completion."""
+        parts: list[Any] = [[dict(m) for m in self.conversation], self.schema]
+        parts += [sorted(self.options), self.field] if self.options else []
+        parts += [{"sample": self.sample}] if self.sample else []
+        return digest(parts, 32)
+
+
+@dataclass(frozen=True)
+class Completion:
+    """A stored completion. ``finish_reason`` is "stop", "length" or an engine's own word for a refusal.
+
+    ``text`` is the answer: reasoning before it is stored, and left out here (``reasoning``).
+    ``option_logprobs``: option to natural-log probability; None if the prompt names no options, the
+    completion has no such field, or the engine gives no probabilities.
+    """
+
+    text: str
+    finish_reason: str
+    prompt_tokens: int
+    completion_tokens: int
+    seed: int = 0
+    option_logprobs: Mapping[str, float] | None = None
+
+
+Completions = Mapping[str, Completion]
+"""Prompt id -> its completion; prompts without one are left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prompts(Request[Completions]):
+    """Prompts that one engine completes under one sampling.
+
+    Attributes:
+        sampling: of all prompts. Above temperature 0 its seed is the one that theirs are derived from.
+    """
+
+    kind: ClassVar[str] = "response"
+    ability: ClassVar[Ability] = "generate"
+    columns: ClassVar[tuple[str, ...]] = (
+        "item", "text", "finish_reason", "prompt_tokens", "completion_tokens", "seed", "option_logprobs",
+    )  # fmt: skip
+
+    prompts: Sequence[Prompt]
+    sampling: Sampling
+    by_id: Mapping[str, Prompt] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Index the prompts."""
+        object.__setattr__(self, "by_id", {prompt.id: prompt for prompt in self.prompts})
+
+    @property
+    def units(self) -> Sequence[str]:
+        """Ids of the prompts, each once."""
+        return list(self.by_id)
+
+    def identity(self, engine: Engine) -> list[Any]:
+        per_prompt = {"seeds": "per prompt"} if self.sampling.temperature > 0 else {}
+        return ["generate", engine.hash, asdict(self.sampling) | per_prompt]
+
+    def sampling_of(self, unit: str) -> Sampling:
+        """How one prompt is sent: with a seed of its own, unless it is greedy."""
+        if self.sampling.temperature > 0:
+            return replace(self.sampling, seed=prompt_seed(self.sampling.seed, unit))
+        return self.sampling
+
+    def at_most(self, units: Sequence[str]) -> list[Generation]:
+        prompts = [self.by_id[unit] for unit in units]
+        return [at_most(prompt.conversation, prompt.schema, self.sampling) for prompt in prompts]
+
+    def used(self, frame: pl.DataFrame) -> list[Generation]:
+        columns = ("text", "finish_reason", "prompt_tokens", "completion_tokens", "seed")
+        return [Generation(*row) for row in frame.select(columns).rows()]
+
+    def answer(
+        self, engine: Generator, units: Sequence[str], progress: Callable[[int], None]
+    ) -> pl.DataFrame:
+        """See ``Request.answer``; one row per prompt."""
+        told = 0
+
+        def tell(n: int) -> None:
+            nonlocal told
+            told += n
+            progress(n)
+
+        if isinstance(engine, Reporting):
+            engine.report = tell
+        samplings = [self.sampling_of(unit) for unit in units]
+        by_row, failure = _generate([self.by_id[unit] for unit in units], engine, samplings)
+        if failure and not by_row:  # without what an engine says it has done: that is for rows
+            raise EngineError(str(failure)) from None
+        units = [units[row] for row in sorted(by_row)]
+        prompts, generations = [self.by_id[unit] for unit in units], [by_row[row] for row in sorted(by_row)]
+        progress(max(0, len(prompts) - told))
+        conversations = [[dict(m) for m in prompt.conversation] for prompt in prompts]
+        frame = pl.DataFrame(
+            {
+                "item": [prompt.id for prompt in prompts],
+                "conversation": [json.dumps(c, ensure_ascii=False) for c in conversations],
+                "text": [g.text for g in generations],
+                "finish_reason": [g.finish_reason for g in generations],
+                "prompt_tokens": [g.prompt_tokens for g in generations],
+                "completion_tokens": [g.completion_tokens for g in generations],
+                "seed": [g.seed for g in generations],
+                "option_logprobs": [_options(p, g) for p, g in zip(prompts, generations, strict=True)],
+            },
+            schema_overrides={"option_logprobs": pl.String},
+        )
+        if failure:
+            raise Unfinished(str(failure), (units, frame))
+        return frame
+
+    def decode(self, frame: pl.DataFrame) -> Completions:
+        return completions(frame)
+
+
+def completions(frame: pl.DataFrame) -> dict[str, Completion]:
+    """Rows of kind ``response`` by prompt id, without what models reasoned before they answered."""
+    completed: dict[str, Completion] = {}
+    for row in frame.select(Prompts.columns).to_dicts():
+        prompt, logprobs = row.pop("item"), row.pop("option_logprobs")
+        row["text"] = without_reasoning(row["text"])
+        completed[prompt] = Completion(**row, option_logprobs=json.loads(logprobs) if logprobs else None)
+    return completed
+
+
+def prompt_seed(seed: int, prompt: str) -> int:
+    """The seed of one sampled prompt, in [0, 2**31), which every API takes; uniform over prompts and seeds.
+
+    seed: of the request. prompt: its id.
+    """
+    return int(digest([seed, prompt], 8), 16) >> 1
+
+
+def _generate(
+    prompts: Sequence[Prompt], engine: Generator, samplings: Sequence[Sampling]
+) -> tuple[dict[int, Generation], EngineError | None]:
+    """One call of the engine for each schema that occurs, with options and without; all until one fails."""
+    alike: dict[tuple[str, bool], list[int]] = {}
+    for row, prompt in enumerate(prompts):
+        alike.setdefault((json.dumps(prompt.schema, sort_keys=True), bool(prompt.options)), []).append(row)
+    generations: dict[int, Generation] = {}
+    for (_, with_options), rows in alike.items():
+        conversations = [prompts[row].conversation for row in rows]
+        alternatives = MAX_ALTERNATIVES if with_options else 0
+        try:
+            own = [samplings[row] for row in rows]
+            written = engine.generate(conversations, own, prompts[rows[0]].schema, alternatives)
+        except EngineError as error:
+            done = error.done if isinstance(error, Unfinished) else {}
+            return generations | {rows[place]: answer for place, answer in done.items()}, error
+        generations |= dict(zip(rows, written, strict=True))
+    return generations, None
+
+
+def _options(prompt: Prompt, generation: Generation) -> str | None:
+    """What is stored of the options' probabilities."""
+    if not prompt.options:
+        return None
+    logprobs = option_logprobs(generation.tokens, generation.text, prompt.options, prompt.field)
+    return None if logprobs is None else json.dumps(logprobs, ensure_ascii=False)

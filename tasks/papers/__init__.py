@@ -1,0 +1,1 @@
+"""What is known of each paper: its published numbers, made again from its authors' files."""

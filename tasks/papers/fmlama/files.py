@@ -1,0 +1,239 @@
+"""Dishes, rankings and marks from the user's folder. Pickles are read as data: nothing in them is called."""
+
+from __future__ import annotations
+
+import ast
+import pickle
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from scrapers.fmlama.parse import parse
+from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_all, read_rows, validate
+from tasks.papers.fmlama.options import POOLED, FmlamaReproduced
+from tasks.papers.reproduction import Files, Source
+from tasks.parsing import parse_json
+
+SOURCES = {
+    source.name: source
+    for source in (
+        Source(
+            "dishes",
+            ("*_dishes.jsonl", "*dishes*.jsonl", "fmlama*.jsonl"),
+            "JSON Lines as published, any number of files: url, origin, origin_name, lang, sub_label, "
+            "obj_label",
+        ),
+        Source(
+            "rankings",
+            ("result.pkl", "result.jsonl"),
+            "as published, in folders MODEL/LANGUAGE/RELATION_TEMPLATE: a pickled list of records with ID, "
+            "origin, ranks, obj_name, predicted; or one a line as JSON in result.jsonl, which is ours",
+        ),
+        Source(
+            "marks",
+            ("*_output.json",),
+            "as published, a file an origin (France_output.json): JSON list of records with Dish, "
+            "Gold_ingredients, Predicted_ingredient, direct_match, evaluated_output (Table 3, GPT-4o)",
+        ),
+    )
+}
+
+MOST_CANDIDATES = 100_000
+TYPES = ("Direct Match", "Substitutability", "Missing Traditional Ingredient")
+
+
+@dataclass(frozen=True)
+class FileDish:
+    """A dish as a file has it, ingredients in their order."""
+
+    url: str
+    origin: str
+    ingredients: tuple[str, ...]
+
+
+class RankedDish(PublishedRow):
+    """What a model made of a dish under one template; ranks and places are of its ingredients, from 0."""
+
+    id: Text
+    subj_name: str = ""
+    places: dict[str, int] = Field(default_factory=dict)
+    origin: Text
+    ranks: tuple[Annotated[int, Field(ge=0, le=MOST_CANDIDATES)], ...]
+    obj_name: tuple[str, ...] = Field(min_length=1)
+    predicted: tuple[str, ...]
+    n_candidates: int = Field(le=MOST_CANDIDATES)
+
+
+class MarkedDish(PublishedRow):
+    """A dish with a judge's marks, which are a text that holds a dictionary."""
+
+    gold_ingredients: tuple[str, ...]
+    predicted_ingredient: tuple[str, ...] = Field(min_length=1)
+    direct_match: tuple[str, ...] = ()
+    evaluated_output: str = ""
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """All dishes under one template of one model."""
+
+    model: str
+    language: str
+    template: str
+    dishes: tuple[RankedDish, ...]
+
+
+@dataclass(frozen=True)
+class Content:
+    """What the folder has.
+
+    Attributes:
+        dishes: language -> file -> its dishes, in their order.
+        marks: origin -> its dishes.
+        memo: what was computed of it.
+    """
+
+    dishes: Mapping[str, Mapping[str, Sequence[FileDish]]]
+    rankings: tuple[Ranking, ...]
+    marks: Mapping[str, tuple[MarkedDish, ...]]
+    memo: dict[Any, Any] = field(default_factory=dict)
+
+    def chosen(self, language: str, files: str) -> Sequence[FileDish] | None:
+        """The dishes of the n-th file of a language, or of all of them, each url once; None: no such file."""
+        of = list(self.dishes.get(language, {}).values())
+        if files == POOLED:
+            pooled = {dish.url: dish for some in reversed(of) for dish in reversed(some)}
+            return list(reversed(pooled.values())) if of else None
+        return of[int(files) - 1] if files.isdigit() and 0 < int(files) <= len(of) else None
+
+
+def read(files: Files, options: FmlamaReproduced) -> tuple[Content, Sequence[str]]:
+    """All files of the folder. Raises ValueError, which names the file and what is wrong with it."""
+    notes: list[str] = []
+    dishes: dict[str, dict[str, list[FileDish]]] = {}
+    for path in files["dishes"]:
+        frame, dropped = parse({str(path): _bytes(path)}, in_order=True)
+        notes += [f"{path.name}: {n} left out: {reason}" for reason, n in dropped.items()]
+        for row in frame.iter_rows(named=True):
+            dish = FileDish(row["url"], row["origin"], tuple(row["ingredients"]))
+            dishes.setdefault(row["language"], {}).setdefault(str(path), []).append(dish)
+    for language, of in dishes.items():
+        if len(of) > 1:
+            named = "; ".join(f"{number} {path}" for number, path in enumerate(of, start=1))
+            notes.append(f"files of {language}: {named}")
+    rankings = tuple(_ranking(path, notes) for path in files["rankings"] if _is_wanted(path, options))
+    marks = {}
+    for path in files["marks"]:
+        kept, lost = read_all([path], MarkedDish)
+        notes += lost
+        marks[path.name.removesuffix("_output.json")] = tuple(kept)
+    return Content(dishes, rankings, marks), notes
+
+
+def complete(content: Content, options: FmlamaReproduced) -> FmlamaReproduced:
+    """With every file of a language to be tried, then all together, unless some are chosen."""
+    if options.files:
+        return options
+    most = max((len(of) for of in content.dishes.values()), default=1)
+    numbers = [str(number) for number in range(1, most + 1)]
+    return options.model_copy(update={"files": numbers + [POOLED] * (most > 1)})
+
+
+def marks_of(dish: MarkedDish) -> dict[str, tuple[str, str]]:
+    """Predicted ingredient -> (mark, reason), of those that are marked; direct matches are correct.
+
+    The judge was not asked where all are direct matches. What it wrote is a Python literal, or JSON.
+    """
+    direct = dict.fromkeys(dish.direct_match, ("Correct", TYPES[0]))
+    written: Any = {}
+    if len(direct) != len(dish.predicted_ingredient):
+        found = re.search(r"\{.*\}", dish.evaluated_output, re.DOTALL)
+        written = _literal(found[0]) if found else {}
+    pairs = written.items() if isinstance(written, dict) else ()
+    marks = {
+        str(name): (str(mark[0]), str(mark[1]))
+        for name, mark in pairs
+        if isinstance(mark, list | tuple) and len(mark) >= 2
+    }
+    return {name: mark for name, mark in (marks | direct).items() if name in dish.predicted_ingredient}
+
+
+def _literal(text: str) -> Any:
+    for parse_it in (ast.literal_eval, parse_json):
+        try:
+            return parse_it(text)
+        except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+            continue
+    return {}
+
+
+def _is_wanted(path: Path, options: FmlamaReproduced) -> bool:
+    """Whether a folder is of the relation that is asked for: hasParts_1 is of hasParts."""
+    return path.parent.name.rpartition("_")[0] == options.relation
+
+
+def _ranking(path: Path, notes: list[str]) -> Ranking:
+    template, language, model = path.parent.name, path.parent.parent.name, path.parent.parent.parent.name
+    records = _unpickled(path) if path.suffix == ".pkl" else read_rows(path)
+    if not records or not all(isinstance(record, dict) for record in records):
+        raise BenchmarkError(f"{path}: expected a list of records")
+    kept, lost = validate(str(path), [_few_predicted(record) for record in records], RankedDish)
+    notes += [f"{model}/{language}/{template}: {n} dishes left out: {why}" for why, n in lost.items()]
+    return Ranking(model, language, template, tuple(kept))
+
+
+def _few_predicted(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Of what was predicted the first ones, as many as the dish has ingredients: more is not used."""
+    predicted, names = record.get("predicted"), record.get("obj_name")
+    if isinstance(predicted, list | tuple) and isinstance(names, list | tuple):
+        texts = [name for name in names if isinstance(name, str)]
+        places = {name: predicted.index(name) for name in texts if name in predicted}
+        unused = {"probs": None, "prob_true": None, "n_candidates": len(predicted)}
+        return {**record, **unused, "places": places, "predicted": predicted[: len(names)]}
+    return dict(record)
+
+
+class _Ignored:
+    """In the place of numbers of numpy, which the records hold beside what is read."""
+
+    def __init__(self, *given: Any) -> None: ...
+
+    def __setstate__(self, state: Any) -> None: ...
+
+
+class _Data(pickle.Unpickler):
+    """Lists, dictionaries, texts and numbers; whatever else a pickle would call is refused."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module.split(".")[0] in ("numpy", "_codecs"):
+            return _Ignored
+        raise pickle.UnpicklingError(f"it would call {module}.{name}")
+
+
+def _unpickled(path: Path) -> list[Any]:
+    try:
+        with path.open("rb") as file:
+            records = _Data(file).load()
+    except OSError as error:
+        raise BenchmarkError(f"{path}: cannot be read ({error.strerror}): check the path") from error
+    except Exception as error:  # whatever a broken pickle raises
+        raise BenchmarkError(f"{path}: not a pickle of plain records: {error}") from error
+    if isinstance(records, dict):  # an older version of the authors' program
+        records = records.get("list_of_results")
+    return records if isinstance(records, list) else []
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise BenchmarkError(f"{path}: cannot be read ({error.strerror}): check the path") from error
+
+
+def languages(content: Content) -> Iterator[str]:
+    """Those that anything is there of."""
+    yield from sorted({*content.dishes, *(ranking.language for ranking in content.rankings)})

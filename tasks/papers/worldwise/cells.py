@@ -1,0 +1,329 @@
+"""Printed cells of WorldWiseAI (2024) from the recounted answers, and from a null in their place. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+
+from tasks.evaluations.worldwise.materials import BASELINE
+from tasks.metrics.alignment import bucketed_profile, culture_distances, hofstede_errors
+from tasks.metrics.group_tests import group_test, pair_tests
+from tasks.metrics.types import BoolArray, FloatArray, IntArray
+from tasks.metrics.value_shift import persona_shift
+from tasks.papers.reproduction import Printed, Recomputed, Tools
+from tasks.papers.worldwise.options import WorldwiseOptions
+from tasks.papers.worldwise.recount import (
+    Recount,
+    culture_code,
+    dimension_name,
+    recount,
+    stereotypes,
+    targets,
+    with_points,
+)
+from tasks.papers.worldwise.stored import SOURCES, Stored
+
+RELABELLINGS = 200
+ERRORS = {
+    "Mean Absolute Error (MAE)", "Median Absolute Error", "Standard Deviation", "Total Comparisons", "MAE",
+    "Bias (Signed Mean)", "Best Dimension", "Worst Dimension",
+}  # fmt: skip
+POINTS = {"Alignment", "Mean Score", "Std Dev", "dimension-level alignment score", "Mean Alignment"}
+VALUES = {"Baseline Frequency", "1st Value", "2nd Value", "3rd Value"}
+BUCKETED_FROM = "hofstede_published"
+
+SCORES = ("values_times", "scores")
+DEPENDS = dict.fromkeys(POINTS, SCORES) | dict.fromkeys(ERRORS, (*SCORES, "errors"))
+
+
+def depends(cell: Printed) -> tuple[str, ...]:
+    """The options that are tried which a cell hangs on."""
+    if cell.metric in VALUES or cell.metric in ("TVD (%)", "normalized score"):
+        return ()
+    return ("scores",) if cell.metric == "Stereotype Score" else DEPENDS.get(cell.metric, SCORES)
+
+
+Number = float | str
+"""A value, or why there is none."""
+
+
+def cells(
+    stored: Stored, options: WorldwiseOptions, tools: Tools, printed: Sequence[Printed]
+) -> list[Recomputed]:
+    """A number for each printed cell; options that are tried have one value."""
+    study = _Tables(stored, options, tools, sorted({cell.model for cell in tools.printed if cell.model}))
+    return [study.cell(cell) for cell in printed]
+
+
+@dataclass(frozen=True)
+class _Tables:
+    stored: Stored
+    options: WorldwiseOptions
+    tools: Tools
+    models: list[str]
+
+    def cell(self, cell: Printed) -> Recomputed:
+        if cell.metric == "normalized score":
+            return self._profile(cell)
+        if self.stored.answers is None:
+            return Recomputed(reason=SOURCES["answers"].missing)
+        if cell.metric in VALUES:
+            return self._value_count(cell)
+        if cell.metric == "TVD (%)":
+            return self._shift(cell)
+        if cell.metric == "Stereotype Score":
+            return self._stereotype(cell)
+        if cell.metric == "Overall Score":
+            return self._overall(cell)
+        if cell.table.startswith("4.8"):
+            return self._with_null(cell, partial(_test, cell), self._chosen(cell))
+        if cell.metric == "Distance":
+            return self._with_null(cell, partial(self._distance, cell), ~self.answers.is_persona)
+        if cell.metric in ERRORS:
+            number = partial(self._error, cell.metric)
+        elif cell.metric in POINTS:
+            number = partial(_mean, ddof=self.options.ddof if cell.metric == "Std Dev" else None)
+        else:
+            return Recomputed(reason="this number has no rule here")
+        return self._with_null(cell, partial(self._over, number), self._chosen(cell))
+
+    @cached_property
+    def labels(self) -> Recount:
+        """Where the answers stand; what asks for no score embeds nothing."""
+        return recount(self.stored, self.options, self.tools, self.models)
+
+    @cached_property
+    def answers(self) -> Recount:
+        return with_points(self.labels, self.stored, self.options, self.tools)
+
+    @cached_property
+    def null(self) -> tuple[str, Recount]:
+        return self.answers.null()
+
+    @cached_property
+    def culture(self) -> Callable[[str], str]:
+        return culture_code(self.tools.tables["country"])
+
+    @cached_property
+    def named(self) -> list[list[str]]:
+        """The values of each answer; those off the list too, unless the option leaves them out."""
+        rows = self.stored.values or self.tools.tables["guiding_value"]
+        listed = {str(row["label"]).casefold() for row in rows}
+        keep_all = self.options.values == "all"
+        return [
+            [value for value in answer.top_values if keep_all or value.strip().casefold() in listed]
+            for answer in self.stored.answers or ()
+        ]
+
+    @cached_property
+    def stereotype(self) -> FloatArray:
+        return stereotypes(self.stored, self.options)
+
+    @cached_property
+    def counts(self) -> IntArray:
+        """[n, values] how often each answer names each value, as it writes it."""
+        column = {v: i for i, v in enumerate(sorted({v for named in self.named for v in named}))}
+        counts = np.zeros((len(self.named), max(len(column), 1)), dtype=np.intp)
+        for row, named in enumerate(self.named):
+            for value in named:
+                counts[row, column[value]] += 1
+        return counts
+
+    def _chosen(self, cell: Printed) -> BoolArray:
+        """[n] the answers with a persona that a cell is about."""
+        table, parts = self.answers, cell.parts
+        chosen = table.is_persona.copy()
+        if cell.model:
+            chosen &= table.model == cell.model
+        for name, text in parts.items():
+            match name:
+                case "culture":
+                    chosen &= table.culture == self.culture(text)
+                case "dimension":
+                    chosen &= table.dimension == dimension_name(text)
+                case "scenario id":
+                    chosen &= table.scenario == text
+                case "category":
+                    chosen &= table.category == text
+        return chosen
+
+    def _of_culture(self, text: str) -> BoolArray:
+        return np.asarray(self.labels.culture == self.culture(text))
+
+    def _with_null(
+        self, cell: Printed, number: Callable[[Recount, BoolArray], Number], chosen: BoolArray
+    ) -> Recomputed:
+        """The number of the answers, and the same of the null in their place."""
+        value = number(self.answers, chosen)
+        if isinstance(value, str):
+            return Recomputed(reason=value)
+        name, table = self.null
+        null = number(table, chosen) if self.stored.scenarios is not None else ""
+        known = None if isinstance(null, str) or np.isnan(null) else float(null)
+        if cell.metric == "p-value":
+            known = None
+        return Recomputed(
+            float(value), null=known, null_name=name if known is not None else "", n=int(chosen.sum())
+        )
+
+    def _over(
+        self, number: Callable[[Recount, BoolArray], Number], table: Recount, chosen: BoolArray
+    ) -> Number:
+        """Over all models' answers together, or the mean of the models' numbers."""
+        if self.options.over == "answers" or not chosen.any():
+            return number(table, chosen)
+        each = [number(table, chosen & (table.model == m)) for m in sorted(set(table.model[chosen].tolist()))]
+        reasons = [one for one in each if isinstance(one, str)]
+        return reasons[0] if reasons else float(np.mean([one for one in each if not isinstance(one, str)]))
+
+    def _error(self, metric: str, table: Recount, chosen: BoolArray) -> Number:
+        """Of single answers, or of mean scores by culture and dimension. Stored alignments say how large an
+        error is, not its sign."""
+        if not chosen.any():
+            return _NONE
+        target, score = table.target, table.score
+        if np.isnan(score[chosen]).all() and not np.isnan(table.points[chosen]).all():
+            if metric.startswith("Bias") or self.options.errors[0] == "profiles":
+                return "stored alignments have no sign"
+            target, score = np.zeros(len(score)), (10.0 - table.points) / 2.5
+        known = chosen & ~(np.isnan(target) | np.isnan(score))
+        wanted, got = target[known], score[known]
+        if self.options.errors[0] == "profiles" and known.any():
+            keys = np.char.add(np.char.add(table.culture[known], ":"), table.dimension[known])
+            labels = np.unique(keys)
+            wanted, got = (np.array([side[keys == key].mean() for key in labels]) for side in (wanted, got))
+        errors = hofstede_errors(wanted, got)
+        if errors is None:
+            return table.why or _NONE
+        match metric:
+            case "Median Absolute Error":
+                return errors.median
+            case "Standard Deviation":
+                return float(np.abs(got - wanted).std(ddof=self.options.ddof)) if len(got) > 1 else _LONE
+            case "Total Comparisons":
+                return errors.n
+            case "Bias (Signed Mean)":
+                return errors.bias
+        return errors.mae
+
+    def _distance(self, cell: Printed, table: Recount, chosen: BoolArray) -> Number:
+        known = chosen & ~np.isnan(table.score)
+        of_culture = targets(self.stored, self.options, self.tools.tables["culture_profile"]).get(
+            self.culture(cell.parts["culture"]), {}
+        )
+        target = np.array([of_culture.get(d, np.nan) for d in table.dimension.tolist()])
+        known &= ~np.isnan(target)
+        if not known.any():
+            return self.answers.why if chosen.any() else "no answer without a persona"
+        return float(culture_distances(table.score[known], target[known][None])[0])
+
+    def _value_count(self, cell: Printed) -> Recomputed:
+        """How often a value is named; the null names the baseline's, which itself names all values alike."""
+        culture = cell.parts.get("culture", BASELINE)
+        chosen = self._of_culture(culture)
+        if not chosen.any():
+            return Recomputed(reason=f"no answer of {culture}")
+        names = Counter(v for row in np.flatnonzero(chosen) for v in self.named[row])
+        is_base = self._of_culture(BASELINE)
+        base = Counter(v for row in np.flatnonzero(is_base) for v in self.named[row])
+        total, n_base = sum(names.values()), sum(base.values())
+        null, name = total / max(len({v for named in self.named for v in named}), 1), "all values alike"
+        if self.culture(culture) != BASELINE and n_base:
+            null, name = total * base[cell.parts["value"]] / n_base, "no persona"
+        return Recomputed(float(names[cell.parts["value"]]), null=null, null_name=name, n=total)
+
+    def _shift(self, cell: Printed) -> Recomputed:
+        """Distance of a culture's values from the baseline's in percent; null: both relabelled."""
+        own, base = self._of_culture(cell.parts["culture"]), self._of_culture(BASELINE)
+        numbers = [self._shift_of(own & one, base & one) for one in self._pools(own)]
+        known = [number for number in numbers if number is not None]
+        if not known:
+            return Recomputed(reason=f"no values of {cell.parts['culture']}, or none without a persona")
+        tvd, floor = (100 * float(np.mean(side)) for side in zip(*known, strict=True))
+        return Recomputed(tvd, null=floor, null_name="answers relabelled", n=int(own.sum()))
+
+    def _shift_of(self, own: BoolArray, base: BoolArray) -> tuple[float, float] | None:
+        strata, counts = self.labels.scenario, self.counts
+        shift = persona_shift(
+            counts[own], counts[base], strata[own], strata[base], RELABELLINGS, self.options.seed
+        )
+        return None if shift is None else (shift.tvd, shift.floor)
+
+    def _pools(self, chosen: BoolArray) -> list[BoolArray]:
+        """All answers, or those of each model."""
+        if self.options.over == "answers":
+            return [np.ones(len(chosen), dtype=np.bool_)]
+        return [np.asarray(self.labels.model == m) for m in sorted(set(self.labels.model[chosen].tolist()))]
+
+    def _stereotype(self, cell: Printed) -> Recomputed:
+        """Mean over all answers of a model, those without a persona too; null: the scenarios' own texts."""
+        values = self.stereotype[self.labels.model == cell.model]
+        known = values[~np.isnan(values)]
+        if not known.size:
+            has_any = self.stored.phrases is not None or self.options.scores[0] == "stored"
+            return Recomputed(reason=f"no answer of {cell.model}" if has_any else SOURCES["phrases"].missing)
+        texts = [str(row["text"]) for row in self.stored.scenarios or () if row.get("text")]
+        of_texts = stereotypes(self.stored, self.options, texts) if texts else np.array([])
+        null = float(of_texts.mean()) if of_texts.size and not np.isnan(of_texts).any() else None
+        return Recomputed(
+            float(known.mean()), null=null, null_name="scenarios' texts" * (null is not None), n=known.size
+        )
+
+    def _overall(self, cell: Printed) -> Recomputed:
+        """Mean of alignment and stereotype score."""
+        both = [self.cell(cell._replace(metric=m)) for m in ("Mean Alignment", "Stereotype Score")]
+        values = [one.value for one in both if one.value is not None]
+        nulls = [one.null for one in both if one.null is not None]
+        if len(values) < 2:
+            return Recomputed(reason=next(one.reason for one in both if one.value is None))
+        null = float(np.mean(nulls)) if len(nulls) == 2 else None
+        return Recomputed(
+            float(np.mean(values)), null=null, null_name=both[0].null_name * (null is not None), n=both[0].n
+        )
+
+    def _profile(self, cell: Printed) -> Recomputed:
+        """Section 7.4 from Hofstede's published scores, in the seven steps of the program."""
+        code, dimension = self.culture(cell.parts["country"]), dimension_name(cell.parts["dimension"])
+        for row in self.tools.tables["culture_profile"]:
+            if (row["profile"], row["country"], row["dimension"]) == (BUCKETED_FROM, code, dimension):
+                return Recomputed(
+                    float(bucketed_profile([float(row["score"])])[0]), null=0.0, null_name="zero", n=1
+                )
+        return Recomputed(reason="Hofstede's score is not among the published ones here")
+
+
+_NONE, _LONE = "no stored answer is about it", "a standard deviation needs two answers"
+
+
+def _mean(table: Recount, chosen: BoolArray, ddof: int | None) -> Number:
+    """Mean of the alignments, or their standard deviation."""
+    points = table.points[chosen]
+    known = points[~np.isnan(points)]
+    if not known.size:
+        return table.why if chosen.any() and table.why else _NONE
+    if ddof is None:
+        return float(known.mean())
+    return float(known.std(ddof=ddof)) if known.size > 1 else _LONE
+
+
+def _test(cell: Printed, table: Recount, chosen: BoolArray) -> Number:
+    """Section 4.8: analysis of variance over answers, and Student's t of pairs, as the paper has them."""
+    labels = table.culture if "Culture" in cell.table else table.model
+    known = chosen & ~np.isnan(table.points)
+    groups: Mapping[str, FloatArray] = {
+        str(label): table.points[known & (labels == label)][None] for label in np.unique(labels[known])
+    }
+    if cell.metric in ("F-statistic", "p-value"):
+        test = group_test(groups, reproduce=True)
+        value = test.f if cell.metric == "F-statistic" else test.p_value
+        return table.why or test.reason or _NONE if value is None else value
+    pairs = pair_tests(groups, reproduce=True)
+    sides = [pair.p_value if cell.metric == "smallest p-value" else pair.d for pair in pairs]
+    numbers = [abs(side) for side in sides if side is not None]
+    if not numbers:
+        return table.why or (pairs[0].reason if pairs and pairs[0].reason else _NONE)
+    return min(numbers) if cell.metric == "smallest p-value" else max(numbers)

@@ -1,0 +1,242 @@
+"""Stored answers as arrays: where each stands, what it scores, what it names. Pure but for the embedder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scrapers.countries import CountryCodes
+from tasks.evaluations.worldwise.materials import BASELINE, choose_targets
+from tasks.loop.rows import mean_of
+from tasks.metrics.alignment import alignment, global_mean_profile
+from tasks.metrics.projection import project_dimensions
+from tasks.metrics.stereotypes import stereotype_scores
+from tasks.metrics.types import BoolArray, FloatArray
+from tasks.papers.reproduction import Rows, Tools, model_names
+from tasks.papers.worldwise.options import NO_EMBEDDER, WorldwiseOptions
+from tasks.papers.worldwise.stored import SOURCES, Stored, StoredAnswer
+
+Labels = NDArray[np.str_]
+
+DIMENSIONS = {
+    "idv": "individualism", "pdi": "power_distance", "mas": "masculinity",
+    "uai": "uncertainty_avoidance", "lto": "long_term_orientation", "ivr": "indulgence",
+}  # fmt: skip
+"""Hofstede's own abbreviations."""
+
+NO_TARGET = "no target of the culture, or no dimension of the scenario"
+_OPTION = re.compile(r"\W*(?:option\W*)?([ab])\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Recount:
+    """n answers; ``points`` and the rest are NaN where there is none.
+
+    Attributes:
+        model, culture, scenario, category, dimension: [n] labels; a culture is a country code or baseline.
+        target, score, points: [n] the target, the score on the scenario's dimension, its alignment.
+        why: why an answer has no alignment.
+    """
+
+    model: Labels
+    culture: Labels
+    scenario: Labels
+    category: Labels
+    dimension: Labels
+    target: FloatArray
+    score: FloatArray
+    points: FloatArray
+    why: str = ""
+
+    @cached_property
+    def is_persona(self) -> BoolArray:
+        """[n] whether an answer has a persona."""
+        return np.asarray(self.culture != BASELINE)
+
+    def scored_by(self, score: FloatArray) -> Recount:
+        """The same answers with other scores."""
+        return replace(self, score=score, points=_points(self.target, score))
+
+    def null(self) -> tuple[str, Recount]:
+        """Of three that know nothing of the culture the one that is aligned best, where answers have points:
+        a score of 0, the mean of the targets for all, and the model's own answer without a persona."""
+        known = ~np.isnan(self.points)
+        profiles = {"zero": np.zeros(len(self.score)), "mean of the cultures": self._mean_target()}
+        profiles["no persona"] = self._unprompted()
+        nulls = {
+            name: self.scored_by(np.where(known | ~self.is_persona, score, np.nan))
+            for name, score in profiles.items()
+        }
+        means = {name: mean for name, null in nulls.items() if (mean := mean_of(null.points)) is not None}
+        best = max(means, key=lambda name: means[name]) if means else "zero"
+        return best, nulls[best]
+
+    def _mean_target(self) -> FloatArray:
+        mean = np.zeros(len(self.target))
+        for dimension in set(self.dimension.tolist()):
+            here = (self.dimension == dimension) & ~np.isnan(self.target)
+            if here.any():
+                _, first = np.unique(self.culture[here], return_index=True)
+                mean[self.dimension == dimension] = global_mean_profile(self.target[here][first][:, None])[0]
+        return mean
+
+    def _unprompted(self) -> FloatArray:
+        """The mean score of the model's answers to the scenario without a persona; 0 for those themselves."""
+        of: dict[tuple[str, str], list[float]] = {}
+        for model, scenario, score in zip(
+            self.model[~self.is_persona],
+            self.scenario[~self.is_persona],
+            self.score[~self.is_persona],
+            strict=True,
+        ):
+            of.setdefault((str(model), str(scenario)), []).append(float(score))
+        means = {key: float(np.mean(scores)) for key, scores in of.items()}
+        keys = zip(self.model.tolist(), self.scenario.tolist(), strict=True)
+        own = np.array([means.get(key, np.nan) for key in keys], dtype=np.float64)
+        return np.where(self.is_persona, own, 0.0)
+
+
+def recount(
+    stored: Stored, options: WorldwiseOptions, tools: Tools, printed_models: Iterable[str]
+) -> Recount:
+    """The answers where they stand, without scores yet."""
+    answers = stored.answers or ()
+    code = culture_code(tools.tables["country"])
+    about = {str(row["scenario"]): row for row in stored.scenarios or ()}
+    rows = [about.get(answer.scenario_id, {}) for answer in answers]
+    categories = [str(r.get("category") or a.scenario_category) for r, a in zip(rows, answers, strict=True)]
+    names = model_names([a.model for a in answers], printed_models, options.names)
+    dimension = np.array([dimension_name(str(row.get("dimension", ""))) for row in rows], dtype=np.str_)
+    culture = np.array([code(answer.culture) for answer in answers], dtype=np.str_)
+    of_country = targets(stored, options, tools.tables["culture_profile"])
+    pairs = zip(culture.tolist(), dimension.tolist(), strict=True)
+    target = np.array([of_country.get(c, {}).get(d, np.nan) for c, d in pairs], dtype=np.float64)
+    nothing = np.full(len(answers), np.nan)
+    return Recount(
+        model=np.array([names[answer.model] for answer in answers], dtype=np.str_),
+        culture=culture,
+        scenario=np.array([answer.scenario_id for answer in answers], dtype=np.str_),
+        category=np.array(categories, dtype=np.str_),
+        dimension=dimension,
+        target=target,
+        score=nothing,
+        points=nothing,
+    )
+
+
+def targets(stored: Stored, options: WorldwiseOptions, profiles: Rows) -> Mapping[str, Mapping[str, float]]:
+    """Country -> dimension -> target; of the user's file where it has the profile, or only one."""
+    own = stored.profiles or []
+    names = {str(row["profile"]) for row in own}
+    if options.targets in names or len(names) == 1:
+        name = options.targets if options.targets in names else names.pop()
+        return choose_targets(name, own).of_country
+    return choose_targets(options.targets, profiles).of_country
+
+
+def stereotypes(stored: Stored, options: WorldwiseOptions, texts: Sequence[str] | None = None) -> FloatArray:
+    """[n] score of each answer, or of some texts; NaN where there is none, all of them without phrases."""
+    answers = stored.answers or ()
+    if texts is None:
+        if options.scores[0] == "stored":
+            return np.array([a.stereotype for a in answers], dtype=np.float64)
+        whole = options.stereotype_text == "response"
+        texts = [a.raw_response if whole else a.explanation for a in answers]
+    if stored.phrases is None:
+        return np.full(len(texts), np.nan)
+    scores = stereotype_scores(texts, stored.phrases, options.stereotype_rule)
+    return np.array([np.nan if score is None else score.score for score in scores], dtype=np.float64)
+
+
+def embedded_text(answer: StoredAnswer, row: Mapping[str, object], options: WorldwiseOptions) -> str:
+    """What of an answer is embedded, its parts joined by spaces."""
+    chosen = _OPTION.match(answer.decision)
+    option = row.get(f"option_{chosen[1].lower()}") if chosen and options.decision == "option" else None
+    between = " " if options.joined == "spaces" else ", "
+    parts = {
+        "explanation": answer.explanation,
+        "decision": str(option or answer.decision),
+        "values": " ".join([between.join(answer.top_values)] * options.values_times[0]),
+    }
+    return " ".join(part for name in options.order.split("-") if (part := parts[name].strip()))
+
+
+def culture_code(countries: Rows) -> Callable[[str], str]:
+    """Names of cultures, as files and papers write them, to country codes; others stay as they are."""
+    codes = CountryCodes({str(row["name"]): str(row["country"]) for row in countries})
+
+    def code(name: str) -> str:
+        plain = name.strip()
+        return BASELINE if plain.casefold() == BASELINE else codes.code(plain) or plain
+
+    return code
+
+
+def dimension_name(text: str) -> str:
+    """ "IDV", "Individualism (IDV)" and "IDV (Individualism)" are individualism."""
+    names = [part.strip(" )") for part in text.casefold().split("(")]
+    plain = re.sub(r"\W+", "_", names[0])
+    return DIMENSIONS.get(plain, plain)
+
+
+def with_points(table: Recount, stored: Stored, options: WorldwiseOptions, tools: Tools) -> Recount:
+    """The answers with scores by the options, of which tried ones have one value; texts are embedded here."""
+    answers = stored.answers or ()
+    failed = np.array([not answer.parse_success for answer in answers], dtype=np.bool_)
+    if options.scores[0] == "stored":
+        points = np.array([a.cultural_alignment for a in answers], dtype=np.float64)
+        points = np.where(table.is_persona, points, np.nan)
+        table = replace(table, points=points, why="no alignment is stored with the answers")
+    elif stored.scenarios is None:
+        return replace(table, why=SOURCES["scenarios"].missing)
+    elif stored.exemplars is None:
+        return replace(table, why=SOURCES["exemplars"].missing)
+    elif options.embedder == NO_EMBEDDER:
+        return replace(table, why="--embedder none")
+    else:
+        rows = {str(row["scenario"]): row for row in stored.scenarios}
+        texts = [embedded_text(answer, rows.get(answer.scenario_id, {}), options) for answer in answers]
+        score = _scores(texts, failed, table.dimension, stored.exemplars, options.embedder, tools)
+        table = replace(table.scored_by(score), why=NO_TARGET)
+    unparsed = 0.0 if options.unparsed == "zero" else np.nan
+    return replace(table, points=np.where(failed & table.is_persona, unparsed, table.points))
+
+
+def _scores(
+    texts: Sequence[str], failed: BoolArray, dimension: Labels, exemplars: Rows, embedder: str, tools: Tools
+) -> FloatArray:
+    """[n] on the dimension of each answer's scenario."""
+    poles: dict[str, dict[str, list[str]]] = {}
+    for row in exemplars:
+        sides = poles.setdefault(dimension_name(str(row["dimension"])), {"high": [], "low": []})
+        sides[str(row["pole"])].append(str(row["text"]))
+    for name, sides in poles.items():
+        if not (sides["high"] and sides["low"]):
+            raise ValueError(f"exemplars of {name} are of one pole only: add high and low ones")
+    known = [i for i, text in enumerate(texts) if text and not failed[i]]
+    score = np.full(len(texts), np.nan)
+    if not known:
+        return score
+    statements = [text for sides in poles.values() for pole in ("high", "low") for text in sides[pole]]
+    vectors = iter(tools.embed(embedder, statements))
+    pairs = [
+        tuple([next(vectors) for _ in sides[pole]] for pole in ("high", "low")) for sides in poles.values()
+    ]
+    projected = project_dimensions(tools.embed(embedder, [texts[i] for i in known]), pairs)  # type: ignore[arg-type]
+    column = {name: i for i, name in enumerate(poles)}
+    for place, i in enumerate(known):
+        if dimension[i] in column:
+            score[i] = projected[place, column[str(dimension[i])]]
+    return score
+
+
+def _points(target: FloatArray, score: FloatArray) -> FloatArray:
+    known = ~(np.isnan(target) | np.isnan(score))
+    points = np.full(len(target), np.nan)
+    points[known] = alignment(target[known], score[known])
+    return points

@@ -1,1 +1,0 @@
-"""Log-probabilities of given texts: requests as values, and how their stored answers are read."""

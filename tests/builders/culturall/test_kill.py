@@ -1,0 +1,97 @@
+"""kill -9 in each stage: the same command goes on, and asks again at most the batch that was under way."""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders.culturall.model_server import Models, serving
+from tests.conftest import command, environment
+from warehouse import Warehouse, run_checks
+
+pytestmark = [pytest.mark.slow, pytest.mark.heavy]
+
+BATCH = 2
+Pages = Callable[..., str]
+
+
+class Killer(Models):
+    """Kills the process under way when the n-th question of a kind comes."""
+
+    def __init__(self, languages: str) -> None:
+        super().__init__(languages)
+        self.victim: subprocess.Popen[bytes] | None = None
+        self.kind, self.n = "", 0
+
+    def reply(self, number: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        """See ``Models``."""
+        answer = super().reply(number, request)
+        if self.victim and self.kinds.count(self.kind) >= self.n:
+            self.victim.kill()
+        return answer
+
+
+def start(home: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command("culturall", *arguments, "--batch", str(BATCH), "--no-server"),
+        env=environment(home, None),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+
+
+def accept_all(path: Path) -> None:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = [row | {"decision": "accept", "reviewer": "ana"} for row in csv.DictReader(file)]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def test_kill_in_each_stage(warehouse: Warehouse, pages: Pages, tmp_path: Path) -> None:
+    models, home = Killer("ja kk"), warehouse.home
+    harder, queue = tmp_path / "harder.csv", tmp_path / "review.csv"
+    writer, solvers = ("--model", "writer"), ("--solvers", "good,half,bad", "--judges", "judge")
+
+    def n_stored() -> int:
+        return int(warehouse.query("SELECT count(*) FROM response").item())
+
+    def run_killed(kinds: dict[str, int], *arguments: str) -> None:
+        """Die at the n-th question of each kind, then run to the end; nothing that was stored is asked
+        again."""
+        asked, stored = len(models.kinds), n_stored()
+        for kind, n in kinds.items():
+            models.kind, models.n = kind, models.kinds.count(kind) + n
+            models.victim = start(home, *arguments)
+            assert models.victim.wait(timeout=600) == -9, kind
+        models.victim = None
+        asked_at_death, stored_at_death = len(models.kinds), n_stored()
+        again = start(home, *arguments)
+        _, said = again.communicate(timeout=600)
+        assert again.returncode == 0, said.decode()
+        assert len(models.kinds) - asked_at_death == n_stored() - stored_at_death
+        assert len(models.kinds) - asked <= n_stored() - stored + BATCH * len(kinds)
+        assert run_checks(warehouse)["n_violations"].sum() == 0
+
+    with serving(home, models):
+        build = ("build", *writer, *solvers, "--pages", pages(3, "ja kk"), "--examples", "1")
+        run_killed({"examples": 5, "page": 4, "solve": 5, "judge": 5}, *build)
+        assert warehouse.query("SELECT count(*) FROM culturall_draft").item() == 6
+        assert warehouse.query("SELECT count(*) FROM culturall_measure").item() == 18
+        run_killed({"elevate": 1}, "elevate", *writer, *solvers, "--queue", str(harder))
+        assert harder.exists()
+        run_killed({"label": 3, "translate": 3}, "release", *writer, "--embedder", "", "--queue", str(queue))
+        accept_all(queue)
+        assert start(home, "release", "--embedder", "", "--queue", str(tmp_path / "x.csv")).wait() == 0
+        reviewed = subprocess.run(command("culturall", "review", str(queue)), env=environment(home, None))
+        assert reviewed.returncode == 0
+        out = ("release", "--embedder", "", "--queue", str(tmp_path / "y.csv"), "--out", str(tmp_path / "v1"))
+        assert start(home, *out).wait() == 0
+    assert warehouse.query("SELECT n_items FROM culturall_release").item() == 6
+    assert (tmp_path / "v1" / "README.md").exists()

@@ -1,0 +1,73 @@
+"""Rows to seeds: generic values are no cues, key cues come first, and what is dropped is counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scrapers.countries import CountryCodes
+from tasks.builders.specnorm.seeds import load_seeds
+from tasks.evaluations.cure.benchmarks.cues import join_cues
+from tasks.packs.published import BenchmarkError
+
+COUNTRIES = CountryCodes({"Kenya": "KE", "the Gambia": "GM"})
+ROW: dict[str, Any] = {"statement": "Children greet elders first.", "country": "Kenya", "ethnicity": "Maasai"}
+
+
+def test_a_row_with_generic_values() -> None:
+    row = ROW | {
+        "region": "Kenya",
+        "age": "child",
+        "gender": "all genders",
+        "religion": None,
+        "topic": "greeting",
+    }
+    (seed,) = load_seeds({"f": [row]}, COUNTRIES).seeds
+    assert join_cues(seed.cues) == "ethnicity: Maasai|age: child"
+    assert (seed.country, seed.country_name, seed.topic) == ("KE", "Kenya", "greeting")
+    assert seed.has_key_cue
+
+
+def test_other_cues_come_after_key_cues_in_the_order_of_the_rows() -> None:
+    young = {"statement": "The young stand up.", "country": "Kenya", "age": "young"}
+    wives = {"statement": "Wives cover their hair.", "country": "Kenya", "marital_status": "married"}
+    loaded = load_seeds({"f": [young, ROW, wives]}, COUNTRIES)
+    assert [s.statement for s in loaded.seeds] == [ROW["statement"], young["statement"], wives["statement"]]
+    assert [s.has_key_cue for s in loaded.seeds] == [True, False, False]
+
+
+def test_dropped_rows_are_counted_by_reason() -> None:
+    rows = [
+        ROW,
+        ROW | {"statement": "  children GREET elders first. "},
+        ROW | {"ethnicity": "people"},
+        ROW | {"statement": None},
+    ]
+    loaded = load_seeds({"f": rows, "again": [ROW]}, COUNTRIES)
+    assert len(loaded.seeds) == 1
+    assert loaded.dropped == {"duplicate": 2, "no_cue": 1, "no_statement": 1}
+
+
+def test_the_same_statement_for_another_subgroup_or_country_is_another_seed() -> None:
+    rows = [ROW, ROW | {"ethnicity": "Samburu"}, ROW | {"country": "Gambia"}]
+    loaded = load_seeds({"f": rows}, COUNTRIES)
+    assert len({s.seed for s in loaded.seeds}) == 3
+    assert [s.country for s in loaded.seeds] == ["KE", "KE", "GM"]
+
+
+def test_countries_by_code_with_a_name_for_prompts() -> None:
+    named = load_seeds({"f": [ROW]}, COUNTRIES).seeds[0]
+    coded = load_seeds({"f": [ROW | {"country": "KE", "country_name": "Kenya"}]}, COUNTRIES).seeds[0]
+    assert coded == named
+
+
+def test_a_country_that_is_not_known_is_kept() -> None:
+    (seed,) = load_seeds({"f": [ROW | {"country": "Atlantis", "region": "atlantis"}]}, COUNTRIES).seeds
+    assert (seed.country, seed.country_name) == (None, "Atlantis")
+    assert join_cues(seed.cues) == "ethnicity: Maasai"
+
+
+def test_a_file_of_something_else_is_refused() -> None:
+    with pytest.raises(BenchmarkError, match="expected the columns statement, country"):
+        load_seeds({"f": [{"norm": "x"}]}, COUNTRIES)

@@ -1,0 +1,143 @@
+"""The choice of seeds, against a plain greedy search and its promises."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import combinations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tasks.builders.specnorm.seeds import Seed
+from tasks.builders.specnorm.selection import coverage, select
+from tasks.evaluations.cure.benchmarks.cues import KINDS, Cue
+
+WORDS = ("tea", "shoes", "elders", "bread", "river", "song", "market", "silver", "winter", "kneel")
+
+
+def make(number: int, country: str, kinds: tuple[str, ...], topic: str, statement: str = "") -> Seed:
+    """A seed whose statement shares few words with another's."""
+    text = statement or f"{WORDS[number % 10] * 3} {WORDS[(number * 7 + 3) % 10]}{number * 7919}"
+    return Seed(f"s{number}", text, country, country, tuple(Cue(kind, "x") for kind in kinds), topic)
+
+
+def objective(seeds: list[Seed]) -> float:
+    """F by counting, without numpy."""
+    counts = Counter(("country", s.country) for s in seeds)
+    counts += Counter(("kind", cue.kind) for s in seeds for cue in s.cues)
+    counts += Counter(("topic", s.topic) for s in seeds if s.topic)
+    return sum(math.sqrt(n) for n in counts.values())
+
+
+KIND_SETS = st.lists(st.sampled_from(KINDS), min_size=1, max_size=4, unique=True).map(tuple)
+
+
+@st.composite
+def pools(draw: st.DrawFn) -> list[Seed]:
+    drawn = draw(
+        st.lists(st.tuples(st.sampled_from("ABCD"), KIND_SETS, st.sampled_from(["", "p", "q"])), max_size=12)
+    )
+    return [make(number, country, kinds, topic) for number, (country, kinds, topic) in enumerate(drawn)]
+
+
+@settings(max_examples=30, deadline=None)
+@given(pools(), st.integers(0, 14))
+def test_as_many_as_asked_each_once(pool: list[Seed], n: int) -> None:
+    chosen = select(pool, n, similar=101)
+    assert len(chosen) == min(n, len(pool))
+    assert len({s.seed for s in chosen}) == len(chosen)
+    assert set(chosen) <= set(pool)
+
+
+@settings(max_examples=30, deadline=None)
+@given(pools(), st.randoms(use_true_random=False), st.integers(0, 5))
+def test_the_order_of_the_input_plays_no_part(pool: list[Seed], random: object, seed: int) -> None:
+    shuffled = list(pool)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert select(pool, 6, seed) == select(shuffled, 6, seed)
+
+
+@settings(max_examples=30, deadline=None)
+@given(pools(), st.integers(0, 12))
+def test_a_smaller_number_gives_the_beginning(pool: list[Seed], n: int) -> None:
+    assert select(pool, n) == select(pool, 12)[:n]
+
+
+@settings(max_examples=30, deadline=None)
+@given(pools())
+def test_every_step_gains_most(pool: list[Seed]) -> None:
+    chosen = select(pool, len(pool), similar=101)
+    for step, pick in enumerate(chosen):
+        before, left = chosen[:step], [s for s in pool if s not in chosen[:step]]
+        left = [s for s in left if s.has_key_cue] or left
+        best = max(objective([*before, s]) for s in left)
+        assert pick in left
+        assert objective([*before, pick]) == pytest.approx(best, abs=1e-9)
+
+
+@settings(max_examples=30, deadline=None)
+@given(pools().filter(lambda pool: len(pool) >= 4), st.integers(1, 4))
+def test_close_to_the_best_choice_there_is(pool: list[Seed], n: int) -> None:
+    pool = [
+        make(i, s.country or "", (*{c.kind for c in s.cues} | {"region"},), s.topic)
+        for i, s in enumerate(pool)
+    ]
+    best = max(objective(list(some)) for some in combinations(pool, n))
+    assert objective(select(pool, n, similar=101)) >= (1 - 1 / math.e) * best
+
+
+@settings(max_examples=30, deadline=None)
+@given(pools())
+def test_coverage_is_the_objective(pool: list[Seed]) -> None:
+    assert coverage(pool) == pytest.approx(objective(pool))
+
+
+def test_countries_come_before_repeats() -> None:
+    # One kind and topic throughout, so a new country gains 1 and a second seed of one sqrt(2) - 1 = 0.41.
+    pool = [make(i, "A" if i < 20 else "BCDE"[i - 20], ("region",), "p") for i in range(24)]
+    assert {s.country for s in select(pool, 5)} == set("ABCDE")
+
+
+def test_seeds_without_a_key_cue_come_last() -> None:
+    # B gains more (a new country, two new kinds), but A has the key cue.
+    pool = [
+        make(0, "A", ("region",), ""),
+        make(1, "A", ("region",), ""),
+        make(2, "B", ("age", "gender"), "p"),
+    ]
+    assert [s.country for s in select(pool, 3)] == ["A", "A", "B"]
+
+
+def test_the_same_statement_is_not_chosen_twice_for_a_country() -> None:
+    text = "Guests take off their shoes at the door."
+    pool = [
+        make(0, "A", ("region",), "", text),
+        make(1, "A", ("region",), "", text.upper().replace("THEIR", "the")),
+    ]
+    assert len(select(pool, 2)) == 1
+    assert len(select(pool, 2, similar=101)) == 2
+    other = make(2, "B", ("region",), "", text)
+    assert {s.country for s in select([*pool, other], 3)} == {"A", "B"}
+
+
+def test_among_equals_the_least_similar_statement_is_next() -> None:
+    texts = [
+        "Guests bring bread and salt.",
+        "Guests bring bread and honey.",
+        "Nobody whistles on a boat at night.",
+    ]
+    pool = [make(i, "A", ("region",), "", text) for i, text in enumerate(texts)]
+    for seed in range(8):
+        assert texts[2] in [s.statement for s in select(pool, 2, seed)]
+
+
+def test_the_seed_of_the_draw_decides_between_equals() -> None:
+    pool = [make(i, "A", ("region",), "") for i in range(10)]
+    assert len({select(pool, 1, seed)[0].seed for seed in range(20)}) > 1
+
+
+def test_a_negative_number_is_refused() -> None:
+    with pytest.raises(ValueError, match="cannot be negative, got -1"):
+        select([], -1)

@@ -1,0 +1,116 @@
+"""Completions that come as a job of the Batch API: stored, counted and shown like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tasks.engines.protocols import EngineError, Sampling
+from tasks.engines.served import openai_batch
+from tasks.engines.specs import EngineSpec
+from tasks.loop import progress, steps
+from tasks.loop.budget import Budget, BudgetReached, Meter
+from tasks.loop.plan import Wanted, lay_out
+from tasks.loop.prompts import Completion, Prompt, Prompts
+from tasks.loop.requests import Engine
+from tests.engines.batch_server import BatchServer, Line, answered, refused
+from warehouse import CorruptPart, Warehouse, run_checks
+
+PROMPTS = [Prompt([{"role": "user", "content": text}]) for text in "abcde"]
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchServer]:
+    monkeypatch.setattr(openai_batch, "FIRST_POLL_S", 0.01)
+    server = BatchServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def served(server: BatchServer) -> EngineSpec:
+    options = {"batch": 100, "max_retries": 0}
+    return EngineSpec(name="served", kind="openai", model="m", base_url=server.url, options=options)
+
+
+def complete(spec: EngineSpec, meter: Meter | None = None, occasion: str = "") -> list[Completion]:
+    """What the loop does with one request."""
+    request, engine = Prompts(prompts=PROMPTS, sampling=Sampling(max_tokens=9), batch=2), Engine.of(spec)
+    wanted = Wanted("served", request, engine, request.hash(engine, occasion))
+    for work in lay_out([wanted], steps.unanswered([wanted])).work:
+        steps.answer(work, ("run", "served"), meter or Meter(Budget()), "label", 5)
+    stored = steps.stored(request.kind, wanted.request_hash, request.units, request.columns)
+    completions = request.decode(stored)
+    return [completions[prompt.id] for prompt in request.prompts]
+
+
+def test_a_part_is_a_job_and_is_counted(
+    warehouse: Warehouse, server: BatchServer, served: EngineSpec
+) -> None:
+    meter, told = Meter(Budget(max_tokens=500)), list[tuple[str, int, int]]()
+    with progress.listen(lambda *report: told.append(report)):
+        completions = complete(served, meter)
+    assert [c.text for c in completions] == [f"re: {text}" for text in "abcde"]
+    assert len(server.sent) == 1
+    assert meter.tokens == 5 * 7
+    assert sum(n for _, n, _ in told) == 5
+    assert len(told) > 1  # also while it was awaited
+    assert complete(served) == completions
+    assert len(server.sent) == 1
+    assert run_checks(warehouse)["n_violations"].sum() == 0
+    complete(served, occasion="2026-w48")
+    assert len(server.sent) == 2
+
+
+def test_a_budget_is_kept_before_anything_is_sent(
+    warehouse: Warehouse, server: BatchServer, served: EngineSpec
+) -> None:
+    with pytest.raises(BudgetReached, match="the next 5 answers"):
+        complete(served, Meter(Budget(max_tokens=100)))
+    assert not server.calls
+
+
+def test_what_a_job_answered_is_stored_and_only_the_rest_is_sent(
+    warehouse: Warehouse, server: BatchServer, served: EngineSpec
+) -> None:
+    def results(lines: list[Line]) -> tuple[list[Any], list[Any]]:
+        return [answered(line) for line in lines[:3]], [refused(line) for line in lines[3:]]
+
+    server.results, meter = results, Meter(Budget())
+    with pytest.raises(EngineError, match=r"3 of 5 answers \(2 × 500: broken\)"):
+        complete(served, meter)
+    assert warehouse.query("SELECT count(*) FROM response").item() == 3
+    assert meter.tokens == 3 * 7
+    server.results = lambda lines: ([answered(line) for line in lines], [])
+    assert [c.text for c in complete(served, meter)] == [f"re: {text}" for text in "abcde"]
+    assert [len(lines) for lines in server.sent] == [5, 2]
+    assert meter.tokens == 5 * 7
+
+
+def test_answers_that_were_not_stored_are_fetched_again(
+    warehouse: Warehouse, server: BatchServer, served: EngineSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(steps, "store_part", killed)
+        with pytest.raises(KeyboardInterrupt):
+            complete(served)
+    assert warehouse.query("SELECT count(*) FROM response").item() == 0
+    assert [c.text for c in complete(served)] == [f"re: {text}" for text in "abcde"]
+    assert len(server.sent) == 1
+
+
+def test_a_lost_part_is_fetched_again(warehouse: Warehouse, server: BatchServer, served: EngineSpec) -> None:
+    """Its answers are paid for, and the server still has them."""
+    completions = complete(served)
+    for part in (warehouse.home / "parts" / "response").glob("[!_]*.parquet"):
+        part.write_bytes(b"PAR1" + bytes(part.stat().st_size))
+    with pytest.raises(CorruptPart) as error:
+        complete(served)
+    steps.set_corrupt_aside(error.value)
+    assert complete(served) == completions
+    assert len(server.sent) == 1

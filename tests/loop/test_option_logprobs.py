@@ -1,0 +1,141 @@
+"""Completions that also say how probable each option was: stored, read back, and of older warehouses."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tasks.builders.steps import complete
+from tasks.engines.fake import FakeEngine
+from tasks.engines.protocols import MAX_ALTERNATIVES, Generation, Message, Sampling, TokenAlternatives
+from tasks.engines.specs import EngineSpec
+from tasks.loop.prompts import Completion, Prompt
+from tasks.loop.requests import Engine
+from warehouse import KINDS, Warehouse, run_checks, verify_parts
+from warehouse.part_kinds import EMPTY_PART, part_path
+
+Calls = list[list[str]]
+GREEDY = Sampling()
+YES_NO = ("yes", "no")
+SCHEMA = {"type": "object", "properties": {"label": {"enum": list(YES_NO)}}}
+
+
+def prompt(text: str, options: Sequence[str] = YES_NO, field: str = "label") -> Prompt:
+    return Prompt([{"role": "user", "content": text}], SCHEMA, options, field)
+
+
+def completed(prompts: list[Prompt], spec: EngineSpec) -> list[Completion]:
+    return complete(prompts, Engine.of(spec), GREEDY, ("run-1", "candidate"), "label")
+
+
+def test_options_change_what_is_stored_and_not_what_is_sent(
+    warehouse: Warehouse, spec: EngineSpec, asked: Calls
+) -> None:
+    plain, chosen = completed([prompt("a", ()), prompt("a")], spec)
+    assert asked == [["a"], ["a"]]
+    assert chosen.text == plain.text
+    assert plain.option_logprobs is None
+    assert chosen.option_logprobs is not None
+    assert set(chosen.option_logprobs) == set(YES_NO)
+    assert sum(map(math.exp, chosen.option_logprobs.values())) == pytest.approx(1)
+    best = max(chosen.option_logprobs.items(), key=lambda pair: pair[1])
+    assert best[0] == json.loads(chosen.text)["label"]  # the fake writes the most probable one
+    assert completed([prompt("a"), prompt("a", ())], spec) == [chosen, plain]
+    assert len(asked) == 2
+    stored = warehouse.query("SELECT option_logprobs FROM response ORDER BY option_logprobs NULLS LAST")
+    assert json.loads(stored["option_logprobs"][0]) == chosen.option_logprobs
+    assert stored["option_logprobs"][1] is None
+    assert run_checks(warehouse)["n_violations"].sum() == 0
+
+
+def test_the_id_of_a_prompt_without_options_is_as_it_was() -> None:
+    """Else every stored completion would be asked for again. The hashes are those of the first release."""
+    talk = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Salt? 米"}]
+    assert Prompt(talk).id == "1ec5baea012ec32badbc671e958952be"
+    assert Prompt(talk, SCHEMA).id == "10ac3309facf5bf892b8572b6ce81299"
+    assert Prompt(talk, SCHEMA, (), "label").id == Prompt(talk, SCHEMA).id
+    different = [Prompt(talk, SCHEMA), Prompt(talk, SCHEMA, YES_NO), Prompt(talk, SCHEMA, YES_NO, "label")]
+    different += [Prompt(talk, SCHEMA, (*YES_NO, "neutral"), "label"), Prompt(talk, None, YES_NO)]
+    assert len({each.id for each in different}) == len(different)
+    assert Prompt(talk, SCHEMA, YES_NO[::-1], "label").id == different[2].id
+
+
+def test_an_engine_without_probabilities_completes_all_the_same(
+    warehouse: Warehouse, spec: EngineSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted: list[int] = []
+    generate = FakeEngine.generate
+
+    def mute(
+        self: FakeEngine,
+        conversations: Sequence[Sequence[Message]],
+        sampling: Sampling,
+        schema: Mapping[str, Any] | None,
+        alternatives: int,
+    ) -> list[Generation]:
+        wanted.append(alternatives)
+        return generate(self, conversations, sampling, schema)
+
+    monkeypatch.setattr(FakeEngine, "generate", mute)
+    answer, *_ = completed([prompt("a"), prompt("b"), prompt("c", ())], spec)
+    assert answer.option_logprobs is None
+    assert json.loads(answer.text)["label"] in YES_NO
+    assert sorted(wanted) == [0, MAX_ALTERNATIVES]  # one call with, one without
+
+
+def test_a_field_that_is_not_there(warehouse: Warehouse, spec: EngineSpec) -> None:
+    answer, empty = completed([prompt("a", field="verdict"), prompt("a", options=("maybe", "never"))], spec)
+    assert answer.option_logprobs is None
+    assert empty.option_logprobs == {}  # there, but none of the options is among the alternatives
+
+
+def test_the_fake_gives_alternatives_of_its_text(spec: EngineSpec) -> None:
+    talk = [[{"role": "user", "content": "a"}]]
+    engine = FakeEngine(spec)
+    plain, given = engine.generate(talk, GREEDY, SCHEMA)[0], engine.generate(talk, GREEDY, SCHEMA, 5)[0]
+    assert plain.tokens == ()
+    assert "".join(token.text for token in given.tokens) == given.text == plain.text
+    assert engine.generate(talk, GREEDY, SCHEMA, 5)[0] == given
+    written = next(token for token in given.tokens if token.text in YES_NO)
+    assert set(written.logprobs) == set(YES_NO)
+    assert max(written.logprobs, key=lambda word: written.logprobs[word]) == written.text
+    assert engine.generate(talk, GREEDY, SCHEMA, 1)[0].tokens[-3] != written  # no others
+    assert all(isinstance(token, TokenAlternatives) for token in given.tokens)
+
+
+# --- warehouses of earlier releases ------------------------------------------------------------------
+
+
+def strip(warehouse: Warehouse, kind: str, part: str) -> None:
+    """Make a part as it was before its kind had the columns that were added."""
+    path = part_path(warehouse.home, kind, part)
+    old = part_path(warehouse.home, kind, part.split("-")[0])  # names had no hash of the content
+    pl.read_parquet(path).drop(list(KINDS[kind].added)).write_parquet(path)
+    path.rename(old)
+    with warehouse.write() as connection:
+        connection.execute("UPDATE part_unit_base SET part = ? WHERE part = ?", [old.stem, part])
+
+
+def test_parts_without_the_column_are_read_as_before(
+    warehouse: Warehouse, spec: EngineSpec, asked: Calls
+) -> None:
+    old, new = [prompt("a", ())], [prompt("b")]
+    before = completed(old, spec)
+    strip(warehouse, "response", warehouse.query("SELECT part FROM response")["part"][0])
+    strip(warehouse, "response", EMPTY_PART)
+    Warehouse.open()
+    assert "option_logprobs" in pl.read_parquet_schema(part_path(warehouse.home, "response", EMPTY_PART))
+    assert completed(old, spec) == before
+    assert len(asked) == 1
+    both = [*before, *completed(new, spec)]
+    assert completed([*old, *new], spec) == both
+    rows = warehouse.query("SELECT text, option_logprobs FROM response ORDER BY option_logprobs NULLS FIRST")
+    assert rows["text"].to_list() == [a.text for a in both]
+    assert rows["option_logprobs"].is_null().to_list() == [True, False]
+    assert verify_parts(warehouse).is_empty()
+    assert run_checks(warehouse)["n_violations"].sum() == 0

@@ -1,0 +1,100 @@
+"""How fast an engine is, tried out on fake ones that take a known time per call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tasks.engines import fake
+from tasks.engines.specs import EngineSpec
+from tasks.loop import probe
+from tasks.loop.items import ItemScores
+from tasks.loop.plan import Line, Wanted, lay_out
+from tasks.loop.requests import Engine
+from warehouse import Warehouse
+
+
+class Clock:
+    """Stands still but where a fake engine takes its time."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def perf_counter(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock of the probe and of fake engines."""
+    clock = Clock()
+    monkeypatch.setattr(probe, "time", clock)
+    monkeypatch.setattr(fake, "time", clock)
+    return clock
+
+
+@pytest.fixture(autouse=True)
+def warehouse(warehouse: Warehouse) -> Warehouse:
+    """Where engines are loaded from; nothing may be stored there."""
+    return warehouse
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted(ItemScores):
+    """Remembers which units an engine was asked about."""
+
+    asked: list[str] = field(default_factory=list, compare=False)
+
+    def answer(self, engine: Any, units: Sequence[str], progress: Any) -> pl.DataFrame:
+        self.asked.extend(units)
+        return super().answer(engine, units, progress)
+
+
+def line(n_units: int, delay: float, **engine: Any) -> Line:
+    """Work on ``n_units`` countries and ten items, by an engine that waits that long per call."""
+    given = {"kind": "fake", "options": {"delay": delay}, **engine}
+    spec = EngineSpec(name="fake", model="fake", **given)
+    questions = {f"c{n:02}": f"Question {n}?" for n in range(n_units)}
+    request = Counted(
+        topic="t", label="q", questions=questions, items=tuple("abcdefghij"), about=["x"], batch=16
+    )
+    wanted = Wanted("fake", request, Engine.of(spec), "hash")
+    units = pl.DataFrame({"request_hash": ["hash"] * n_units, "unit": list(questions)})
+    (planned,) = lay_out([wanted], {"item_logprob": units}).lines
+    return planned
+
+
+def test_the_speed_is_that_of_the_engine_and_nothing_is_stored(warehouse: Warehouse) -> None:
+    slow = line(7, 0.2)
+    rate = probe.speed(slow)
+    assert rate is not None
+    # The last call is the fastest: 4 units of 10 items in 0.2 s.
+    assert rate == pytest.approx(4 * 10 / 0.2)
+    assert slow.work[0].wanted.request.asked == [f"c{n:02}" for n in range(7)]  # type: ignore[attr-defined]
+    assert warehouse.query("SELECT count(*) AS n FROM part_unit")["n"][0] == 0
+
+
+def test_no_more_than_the_first_part_is_tried() -> None:
+    much = line(40, 0.0)
+    assert probe.speed(much)
+    assert len(much.work) == 3
+    assert len(much.work[0].wanted.request.asked) == 16  # type: ignore[attr-defined]
+
+
+def test_it_ends_when_the_time_is_up_also_within_a_call(clock: Clock) -> None:
+    slow = line(16, 0.3)
+    assert probe.speed(slow, seconds=0.2)
+    assert clock.now == 0.3
+    assert slow.work[0].wanted.request.asked == ["c00"]  # type: ignore[attr-defined]
+
+
+def test_an_engine_that_fails_has_no_speed() -> None:
+    assert probe.speed(line(2, 0.0, options={"no such option": 1})) is None
+    assert probe.speed(line(0, 0.0)) is None

@@ -1,0 +1,116 @@
+"""What a headline is taken over goes with its row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from flows.runs import _points
+from tasks.loop.rows import (
+    OVERALL,
+    count_rows,
+    difference_row,
+    item_points,
+    mean_row,
+    resampled_points,
+    scored,
+    slices,
+    unless_lost_alone,
+)
+from tasks.metrics.intervals import half_samples, jackknife_groups
+
+NAMES = [f"c{i}" for i in range(40)]
+
+
+def test_items_of_a_mean_are_those_with_a_value() -> None:
+    values = np.array([[1.0, np.nan], [0.0, 0.5]])
+    row = mean_row("m", OVERALL, values, "", [["x", "x"], ["y", "y"]], items=[["a", "b"], ["c", "d"]])
+    assert row.points == ("item", ("a", "c", "d"), (1.0, 0.0, 0.5), ("x", "y", "y"), 2)
+    assert np.mean(row.points.values) == row.value
+    assert mean_row("m", OVERALL, values, "").points is None
+    assert item_points(["a"], np.array([np.nan])) is None
+
+
+def test_resamples_are_found_again_by_what_they_keep() -> None:
+    groups, order = jackknife_groups(40, 0), np.random.default_rng(0).permutation(40)
+    points = resampled_points("left_out", NAMES, groups, range(len(groups)))
+    place = np.argsort(order)
+    turned = [np.sort(place[kept]) for kept in groups]
+    again = resampled_points("left_out", [NAMES[i] for i in order], turned, range(len(groups)))
+    assert points == again
+    assert points is not None
+    assert (points.n, len(set(points.units))) == (40, 36)
+    others = resampled_points("left_out", [*NAMES[:-1], "new"], groups, range(len(groups)))
+    assert others is not None
+    assert len(set(others.units) & set(points.units)) == 1  # the one that leaves the other country out
+    assert resampled_points("half", NAMES, [], []) is None
+
+
+def test_the_same_half_twice_has_two_names() -> None:
+    """Of few units a half comes again, and a part holds a name once."""
+    halves = [np.array(each) for each in ([0, 1], [0, 2], [1, 0])]
+    points = resampled_points("half", ["a", "b", "c"], halves, [0.1, 0.2, 0.1])
+    assert points is not None
+    assert len(set(points.units)) == 3
+    assert points.units[2] == f"{points.units[0]}-2"
+
+
+def test_a_resample_without_a_value_is_stored_as_missing() -> None:
+    kept = half_samples(40, 3, 0)
+    row = scored("m", OVERALL, 0.5, (40, 0), points=resampled_points("half", NAMES, kept, [0.4, None, 0.6]))
+    frame = _points([row, scored("other", OVERALL, 0.1, (1, 0))])
+    assert frame["value"].to_list() == [0.4, None, 0.6]
+    assert frame["n_clusters"].to_list() == [40] * 3
+    assert _points([]).is_empty()
+    with pytest.raises(ValueError, match="only an overall row"):
+        _points([row._replace(slice_kind="country", slice="FR")])
+
+
+def reasons(*texts: str) -> np.ndarray:
+    return np.array(texts, dtype=object)
+
+
+def test_a_difference_is_of_points_that_have_both() -> None:
+    first = np.array([1.0, 0.5, np.nan, np.nan]), reasons("", "", "cut off", "cut off")
+    second = np.array([0.0, np.nan, 1.0, np.nan]), reasons("", "no judge", "", "no judge")
+    row = difference_row("gain", OVERALL, first, second)
+    assert row[:7] == ("gain", *OVERALL, 1.0, None, 1, 3)
+    assert row.null_value == 0.0
+    none = difference_row("gain", OVERALL, (first[0][1:], first[1][1:]), (second[0][1:], second[1][1:]))
+    assert (none.value, none.unscored_reason) == (None, "cut off")  # of two, and "no judge" of one
+
+
+def test_counts_say_what_is_missing_and_why() -> None:
+    rows = [(row.metric, row.slice, row.value) for row in count_rows(reasons("", "refused", "", "cut off"))]
+    assert rows == [
+        ("coverage", "all", 0.5),
+        ("unanswered", "cut off", 0.25),
+        ("unanswered", "refused", 0.25),
+    ]
+
+
+def test_slices_are_of_every_column_and_leave_out_what_has_no_value() -> None:
+    found = {where: chosen.tolist() for where, chosen in slices({"region": ["PE", "", "JP"]}, 3)}
+    assert found == {
+        OVERALL: [True] * 3,
+        ("region", "JP"): [False, False, True],
+        ("region", "PE"): [True, False, False],
+    }
+
+
+def test_lost_answers_are_no_number_by_themselves() -> None:
+    values, why, lost = (
+        np.array([0.0, np.nan, np.nan]),
+        reasons("", "judge", "unasked"),
+        reasons("cut", "", "x"),
+    )
+    alone = unless_lost_alone(values, why, lost)
+    assert np.isnan(alone[0]).all()
+    assert alone[1].tolist() == ["judge", "judge", "unasked"]
+    beside = unless_lost_alone(np.array([0.0, 1.0]), reasons("", ""), reasons("cut", ""))
+    assert beside[0].tolist() == [0.0, 1.0]
+    every = unless_lost_alone(np.array([0.0, 0.0]), reasons("", ""), reasons("cut", "cut"))
+    assert every[0].tolist() == [
+        0.0,
+        0.0,
+    ]  # a model that loses all answers is wrong, and nobody's judge failed

@@ -1,0 +1,195 @@
+"""Each prompt is sent once to an engine under one sampling; completions are kept and read back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import astuple, replace
+from itertools import chain
+from typing import Any
+
+import pytest
+
+from tasks.builders.steps import complete, plan
+from tasks.engines.fake import FakeEngine
+from tasks.engines.protocols import EngineError, Generation, Sampling
+from tasks.engines.specs import EngineSpec
+from tasks.loop import progress
+from tasks.loop.budget import Budget, Meter
+from tasks.loop.prompts import Prompt, Prompts, prompt_seed
+from tasks.loop.requests import Engine
+from tests.engines.test_openai import Scripted, completion
+from warehouse import Warehouse, register_orphans, run_checks
+
+Calls = list[list[str]]
+GREEDY = Sampling()
+RUN = ("run-1", "candidate")
+SCHEMA = {"type": "object", "properties": {"verdict": {"enum": ["yes", "no"]}}}
+
+
+def prompt(text: str, schema: Mapping[str, object] | None = None) -> Prompt:
+    return Prompt([{"role": "system", "content": "Be brief."}, {"role": "user", "content": text}], schema)
+
+
+def texts(prompts: list[Prompt], spec: EngineSpec, sampling: Sampling = GREEDY, batch: int = 16) -> list[str]:
+    return [c.text for c in complete(prompts, Engine.of(spec), sampling, RUN, "label", batch)]
+
+
+def left(prompts: list[Prompt], spec: EngineSpec, batch: int = 16) -> list[tuple[str, ...]]:
+    """The parts that are to be made."""
+    return [work.units for work in plan(prompts, Engine.of(spec), GREEDY, batch).work]
+
+
+def test_completions_come_in_order_and_repeats_are_sent_once(
+    warehouse: Warehouse, spec: EngineSpec, asked: Calls
+) -> None:
+    written = texts([prompt("b"), prompt("a"), prompt("b")], spec)
+    assert written[0] == written[2] != written[1]
+    assert sorted(chain(*asked)) == ["a", "b"]
+    assert texts([prompt("a"), prompt("b")], spec) == [written[1], written[0]]
+    assert len(list(chain(*asked))) == 2  # nothing more
+
+
+def test_a_completion_comes_back_as_the_engine_gave_it(
+    warehouse: Warehouse, spec: EngineSpec, asked: Calls
+) -> None:
+    sampling = Sampling(temperature=0.7, seed=3)
+    prompts = [prompt("a"), prompt("b", SCHEMA)]
+    own = {p.id: replace(sampling, seed=prompt_seed(3, p.id)) for p in prompts}
+    given = [g for p in prompts for g in FakeEngine(spec).generate([p.conversation], own[p.id], p.schema)]
+    asked.clear()
+    completions = complete(prompts, Engine.of(spec), sampling, RUN, "label")
+    assert [Generation(*fields) for *fields, _ in map(astuple, completions)] == given
+    assert [c.option_logprobs for c in completions] == [None, None]
+    assert complete(prompts, Engine.of(spec), sampling, RUN, "label") == completions
+    assert len(asked) == 2  # one call per schema, and none the second time
+    assert [g.prompt_tokens for g in given] == [3, 3]  # "Be brief." and "a"
+
+
+def test_only_what_is_missing_is_sent(warehouse: Warehouse, spec: EngineSpec, asked: Calls) -> None:
+    texts([prompt("a"), prompt("b")], spec)
+    asked.clear()
+    assert left([prompt("a"), prompt("b"), prompt("c")], spec) == [(prompt("c").id,)]
+    texts([prompt("a"), prompt("b"), prompt("c")], spec)
+    assert asked == [["c"]]
+    # Another sampling, schema or engine is another question.
+    texts([prompt("a")], spec, Sampling(seed=1))
+    texts([prompt("a", SCHEMA)], spec)
+    texts([prompt("a")], spec.model_copy(update={"model": "other"}))
+    assert asked[1:] == [["a"], ["a"], ["a"]]
+
+
+def test_parts_do_not_depend_on_the_order_of_prompts(warehouse: Warehouse, spec: EngineSpec) -> None:
+    prompts = [prompt(str(i)) for i in range(7)]
+    parts = left(prompts, spec, batch=3)
+    assert [len(units) for units in parts] == [3, 3, 1]
+    assert left(prompts[::-1], spec, batch=3) == parts
+    assert left([*prompts, *prompts], spec, batch=3) == parts
+
+
+def test_schemas_are_kept_to(warehouse: Warehouse, spec: EngineSpec, asked: Calls) -> None:
+    free, bound = texts([prompt("a"), prompt("a", SCHEMA)], spec)
+    assert json.loads(bound)["verdict"] in ("yes", "no")
+    assert free.startswith("Answer ")
+
+
+def test_responses_are_visible_in_sql(warehouse: Warehouse, spec: EngineSpec) -> None:
+    written = texts([prompt("salt?"), prompt("米？", SCHEMA)], spec)
+    stored = warehouse.query("SELECT * FROM response ORDER BY conversation")
+    assert sorted(stored["text"]) == sorted(written)
+    assert set(stored["model"]) == {"judge"}
+    assert set(stored["run_id"]) == {"run-1"}
+    assert set(stored["request_hash"]) == {Prompts(prompts=[], sampling=GREEDY).hash(Engine.of(spec))}
+    said = [json.loads(text) for text in stored["conversation"]]
+    assert {s[-1]["content"] for s in said} == {"salt?", "米？"}
+    assert "米？" in "".join(stored["conversation"])  # readable, not escaped
+    assert all(n > 0 for n in stored["completion_tokens"])
+    assert run_checks(warehouse)["n_violations"].sum() == 0
+
+
+def test_a_part_holds_a_batch_and_a_crash_loses_one(
+    warehouse: Warehouse, spec: EngineSpec, asked: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generate, n_left, reports = FakeEngine.generate, [2], list[tuple[str, int, int]]()
+
+    def fails_at_the_third(*given: Any) -> list[Generation]:
+        if not n_left[0]:
+            raise EngineError("the server went away")
+        n_left[0] -= 1
+        return generate(*given)
+
+    prompts = [prompt(str(i)) for i in range(5)]
+    with monkeypatch.context() as patch, progress.listen(lambda *report: reports.append(report)):
+        patch.setattr(FakeEngine, "generate", fails_at_the_third)
+        with pytest.raises(EngineError, match="went away"):
+            texts(prompts, spec, batch=2)
+    assert reports == [("label", 2, 5), ("label", 2, 5)]
+    assert warehouse.query("SELECT count(*) AS n, count(DISTINCT part) AS p FROM response").row(0) == (4, 2)
+    asked.clear()
+    texts(prompts, spec, batch=2)
+    assert [len(call) for call in asked] == [1]
+
+
+def test_a_stored_part_that_was_not_registered_is_taken_over(
+    warehouse: Warehouse, spec: EngineSpec, asked: Calls
+) -> None:
+    prompts = [prompt("a"), prompt("b")]
+    texts(prompts, spec)
+    with warehouse.write() as connection:
+        connection.execute("DELETE FROM part_unit_base")
+    assert len(left(prompts, spec)) == 1
+    assert len(register_orphans(warehouse, "response").registered) == 1
+    assert not left(prompts, spec)
+
+
+def test_the_id_of_a_prompt() -> None:
+    assert prompt("a").id == prompt("a").id
+    others = [prompt("b"), prompt("a", SCHEMA), Prompt([{"role": "user", "content": "a"}])]
+    assert prompt("a").id not in {other.id for other in others}
+
+
+def test_an_engine_that_only_scores_is_refused(warehouse: Warehouse) -> None:
+    spec = EngineSpec(name="s", kind="packed_trie", model="m", dtype="float32")
+    with pytest.raises(EngineError, match="only scores"):
+        texts([prompt("a")], spec)
+
+
+def test_nothing_to_send_is_nothing(warehouse: Warehouse, spec: EngineSpec, asked: Calls) -> None:
+    assert texts([], spec) == []
+    assert not asked
+
+
+def test_what_a_server_answered_before_it_failed_is_stored(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a part of four, with two schemas: one fails, and only it and what was not sent are asked again."""
+    asked_for = list[str]()
+    bad = ["c"]
+
+    def reply(_: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        text = request["messages"][-1]["content"]
+        asked_for.append(text)
+        return (400, {"error": {"message": "no"}}) if text in bad else (200, completion(f"said {text}"))
+
+    server = Scripted(reply)
+    options = {"max_concurrency": 1, "max_retries": 0}
+    spec = EngineSpec(name="judge", kind="openai", model="m", base_url=server.url, options=options)
+    prompts = [prompt("a", SCHEMA), prompt("b"), prompt("c"), prompt("d")]
+    with pytest.raises(EngineError, match="rejected a request"):
+        complete(prompts, Engine.of(spec), GREEDY, RUN, "label", 4, meter := Meter(Budget()))
+    n_before = len(asked_for) - 1
+    assert warehouse.query("SELECT count(*) FROM response").item() == n_before > 0
+    assert meter.tokens == 7 * n_before
+    asked_for.clear()
+    bad.clear()
+    assert texts(prompts, spec) == ["said a", "said b", "said c", "said d"]
+    assert len(asked_for) == 4 - n_before
+    assert run_checks(warehouse)["n_violations"].sum() == 0
+    server.close()
+
+
+def test_parts_hold_as_many_prompts_as_are_under_way(warehouse: Warehouse) -> None:
+    prompts = [prompt(str(i)) for i in range(100)]
+    for n, sizes in ((8, [32, 32, 32, 4]), (64, [64, 36])):
+        spec = EngineSpec(name="m", kind="openai", model="m", options={"max_concurrency": n})
+        assert [len(units) for units in left(prompts, spec, batch=32)] == sizes

@@ -1,0 +1,301 @@
+"""Files in every published format, what is wrong with broken ones, and a dataset from a hub of our own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from xml.sax.saxutils import escape
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import polars as pl
+import pytest
+
+from tasks.packs import published
+from tasks.packs.published import BenchmarkError, read_rows
+
+ROWS = [
+    {"Country": "egypt", "Story": "A cup, full — to the brim."},
+    {"Country": "chile", "Story": "Two\nlines"},
+]
+COMMIT = "0123456789" * 4
+DATASET = "owner/norms"
+
+
+def write_xlsx(path: Path, rows: Sequence[Sequence[str]]) -> None:
+    """A workbook of one sheet, all cells texts."""
+    cell = '<c t="inlineStr"><is><t>{}</t></is></c>'
+    lines = ["".join(cell.format(escape(text)) for text in row) for row in rows]
+    data = "".join(f"<row>{line}</row>" for line in lines)
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    linked = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    packed = "http://schemas.openxmlformats.org/package/2006"
+    link = '<Relationship Id="r1" Type="{}/{}" Target="{}"/>'
+    files = {
+        "[Content_Types].xml": f'<Types xmlns="{packed}/content-types"/>',
+        "_rels/.rels": link.format(linked, "officeDocument", "xl/workbook.xml"),
+        "xl/_rels/workbook.xml.rels": link.format(linked, "worksheet", "worksheets/sheet1.xml"),
+        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{linked}"><sheets>'
+        '<sheet name="items" sheetId="1" r:id="r1"/></sheets></workbook>',
+        "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{main}"><sheetData>{data}</sheetData></worksheet>',
+    }
+    with ZipFile(path, "w") as book:
+        for name, text in files.items():
+            is_link = name.endswith(".rels")
+            wrapped = (
+                f'<Relationships xmlns="{packed}/relationships">{text}</Relationships>' if is_link else text
+            )
+            book.writestr(name, f'<?xml version="1.0" encoding="UTF-8"?>{wrapped}')
+
+
+def written(folder: Path, suffix: str) -> Path:
+    """ROWS in the format of the suffix."""
+    path = folder / f"rows{suffix}"
+    frame = pl.DataFrame(ROWS)
+    match suffix:
+        case ".json":
+            path.write_text("\ufeff" + json.dumps(ROWS, ensure_ascii=False), encoding="utf-8")
+        case ".jsonl":
+            path.write_text("".join(json.dumps(row) + "\n\n" for row in ROWS))
+        case ".csv":
+            frame.write_csv(path, include_bom=True)
+        case ".tsv":
+            frame.write_csv(path, separator="\t")
+        case ".xlsx":
+            write_xlsx(path, [list(ROWS[0]), *(list(row.values()) for row in ROWS)])
+        case ".parquet":
+            frame.write_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".json", ".jsonl", ".csv", ".tsv", ".parquet", ".xlsx"])
+def test_every_format_gives_the_same_rows(suffix: str, tmp_path: Path) -> None:
+    path = written(tmp_path, suffix)
+    assert read_rows(path) == read_rows(str(path)) == ROWS
+
+
+def test_empty_cells_of_csv_are_none_numbers_stay_text_and_blank_lines_do_not_count(tmp_path: Path) -> None:
+    path = tmp_path / "rows.CSV"
+    path.write_text("a,b\n007,\n\n")
+    assert read_rows(path) == [{"a": "007", "b": None}]
+
+
+def test_a_sheet_without_names_is_named_by_its_first_row(tmp_path: Path) -> None:
+    """As data frames are saved; rows without any cell do not count."""
+    path = tmp_path / "frame.xlsx"
+    write_xlsx(path, [["0", "1"], ["Topic", "Example"], ["Food", "Tea < coffee"], ["", ""], ["Pets", ""]])
+    assert read_rows(path) == [
+        {"Topic": "Food", "Example": "Tea < coffee"},
+        {"Topic": "Pets", "Example": None},
+    ]
+
+
+BROKEN = {
+    "a.json": ('[{"a": 1},\n{"a" 2}]', r"a\.json, line 2: not JSON"),
+    "b.json": ('{"a": 1}', r"b\.json: expected an array of objects, found dict"),
+    "c.json": ('[{"a": 1}, "x"]', r"c\.json, row 2: expected an object, found str"),
+    "d.json": ("[]", r"d\.json: there are no rows"),
+    "e.jsonl": ('{"a": 1}\n\n{"a": }\n', r"e\.jsonl, line 3: not JSON"),
+    "f.jsonl": ("[1]\n", r"f\.jsonl, line 1: expected an object, found list"),
+    "g.csv": ("a,b\n1,2\n1,2,3\n", r"g\.csv, line 3: 3 cells under 2 columns: quote"),
+    "h.csv": ('a,b\n1,"2"x\n', r"h\.csv, line 2: not CSV"),
+    "i.tsv": ("a\tb\n1\n", r"i\.tsv, line 2: 1 cells under 2 columns"),
+    "j.parquet": ("PAR?", r"j\.parquet: not a readable Parquet file"),
+    "k.xlsx": ("PK", r"k\.xlsx: not a readable spreadsheet"),
+    "l.ods": ("x", r"l\.ods: neither a file \(\.csv, .*\) nor a Hugging Face dataset id"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_files_say_where(name: str, tmp_path: Path) -> None:
+    content, message = BROKEN[name]
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises(BenchmarkError, match=message):
+        read_rows(path)
+
+
+def xml_bomb(path: Path) -> None:
+    """A workbook whose entities name files and unfold by ten, nine times over."""
+    write_xlsx(path, [["a"], ["&lol9; &file;"]])
+    unfolding = "".join(f'<!ENTITY lol{n} "{f"&lol{n - 1};" * 10}">' for n in range(2, 10))
+    head = f'<!DOCTYPE x [<!ENTITY lol1 "lol"><!ENTITY file SYSTEM "file:///etc/passwd">{unfolding}]>'
+    parts = {}
+    with ZipFile(path) as book:
+        parts = {entry: book.read(entry).decode() for entry in book.namelist()}
+    with ZipFile(path, "w") as book:
+        for entry, text in parts.items():
+            start, end, rest = text.partition("?>")
+            book.writestr(entry, f"{start}{end}{head}{rest}".replace("&amp;", "&"))
+
+
+def zip_bomb(path: Path) -> None:
+    """A workbook with a part of 64 MiB, which takes 64 kB."""
+    write_xlsx(path, [["a"], ["b"]])
+    with ZipFile(path, "a", ZIP_DEFLATED) as book:
+        book.writestr("xl/media/image1.png", bytes(2**26))
+
+
+HOSTILE = {
+    "deep.json": "[" * 100_000,
+    "deep.jsonl": '{"a": ' + "[" * 100_000 + "\n",
+    "digits.json": f'[{{"a": {"9" * 10_000}}}]',
+    "digits.jsonl": f'{{"a": {"9" * 10_000}}}\n',
+    "cell.csv": f"a\n{'x' * 200_000}\n",
+    "zeros.parquet": "PAR1" + "\0" * 100 + "PAR1",
+    "zeros.xlsx": "PK\x03\x04" + "\0" * 100,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_files_are_one_error_that_names_them(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(HOSTILE[name])
+    with pytest.raises(BenchmarkError, match=re.escape(name)) as refusal:
+        read_rows(tmp_path / name)
+    assert len(str(refusal.value)) < 500
+
+
+def test_a_workbook_reads_no_other_file_and_unfolds_nothing(tmp_path: Path) -> None:
+    xml_bomb(tmp_path / "entities.xlsx")
+    try:
+        rows = read_rows(tmp_path / "entities.xlsx")
+    except BenchmarkError as refusal:
+        rows = [{"refused": str(refusal)}]
+    assert len(str(rows)) < 1000
+    assert "root:" not in str(rows)
+
+
+def test_a_workbook_that_unpacks_to_too_much_is_not_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(published, "_MOST_UNPACKED", 2**25)
+    zip_bomb(tmp_path / "bomb.xlsx")
+    with pytest.raises(BenchmarkError, match=r"bomb\.xlsx: .* unpacks to 0\.1 GiB"):
+        read_rows(tmp_path / "bomb.xlsx")
+
+
+def lying_bomb(path: Path) -> None:
+    """A workbook whose sheet has 16 MiB and says that it has 1,000 bytes."""
+    write_xlsx(path, [["a"], ["b"]])
+    with ZipFile(path) as book:
+        parts = {entry: book.read(entry) for entry in book.namelist()}
+    with ZipFile(path, "w", ZIP_DEFLATED) as book:
+        for entry, text in parts.items():
+            rows = b"<row></row>" * (2**24 // 11) if entry.endswith("sheet1.xml") else b""
+            book.writestr(entry, text.replace(b"<sheetData>", b"<sheetData>" + rows))
+    content, at = bytearray(path.read_bytes()), 0
+    while (at := content.find(b"PK\x01\x02", at)) >= 0:  # an entry of the directory, and its own header
+        if int.from_bytes(content[at + 24 : at + 28], "little") > 2**20:
+            own = int.from_bytes(content[at + 42 : at + 46], "little")
+            for place in (at + 24, own + 22):
+                content[place : place + 4] = (1000).to_bytes(4, "little")
+        at += 4
+    path.write_bytes(content)
+
+
+def test_a_workbook_that_lies_about_its_size_is_not_unpacked(tmp_path: Path) -> None:
+    lying_bomb(tmp_path / "lie.xlsx")
+    with pytest.raises(BenchmarkError, match=r"lie\.xlsx: .*sheet1\.xml in it is not what it says"):
+        read_rows(tmp_path / "lie.xlsx")
+
+
+def test_a_parquet_file_of_too_many_cells_is_not_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(published, "_MOST_CELLS", 2**20)
+    pl.select(pl.repeat("x" * 100, 2**20).alias("a"), b=1).write_parquet(tmp_path / "bomb.parquet")
+    assert (tmp_path / "bomb.parquet").stat().st_size < 2**16
+    with pytest.raises(BenchmarkError, match=r"bomb\.parquet: .* 1,048,576 rows of 2 columns: split it"):
+        read_rows(tmp_path / "bomb.parquet")
+
+
+def test_other_encodings_and_missing_files_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "latin.csv"
+    path.write_bytes("a\nété\n".encode("latin-1"))
+    with pytest.raises(BenchmarkError, match=r"latin\.csv: not UTF-8 .*: save it in UTF-8"):
+        read_rows(path)
+    for name in ("none.json", "none.parquet"):
+        with pytest.raises(
+            BenchmarkError, match=rf"{name}: cannot be read \(No such file.*\): check the path"
+        ):
+            read_rows(tmp_path / name)
+
+
+class Hub(BaseHTTPRequestHandler):
+    """As much of huggingface.co as a dataset needs: one commit with a README and one Parquet file."""
+
+    parquet = b""
+
+    def do_GET(self) -> None:
+        if re.fullmatch(
+            rf"/api/datasets/{DATASET}/\w+/(refs%2Fconvert%2Fparquet|{COMMIT})(\?.*)?", self.path
+        ):
+            files = ["README.md", "default/train/0000.parquet"]
+            listing = {"id": DATASET, "sha": COMMIT, "siblings": [{"rfilename": name} for name in files]}
+            tree = [
+                {"type": "file", "path": name, "size": len(self.parquet), "oid": COMMIT} for name in files
+            ]
+            body: object = tree if "/tree/" in self.path else listing
+            self._answer(json.dumps(body).encode(), "application/json")
+        elif self.path == f"/datasets/{DATASET}/resolve/{COMMIT}/default/train/0000.parquet":
+            self._answer(self.parquet, "application/octet-stream")
+        else:
+            self.send_error(404)
+
+    do_HEAD = do_GET  # noqa: N815
+
+    def _answer(self, body: bytes, kind: str) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("X-Repo-Commit", COMMIT)
+        self.send_header("ETag", f'"{COMMIT}"')
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Keep the test's output clean."""
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[str]:
+    Hub.parquet = written(tmp_path, ".parquet").read_bytes()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_dataset_comes_from_the_hub_and_then_from_its_cache(hub: str, tmp_path: Path) -> None:
+    program = (
+        "import json; from tasks.packs.published import BenchmarkError, read_rows\n"
+        f"print(json.dumps(read_rows('{DATASET}')))\n"
+        "try: read_rows('owner/nothing')\n"
+        "except BenchmarkError as error: print(error)"
+    )
+
+    def run(**settings: str) -> tuple[list[dict[str, str]], str]:
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env=os.environ | {"HF_HOME": str(tmp_path), "HF_ENDPOINT": hub} | settings,
+            cwd=Path(__file__).parents[2],
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        rows, message = done.stdout.splitlines()
+        return json.loads(rows), message
+
+    rows, message = run()
+    assert rows == ROWS
+    assert message.startswith("Hugging Face gives no dataset 'owner/nothing' as Parquet (")
+    assert "download its files" in message
+    assert run(HF_HUB_OFFLINE="1", HF_ENDPOINT="http://127.0.0.1:9")[0] == ROWS
