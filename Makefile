@@ -84,13 +84,16 @@ $(TOOLS)/.installed: Makefile
 	touch $@
 
 # Versions stay as they are where they may: `make lock UPGRADE=--upgrade` takes the newest.
+# image-*: what a container needs to serve, to work and to be a Ray node, and nothing for tests.
+IMAGE := shared ray anthropic google inspect
 lock: $(TOOLS)/.installed  ## requirements/*.lock, from pyproject.toml (Linux on x86-64, Python 3.11)
-	for engine in cpu gpu; do \
+	for engine in cpu gpu; do for file in $$engine image-$$engine; do \
+	case $$file in image-*) extras="$(IMAGE:%=--extra %) --constraint requirements/$$engine.lock";; *) extras="--extra dev";; esac; \
 	if [ $$engine = cpu ]; then torch="--find-links $${PIP_FIND_LINKS:-$(TORCH_INDEX)/torch/} $(NOT_ON_CPU:%=--no-emit-package %)"; \
 	else torch=""; fi; \
-	$(TOOLS)/bin/uv pip compile pyproject.toml --quiet --extra $$engine --extra dev $$torch $(UPGRADE) \
+	$(TOOLS)/bin/uv pip compile pyproject.toml --quiet --extra $$engine $$extras $$torch $(UPGRADE) \
 	--python-version 3.11 --python-platform x86_64-manylinux_2_28 --generate-hashes --no-annotate \
-	--custom-compile-command "make lock" --output-file requirements/$$engine.lock || exit 1; done
+	--custom-compile-command "make lock" --output-file requirements/$$file.lock || exit 1; done; done
 
 sbom: setup $(TOOLS)/.installed  ## what is installed, as CycloneDX: build/sbom-$(ENGINE).json
 	mkdir -p build

