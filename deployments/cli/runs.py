@@ -1,0 +1,128 @@
+"""``culturescope runs``: what was run, when, how long, what it used, and the removal of a run."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import polars as pl
+import typer
+
+from deployments.cli.common import As, errors
+from deployments.show.display import Format, say, show
+from warehouse import Warehouse
+
+app = typer.Typer(help="List runs, show one, remove one.", invoke_without_command=True)
+
+# Answers are counted where they were registered first: a run that found them stored has none of its own.
+_RUNS = """
+SELECT left(r.run_id, 8) AS run, r.evaluation, r.profile, r.model, r.status,
+    strftime(r.started_at, '%Y-%m-%d %H:%M') AS started, r.finished_at - r.started_at AS took,
+    coalesce(n_units, 0) AS answers, coalesce(n_metrics, 0) AS numbers, r.occasion, r.run_id, r.config_hash
+FROM run AS r
+LEFT JOIN (SELECT run_id, count(*) AS n_units FROM part_unit GROUP BY run_id) USING (run_id)
+LEFT JOIN (SELECT run_id, count(*) AS n_metrics FROM metric_value GROUP BY run_id) USING (run_id)
+WHERE (NOT r.is_null OR $nulls) AND ($evaluation = '' OR r.evaluation = $evaluation)
+ORDER BY r.started_at DESC, r.run_id LIMIT $limit
+"""
+_SHOWN = """
+SELECT r.run_id, evaluation, profile, model, status, started_at, finished_at, config_hash, engine_hash,
+    model_hash, occasion, boundary_rule, code_version, params::VARCHAR AS params, engine::VARCHAR AS engine
+FROM run AS r WHERE run_id = $run
+"""
+# A request that several runs name is used by each; it was paid by the one that registered its answers.
+_USED = """
+SELECT q.topic, count(DISTINCT q.request_hash) AS requests, count(u.unit) AS answers,
+    sum(t.prompt_tokens) AS prompt_tokens, sum(t.completion_tokens) AS completion_tokens,
+    count(u.unit) FILTER (u.run_id = $run) AS registered_here
+FROM run_request AS q
+LEFT JOIN part_unit AS u USING (request_hash)
+LEFT JOIN (
+    SELECT request_hash, item AS unit, prompt_tokens, completion_tokens FROM response
+) AS t USING (request_hash, unit)
+WHERE q.run_id = $run GROUP BY q.topic ORDER BY q.topic
+"""
+
+
+@app.callback()
+def runs(
+    context: typer.Context,
+    evaluation: Annotated[str, typer.Option(help="of this evaluation alone")] = "",
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="how many, the newest first")] = 20,
+    nulls: Annotated[bool, typer.Option("--nulls", help="also those of null models")] = False,
+    form: As = Format.table,
+) -> None:
+    """List runs: what was run, when, for how long, how many answers it added, and its state.
+
+    Examples:
+
+    - `culturescope runs -n 5`
+
+    - `culturescope runs show 3f9a`
+
+    - `culturescope runs rm 3f9a`: what would go with it; `--delete` deletes it
+    """
+    if context.invoked_subcommand:
+        return
+    with errors():
+        values = {"evaluation": evaluation, "limit": limit, "nulls": nulls}
+        found = Warehouse.open().query(_RUNS, values)
+        if form is Format.table:
+            found = found.drop("run_id", "config_hash").with_columns(
+                pl.col("took").map_elements(_words, pl.String)
+            )
+        show(found, form, "Runs", "answers: those that the run registered first; stored ones are used again")
+
+
+@app.command("show")
+def show_run(
+    run: Annotated[str, typer.Argument(help="its id, or the beginning of it")], form: As = Format.table
+) -> None:
+    """Show a run: configuration, engine, and what it used by topic, with tokens and cost."""
+    from warehouse.removal import removable
+
+    with errors():
+        warehouse = Warehouse.open()
+        values = {"run": removable(warehouse, run).run_id}
+        row, used = warehouse.query(_SHOWN, values), warehouse.query(_USED, values)
+        if form is not Format.table:
+            show(row.hstack(pl.DataFrame({"used": [used.to_struct().to_list()]})), form)
+            return
+        show(row.transpose(include_header=True, header_name="", column_names=["run"]), form)
+        show(
+            used,
+            form,
+            "Used",
+            "registered_here: answers that were asked by this run; the others were stored before",
+        )
+
+
+@app.command("rm")
+def rm(
+    run: Annotated[str, typer.Argument(help="its id, or the beginning of it")],
+    answers: Annotated[
+        bool, typer.Option("--answers", help="also the answers that no other run names")
+    ] = False,
+    delete: Annotated[bool, typer.Option("--delete", help="delete what is shown")] = False,
+) -> None:
+    """Show what would go with a run; with `--delete`, delete it. What other runs rest on stays."""
+    from warehouse.removal import removable
+    from warehouse.removal import remove as delete_it
+
+    with errors():
+        warehouse = Warehouse.open()
+        going = delete_it(warehouse, run, answers) if delete else removable(warehouse, run, answers)
+        say(f"run {going.run_id}: {going.evaluation}, {going.model}, {going.status}", style="")
+        kinds = going.units.group_by("kind").agg(n=pl.len()).sort("kind")
+        parts = [f"{n:,} units of {kind}" for kind, n in kinds.rows()]
+        what = ", ".join([f"{going.n_metrics:,} numbers", *parts])
+        if going.kept:
+            say(f"{what}; but {going.kept}", "stays", "yellow")
+        elif delete:
+            say(f"{what}; `culturescope prune --delete` frees the space", "deleted")
+        else:
+            say(f"{what}: --delete deletes them", "would go")
+
+
+def _words(took: object) -> str:
+    """A duration without its fractions; "" where there is none."""
+    return str(took).partition(".")[0]

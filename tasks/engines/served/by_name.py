@@ -1,0 +1,86 @@
+"""Hosted models by one string: ``openai/gpt-5-mini``, ``openrouter/owner/model``, ``http://host:8000/v1#model``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Any, NamedTuple
+
+from tasks.engines.protocols import EngineError
+
+
+class Prices(NamedTuple):
+    """Prices of a model as its provider lists them.
+
+    Attributes:
+        usd_per_million_input_tokens, usd_per_million_output_tokens: US dollars; searches cost more.
+        source: the table that they come from, and its version.
+    """
+
+    usd_per_million_input_tokens: float
+    usd_per_million_output_tokens: float
+    source: str
+
+
+PROVIDERS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    # Other names of "openai/" and "google/" are repositories of Hugging Face: gpt-oss, Gemma, T5.
+    "openai": (r"(gpt-(?!oss)|chatgpt-|codex-|o\d|ft:)", {"kind": "openai"}),
+    "anthropic": ("", {"kind": "anthropic"}),
+    "google": (r"gemini-", {"kind": "google"}),
+    "openrouter": (
+        r"[^/]+/",
+        {
+            "kind": "openai",
+            "base_url": "https://openrouter.ai/api/v1",
+            "api_key_env": "OPENROUTER_API_KEY",
+        },
+    ),
+}
+"""Provider -> how names of its models begin, and fields of their specs."""
+
+SERVER_KEY = "CULTURESCOPE_SERVER_KEY"
+"""The variable with the key of a server that is named by its address: no other server's key is sent to it."""
+
+
+def fields_of(name: str) -> dict[str, Any] | None:
+    """The fields of the spec that a string stands for; None: it names no hosted model.
+
+    Raises:
+        EngineError: an address without a model, or a name that its provider does not use.
+    """
+    if re.match(r"https?://", name):
+        base_url, _, model = name.partition("#")
+        if not model:
+            raise EngineError(
+                f"{name!r} is a server without a model: write ADDRESS#MODEL, as in http://host:8000/v1#name"
+            )
+        server = {"kind": "openai", "base_url": base_url, "api_key_env": SERVER_KEY}
+        return {"name": _label(model), "model": model, **server}
+    provider, _, model = name.partition("/")
+    if provider not in PROVIDERS or not model:
+        return None
+    begins, fields = PROVIDERS[provider]
+    if not re.match(begins, model):
+        if provider == "openrouter":
+            raise EngineError(f"{name!r}: OpenRouter names models as owner/model: openrouter/owner/model")
+        return None
+    prices = prices_of(provider, model)
+    paid = {k: v for k, v in prices._asdict().items() if k != "source"} if prices else {}
+    return {"name": _label(model), "model": model, **fields, **paid}
+
+
+def prices_of(provider: str, model: str) -> Prices | None:
+    """List prices of a model, from the table that the installed genai-prices holds; None: it has none."""
+    from genai_prices import Usage, calc_price
+
+    try:
+        million = calc_price(Usage(input_tokens=1000, output_tokens=1000), model, provider_id=provider)
+    except LookupError:
+        return None
+    source = f"genai-prices {version('genai-prices')}"
+    return Prices(float(million.input_price) * 1000, float(million.output_price) * 1000, source)
+
+
+def _label(model: str) -> str:
+    return model.rsplit("/", 1)[-1].lower()

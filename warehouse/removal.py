@@ -1,0 +1,121 @@
+"""A run taken away: what goes with it, why it may not go, and its deletion.
+
+A run's numbers and detail tables go with it. Its answers stay unless they are to go too, since any later run
+uses them; what another run names stays in any case. A run stays while it is at work, and where other runs'
+numbers are taken over its cohort.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import duckdb
+import polars as pl
+
+from warehouse.connection import Warehouse
+from warehouse.storage import WarehouseError, execute_with, now
+
+ANSWERS = ("candidate_score", "embedding", "item_logprob", "option_score", "response")
+"""Kinds of parts that hold what engines answered; the others are detail tables of one run."""
+
+_FIND = "SELECT run_id, evaluation, model, config_hash, status FROM run WHERE starts_with(run_id, ?)"
+_OTHERS = """
+SELECT count(DISTINCT run_id) FROM cohort
+WHERE run_id <> $run AND run_id IN (SELECT run_id FROM run)
+    AND (config_hash, cohort) IN (SELECT (config_hash, cohort) FROM cohort WHERE run_id = $run)
+"""
+_UNITS = """
+SELECT kind, request_hash, unit, part, n_rows FROM part_unit AS u
+WHERE (run_id = $run AND kind NOT IN (SELECT unnest($answers::VARCHAR[])))
+    OR ($all AND kind IN (SELECT unnest($answers::VARCHAR[])) AND request_hash IN (
+        SELECT request_hash FROM run_request GROUP BY request_hash HAVING bool_and(run_id = $run)
+    ))
+"""
+_UNREGISTER = """
+DELETE FROM part_unit_base
+WHERE (kind, request_hash, unit) IN (SELECT (kind, request_hash, unit) FROM incoming)
+"""
+_SUPERSEDE = """
+INSERT OR REPLACE INTO superseded_part SELECT DISTINCT kind, part, $at FROM incoming
+WHERE (kind, part) NOT IN (SELECT (kind, part) FROM part_unit_base)
+"""
+_AT_WORK = """
+SELECT count(*) FROM run WHERE run_id = $run AND status = 'running'
+    AND greatest(started_at, (SELECT max(written_at) FROM part_unit WHERE run_id = $run)) > $since
+"""
+_HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Removal:
+    """What goes with a run.
+
+    Attributes:
+        run_id, evaluation, model, status: the run.
+        n_metrics: rows of metric_value.
+        units: kind, request_hash, unit, part, n_rows of what is stored in Parquet parts and goes.
+        kept: why it may not go; "" if it may.
+    """
+
+    run_id: str
+    evaluation: str
+    model: str
+    status: str
+    n_metrics: int
+    units: pl.DataFrame
+    kept: str
+
+
+def removable(warehouse: Warehouse, run: str, answers: bool = False) -> Removal:
+    """What would go with a run; nothing is changed.
+
+    Args:
+        run: its run_id, or the beginning of it.
+        answers: whether the answers go that no other run names.
+
+    Raises:
+        WarehouseError: no run, or several, begin so.
+    """
+    with warehouse.read() as connection:
+        return _removal(connection, run, answers)
+
+
+def remove(warehouse: Warehouse, run: str, answers: bool = False) -> Removal:
+    """Delete a run in one transaction, and say what went. Its files go with the next ``prune``.
+
+    Raises:
+        WarehouseError: as ``removable``; or the run may not go.
+    """
+    with warehouse.write() as connection:
+        going = _removal(connection, run, answers)
+        if going.kept:
+            raise WarehouseError(f"run {going.run_id} stays: {going.kept}.")
+        if going.units.height:
+            execute_with(connection, going.units, _UNREGISTER)
+            execute_with(connection, going.units, _SUPERSEDE, {"at": now()})
+        for table in ("metric_value", "run_request", "cohort", "run"):
+            connection.execute(f"DELETE FROM {table} WHERE run_id = ?", [going.run_id])
+    return going
+
+
+def _removal(connection: duckdb.DuckDBPyConnection, run: str, answers: bool) -> Removal:
+    found = connection.execute(_FIND, [run]).fetchall()
+    if len(found) != 1:
+        which = ", ".join(sorted(row[0] for row in found)[:5])
+        what = f"{len(found)} runs begin with it: {which}" if found else "`culturescope runs` lists them"
+        raise WarehouseError(f"there is no run {run!r}: {what}.")
+    run_id, evaluation, model, _, status = found[0]
+    values = {"run": run_id, "answers": list(ANSWERS), "all": answers}
+    units = connection.execute(_UNITS, values).pl()
+    n_metrics = _count(connection, "SELECT count(*) FROM metric_value WHERE run_id = $run", run=run_id)
+    kept = ""
+    if _count(connection, _AT_WORK, run=run_id, since=now() - _HOUR):
+        kept = "it began or answered within the last hour, and has not ended"
+    elif others := _count(connection, _OTHERS, run=run_id):
+        kept = f"numbers of {others} other runs are taken over its cohort"
+    return Removal(run_id, evaluation, model, status, n_metrics, units, kept)
+
+
+def _count(connection: duckdb.DuckDBPyConnection, sql: str, **values: Any) -> int:
+    row = connection.execute(sql, values).fetchone()
+    return row[0] if row else 0
