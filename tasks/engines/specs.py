@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from tasks.engines.local import devices
 from tasks.engines.protocols import EngineError, Generation
+from tasks.engines.served.by_name import fields_of
 from tasks.engines.served.families import unsent
 from tasks.engines.served.providers import SERVERS, server
 from tasks.identity import checked_name
@@ -270,7 +271,7 @@ def cost(spec: EngineSpec, generations: Sequence[Generation]) -> float | None:
 
 
 def load_spec(name: str, user_folder: Path | None = None, dtype: Dtype | None = None) -> EngineSpec:
-    """Find a model by catalogue name, TOML path, local folder or Hugging Face id; its dtype is resolved.
+    """Find a model by catalogue name, TOML path, folder, Hugging Face id or hosted name; dtype resolved.
 
     Args:
         dtype: stands in place of the spec's own.
@@ -287,26 +288,29 @@ def find_spec(name: str, user_folder: Path | None) -> EngineSpec:
     known = catalogue(user_folder)
     if name in known:
         return read_spec(known[name])
+    if fields := fields_of(name):
+        return _made(fields)
     path = Path(name).expanduser()
     if path.suffix == ".toml":
         return read_spec(path)
     if (path / "config.json").is_file():
-        return _named_after(path.resolve().name, str(path.resolve()))
+        return _made({"name": path.resolve().name, "model": str(path.resolve())})
     if name.count("/") == 1 and not path.is_absolute() and not name.startswith("."):
-        return _named_after(name.split("/")[1].lower(), name)
+        return _made({"name": name.split("/")[1].lower(), "model": name})
     raise EngineError(
         f"there is no model {name!r}: it is neither in the catalogue ({', '.join(sorted(known))}), nor a "
-        "folder with a config.json, nor a Hugging Face id (owner/name), nor a spec file (*.toml)"
+        "folder with a config.json, nor a Hugging Face id (owner/name), nor a hosted model (openai/…, "
+        "anthropic/…, google/…, openrouter/…, http://host:8000/v1#name), nor a spec file (*.toml)"
     )
 
 
-def _named_after(name: str, model: str) -> EngineSpec:
-    """The spec of a model without a file; raises EngineError where its folder or id gives no name."""
+def _made(fields: dict[str, Any]) -> EngineSpec:
+    """The spec of a model without a file; raises EngineError for a name or an address that cannot be used."""
     try:
-        return EngineSpec(name=name, model=model)
+        return EngineSpec(**fields)
     except ValidationError as error:
-        said = error.errors()[0]["msg"].removeprefix("Value error, ")
-        raise EngineError(f"{said}; or name it in a spec file (docs/add-a-model.md)") from error
+        fault = error.errors()[0]["msg"].removeprefix("Value error, ")
+        raise EngineError(f"{fault}; or name it in a spec file (docs/add-a-model.md)") from error
 
 
 def catalogue(user_folder: Path | None = None) -> dict[str, Path]:

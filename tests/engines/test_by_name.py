@@ -1,0 +1,97 @@
+"""Hosted models by one string: provider, server, key variable and prices; and what is no hosted model."""
+
+from __future__ import annotations
+
+import pytest
+
+from tasks.engines.protocols import EngineError
+from tasks.engines.served import by_name
+from tasks.engines.served.by_name import SERVER_KEY, fields_of, prices_of
+from tasks.engines.specs import EngineSpec, find_spec
+
+OPENROUTER = {
+    "kind": "openai",
+    "base_url": "https://openrouter.ai/api/v1",
+    "api_key_env": "OPENROUTER_API_KEY",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("openai/gpt-5-mini", {"kind": "openai", "model": "gpt-5-mini", "name": "gpt-5-mini"}),
+        ("openai/o3", {"kind": "openai", "model": "o3"}),
+        ("openai/ft:gpt-4o-mini:us:x", {"kind": "openai", "model": "ft:gpt-4o-mini:us:x"}),
+        ("anthropic/claude-haiku-4-5", {"kind": "anthropic", "model": "claude-haiku-4-5"}),
+        ("google/gemini-2.5-flash", {"kind": "google", "model": "gemini-2.5-flash"}),
+        ("openrouter/qwen/qwen3-8b", {**OPENROUTER, "model": "qwen/qwen3-8b", "name": "qwen3-8b"}),
+        (
+            "http://host:8000/v1#Qwen/Qwen3-8B",
+            {"kind": "openai", "base_url": "http://host:8000/v1", "api_key_env": SERVER_KEY,
+             "model": "Qwen/Qwen3-8B", "name": "qwen3-8b"},
+        ),
+    ],
+)  # fmt: skip
+def test_a_string_is_a_whole_spec(name: str, fields: dict[str, str]) -> None:
+    spec = find_spec(name, None)
+    assert {field: getattr(spec, field) for field in fields} == fields
+    assert spec.is_served
+
+
+@pytest.mark.parametrize(
+    "name", ["openai/gpt-oss-20b", "google/gemma-3-270m", "google-t5/t5-small", "openai/whisper-1"]
+)
+def test_repositories_of_providers_on_hugging_face_stay_models_that_run_here(name: str) -> None:
+    assert fields_of(name) is None
+    assert not find_spec(name, None).is_served
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("http://host:8000/v1", "without a model"),
+        ("openrouter/gpt-4o", "owner/model"),
+        ("http://user:secret@host/v1#m", "user name or password"),
+    ],
+)
+def test_a_string_that_says_too_little_or_too_much_is_refused(name: str, why: str) -> None:
+    with pytest.raises(EngineError, match=why) as refused:
+        find_spec(name, None)
+    assert "secret" not in str(refused.value)
+
+
+def test_the_key_of_one_provider_goes_to_no_other_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = (
+        "openai/gpt-4o",
+        "anthropic/claude-opus-5",
+        "google/gemini-2.5-pro",
+        "openrouter/a/b",
+        "http://h/v1#m",
+    )
+    assert len({find_spec(name, None).key_variable for name in names}) == len(names)
+
+
+def test_prices_are_those_of_the_table() -> None:
+    prices = prices_of("openai", "gpt-4o-mini")  # 0.15 and 0.60 US dollars per million since July 2024
+    assert prices is not None
+    assert prices[:2] == pytest.approx((0.15, 0.60))
+    assert prices.source.startswith("genai-prices ")
+    spec = find_spec("openai/gpt-4o-mini", None)
+    assert (spec.usd_per_million_input_tokens, spec.usd_per_million_output_tokens) == pytest.approx(
+        (0.15, 0.60)
+    )
+
+
+def test_a_model_without_a_price_has_none() -> None:
+    assert prices_of("openai", "gpt-nobody-sells-this") is None
+    assert find_spec("openai/gpt-nobody-sells-this", None).usd_per_million_input_tokens is None
+
+
+def test_prices_are_no_part_of_what_an_engine_is() -> None:
+    named = find_spec("openai/gpt-4o-mini", None)
+    assert named.hash() == EngineSpec(name="mine", kind="openai", model="gpt-4o-mini").hash()
+
+
+def test_every_provider_is_a_kind_of_the_engines() -> None:
+    for _, fields in by_name.PROVIDERS.values():
+        assert EngineSpec(name="x", model="x", **fields).is_served
