@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deployments.cli.common import Config, errors
+from deployments.cli.common import Config, Occasion, errors, of_evaluations
 from deployments.evaluations import doors, evaluation, unknown
 from deployments.serve.server import HOST, configure, end_with_parent, is_free
 from deployments.show.display import err, say, working
@@ -41,12 +41,8 @@ FROM metric_value JOIN run USING (run_id) JOIN metric USING (evaluation, metric)
 WHERE run_id = ? ORDER BY NOT is_headline, metric.rowid, slice_kind, slice
 """
 
-Of = Annotated[
-    str | None,
-    typer.Argument(help=f"{', '.join(doors())}; default: all", autocompletion=lambda: list(doors())),
-]
+Of = Annotated[str | None, of_evaluations("all")]
 Model = Annotated[str | None, typer.Option("--model", "-m", help="name on the leaderboard; default: all")]
-Occasion = Annotated[str | None, typer.Option(help="default: the newest of each model")]
 Out = Annotated[Path | None, typer.Option(help="folder; default: inspect/ at home")]
 
 
@@ -100,10 +96,10 @@ def browse(
             raise ValueError(f"port {port} on {HOST} is taken: choose another with --port")
         for failure in _written(folder, evaluation, config, model, occasion, is_quiet=True):
             say(failure, "left out:", "yellow")
-        shown = folder / evaluation if evaluation else folder
-        if not any(shown.rglob("*.eval")):
+        logs = folder / evaluation if evaluation else folder
+        if not any(logs.rglob("*.eval")):
             raise WarehouseError("there is nothing to show: no log could be written")
-        _view(shown, port)
+        _view(logs, port)
 
 
 def _written(

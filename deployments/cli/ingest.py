@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from logging import WARNING
 from typing import Annotated, Any
 
-import polars as pl
 import typer
 
 from deployments.cli.bars import bars
 from deployments.cli.common import WITHOUT_SERVER, NoServer, Verbose, errors
 from deployments.cli.options import split, validated
+from deployments.cli.warehouse import report_checks
 from deployments.serve.server import configure, connect
 from deployments.show.display import Format, err, notes, show
 from tasks.ingest.params import NAMES, IngestParams
@@ -64,7 +64,7 @@ def ingest(
     with errors():
         warehouse = Warehouse.open()
         if live or file or source:
-            given = {
+            values = {
                 "sources": source,
                 "files": file,
                 "languages": split([language]) if language else None,
@@ -73,7 +73,7 @@ def ingest(
                 "minimum": minimum,
                 "max_shrinkage": max_shrinkage,
             }
-            chosen = {k: v for k, v in given.items() if v is not None}
+            chosen = {k: v for k, v in values.items() if v is not None}
             refresh(warehouse, chosen, live, with_server=live and not no_server, verbose=verbose)
         show(warehouse.query(LISTS), Format.table, "Item lists")
         sets = warehouse.query(SETS)
@@ -84,7 +84,7 @@ def ingest(
 
 
 def refresh(
-    warehouse: Warehouse, given: Mapping[str, Any], live: bool, with_server: bool, verbose: bool
+    warehouse: Warehouse, values: Mapping[str, Any], live: bool, with_server: bool, verbose: bool
 ) -> None:
     """Run the ingest flow, or its loop without Prefect, and show what came of every source.
 
@@ -96,7 +96,7 @@ def refresh(
     configure(warehouse.home, verbose)
     from tasks.ingest.sources import SOURCES, is_address
 
-    params = validated(IngestParams, given)
+    params = validated(IngestParams, values)
     on_disk = not any(map(is_address, params.files))
     online = [name for name in params.sources if SOURCES[name].needs == "network" or not on_disk]
     if online and not live:
@@ -119,16 +119,3 @@ def refresh(
             flows.ingest(params) if with_server else flows.refresh_all(params)
     finally:
         show(warehouse.query(ATTEMPTS, [started_at]), Format.table, "Sources")
-
-
-def report_checks(warehouse: Warehouse) -> None:
-    """Say what of the warehouse is not as it should be. Exit code 1 if anything is."""
-    from warehouse import run_checks
-
-    checks = run_checks(warehouse)
-    violated = checks.filter(pl.col("n_violations") > 0)
-    for name, n, example in violated.rows():
-        err.print(f"[red]check failed[/] {name}: {n} rows, such as {example}")
-    if violated.height:
-        raise typer.Exit(1)
-    err.print(f"[green]ok[/] {checks.height} integrity checks")

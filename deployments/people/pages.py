@@ -12,8 +12,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from deployments.people.store import Saved, Who
-from tasks.people.files import Assignment
-from tasks.people.study import FREE, FormField, Item, Page, Study, in_language
+from tasks.people.study import FREE, Assignment, FormField, Item, Page, Study, in_language
 
 _HERE = Path(__file__).parent
 RIGHT_TO_LEFT = ("ar", "he")
@@ -23,6 +22,11 @@ RIGHT_TO_LEFT = ("ar", "he")
 def interface() -> dict[str, dict[str, str]]:
     """Language -> name -> what the pages themselves say."""
     return tomllib.loads((_HERE / "texts.toml").read_text(encoding="utf-8"))
+
+
+def texts(language: str) -> dict[str, str]:
+    """What the pages say in a language, or in English where it is not translated."""
+    return interface().get(language, interface()["en"])
 
 
 @cache

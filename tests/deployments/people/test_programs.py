@@ -11,23 +11,24 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from deployments.cli.app import app
-from deployments.people.programs import export
+from deployments.people.results import export
 from deployments.people.studies import DRAWS, KINDS
 from tasks.people.answers import quotas
 from tasks.people.assignment import Person, assign
 from tasks.people.elsewhere import forms
-from tasks.people.files import (
+from tasks.people.simulation import People, simulated_rankings
+from tasks.people.study import (
     ASSIGNMENTS,
     ITEMS,
     STUDY,
+    WITH_ENTRIES,
+    Item,
     StudyError,
     read_folder,
     read_study,
     write_assignments,
     write_rows,
 )
-from tasks.people.simulation import People, simulated_rankings
-from tasks.people.study import WITH_ENTRIES, Item
 from tests.deployments.test_cli_people import BESIDE_TABLE_1, DOMAINS
 from tests.evaluations.spectral.reference_patterns import are_many
 from warehouse import Warehouse
@@ -118,23 +119,6 @@ def test_a_survey_asked_elsewhere_becomes_a_ground_truth(warehouse: Warehouse, t
     assert "has no table validation" in " ".join(other.output.split())
     again = people("export", "survey", "--to", "potato", "--out", out)
     assert "exists already" in " ".join(again.output.split())
-
-
-def test_who_withdraws_elsewhere_is_deleted_and_counted(warehouse: Warehouse, tmp_path: Path) -> None:
-    assert people("new", "survey", "--study", "spectral-ranking", "--people", N).exit_code == 0
-    out, study = tmp_path / "projects", warehouse.home / "people" / "survey"
-    people("export", "survey", "--to", "labelstudio", "--out", out)
-    project = out / "annotator-once-en"
-    (project / "export.json").write_text(json.dumps(answered(study, project, n_failing=0)))
-    assert people("pull", "survey", "--from", out).exit_code == 0
-    (study / "withdrawn.txt").write_text("p003\n")
-    result = people("pull", "survey", "--from", out)
-    assert result.exit_code == 0, result.output
-    assert "1, whose answers are deleted" in " ".join(result.output.split())
-    left = warehouse.query("SELECT DISTINCT annotator FROM human_answer")["annotator"]
-    assert (len(left), "p003" in left) == (N - 1, False)
-    assert "p003" not in (study / "answers.jsonl").read_text()
-    assert warehouse.query("SELECT n_people, n_withdrawn FROM study_progress").rows() == [(N - 1, 1)]
 
 
 @pytest.mark.parametrize("kind", sorted(DRAWS))
