@@ -146,12 +146,11 @@ def _read_past(session: Session, past: runs.Past, shared: Any) -> Any:
         CorruptPart: it cannot be read any more; it is set aside, to be answered again.
         EngineError: some of it was set aside before, so that rows made against it would be others.
     """
-    completions = Completions(past.engine, session.engines, steps.stored, past.occasion)
+    completions = Completions(past.engine, session.engines, steps.stored)
     try:
         wanted = [
-            Wanted(past.engine.name, request, engine, request.hash(engine, past.occasion))
+            Wanted(past.engine.name, request, completions.engine(request))
             for request in session.evaluation.ask(session.study, completions)
-            for engine in (completions.engine(request),)
             if request.role not in session.evaluation.optional
         ]
         if any(frame.height for frame in steps.unanswered(wanted).values()):

@@ -104,20 +104,19 @@ def _rows(evaluation: Evaluation[Any, Any, Any], group: Sequence[Run]) -> dict[K
     """The rows of the models of one occasion, and of their null models, against the frozen cohort."""
     study, completions = rebuilt(evaluation, group[0])
 
-    def read(engine: Engine | None, occasion: str) -> Any:
-        stored = Completions(engine, completions.engines, steps.stored, occasion)
-        return evaluation.read(study, stored, shared)
+    def read(engine: Engine) -> Any:
+        return evaluation.read(study, Completions(engine, completions.engines, steps.stored), shared)
 
     shared = None
     if evaluation.shared:
-        stored = Completions(None, completions.engines, steps.stored, group[0].occasion)
+        stored = Completions(None, completions.engines, steps.stored)
         shared = evaluation.shared.read(study, stored)
     engines = {run.model: candidate_of(run) for run in group}
-    answers = {name: read(engine, group[0].occasion) for name, engine in engines.items()}
+    answers = {name: read(engine) for name, engine in engines.items()}
     here, against = {run.run_id for run in group}, dict[str, Any]()
     for past in runs.frozen(group[0].config_hash, study.params.cohort):
         name = past.engine.name
-        against[name] = answers[name] if past.run_id in here else read(past.engine, past.occasion)
+        against[name] = answers[name] if past.run_id in here else read(past.engine)
         engines.setdefault(name, past.engine)
     cohort = Cohort(dict(sorted(answers.items())), dict(sorted((against or answers).items())), engines)
     tables = evaluation.rows(study, cohort, shared).metrics

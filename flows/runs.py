@@ -48,11 +48,10 @@ _NAMESAKES = "SELECT DISTINCT model, engine_hash FROM run WHERE config_hash = ? 
 
 @dataclass(frozen=True)
 class Past:
-    """A finished run of the same configuration: whose answers are read, and where they are."""
+    """A finished run of the same configuration, and the engine whose answers are read."""
 
     run_id: str
     engine: Engine
-    occasion: str
 
 
 class Session(Protocol):
@@ -60,19 +59,19 @@ class Session(Protocol):
 
     evaluation: Evaluation[Any, Any, Any]
     study: Study
-    occasion: str
     candidates: dict[str, Engine]
     packs: tuple[Content, ...]
     wanted: list[Wanted]
 
 
-def run_id(study: Study, who: Sequence[str], occasion: str) -> str:
+def run_id(study: Study, who: Sequence[str]) -> str:
     """A run is a value: the same configuration, engine, occasion and code version are the same run.
 
     Args:
         who: engine hash and boundary rule, or the name of a null model.
     """
-    return digest([comparable(study), *who, version("culturescope"), *([occasion] if occasion else [])])
+    on = [study.params.occasion] if study.params.occasion else []
+    return digest([comparable(study), *who, version("culturescope"), *on])
 
 
 def boundary_rule(wanted: Sequence[Wanted], model: str) -> str:
@@ -155,7 +154,7 @@ def save(
         keep_nulls: leave null models alone whose rows are stored.
     """
     study = session.study
-    nulls = {name: run_id(study, [name], session.occasion) for name in tables.metrics if name not in runs}
+    nulls = {name: run_id(study, [name]) for name in tables.metrics if name not in runs}
     if keep_nulls:
         nulls = {name: run for name, run in nulls.items() if not is_finished(run)}
     ids = {**runs, **nulls}
@@ -204,7 +203,7 @@ def _row(session: Session, run: str, model: str, engine: Engine | None, rule: st
         item_lists=study.materials,
         boundary_rule=rule,
         code_version=version("culturescope"),
-        occasion=session.occasion,
+        occasion=study.params.occasion,
     )
 
 
@@ -248,6 +247,6 @@ def _points(metrics: Sequence[Metric]) -> pl.DataFrame:
 
 def _past(rows: pl.DataFrame) -> list[Past]:
     return [
-        Past(run, Engine(model, kind, runs, engine_hash), occasion)
+        Past(run, Engine(model, kind, runs, engine_hash, occasion=occasion))
         for run, model, engine_hash, kind, runs, occasion in rows.rows()
     ]

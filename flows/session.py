@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from threading import Lock
 from typing import Any
@@ -45,7 +45,6 @@ class Session:
 
     evaluation: Evaluation[Any, Any, Any]
     study: Study
-    occasion: str
     candidates: dict[str, Engine]
     engines: dict[str, Engine]
     packs: tuple[Content, ...] = ()
@@ -70,7 +69,7 @@ class Session:
 
     def completions(self, model: str) -> Completions:
         """What is stored of what a model's evaluation asks."""
-        return Completions(self.candidates.get(model), self.engines, steps.stored, self.occasion)
+        return Completions(self.candidates.get(model), self.engines, steps.stored)
 
     def meter(self, model: str) -> Meter:
         """Counts what one model's evaluation uses, of candidate and judges together."""
@@ -87,8 +86,7 @@ class Session:
         """Model that has not failed -> its run, in the order given."""
         rules = {name: runs.boundary_rule(self.wanted, name) for name in self.alive()}
         return {
-            name: runs.run_id(self.study, [self.candidates[name].hash, rule], self.occasion)
-            for name, rule in rules.items()
+            name: runs.run_id(self.study, [self.candidates[name].hash, rule]) for name, rule in rules.items()
         }
 
     def is_done(self) -> bool:
@@ -161,11 +159,10 @@ def prepare(evaluation: Evaluation[Any, Any, Any], params: Params) -> Session:
         CorruptPart: no model's stored answers can be read; they are set aside.
         ValueError: see the evaluation's ``study``.
     """
+    params = params.model_copy(update={"occasion": occasion(params.occasion)})
     study, engines, packs = build(evaluation, params)
     steps.take_over_orphans()
-    session = Session(
-        evaluation, study, occasion(params.occasion), _candidates(params, study), engines, packs
-    )
+    session = Session(evaluation, study, _candidates(params, study), engines, packs)
     plan_round(session)
     if len(session.lost) == len(session.candidates):
         session.raise_failures()
@@ -176,7 +173,10 @@ def build(
     evaluation: Evaluation[Any, Any, Any], params: Params
 ) -> tuple[Study, dict[str, Engine], tuple[Content, ...]]:
     """The study, the engines beside the candidates by name, and the packs; raises as ``prepare``."""
-    engines = {name: steps.engine_of(name, role) for name, role in evaluation.engines(params).items()}
+    engines = {
+        name: replace(steps.engine_of(name, role), occasion=params.occasion)
+        for name, role in evaluation.engines(params).items()
+    }
     params, tables, packs = with_packs(evaluation, params, tables_of(evaluation, params))
     return evaluation.study(params, tables, engines), engines, packs
 
@@ -197,7 +197,7 @@ def plan_round(session: Session) -> None:
         except CorruptPart as error:
             session.lose(name, steps.set_corrupt_aside(error))
     wanted = [
-        Wanted(model, request, engine, request.hash(engine, session.occasion))
+        Wanted(model, request, engine)
         for model, requests in asked.items()
         for request in requests
         for engine in (session.completions(model).engine(request),)
@@ -238,7 +238,7 @@ def _candidates(params: Params, study: Study) -> dict[str, Engine]:
         name = engine.name
         if name in candidates or taken.get(name, {engine.hash}) != {engine.hash}:
             name = f"{name}#{engine.hash[:4]}"
-        candidates[name] = Engine.of(engine.spec, name) if engine.spec else engine
+        candidates[name] = replace(engine, name=name, occasion=params.occasion)
     return candidates
 
 

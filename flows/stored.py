@@ -106,13 +106,13 @@ def rebuilt(evaluation: Evaluation[Any, Any, Any], run: Run) -> tuple[Study, Com
         raise WarehouseError(f"{about}: it cannot be asked any more ({error}): {again}") from error
     if (now := comparable(study)) != run.config_hash:
         raise WarehouseError(f"{about}: what it asked has changed since, to configuration {now}: {again}")
-    return study, Completions(candidate_of(run), engines, steps.stored, run.occasion)
+    return study, Completions(candidate_of(run), engines, steps.stored)
 
 
 def candidate_of(run: Run) -> Engine:
     """The engine that a run evaluated, as far as reading its answers needs it."""
-    spec = run.engine
-    return Engine(run.model, str(spec.get("kind", "")), str(spec.get("model", "")), run.engine_hash)
+    kind, model = (str(run.engine.get(name, "")) for name in ("kind", "model"))
+    return Engine(run.model, kind, model, run.engine_hash, occasion=run.occasion)
 
 
 def samples(

@@ -231,8 +231,8 @@ def _planned(name: str, knobs: Params, switches: Switches) -> tuple[Session, pla
         session.plan, {name: session.candidates[name] for name in session.alive()}, session.engines
     )
     title = f"{name}, profile {knobs.label}, config {comparable(session.study)}"
-    if session.occasion:
-        title += f", occasion {session.occasion}"
+    if session.params.occasion:
+        title += f", occasion {session.params.occasion}"
     if size := planned.size(session.study):
         title += f"\n{size}"
     plan.show(title, estimate)

@@ -60,7 +60,7 @@ def start(
 def plan(prompts: Sequence[Prompt], engine: Engine, sampling: Sampling, batch: int = 32) -> Plan:
     """What of the prompts has no stored completion, in parts."""
     request = Prompts(prompts=prompts, sampling=sampling, batch=batch)
-    wanted = [Wanted(engine.name, request, engine, request.hash(engine))]
+    wanted = [Wanted(engine.name, request, engine)]
     return lay_out(wanted, steps.unanswered(wanted))
 
 

@@ -8,7 +8,7 @@ judges, turns of a dialogue and votes are further rounds, and resuming costs not
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Generic, Literal, Protocol, Self, TypeVar
 
 import polars as pl
@@ -155,25 +155,25 @@ class Completions:
 
     Attributes:
         candidate: the model that is evaluated; None for the study's own requests.
-        engines: the study's other engines by name.
+        engines: the study's other engines by name, on the occasion of the study.
     """
 
     candidate: Engine | None
     engines: Mapping[str, Engine]
     read: Reader
-    occasion: str = ""
 
     def __call__(self, request: Request[T]) -> T:
         """The stored answers of a request, decoded; what is not answered is absent from them."""
-        name = request.hash(self.engine(request), self.occasion)
+        name = request.hash(self.engine(request))
         return request.decode(self.read(request.kind, name, request.units, request.columns))
 
     def engine(self, request: Request[Any]) -> Engine:
-        """Who answers a request."""
-        if request.engine != CANDIDATE:
-            return self.engines[request.engine]
-        assert self.candidate is not None, "a request of the study names its engine"
-        return self.candidate
+        """Who answers a request; about a candidate everybody answers on its occasion."""
+        if request.engine == CANDIDATE:
+            assert self.candidate is not None, "a request of the study names its engine"
+            return self.candidate
+        engine = self.engines[request.engine]
+        return replace(engine, occasion=self.candidate.occasion) if self.candidate else engine
 
 
 @dataclass(frozen=True)

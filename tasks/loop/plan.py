@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import polars as pl
@@ -25,7 +26,11 @@ class Wanted:
     model: str
     request: Request[Any]
     engine: Engine
-    request_hash: str
+
+    @cached_property
+    def request_hash(self) -> str:
+        """Names the request to this engine."""
+        return self.request.hash(self.engine)
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ class Engine:
         model: what runs in it, which tells its family.
         hash: identifies all that determines its answers.
         spec: how to load it; None for an embedder, and for an engine that is only read from.
+        occasion: of its answers; those of another stand beside them. "": whenever it was first asked.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Engine:
     model: str
     hash: str
     spec: EngineSpec | None = None
+    occasion: str = ""
 
     @classmethod
     def of(cls, spec: EngineSpec, name: str | None = None) -> Engine:
@@ -104,9 +106,9 @@ class Request(ABC, Generic[T]):
     def decode(self, frame: pl.DataFrame) -> T:
         """The stored answers of the units; ``frame`` has ``columns``, and lacks what is not answered."""
 
-    def hash(self, engine: Engine, occasion: str = "") -> str:
-        """Names the request: what one engine is asked on one occasion ("": whenever it was first asked)."""
-        return digest([*self.identity(engine), *([occasion] if occasion else [])])
+    def hash(self, engine: Engine) -> str:
+        """Names the request: what one engine is asked on its occasion."""
+        return digest([*self.identity(engine), *([engine.occasion] if engine.occasion else [])])
 
     def rule(self, engine: Engine) -> str:
         """How prompt and answer meet (boundary rule)."""

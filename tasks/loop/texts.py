@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -46,9 +46,9 @@ class Texts(Request[Embedded]):
     def identity(self, engine: Engine) -> list[Any]:
         return ["embed", engine.hash]
 
-    def hash(self, engine: Engine, occasion: str = "") -> str:
+    def hash(self, engine: Engine) -> str:
         """See ``Request.hash``; whatever the occasion."""
-        return super().hash(engine)
+        return super().hash(replace(engine, occasion=""))
 
     def answer(self, engine: Embedder, units: Sequence[str], progress: Callable[[int], None]) -> pl.DataFrame:
         """See ``Request.answer``. Texts themselves are not stored: they are answers or reference data."""

@@ -36,7 +36,7 @@ PROMPTS = Prompts(
 
 def planned(requests: Sequence[tuple[Any, Engine]], n_left: int = 9, later: Sequence[Later] = ()) -> Plan:
     """A plan of model m in which at most ``n_left`` units of each request are open."""
-    wanted = [Wanted("m", request, engine, request.hash(engine)) for request, engine in requests]
+    wanted = [Wanted("m", request, engine) for request, engine in requests]
     schema = {"request_hash": pl.String, "unit": pl.String}
     missing: dict[str, pl.DataFrame] = {}
     for each in wanted:

@@ -67,7 +67,7 @@ class World:
             params=Params.model_validate({"models": list(models)}), config_hash=lambda: "config"
         )
         engines = {name: engine(name) for name in models}
-        return Session(evaluation, study, "", engines, {"judge": engine("judge")}, **fields)
+        return Session(evaluation, study, engines, {"judge": engine("judge")}, **fields)
 
 
 ASKED = Prompts(sampling=Sampling(), prompts=(Prompt([{"role": "user", "content": "?"}]),))
@@ -78,7 +78,7 @@ def engine(name: str) -> Engine:
 
 
 def past(name: str) -> runs.Past:
-    return runs.Past(f"run of {name}", engine(name), "")
+    return runs.Past(f"run of {name}", engine(name))
 
 
 @pytest.fixture

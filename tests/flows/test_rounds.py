@@ -54,7 +54,7 @@ class World:
             params=Params.model_validate({"models": list(models)}), config_hash=lambda: "config"
         )
         engines = {name: Engine.of(EngineSpec(name=name, kind="fake", model=name)) for name in models}
-        return Session(evaluation, study, "", engines, {"judge": JUDGE})
+        return Session(evaluation, study, engines, {"judge": JUDGE})
 
     def answer(self, work: Work, run: tuple[str, str], meter: Any, label: str, total: int) -> None:
         if error := self.fails.get(label):
@@ -182,7 +182,7 @@ def test_work_of_what_was_lost_meanwhile_is_not_begun(world: World, lost: str) -
 )
 def test_the_progress_names_who_does_what_about_whom(role: Any, model: str, label: str) -> None:
     engine = Engine("engine", "fake", "engine", "hash")
-    assert loop._label(Wanted(model, prompts("?", role=role), engine, "hash")) == label
+    assert loop._label(Wanted(model, prompts("?", role=role), engine)) == label
 
 
 def test_a_step_outside_of_a_flow_is_a_call_that_is_made_again_where_a_replica_died() -> None:

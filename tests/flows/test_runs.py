@@ -22,7 +22,7 @@ def wanted(model: str, seed: int, label: str = "items") -> Wanted:
     engine = Engine.of(EngineSpec(name=model, kind="fake", model=model))
     prompts = (Prompt([{"role": "user", "content": "?"}]),)
     request = Prompts(prompts=prompts, sampling=Sampling(seed=seed), topic="t", label=label)
-    return Wanted(model, request, engine, request.hash(engine))
+    return Wanted(model, request, engine)
 
 
 def test_a_round_that_asks_nothing_new_writes_nothing(

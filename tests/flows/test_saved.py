@@ -27,19 +27,17 @@ VALUES = "SELECT model, value FROM metric_value WHERE metric = 'accuracy' ORDER 
 def session_of(*models: str, occasion: str = "") -> Any:
     engines = {name: Engine.of(EngineSpec(name=name, kind="fake", model=name)) for name in models}
     study = SimpleNamespace(
-        params=Params.model_validate({"models": list(models)}), config_hash=lambda: "config", materials={}
+        params=Params(models=list(models), occasion=occasion), config_hash=lambda: "config", materials={}
     )
     wanted = [wanted_of(name, engine, "Hello?") for name, engine in engines.items()]
     cure = SimpleNamespace(name="cure", described=None)
-    return SimpleNamespace(
-        evaluation=cure, study=study, occasion=occasion, candidates=engines, packs=(), wanted=wanted
-    )
+    return SimpleNamespace(evaluation=cure, study=study, candidates=engines, packs=(), wanted=wanted)
 
 
 def wanted_of(model: str, engine: Engine, *texts: str, batch: int = 32) -> Wanted:
     prompts = tuple(Prompt([{"role": "user", "content": text}]) for text in texts)
     request = Prompts(prompts=prompts, sampling=Sampling(), topic="t", label="items", batch=batch)
-    return Wanted(model, request, engine, request.hash(engine))
+    return Wanted(model, request, engine)
 
 
 def row(value: float) -> Metric:
@@ -55,7 +53,7 @@ def detail(value: float, key: str = "") -> Detail:
 
 def saved(session: Any, values: dict[str, float], freeze: bool = False, keep_nulls: bool = False) -> None:
     """Rows of the session's models and of others, which are null models."""
-    ids = {name: runs.run_id(session.study, [name], session.occasion) for name in session.candidates}
+    ids = {name: runs.run_id(session.study, [name]) for name in session.candidates}
     runs.start(session, ids)
     tables = Tables({name: [row(value)] for name, value in values.items()})
     runs.save(session, tables, ids, list(ids.values()) if freeze else None, keep_nulls)
@@ -134,9 +132,9 @@ def test_requests_that_differ_in_units_alone_are_one_with_their_labels_in_order(
     engine = session.candidates["a"]
     labels = [f"{letter}-{k}" for k in range(5) for letter in "zyx"]
     session.wanted = [
-        Wanted("a", replace(session.wanted[0].request, label=label, topic="same"), engine, "hash")
+        Wanted("a", replace(session.wanted[0].request, label=label, topic="same"), engine)
         for label in [*labels, *labels]
     ]
     runs.start(session, {"a": "run-a"})
     asked = warehouse.query("SELECT request_hash, topic, label FROM run_request").rows()
-    assert asked == [("hash", "same", ", ".join(labels))]
+    assert asked == [(session.wanted[0].request_hash, "same", ", ".join(labels))]

@@ -57,7 +57,7 @@ def run_of(
     )
     engines = {name: Engine.of(spec, name) if spec else Engine(name, "fake", name, name) for name in models}
     judge = Engine.of(EngineSpec(name="judge", kind="fake", model="judge"))
-    return Session(evaluation, study, "", engines, {"judge": judge}, **fields)
+    return Session(evaluation, study, engines, {"judge": judge}, **fields)
 
 
 @pytest.fixture(autouse=True)
@@ -131,7 +131,7 @@ def test_a_model_that_fails_is_lost_and_said_once() -> None:
     assert (run.failures, run.alive()) == (["a: gone"], ["b"])
     with pytest.raises(EngineError, match=r"^a: gone$"):
         run.raise_failures()
-    about_nulls = Wanted(SHARED, prompts("judge", "judge"), run.engines["judge"], "hash")
+    about_nulls = Wanted(SHARED, prompts("judge", "judge"), run.engines["judge"])
     run.fail(about_nulls, EngineError("full"))
     assert run.failures[-1] == "the null models, judge judge: full"
 
@@ -151,7 +151,7 @@ def test_an_embedder_is_no_engine_that_is_checked(spec: EngineSpec | None) -> No
     run = run_of("a")
     request: Any = SimpleNamespace(ability="embed", role="embedder")
     engine = Engine("e", "embedder", "e", "hash", spec)
-    session._check_ability(run, Wanted("a", request, engine, "hash"))
+    session._check_ability(run, Wanted("a", request, engine))
     assert not run.failures
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -37,8 +38,8 @@ def served(server: BatchServer) -> EngineSpec:
 
 def complete(spec: EngineSpec, meter: Meter | None = None, occasion: str = "") -> list[Completion]:
     """What the loop does with one request."""
-    request, engine = Prompts(prompts=PROMPTS, sampling=Sampling(max_tokens=9), batch=2), Engine.of(spec)
-    wanted = Wanted("served", request, engine, request.hash(engine, occasion))
+    request = Prompts(prompts=PROMPTS, sampling=Sampling(max_tokens=9), batch=2)
+    wanted = Wanted("served", request, replace(Engine.of(spec), occasion=occasion))
     for work in lay_out([wanted], steps.unanswered([wanted])).work:
         steps.answer(work, ("run", "served"), meter or Meter(Budget()), "label", 5)
     stored = steps.stored(request.kind, wanted.request_hash, request.units, request.columns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -31,8 +32,8 @@ def on(
     occasion: str, texts: str, spec: EngineSpec, run: str, batch: int = 2, budget: Budget | None = None
 ) -> list[Completion]:
     """What the loop does with one request: answer what is missing, read everything back."""
-    request, engine = Prompts(prompts=prompts(texts), sampling=GREEDY, batch=batch), Engine.of(spec)
-    wanted = Wanted("candidate", request, engine, request.hash(engine, occasion))
+    request = Prompts(prompts=prompts(texts), sampling=GREEDY, batch=batch)
+    wanted = Wanted("candidate", request, replace(Engine.of(spec), occasion=occasion))
     meter = Meter(budget or Budget())
     for work in lay_out([wanted], steps.unanswered([wanted])).work:
         steps.answer(work, (run, "candidate"), meter, "label", len(texts))

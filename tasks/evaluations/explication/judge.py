@@ -123,7 +123,7 @@ def apr(values: Mapping[str, float]) -> float:
 
 def heard(study: Study, completions: Completions) -> Stage:
     """The conversations with all that is stored of them; those of earlier rounds are kept."""
-    own = study.of(completions.candidate, completions.occasion)
+    own = study.of(completions.candidate)
     own.stage.hear(completions)
     return own.stage
 
@@ -132,7 +132,7 @@ def calls_about(study: Study, completions: Completions) -> list[JudgeCall]:
     """What judges are asked; a call that was made before is kept, and with it its prompt."""
     if not study.judges:
         return []
-    own = study.of(completions.candidate, completions.occasion)
+    own = study.of(completions.candidate)
     calls = (real_calls if completions.candidate else null_calls)(study, own.stage)
     return [own.calls.setdefault(call.key, call) for call in calls]
 

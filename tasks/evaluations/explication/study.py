@@ -110,9 +110,9 @@ class Study:
         """The judges, who read conversations by several rubrics."""
         return Judges(self.judges, "conversations", self.params.batch)
 
-    def of(self, candidate: Engine | None, occasion: str) -> Kept:
+    def of(self, candidate: Engine | None) -> Kept:
         """What is kept of a model's conversations, or of the study's own."""
-        key = (candidate.hash if candidate else "", occasion)
+        key = (candidate.hash, candidate.occasion) if candidate else ("", "")
         if key not in self.kept:
             self.kept[key] = Kept(Stage(self.dialogues() if candidate else self.shared_dialogues()))
         return self.kept[key]

@@ -227,7 +227,7 @@ def _vectors(params: ReleaseParams, texts: Sequence[str]) -> NDArray[np.float32]
     request = EmbeddedTexts(role="embedder", engine=params.embedder, texts=[text for text in texts if text])
     engine = shared.engine_of(params.embedder, "embedder")
     name = request.hash(engine)
-    wanted = [Wanted("", request, engine, name)]
+    wanted = [Wanted("", request, engine)]
     run_id = digest([NAME, name])
     knobs = params.model_dump()
     asked = [(name, "culturall", "embed")]
