@@ -82,10 +82,10 @@ def copied_home(blank: Path, tmp_path_factory: pytest.TempPathFactory) -> Callab
 
 @pytest.fixture(scope="session")
 def blank_in_place(blank: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A blank home whose warehouse is current for ``here``, a place beside it, and not for the place it is at.
+    """A blank home whose warehouse is current for a copy at the place ``here`` beside it.
 
-    The views name the folder of parts, so a copy at another place has them made again, which takes longer than
-    most tests: homes of tests stand at one place, one after the other.
+    The views name the folder of parts, and a copy at any other place has them made again, which takes longer
+    than most tests. So the homes of tests stand at one place, one after the other.
     """
     here = tmp_path_factory.mktemp("homes") / "here"
     shutil.copytree(blank, here)
@@ -95,11 +95,12 @@ def blank_in_place(blank: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 @pytest.fixture
 def new_home(blank_in_place: Path, tmp_path: Path) -> Iterator[Path]:
-    """A home with a new warehouse and nothing else, for one test; it is in the test's own folder afterwards."""
+    """A home with a new warehouse and nothing else, for one test, in whose own folder it ends."""
     here = blank_in_place.with_name("here")
     shutil.copytree(blank_in_place, here)
     yield here
-    here.rename(tmp_path / "home-of-the-test")
+    if here.exists():  # a test may have moved it
+        here.rename(tmp_path / "home-of-the-test")
 
 
 @pytest.fixture
