@@ -80,17 +80,39 @@ def copied_home(blank: Path, tmp_path_factory: pytest.TempPathFactory) -> Callab
     return copy
 
 
+@pytest.fixture(scope="session")
+def blank_in_place(blank: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A blank home whose warehouse is current for a copy at the place ``here`` beside it.
+
+    The views name the folder of parts, and a copy at any other place has them made again, which takes longer
+    than most tests. So the homes of tests stand at one place, one after the other.
+    """
+    here = tmp_path_factory.mktemp("homes") / "here"
+    shutil.copytree(blank, here)
+    Warehouse.open(here)
+    return here.rename(here.with_name("blank"))
+
+
 @pytest.fixture
-def home(blank: Path, tmp_path: Path) -> Path:
+def new_home(blank_in_place: Path, tmp_path: Path) -> Iterator[Path]:
+    """A home with a new warehouse and nothing else, for one test, in whose own folder it ends."""
+    here = blank_in_place.with_name("here")
+    shutil.copytree(blank_in_place, here)
+    yield here
+    if here.exists():  # a test may have moved it
+        here.rename(tmp_path / "home-of-the-test")
+
+
+@pytest.fixture
+def home(new_home: Path) -> Path:
     """A CULTURESCOPE_HOME with a new warehouse and two fake models, fake-a and fake-b, and a slow one."""
-    shutil.copytree(blank, tmp_path, dirs_exist_ok=True)
-    engines = tmp_path / "engines"
+    engines = new_home / "engines"
     engines.mkdir()
     for name, delay in (("fake-a", 0.0), ("fake-b", 0.0), ("slow", 0.25)):
         (engines / f"{name}.toml").write_text(
             f'kind = "fake"\nmodel = "{name}"\noptions = {{ delay = {delay} }}\n'
         )
-    return tmp_path
+    return new_home
 
 
 @pytest.fixture

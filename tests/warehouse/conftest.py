@@ -1,7 +1,6 @@
 """A fresh warehouse for each test, and rows to put into it."""
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -24,10 +23,9 @@ MakeRun = Callable[..., Run]
 
 
 @pytest.fixture
-def warehouse(blank: Path, tmp_path: Path) -> Warehouse:
+def warehouse(new_home: Path) -> Warehouse:
     """A warehouse of this test's own, with reference data and nothing else."""
-    shutil.copytree(blank, tmp_path / "home")
-    return Warehouse.open(tmp_path / "home")
+    return Warehouse.open(new_home)
 
 
 @pytest.fixture

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tasks.evaluations.contract import Cohort, Completions, Detail, Evaluation, Rows, Shared, Tables
-from tasks.evaluations.worldwise import rows
-from tasks.evaluations.worldwise.answer_rows import answer_frame
+from tasks.evaluations.worldwise.answers import answer_frame, samples
+from tasks.evaluations.worldwise.model_rows import cross_model_rows, model_rows
 from tasks.evaluations.worldwise.pack import PACK
 from tasks.evaluations.worldwise.params import WorldwiseParams
-from tasks.evaluations.worldwise.requests import Study, build_study
-from tasks.evaluations.worldwise.samples import samples
-from tasks.evaluations.worldwise.scores import (
-    Readings,
-    Scored,
+from tasks.evaluations.worldwise.read import (
     Space,
+    WorldwiseAnswers,
     answer_texts,
     build_space,
     completed,
     fixed_texts,
+    read,
     read_completions,
-    score_answers,
 )
+from tasks.evaluations.worldwise.rows import null_models, null_rows
+from tasks.evaluations.worldwise.study import WorldwiseStudy, build_study
 from tasks.evaluations.worldwise.user_files import read_rows
 from tasks.loop.requests import Engine, Request
 
@@ -39,15 +37,9 @@ TABLES = {
 }
 
 
-@dataclass(frozen=True)
-class Answers:
-    """What one model answered, as it was read and as numbers."""
-
-    readings: Readings
-    scored: Scored
-
-
-def study(params: WorldwiseParams, tables: Mapping[str, Rows], engines: Mapping[str, Engine]) -> Study:
+def study(
+    params: WorldwiseParams, tables: Mapping[str, Rows], engines: Mapping[str, Engine]
+) -> WorldwiseStudy:
     """Scenarios, exemplars, values and cultures from the warehouse, or from the user's files instead.
 
     Raises:
@@ -65,49 +57,41 @@ def study(params: WorldwiseParams, tables: Mapping[str, Rows], engines: Mapping[
     return build_study(params, {**tables, **own})
 
 
-def ask(study: Study, completions: Completions) -> list[Request[Any]]:
+def ask(study: WorldwiseStudy, completions: Completions) -> list[Request[Any]]:
     """Every prompt; then the vectors of the answers that can be read so far."""
     texts = answer_texts(study, read_completions(study, completed(study, completions)))
     return [*study.requests, *([study.vectors_of(texts, "answers")] if texts else [])]
 
 
-def read(study: Study, completions: Completions, space: Space) -> Answers:
-    """Every answer read and placed in the space; what cannot be is unscored with a reason."""
-    done = completed(study, completions)
-    readings = read_completions(study, done)
-    embedded = completions(study.vectors_of(answer_texts(study, readings), "answers"))
-    return Answers(readings, score_answers(study, done, readings, embedded, space))
-
-
-def ask_shared(study: Study, completions: Completions) -> list[Request[Any]]:
+def ask_shared(study: WorldwiseStudy, completions: Completions) -> list[Request[Any]]:
     """The vectors of what is the same for all models."""
     return [study.vectors_of(fixed_texts(study), "scenarios and exemplars")]
 
 
-def read_shared(study: Study, completions: Completions) -> Space:
+def read_shared(study: WorldwiseStudy, completions: Completions) -> Space:
     """The dimensions and the scenarios as vectors."""
     return build_space(study, completions(study.vectors_of(fixed_texts(study), "scenarios and exemplars")))
 
 
-def make_rows(study: Study, cohort: Cohort[Answers], space: Space) -> Tables:
+def make_rows(study: WorldwiseStudy, cohort: Cohort[WorldwiseAnswers], space: Space) -> Tables:
     """Rows of the models and of the null models, and every answer as a row.
 
     A model is compared with the cohort's, and with no other: its rows do not depend on who ran beside it.
     """
     members = {model: answers.scored.alignment for model, answers in cohort.against.items()}
-    compared = dict(rows.cross_model_rows(study, members)) if members else {}
+    compared = dict(cross_model_rows(study, members)) if members else {}
     for model, answers in cohort.models.items():
         if model not in members:
             both = members | {model: answers.scored.alignment}
-            compared[model] = rows.cross_model_rows(study, both)[model]
+            compared[model] = cross_model_rows(study, both)[model]
     metrics = {
-        model: [*rows.model_rows(study, space, answers.scored), *compared[model]]
+        model: [*model_rows(study, space, answers.scored), *compared[model]]
         for model, answers in cohort.models.items()
     }
-    nulls = rows.null_models(study, space)
-    metrics |= {name: rows.null_rows(study, space, placed) for name, placed in nulls.items()}
+    nulls = null_models(study, space)
+    metrics |= {name: null_rows(study, space, placed) for name, placed in nulls.items()}
     details = {
-        model: [Detail("worldwise_answer", answer_frame(study, answers.readings, answers.scored))]
+        model: [Detail("worldwise_answer", answer_frame(study, answers))]
         for model, answers in cohort.models.items()
     }
     return Tables(metrics, details)
@@ -117,7 +101,9 @@ EVALUATION = Evaluation(
     "worldwise", WorldwiseParams, TABLES, study, ask, read, make_rows,
     engines=lambda params: {params.embedder: "embedder"},
     shared=Shared(ask_shared, read_shared),
-    samples=lambda study, completions: samples(study, completions, read_shared(study, completions)),
+    samples=lambda study, completions: samples(
+        study, read(study, completions, read_shared(study, completions))
+    ),
     size=lambda study: (
         f"{study.shape[0] - 1} cultures and no persona, {study.shape[1]} scenarios, "
         f"{study.shape[2]} repetitions"

@@ -9,7 +9,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from tasks.evaluations.worldwise.materials import BASELINE
+from tasks.evaluations.worldwise.study import BASELINE
 from tasks.metrics.alignment import bucketed_profile, culture_distances, hofstede_errors
 from tasks.metrics.group_tests import group_test, pair_tests
 from tasks.metrics.types import BoolArray, FloatArray, IntArray

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrapers.countries import CountryCodes
-from tasks.evaluations.worldwise.materials import BASELINE, choose_targets
+from tasks.evaluations.worldwise.study import BASELINE, choose_targets
 from tasks.loop.rows import mean_of
 from tasks.metrics.alignment import alignment, global_mean_profile
 from tasks.metrics.projection import project_dimensions

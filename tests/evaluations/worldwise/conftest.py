@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from tasks.engines.protocols import Embedded
 from tasks.evaluations.worldwise.params import WorldwiseParams
-from tasks.evaluations.worldwise.requests import Key, Study, build_study
-from tasks.evaluations.worldwise.scores import (
+from tasks.evaluations.worldwise.read import (
     Scored,
     Space,
     answer_texts,
@@ -29,12 +28,13 @@ from tasks.evaluations.worldwise.scores import (
     read_completions,
     score_answers,
 )
+from tasks.evaluations.worldwise.study import Key, WorldwiseStudy, build_study
 from tasks.loop.prompts import Completion
 
 Rows = list[dict[str, Any]]
 Tables = dict[str, Rows]
 Scores = Mapping[str, Sequence[float]]
-MakeStudy = Callable[..., Study]
+MakeStudy = Callable[..., WorldwiseStudy]
 
 AXES = ("individualism", "power_distance", "achievement")
 TARGETS = {"IN": (0.0, 1.5), "JP": (-1.0, 0.5), "MX": (1.0, -0.5)}
@@ -101,7 +101,7 @@ def tables() -> Tables:
 def make_study() -> MakeStudy:
     """A study of the rows and params given; one repetition and 20 resamples unless told."""
 
-    def make(rows: Tables | None = None, **params: Any) -> Study:
+    def make(rows: Tables | None = None, **params: Any) -> WorldwiseStudy:
         chosen = {"models": ["m"], "targets": "by_hand", "repetitions": 1, "half_samples": 20} | params
         return build_study(WorldwiseParams(**chosen), rows or tables())
 
@@ -129,7 +129,7 @@ def vector(text: str) -> NDArray[np.float64]:
     return np.array([side for x in r for side in (1 + x, 1 - x)])
 
 
-def space_of(study: Study) -> Space:
+def space_of(study: WorldwiseStudy) -> Space:
     """The dimensions and scenarios of a study as vectors."""
     return build_space(study, embedded(fixed_texts(study)))
 
@@ -144,7 +144,7 @@ def completion(
     return Completion(json.dumps(fields | {"explanation": explanation}), "stop", 100, 20)
 
 
-def placed_at(study: Study, scores: Scores = SCORES, **about: Any) -> dict[Key, Completion]:
+def placed_at(study: WorldwiseStudy, scores: Scores = SCORES, **about: Any) -> dict[Key, Completion]:
     """Answers with these scores on their primary dimension, 0 on the other and 0.5 on achievement."""
     completed = {}
     dimensions = {s.scenario: s.dimension for s in study.content.scenarios}
@@ -157,7 +157,7 @@ def placed_at(study: Study, scores: Scores = SCORES, **about: Any) -> dict[Key, 
     return completed
 
 
-def scored(study: Study, completed: Mapping[Key, Completion]) -> Scored:
+def scored(study: WorldwiseStudy, completed: Mapping[Key, Completion]) -> Scored:
     """What ``evaluation.read`` makes of completions."""
     readings = read_completions(study, completed)
     vectors = embedded(answer_texts(study, readings))

@@ -17,9 +17,8 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from tasks.evaluations.worldwise.nulls import NULLS, best_null
-from tasks.evaluations.worldwise.requests import Study
-from tasks.evaluations.worldwise.rows import null_models, null_rows
+from tasks.evaluations.worldwise.rows import NULLS, best_null, null_models, null_rows
+from tasks.evaluations.worldwise.study import WorldwiseStudy
 from tasks.loop.rows import Metric
 from tasks.metrics import intervals
 from tasks.metrics.intervals import mean_interval
@@ -28,12 +27,12 @@ from tests.evaluations.worldwise.conftest import MakeStudy, Tables, placed_at, s
 
 
 @pytest.fixture(scope="module")
-def study(make_study: MakeStudy) -> Study:
+def study(make_study: MakeStudy) -> WorldwiseStudy:
     return make_study()
 
 
 @pytest.fixture(scope="module")
-def rows(study: Study) -> list[Metric]:
+def rows(study: WorldwiseStudy) -> list[Metric]:
     rows = null_rows(study, space_of(study), scored(study, placed_at(study)))
     check(rows)
     return rows
@@ -105,7 +104,7 @@ def test_gain_is_paired_with_the_best_null(rows: list[Metric]) -> None:
     assert not [r for r in rows if r.metric == "alignment_gain" and r.slice_kind == "scenario"]
 
 
-def test_intervals_are_over_scenarios(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_intervals_are_over_scenarios(study: WorldwiseStudy, monkeypatch: pytest.MonkeyPatch) -> None:
     """All three answers to a scenario vary together; four scenarios are too few unless told."""
     assert one(null_rows(study, space_of(study), scored(study, placed_at(study))), "alignment").ci_low is None
     monkeypatch.setattr(intervals, "MIN_CLUSTERS", 4)
@@ -198,7 +197,7 @@ def test_baseline_distance_by_hand(rows: list[Metric]) -> None:
 # --- the nulls as runs of their own
 
 
-def test_null_runs_by_hand(study: Study) -> None:
+def test_null_runs_by_hand(study: WorldwiseStudy) -> None:
     space = space_of(study)
     by_null = {name: null_rows(study, space, placed) for name, placed in null_models(study, space).items()}
     for rows in by_null.values():

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.evaluations.worldwise.answers import Answer, composed, read
-from tasks.evaluations.worldwise.materials import Scenario
 from tasks.evaluations.worldwise.params import WorldwiseParams
-from tasks.evaluations.worldwise.requests import DECISIONS
+from tasks.evaluations.worldwise.read import WorldwiseAnswer, composed, read_answer
+from tasks.evaluations.worldwise.study import DECISIONS, Scenario
 from tasks.loop.prompts import Completion
 
 LABELS = [
@@ -33,19 +32,19 @@ def as_json(**fields: Any) -> str:
     return json.dumps({"decision": "A", **values, "explanation": "Kin come first."} | fields)
 
 
-def from_json(text: str, finish_reason: str = "stop") -> Answer | str:
-    return read(Completion(text, finish_reason, 1, 1), LABELS, True)
+def from_json(text: str, finish_reason: str = "stop") -> WorldwiseAnswer | str:
+    return read_answer(Completion(text, finish_reason, 1, 1), LABELS, True)
 
 
-def from_text(text: str, finish_reason: str = "stop") -> Answer | str:
-    return read(Completion(text, finish_reason, 1, 1), LABELS, False)
+def from_text(text: str, finish_reason: str = "stop") -> WorldwiseAnswer | str:
+    return read_answer(Completion(text, finish_reason, 1, 1), LABELS, False)
 
 
 # --- JSON
 
 
 def test_a_whole_answer_keeps_its_order() -> None:
-    assert from_json(as_json()) == Answer("A", TOP, "Kin come first.")
+    assert from_json(as_json()) == WorldwiseAnswer("A", TOP, "Kin come first.")
 
 
 @pytest.mark.parametrize(
@@ -77,16 +76,16 @@ def test_refusals_and_cut_answers() -> None:
     assert from_json("", "content_filter") == "refused"
     assert from_json(as_json()[:-5], "length") == "cut off at max_tokens"
     # Whole before it was stopped: spaces without end are what a schema lets small models write.
-    assert from_json(as_json() + "\n \n", "length") == Answer("A", TOP, "Kin come first.")
+    assert from_json(as_json() + "\n \n", "length") == WorldwiseAnswer("A", TOP, "Kin come first.")
 
 
 def test_json_between_fences_and_words() -> None:
-    assert from_json(f"Sure!\n```json\n{as_json()}\n```") == Answer("A", TOP, "Kin come first.")
+    assert from_json(f"Sure!\n```json\n{as_json()}\n```") == WorldwiseAnswer("A", TOP, "Kin come first.")
 
 
 def test_fewer_than_three_values_are_kept() -> None:
     twice = from_json(as_json(value_2="Family Harmony", value_3="Peace"))
-    assert twice == Answer("A", ("Family Harmony",), "Kin come first.")
+    assert twice == WorldwiseAnswer("A", ("Family Harmony",), "Kin come first.")
 
 
 @pytest.mark.parametrize(
@@ -104,12 +103,12 @@ def test_fewer_than_three_values_are_kept() -> None:
 )
 def test_values_are_matched_closely(named: str, meant: str | None) -> None:
     reading = from_json(as_json(value_1=named, value_2="", value_3=""))
-    assert reading == (Answer("A", (meant,), "Kin come first.") if meant else "no value of the list")
+    assert reading == (WorldwiseAnswer("A", (meant,), "Kin come first.") if meant else "no value of the list")
 
 
 def test_half_a_surrogate_pair_is_no_text() -> None:
     reading = from_json(as_json(explanation="so \ud83d"))
-    assert isinstance(reading, Answer)
+    assert isinstance(reading, WorldwiseAnswer)
     assert reading.explanation == "so ?"
 
 
@@ -118,7 +117,7 @@ def test_half_a_surrogate_pair_is_no_text() -> None:
 
 def test_the_form_by_lines() -> None:
     text = "DECISION: A\nTOP_VALUES: Family Harmony, Loyalty, Future Planning\nEXPLANATION: Kin\ncome first."
-    assert from_text(text) == Answer("A", TOP, "Kin come first.")
+    assert from_text(text) == WorldwiseAnswer("A", TOP, "Kin come first.")
 
 
 @pytest.mark.parametrize(
@@ -135,7 +134,7 @@ def test_the_form_by_lines() -> None:
     ],
 )
 def test_forms_that_models_write(text: str) -> None:
-    assert from_text(text) == Answer("A", TOP, "Kin.")
+    assert from_text(text) == WorldwiseAnswer("A", TOP, "Kin.")
 
 
 @pytest.mark.parametrize(
@@ -147,7 +146,7 @@ def test_forms_that_models_write(text: str) -> None:
 )  # fmt: skip
 def test_decisions(decision: str, meant: str | None) -> None:
     reading = from_text(f"DECISION: {decision}\nTOP_VALUES: Loyalty\nEXPLANATION: Kin.")
-    assert reading == (Answer(meant, ("Loyalty",), "Kin.") if meant else "no decision of the menu")
+    assert reading == (WorldwiseAnswer(meant, ("Loyalty",), "Kin.") if meant else "no decision of the menu")
 
 
 def test_free_text_that_was_stopped_is_cut_off() -> None:
@@ -171,7 +170,7 @@ PIECES = st.sampled_from(
     st.booleans(),
 )
 def test_reading_never_raises(text: str, finish_reason: str, is_json: bool) -> None:
-    check_reading(read(Completion(text, finish_reason, 1, 1), LABELS, is_json))
+    check_reading(read_answer(Completion(text, finish_reason, 1, 1), LABELS, is_json))
 
 
 JSON_VALUES = st.recursive(
@@ -186,7 +185,7 @@ def test_reading_any_json_never_raises(fields: dict[str, Any]) -> None:
     check_reading(from_json(as_json(**fields)))
 
 
-def check_reading(reading: Answer | str) -> None:
+def check_reading(reading: WorldwiseAnswer | str) -> None:
     """An answer within the menu, the list and Unicode, or a reason."""
     if isinstance(reading, str):
         assert reading
@@ -216,10 +215,10 @@ SCENARIO = Scenario("s", "hofstede", "individualism", "family", "What now?", "St
     ],
 )
 def test_composition(params: dict[str, Any], expected: str) -> None:
-    answer = Answer("B", ("Loyalty", "Future Planning"), "Kin first.")
+    answer = WorldwiseAnswer("B", ("Loyalty", "Future Planning"), "Kin first.")
     assert composed(answer, SCENARIO, WorldwiseParams(models=["m"], **params)) == expected
 
 
 def test_a_declined_choice_names_neither_option() -> None:
-    answer = Answer("Decline", ("Loyalty",), "Kin first.")
+    answer = WorldwiseAnswer("Decline", ("Loyalty",), "Kin first.")
     assert composed(answer, SCENARIO, WorldwiseParams(models=["m"])) == "Loyalty. Kin first. Neither."

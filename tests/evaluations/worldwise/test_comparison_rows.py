@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import f_oneway, ttest_ind, ttest_rel
 
-from tasks.evaluations.worldwise.comparison_rows import _interval, cross_model_rows, culture_rows
+from tasks.evaluations.worldwise.model_rows import _interval, cross_model_rows, culture_rows
 from tasks.metrics.intervals import mean_interval
 from tasks.metrics.types import FloatArray
 from tests.evaluations.row_checks import check, one

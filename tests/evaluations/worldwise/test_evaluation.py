@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from tasks.evaluations.contract import Cohort, Completions, comparable
-from tasks.evaluations.worldwise.evaluation import EVALUATION, Answers
+from tasks.evaluations.worldwise.evaluation import EVALUATION
 from tasks.evaluations.worldwise.params import MINILM, WorldwiseParams
-from tasks.evaluations.worldwise.requests import Key, Study
-from tasks.evaluations.worldwise.scores import Space, fixed_texts
+from tasks.evaluations.worldwise.read import Space, WorldwiseAnswers, fixed_texts
+from tasks.evaluations.worldwise.study import Key, WorldwiseStudy
 from tasks.loop.prompts import Completion, Prompts
 from tasks.loop.replies import NO_ANSWER
 from tasks.loop.requests import Engine, Request
@@ -36,7 +36,7 @@ EMBEDDER = Engine(MINILM, "embedder", MINILM, "e-hash")
 class Stored(Completions):
     """What is stored: the completions given, and the vector of every text that says where it lies."""
 
-    def __init__(self, study: Study, completed: Mapping[Key, Completion]) -> None:
+    def __init__(self, study: WorldwiseStudy, completed: Mapping[Key, Completion]) -> None:
         super().__init__(Engine("m", "fake", "m", "m-hash"), {MINILM: EMBEDDER}, lambda *_: 1 / 0)
         stored = {s.prompt.id: completed[s.key] for s in study.samples if s.key in completed}
         object.__setattr__(self, "stored", stored)
@@ -50,28 +50,28 @@ class Stored(Completions):
 
 
 @pytest.fixture(scope="module")
-def study(make_study: MakeStudy) -> Study:
+def study(make_study: MakeStudy) -> WorldwiseStudy:
     return make_study(repetitions=2)
 
 
-def answers(study: Study, scores: Scores | None = None, without: str = "") -> Answers:
+def answers(study: WorldwiseStudy, scores: Scores | None = None, without: str = "") -> WorldwiseAnswers:
     """A model's answers, read as the loop reads them."""
     completed = placed_at(study, scores) if scores else placed_at(study)
     kept = {key: value for key, value in completed.items() if key[0] != without}
-    answers: Answers = EVALUATION.read(study, Stored(study, kept), space_of(study))
+    answers: WorldwiseAnswers = EVALUATION.read(study, Stored(study, kept), space_of(study))
     return answers
 
 
 # --- ask
 
 
-def test_first_the_prompts(study: Study) -> None:
+def test_first_the_prompts(study: WorldwiseStudy) -> None:
     requests = EVALUATION.ask(study, Stored(study, {}))
     assert list(requests) == list(study.requests)
     assert sum(len(request.units) for request in requests) == study.n_samples == 32
 
 
-def test_then_the_vectors_of_what_can_be_read_so_far(study: Study) -> None:
+def test_then_the_vectors_of_what_can_be_read_so_far(study: WorldwiseStudy) -> None:
     completed = {
         ("IN", "i1", 0): completion("Because at (0, 0, 0)"),
         ("IN", "i1", 1): completion("Otherwise at (0, 1, 0)", "B", ["Group Loyalty"]),
@@ -89,7 +89,7 @@ def test_then_the_vectors_of_what_can_be_read_so_far(study: Study) -> None:
     assert list(EVALUATION.ask(study, Stored(study, refused))) == list(study.requests)
 
 
-def test_the_studys_own_texts_are_asked_for_once_for_all_models(study: Study) -> None:
+def test_the_studys_own_texts_are_asked_for_once_for_all_models(study: WorldwiseStudy) -> None:
     assert EVALUATION.shared is not None
     (request,) = EVALUATION.shared.ask(study, Stored(study, {}))
     assert isinstance(request, Texts)
@@ -103,7 +103,7 @@ def test_the_studys_own_texts_are_asked_for_once_for_all_models(study: Study) ->
 # --- read
 
 
-def test_answers_are_read_from_what_is_stored(study: Study) -> None:
+def test_answers_are_read_from_what_is_stored(study: WorldwiseStudy) -> None:
     own = answers(study)
     expected = scored(study, placed_at(study))
     np.testing.assert_array_equal(own.scored.scores, expected.scores)
@@ -115,7 +115,7 @@ def test_answers_are_read_from_what_is_stored(study: Study) -> None:
     np.testing.assert_array_equal(some.scored.primary[2:], expected.primary[2:])
 
 
-def test_a_model_without_any_answer_is_read(study: Study) -> None:
+def test_a_model_without_any_answer_is_read(study: WorldwiseStudy) -> None:
     nothing = EVALUATION.read(study, Stored(study, {}), space_of(study))
     assert (nothing.scored.reasons == NO_ANSWER).all()
     assert set(nothing.readings.values()) == {NO_ANSWER}
@@ -126,11 +126,13 @@ def test_a_model_without_any_answer_is_read(study: Study) -> None:
 FLAT: Scores = dict.fromkeys(("baseline", "IN", "JP", "MX"), (0, 0, 0, 0))
 
 
-def cohort(models: dict[str, Answers], against: dict[str, Answers]) -> Cohort[Answers]:
+def cohort(
+    models: dict[str, WorldwiseAnswers], against: dict[str, WorldwiseAnswers]
+) -> Cohort[WorldwiseAnswers]:
     return Cohort(models, against, {name: Engine(name, "fake", name, name) for name in models | against})
 
 
-def test_models_are_compared_with_all_others_and_only_new_ones_have_rows(study: Study) -> None:
+def test_models_are_compared_with_all_others_and_only_new_ones_have_rows(study: WorldwiseStudy) -> None:
     a, b, c = answers(study), answers(study, FLAT), answers(study, without="IN")
     first = EVALUATION.rows(study, cohort({"a": a, "b": b}, {"a": a, "b": b}), space_of(study))
     assert set(first.metrics) == {"a", "b", "null:zero", "null:global-mean", "null:scenario-text"}
@@ -151,7 +153,7 @@ def test_models_are_compared_with_all_others_and_only_new_ones_have_rows(study: 
     assert first.metrics["null:zero"] == later.metrics["null:zero"]
 
 
-def test_a_model_that_answers_again_is_not_compared_with_itself(study: Study) -> None:
+def test_a_model_that_answers_again_is_not_compared_with_itself(study: WorldwiseStudy) -> None:
     old, new = answers(study, FLAT), answers(study)
     rows = EVALUATION.rows(study, cohort({"a": new}, {"a": old}), space_of(study)).metrics["a"]
     assert not [r for r in rows if r.slice_kind == "model_pair"]

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tasks.evaluations.worldwise.materials import build_materials
 from tasks.evaluations.worldwise.params import WorldwiseParams
+from tasks.evaluations.worldwise.study import build_materials
 from tasks.identity import UnknownName
 from tests.evaluations.worldwise.conftest import MakeStudy, Tables, tables
 

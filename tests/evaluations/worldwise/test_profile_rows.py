@@ -8,7 +8,7 @@ from string import ascii_letters
 
 import pytest
 
-from tasks.evaluations.worldwise.profile_rows import (
+from tasks.evaluations.worldwise.model_rows import (
     OWN_LANGUAGES,
     TOO_FEW,
     count_rows,
@@ -16,8 +16,8 @@ from tasks.evaluations.worldwise.profile_rows import (
     recognition_rows,
     stereotype_rows,
 )
-from tasks.evaluations.worldwise.requests import Study
-from tasks.evaluations.worldwise.scores import Scored
+from tasks.evaluations.worldwise.read import Scored
+from tasks.evaluations.worldwise.study import WorldwiseStudy
 from tasks.loop.prompts import Completion
 from tests.evaluations.row_checks import check, one
 from tests.evaluations.worldwise.conftest import (
@@ -59,7 +59,7 @@ def nine_scenarios() -> Tables:
     return rows
 
 
-def explained(study: Study, explain: Callable[[str, int, random.Random], str]) -> Scored:
+def explained(study: WorldwiseStudy, explain: Callable[[str, int, random.Random], str]) -> Scored:
     """Answers whose explanations depend on culture, scenario and chance."""
     answers = {}
     for sample in study.samples:

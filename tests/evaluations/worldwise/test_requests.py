@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from tasks.evaluations.worldwise.params import WorldwiseParams
-from tasks.evaluations.worldwise.requests import KNOBS
+from tasks.evaluations.worldwise.study import KNOBS
 from tasks.loop.requests import Engine
 from tests.evaluations.worldwise.conftest import MakeStudy, Tables, tables
 

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.evaluations.worldwise.requests import Key, Study
-from tasks.evaluations.worldwise.rows import cross_model_rows, model_rows, null_models, null_rows
+from tasks.evaluations.worldwise.model_rows import cross_model_rows, model_rows
+from tasks.evaluations.worldwise.rows import null_models, null_rows
+from tasks.evaluations.worldwise.study import Key, WorldwiseStudy
 from tasks.loop.prompts import Completion
 from tasks.loop.rows import Metric
 from tests.evaluations.row_checks import check, keys, metrics, one
@@ -28,14 +29,14 @@ SHAPES: dict[str, dict[str, Any]] = {
 }
 
 
-def rows_of(study: Study, completed: Mapping[Key, Completion]) -> list[Metric]:
+def rows_of(study: WorldwiseStudy, completed: Mapping[Key, Completion]) -> list[Metric]:
     answers, space = scored(study, completed), space_of(study)
     rows = model_rows(study, space, answers)
     check([*rows, *cross_model_rows(study, {"m": answers.alignment})["m"]])
     return rows
 
 
-def any_answers(study: Study) -> dict[Key, Completion]:
+def any_answers(study: WorldwiseStudy) -> dict[Key, Completion]:
     """Answers that depend on the sample and on nothing else."""
     made = {}
     for sample in study.samples:

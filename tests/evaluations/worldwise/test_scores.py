@@ -5,8 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tasks.evaluations.worldwise.answer_rows import SCHEMA, answer_frame
-from tasks.evaluations.worldwise.scores import answer_texts, build_space, fixed_texts, read_completions
+from tasks.evaluations.worldwise.answers import SCHEMA, answer_frame
+from tasks.evaluations.worldwise.read import (
+    WorldwiseAnswers,
+    answer_texts,
+    build_space,
+    fixed_texts,
+    read_completions,
+)
 from tasks.loop.prompts import Completion
 from tests.evaluations.worldwise.conftest import (
     MakeStudy,
@@ -111,7 +117,8 @@ def test_answers_as_rows(make_study: MakeStudy) -> None:
     completed = placed_at(study)
     completed["IN", "i1", 0] = completion("A long one at (0.4, 0, 0)", "B", ["Group Loyalty"])
     completed["IN", "i2", 0] = Completion("?", "stop", 1, 1)
-    frame = answer_frame(study, read_completions(study, completed), scored(study, completed))
+    readings = read_completions(study, completed)
+    frame = answer_frame(study, WorldwiseAnswers(completed, readings, scored(study, completed)))
     assert frame.schema == SCHEMA
     assert len(frame) == 16
     first, second = frame.filter(culture="IN").head(2).to_dicts()

@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tasks.evaluations.worldwise.requests import Key, Study
-from tasks.evaluations.worldwise.value_rows import value_rows
+from tasks.evaluations.worldwise.model_rows import value_rows
+from tasks.evaluations.worldwise.study import Key, WorldwiseStudy
 from tasks.loop.prompts import Completion
 from tasks.loop.rows import Metric
 from tasks.metrics.intervals import SHARE, jackknife_interval, proportion_interval
@@ -24,7 +24,7 @@ from tests.evaluations.worldwise.conftest import MakeStudy, completion, scored, 
 LOYAL = ("Family Harmony", "Future Planning", "Group Loyalty")
 
 
-def answers(study: Study) -> dict[Key, Completion]:
+def answers(study: WorldwiseStudy) -> dict[Key, Completion]:
     made = {}
     for sample in study.samples:
         culture, scenario, _ = sample.key

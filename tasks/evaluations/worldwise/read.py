@@ -1,4 +1,10 @@
-"""From the answers of one model to numbers, one for each sample of the study. Pure.
+"""From the answers of one model to what they mean, and to numbers, one for each sample of the study. Pure.
+
+An answer needs a decision, a value of the list and an explanation; else it is unscored, with the reason.
+Values keep the order in which they are named; one that is not on the list is left out, one that is named
+twice counts once. So an answer may have fewer than three: shares are of the values named. JSON that is whole
+counts even if the model was stopped after it; free text that was stopped does not, since nobody knows what
+is missing.
 
 All arrays are cultures x scenarios x repetitions, in the order of the study; culture 0 is the baseline. So
 no number can depend on the order in which answers came.
@@ -6,22 +12,123 @@ no number can depend on the order in which answers came.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from rapidfuzz import fuzz, process
 
 from tasks.engines.protocols import Embedded
 from tasks.evaluations.contract import Completions
-from tasks.evaluations.worldwise.answers import Answer, composed, read
-from tasks.evaluations.worldwise.materials import Scenario
-from tasks.evaluations.worldwise.requests import DECISIONS, N_VALUES, Key, Study
+from tasks.evaluations.worldwise.params import WorldwiseParams
+from tasks.evaluations.worldwise.study import DECISIONS, N_VALUES, Key, Scenario, WorldwiseStudy
 from tasks.loop.prompts import Completion
+from tasks.loop.replies import NO_ANSWER, json_fields, no_text, unreadable
+from tasks.loop.rows import Reasons
 from tasks.metrics.alignment import alignment
 from tasks.metrics.projection import project_dimensions
 from tasks.metrics.types import BoolArray, FloatArray, IntArray
+
+NO_DECISION = "no decision of the menu"
+NO_VALUE, NO_EXPLANATION = "no value of the list", "no explanation"
+
+SURE_MATCH = 90
+"""Similarity (0 to 100, rapidfuzz) from which a value is taken for one of the list."""
+
+_FIELD = re.compile(
+    r"^[^\w\n]*(?:\d[.)]\W*)?(DECISION|TOP[_ ]VALUES|EXPLANATION)[^\w\n:]*:(.*)$", re.IGNORECASE
+)
+_CHOICE = re.compile(r"^\W*(?:option\W*|I\W+)?(a|b|decline)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class WorldwiseAnswer:
+    """What an answer says: as read, ``values`` are one to three labels of the list, most important first."""
+
+    decision: str
+    values: tuple[str, ...]
+    explanation: str
+
+
+def read_answer(completion: Completion | None, labels: Sequence[str], as_json: bool) -> WorldwiseAnswer | str:
+    """The answer, or why it cannot be scored. Never raises."""
+    reason = no_text(completion)
+    if completion is None or reason:
+        return reason or NO_ANSWER
+    raw = _from_json(completion.text) if as_json else _from_text(completion.text)
+    if raw is None or (completion.finish_reason == "length" and not as_json):
+        return unreadable(completion)
+    choice = _CHOICE.match(raw.decision)
+    if choice is None:
+        return NO_DECISION
+    named = [_label(value, labels) for value in raw.values]
+    values = tuple(dict.fromkeys(label for label in named if label))[:N_VALUES]
+    if not values:
+        return NO_VALUE
+    explanation = " ".join(raw.explanation.split())
+    decision = next(d for d in DECISIONS if d.casefold() == choice[1].casefold())
+    return WorldwiseAnswer(decision, values, explanation) if explanation else NO_EXPLANATION
+
+
+def composed(answer: WorldwiseAnswer, scenario: Scenario, params: WorldwiseParams) -> str:
+    """The text to embed: values (``values_weight`` times), explanation and decision, in ``order``.
+
+    The decision is the chosen option's own text, or its letter, which says nothing of what was chosen.
+    """
+    values = [f"{', '.join(answer.values)}."] * params.values_weight
+    body = [*values, answer.explanation]
+    if params.order == "explanation-values-decision":
+        body = [answer.explanation, *values]
+    chosen = {"A": scenario.option_a, "B": scenario.option_b}.get(answer.decision, "Neither.")
+    return " ".join([*body, chosen if params.decision == "option" else f"Decision: {answer.decision}."])
+
+
+def _from_json(text: str) -> WorldwiseAnswer | None:
+    """The fields of the object in the text, as they stand."""
+    fields = json_fields(text)
+    if fields is None:
+        return None
+    texts = {key: value for key, value in fields.items() if isinstance(value, str)}
+    values = tuple(texts[key] for key in ("value_1", "value_2", "value_3") if key in texts)
+    return WorldwiseAnswer(texts.get("decision", ""), values, texts.get("explanation", ""))
+
+
+def _from_text(text: str) -> WorldwiseAnswer | None:
+    """The fields as they stand: each runs to the next, and the last of its name counts, since models repeat
+    the form first."""
+    fields: dict[str, list[str]] = {}
+    lines: list[str] = []
+    for line in text.splitlines():
+        field = _FIELD.match(line)
+        if field:
+            lines = fields[field[1].upper().replace(" ", "_")] = [field[2]]
+        else:
+            lines.append(line)
+    if not fields:
+        return None
+    joined = {name: "\n".join(rest).strip() for name, rest in fields.items()}
+    values = re.split(r"[,;\n]|\d[.)]", joined.get("TOP_VALUES", ""))
+    explanation = joined.get("EXPLANATION", "").strip("*\n ")
+    return WorldwiseAnswer(joined.get("DECISION", ""), tuple(values), explanation)
+
+
+def _label(named: str, labels: Sequence[str]) -> str | None:
+    """The label that is meant: the same but for case, marks and "and" for "&", or nearly so."""
+    if named in labels:
+        return named
+    plain = _plain(named)
+    if not plain:
+        return None
+    best = process.extractOne(plain, [_plain(label) for label in labels], scorer=fuzz.ratio)
+    return labels[best[2]] if best and best[1] >= SURE_MATCH else None
+
+
+def _plain(text: str) -> str:
+    """ "1) Work-Life Balance." is "work life balance"."""
+    return " ".join(re.findall(r"[^\W\d_]+", text.casefold().replace("&", " and ")))
 
 
 @dataclass(frozen=True)
@@ -37,7 +144,7 @@ class Space:
     scenario_scores: FloatArray
 
 
-def fixed_texts(study: Study) -> list[str]:
+def fixed_texts(study: WorldwiseStudy) -> list[str]:
     """What is embedded whatever models answer: exemplars and scenarios, each once."""
     m = study.content
     statements = {text for d in m.dimensions for text in (*d.high, *d.low)}
@@ -49,7 +156,7 @@ def scenario_text(scenario: Scenario) -> str:
     return f"{scenario.text} {scenario.option_a} {scenario.option_b}"
 
 
-def build_space(study: Study, embedded: Embedded) -> Space:
+def build_space(study: WorldwiseStudy, embedded: Embedded) -> Space:
     """From the vectors of ``fixed_texts``.
 
     Raises:
@@ -82,10 +189,7 @@ def _without_vectors(embedder: str, missing: Sequence[tuple[str, str]], n: int) 
 
 NO_VECTOR = "the embedder has no vector for the text"
 
-Reasons = NDArray[np.object_]
-"""[C, S, R] texts"""
-
-Readings = Mapping[Key, Answer | str]
+Readings = Mapping[Key, WorldwiseAnswer | str]
 """Every sample of the study -> the answer, or why there is none"""
 
 
@@ -126,42 +230,61 @@ class Scored(Placed):
     n_tokens: int | None
 
 
-def completed(study: Study, completions: Completions) -> dict[Key, Completion]:
+@dataclass(frozen=True)
+class WorldwiseAnswers:
+    """What one model answered: completions, what was read in them, and numbers."""
+
+    completed: Mapping[Key, Completion]
+    readings: Readings
+    scored: Scored
+
+
+def read(study: WorldwiseStudy, completions: Completions, space: Space) -> WorldwiseAnswers:
+    """Every answer read and placed in the space; what cannot be is unscored with a reason."""
+    done = completed(study, completions)
+    readings = read_completions(study, done)
+    embedded = completions(study.vectors_of(answer_texts(study, readings), "answers"))
+    return WorldwiseAnswers(done, readings, score_answers(study, done, readings, embedded, space))
+
+
+def completed(study: WorldwiseStudy, completions: Completions) -> dict[Key, Completion]:
     """Sample -> its stored completion."""
     stored = {unit: c for request in study.requests for unit, c in completions(request).items()}
     return {s.key: stored[s.prompt.id] for s in study.samples if s.prompt.id in stored}
 
 
-def read_completions(study: Study, completed: Mapping[Key, Completion]) -> dict[Key, Answer | str]:
+def read_completions(
+    study: WorldwiseStudy, completed: Mapping[Key, Completion]
+) -> dict[Key, WorldwiseAnswer | str]:
     """Every sample's answer, or the reason why it has none."""
     labels = study.content.labels
-    return {s.key: read(completed.get(s.key), labels, study.as_json) for s in study.samples}
+    return {s.key: read_answer(completed.get(s.key), labels, study.as_json) for s in study.samples}
 
 
-def answer_texts(study: Study, readings: Readings) -> list[str]:
+def answer_texts(study: WorldwiseStudy, readings: Readings) -> list[str]:
     """The text to embed of every answer that could be read, in the order of the readings; may repeat."""
     scenarios = {s.scenario: s for s in study.content.scenarios}
     return [
         composed(reading, scenarios[key[1]], study.params)
         for key, reading in readings.items()
-        if isinstance(reading, Answer)
+        if isinstance(reading, WorldwiseAnswer)
     ]
 
 
 def score_answers(
-    study: Study,
+    study: WorldwiseStudy,
     completed: Mapping[Key, Completion],
     readings: Readings,
     embedded: Embedded,
     space: Space,
 ) -> Scored:
     """Score every sample; ``embedded`` has the vectors of ``answer_texts``."""
-    place = {key: i for i, key in enumerate(_keys(study))}
+    place = {key: i for i, (key, _) in enumerate(study.places())}
     reasons = np.full(study.n_samples, "", dtype=object)
     for key, reading in readings.items():
         if isinstance(reading, str):
             reasons[place[key]] = reading
-    answers = {key: reading for key, reading in readings.items() if isinstance(reading, Answer)}
+    answers = {key: reading for key, reading in readings.items() if isinstance(reading, WorldwiseAnswer)}
     rows = np.array([place[key] for key in answers], dtype=np.intp)
     projected = np.full((study.n_samples, len(space.poles)), np.nan)
     truncated = np.zeros(study.n_samples, dtype=np.bool_)
@@ -188,14 +311,14 @@ def score_answers(
     )
 
 
-def on_primary(study: Study, scores: FloatArray) -> FloatArray:
+def on_primary(study: WorldwiseStudy, scores: FloatArray) -> FloatArray:
     """[C, S, R] of [C, S, R, k]: each scenario's score on its primary dimension."""
     column = study.content.primary[None, :, None, None]
     primary: FloatArray = np.take_along_axis(scores, column, axis=-1)[..., 0]
     return primary
 
 
-def aligned(study: Study, primary: FloatArray) -> FloatArray:
+def aligned(study: WorldwiseStudy, primary: FloatArray) -> FloatArray:
     """[C, S, R] alignment of each score with its culture's target; NaN without either."""
     targets = np.broadcast_to(study.content.targets[:, :, None], primary.shape)
     points = np.full(primary.shape, np.nan)
@@ -204,18 +327,9 @@ def aligned(study: Study, primary: FloatArray) -> FloatArray:
     return points
 
 
-def _keys(study: Study) -> list[Key]:
-    """The samples in the order of the arrays."""
-    m = study.content
-    return [
-        (culture.culture, scenario.scenario, repetition)
-        for culture in m.cultures
-        for scenario in m.scenarios
-        for repetition in range(study.params.repetitions)
-    ]
-
-
-def _of_answers(study: Study, rows: IntArray, answers: list[Answer]) -> tuple[IntArray, IntArray]:
+def _of_answers(
+    study: WorldwiseStudy, rows: IntArray, answers: list[WorldwiseAnswer]
+) -> tuple[IntArray, IntArray]:
     """Decisions and values, flat over the samples."""
     position = {label: i for i, label in enumerate(study.content.labels)}
     decisions = np.full(study.n_samples, -1, dtype=np.intp)
