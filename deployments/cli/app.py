@@ -32,8 +32,8 @@ COMMANDS = {
     "export": "browse:app",
     "models": "models:app",
     "judge": "judge:app",
-    "specnorm": "specnorm:app",
-    "culturall": "culturall:app",
+    "specnorm": "builds:specnorm",
+    "culturall": "builds:culturall",
     "people": "people:app",
     "pack": "pack:app",
 }
