@@ -17,7 +17,7 @@ from deployments.people.draw import page_of
 from deployments.people.store import FILE, Store
 from tasks.builders.specnorm.review import COLUMNS
 from tasks.identity import digest
-from tasks.judging.ratings import COLUMNS as RATING_COLUMNS
+from tasks.judging.audit import RATING_COLUMNS
 from tasks.people.agreement import agreement_rows
 from tasks.people.answers import Rating, Reason, counted, exclusions, latest, ratings
 from tasks.people.files import ANSWERS, Answer, Folder, StudyError, read_folder, read_rows, write_rows
