@@ -17,7 +17,7 @@ from benchmarks import populations as of
 from benchmarks.process import Result, measure, show
 from benchmarks.sizes import Sizes
 from tasks.evaluations.cure.scores import LENGTH_NORMALISED, Judged, Scored, equal_lengths
-from tasks.judging.null_texts import REAL, SHUFFLED
+from tasks.judging.controls import REAL, SHUFFLED
 from tasks.metrics import comparison, intervals
 from tasks.metrics.comparison import Difference
 from tasks.metrics.types import FloatArray

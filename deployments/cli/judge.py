@@ -17,9 +17,8 @@ from warehouse import Warehouse, save_validation
 if TYPE_CHECKING:
     import polars as pl
 
-    from tasks.judging.audit import Answer
-    from tasks.judging.rated import Judged
-    from tasks.judging.ratings import Ratings
+    from tasks.judging.audit import JudgedAnswer, Rating
+    from tasks.judging.validation import JudgeScore
 
 app = typer.Typer(no_args_is_help=True, help="Compare judges with people.")
 
@@ -69,7 +68,7 @@ def audit(
     import polars as pl
 
     from deployments.show import judged
-    from tasks.judging.audit import COLUMNS, annotation_rows, criteria, stratified_sample
+    from tasks.judging.audit import AUDIT_COLUMNS, annotation_rows, criteria, stratified_sample
 
     with errors():
         warehouse = Warehouse.open()
@@ -79,8 +78,8 @@ def audit(
         drawn = stratified_sample(scored, sample, seed)
         rubrics = judged.rubrics(chosen.evaluation, verdicts)
         # A rubric that has no file any more is known by its name alone.
-        told = {a.dimension: criteria(r) if (r := rubrics.get(a.dimension)) else a.dimension for a in drawn}
-        rows = pl.DataFrame(annotation_rows(drawn, told), schema=COLUMNS)
+        wanted = {a.dimension: criteria(r) if (r := rubrics.get(a.dimension)) else a.dimension for a in drawn}
+        rows = pl.DataFrame(annotation_rows(drawn, wanted), schema=AUDIT_COLUMNS)
         new_file(out, rows.write_csv(include_bom=True).encode())  # the mark by which spreadsheets know UTF-8
         strata = _strata(scored, drawn)
         show(strata, Format.table, f"Answers of {chosen.evaluation} by model and dimension")
@@ -119,9 +118,9 @@ def validate(
     - `culturescope judge validate ana.csv ben.csv --table disagreements --format csv`
     """
     from deployments.show import judged
-    from tasks.judging.rated import scores_by_judge
-    from tasks.judging.ratings import read_ratings
+    from tasks.judging.audit import read_ratings
     from tasks.judging.rubric import normal
+    from tasks.judging.validation import scores_by_judge
 
     with errors():
         warehouse = Warehouse.open()
@@ -131,10 +130,10 @@ def validate(
             normal(name): {verdict: choice.value for verdict, choice in rubric.verdicts.items()}
             for name, rubric in judged.rubrics(chosen.evaluation, verdicts).items()
         }
-        given = read_ratings(ratings, menus)
+        rated, n_empty = read_ratings(ratings, menus)
         scores = scores_by_judge(verdicts.iter_rows(named=True), judged.lengths(answers))
-        _count_unjudged(given, scores, chosen.config)
-        tables = judged.tables(given.rows, scores, answers, menus)
+        _count_unjudged(rated, n_empty, scores, chosen.config)
+        tables = judged.tables(rated, scores, answers, menus)
         stored = judged.to_store(tables[Table.agreement], verdicts, ratings)
         save_validation(warehouse, stored)
         if form is Format.table:
@@ -144,7 +143,7 @@ def validate(
         _say_stored(stored)
 
 
-def _strata(answers: Sequence[Answer], drawn: Sequence[Answer]) -> pl.DataFrame:
+def _strata(answers: Sequence[JudgedAnswer], drawn: Sequence[JudgedAnswer]) -> pl.DataFrame:
     import polars as pl
 
     sizes, seats = (Counter((a.model, a.dimension) for a in some) for some in (answers, drawn))
@@ -152,22 +151,22 @@ def _strata(answers: Sequence[Answer], drawn: Sequence[Answer]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=["model", "dimension", "judged", "drawn"], orient="row")
 
 
-def _count_unjudged(given: Ratings, scores: Mapping[str, Sequence[Judged]], config: str) -> None:
+def _count_unjudged(
+    ratings: Sequence[Rating], n_empty: int, scores: Mapping[str, Sequence[JudgeScore]], config: str
+) -> None:
     """Say what of the file has no use. Raises ValueError if nothing has any."""
-    judged = {(one.dimension, one.item) for some in scores.values() for one in some}
-    rated = {(rating.dimension, rating.item) for rating in given.rows}
+    judged = {(score.dimension, score.item) for some in scores.values() for score in some}
+    rated = {(rating.dimension, rating.item) for rating in ratings}
     if rated.isdisjoint(judged):
         raise ValueError(
             f"none of the {len(rated)} rated items was judged under configuration {config}: give what "
             f"`judge audit` named, with --evaluation and --config, and leave the columns item and "
             f"dimension as they were"
         )
-    for n, what in (
-        (len(rated - judged), "rated items that no judge was asked about"),
-        (given.n_empty, "lines without a rating"),
-    ):
-        if n:
-            say(f"{what}: {n}", style="yellow")
+    if n_unjudged := len(rated - judged):
+        say(f"rated items that no judge was asked about: {n_unjudged}", style="yellow")
+    if n_empty:
+        say(f"lines without a rating: {n_empty}", style="yellow")
 
 
 def _print(tables: Mapping[str, pl.DataFrame], only: Table | None, is_wide: bool) -> None:
@@ -187,8 +186,8 @@ def _for_people(row: dict[str, Any]) -> dict[str, Any]:
     if "ci_low" not in row:
         return row
     of, low, high = "value" if "value" in row else "observed", row.pop("ci_low"), row.pop("ci_high")
-    said = row.pop("unscored_reason", None) or interval(row[of], low, high)
-    return {f"{k} [95 %]" if k == of else k: said if k == of else v for k, v in row.items()}
+    cell = row.pop("unscored_reason", None) or interval(row[of], low, high)
+    return {f"{k} [95 %]" if k == of else k: cell if k == of else v for k, v in row.items()}
 
 
 def _say_stored(stored: pl.DataFrame) -> None:

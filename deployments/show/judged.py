@@ -12,14 +12,18 @@ import polars as pl
 
 from deployments.packs import recipes
 from tasks.evaluations import contract
-from tasks.judging.audit import Answer
-from tasks.judging.disagreements import disagreements
-from tasks.judging.groups import About, group_agreement
-from tasks.judging.null_texts import NULLS
-from tasks.judging.rated import Judged
-from tasks.judging.ratings import Menus, Rating
+from tasks.judging.audit import JudgedAnswer, Menus, Rating
+from tasks.judging.controls import NULLS
 from tasks.judging.rubric import Rubric, load_rubric
-from tasks.judging.validation import judge_agreement, people_agreement, reliability_curves
+from tasks.judging.validation import (
+    JudgeScore,
+    Subject,
+    disagreements,
+    group_agreement,
+    judge_agreement,
+    people_agreement,
+    reliability_curves,
+)
 from warehouse import Warehouse, WarehouseError
 
 _NEWEST = """
@@ -77,7 +81,7 @@ def choose(warehouse: Warehouse, evaluation: str | None, config: str | None) -> 
     return Chosen(*newest.row(0))
 
 
-def verdicts(warehouse: Warehouse, chosen: Chosen) -> tuple[pl.DataFrame, dict[str, Answer]]:
+def verdicts(warehouse: Warehouse, chosen: Chosen) -> tuple[pl.DataFrame, dict[str, JudgedAnswer]]:
     """The verdicts on what models answered, null models and null texts left out; and those answers by code.
 
     Returns:
@@ -95,7 +99,7 @@ def verdicts(warehouse: Warehouse, chosen: Chosen) -> tuple[pl.DataFrame, dict[s
         )
     frame = frame.drop_nulls("judged_text")
     columns = ("model", "dimension", "item", "group_name", "item_text", "judged_text")
-    answers = [Answer(*row) for row in frame.select(columns).iter_rows()]
+    answers = [JudgedAnswer(*row) for row in frame.select(columns).iter_rows()]
     codes = [answer.code for answer in answers]
     return frame.with_columns(code=pl.Series(codes, dtype=pl.String)), dict(zip(codes, answers, strict=True))
 
@@ -120,7 +124,7 @@ def rubrics(evaluation: str, verdicts: pl.DataFrame) -> dict[str, Rubric]:
     return of_name | {dimension: rubric for dimension, rubric in by_hash.items() if rubric}
 
 
-def lengths(answers: Mapping[str, Answer]) -> dict[str, tuple[int, str]]:
+def lengths(answers: Mapping[str, JudgedAnswer]) -> dict[str, tuple[int, str]]:
     """Code -> words and model of the answers whose scores are compared at equal length."""
     return {
         code: (len(answer.answer.split()), answer.model)
@@ -131,8 +135,8 @@ def lengths(answers: Mapping[str, Answer]) -> dict[str, tuple[int, str]]:
 
 def tables(
     ratings: Sequence[Rating],
-    scores: Mapping[str, Sequence[Judged]],
-    answers: Mapping[str, Answer],
+    scores: Mapping[str, Sequence[JudgeScore]],
+    answers: Mapping[str, JudgedAnswer],
     menus: Menus,
 ) -> dict[str, pl.DataFrame]:
     """Name -> table, of the columns in ``_COLUMNS``; each judge by dimension.
@@ -145,22 +149,22 @@ def tables(
         scores: judge -> its scores. answers: by code.
     """
     people = people_agreement(ratings)
-    about = {code: About(answer.group, (answer.model, answer.item)) for code, answer in answers.items()}
+    subjects = {code: Subject(answer.group, (answer.model, answer.item)) for code, answer in answers.items()}
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in _COLUMNS}
-    for judge, judged in scores.items():
+    for judge, own in scores.items():
         who = {"judge": judge}
-        compared = [*people, *judge_agreement(ratings, judged, menus)]
+        compared = [*people, *judge_agreement(ratings, own, menus)]
         rows["agreement"] += [
             asdict(row) | who | {"metric": _METRICS.get(row.metric, row.metric)}
             for row in sorted(compared, key=lambda row: row.dimension)
         ]
-        for dimension, curve in reliability_curves(ratings, judged).items():
+        for dimension, curve in reliability_curves(ratings, own).items():
             rows["reliability"] += [who | {"dimension": dimension, **part._asdict()} for part in curve]
         rows["disagreements"] += [
             asdict(far) | asdict(answers[far.item]) | who | {"code": far.item, "judge_score": far.judge}
-            for far in disagreements(ratings, judged)
+            for far in disagreements(ratings, own)
         ]
-        rows["groups"] += [who | row._asdict() for row in group_agreement(ratings, judged, about, menus)]
+        rows["groups"] += [who | row._asdict() for row in group_agreement(ratings, own, subjects, menus)]
     return {name: pl.DataFrame(some, schema=_schema(name)) for name, some in rows.items()}
 
 
@@ -187,7 +191,7 @@ def to_store(numbers: pl.DataFrame, verdicts: pl.DataFrame, files: Sequence[Path
 
 
 def _schema(table: str) -> dict[str, type[pl.DataType]]:
-    def kind(name: str) -> type[pl.DataType]:
-        return pl.Float64 if name in _NUMBERS else pl.Int64 if name.startswith("n") else pl.String
-
-    return {name: kind(name) for name in _COLUMNS[table].split()}
+    return {
+        name: pl.Float64 if name in _NUMBERS else pl.Int64 if name.startswith("n") else pl.String
+        for name in _COLUMNS[table].split()
+    }

@@ -1,24 +1,42 @@
-"""Which judged answers people should rate, and the rows of the file that they fill in. Pure."""
+"""Judged answers for people to rate: which are drawn, the file that they fill in, and how it comes back."""
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
 
-from tasks.judging.ratings import has_numbers
-from tasks.judging.rubric import Rubric
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    ValidationInfo,
+)
 
-COLUMNS = ("item", "group", "question", "answer", "criteria", "dimension", "annotator", "rating")
-"""Columns of the annotators' file. ``ratings.read_ratings`` reads it as it comes back."""
+from tasks.judging.rubric import Rubric, normal
+
+AUDIT_COLUMNS = ("item", "group", "question", "answer", "criteria", "dimension", "annotator", "rating")
+"""Columns of the annotators' file. ``read_ratings`` reads it as it comes back."""
+RATING_COLUMNS = ("item", "annotator", "dimension", "rating")
+"""Those that have to be there then."""
+
+Menus = Mapping[str, Mapping[str, float]]
+"""Dimension -> verdict -> its value: the words that a rating may be."""
 
 # A spreadsheet takes a cell that begins so for a formula, and answers are written by models.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True)
-class Answer:
+class JudgedAnswer:
     """One answer that a judge has scored on one dimension.
 
     Attributes:
@@ -45,7 +63,7 @@ class Answer:
         return "a" + _digest(self.model, self.dimension, self.item, self.answer)[:12]
 
 
-def stratified_sample(answers: Iterable[Answer], n: int, seed: int) -> list[Answer]:
+def stratified_sample(answers: Iterable[JudgedAnswer], n: int, seed: int) -> list[JudgedAnswer]:
     """n answers, spread over models, dimensions and groups.
 
     In proportion over the pairs of model and dimension, at least one of each; within a pair, over its groups.
@@ -59,7 +77,7 @@ def stratified_sample(answers: Iterable[Answer], n: int, seed: int) -> list[Answ
     Raises:
         ValueError: n is below 1 or below the number of pairs.
     """
-    pairs: dict[tuple[str, str], list[Answer]] = defaultdict(list)
+    pairs: dict[tuple[str, str], list[JudgedAnswer]] = defaultdict(list)
     for answer in answers:
         pairs[answer.model, answer.dimension].append(answer)
     if n < max(1, len(pairs)):
@@ -84,27 +102,19 @@ def criteria(rubric: Rubric) -> str:
     return f"{rules(rubric)}\n\n{menu}"
 
 
-def annotation_rows(sample: Sequence[Answer], criteria: Mapping[str, str]) -> list[dict[str, str]]:
-    """Rows of ``COLUMNS`` for a CSV file, one per answer; annotator and rating are empty.
+def annotation_rows(sample: Sequence[JudgedAnswer], criteria: Mapping[str, str]) -> list[dict[str, str]]:
+    """Rows of ``AUDIT_COLUMNS`` for a CSV file, one per answer; annotator and rating are empty.
 
     A text that a spreadsheet would run as a formula has an apostrophe before it.
 
     Args:
         criteria: dimension -> what has to be judged of an answer.
     """
-    return [
-        {
-            "item": answer.code,
-            "group": _as_text(answer.group),
-            "question": _as_text(answer.question),
-            "answer": _as_text(answer.answer),
-            "criteria": _as_text(criteria[answer.dimension]),
-            "dimension": answer.dimension,
-            "annotator": "",
-            "rating": "",
-        }
-        for answer in sample
-    ]
+    cells = (
+        (a.code, *map(_as_text, (a.group, a.question, a.answer, criteria[a.dimension])), a.dimension, "", "")
+        for a in sample
+    )
+    return [dict(zip(AUDIT_COLUMNS, own, strict=True)) for own in cells]
 
 
 def _seats(sizes: Mapping[tuple[str, str], int], n: int) -> Counter[tuple[str, str]]:
@@ -118,13 +128,13 @@ def _seats(sizes: Mapping[tuple[str, str], int], n: int) -> Counter[tuple[str, s
     return seats
 
 
-def _spread(members: Iterable[Answer], seed: int) -> list[Answer]:
+def _spread(members: Iterable[JudgedAnswer], seed: int) -> list[JudgedAnswer]:
     """A pair's answers in an order of which each beginning holds its groups in proportion.
 
     Systematic: a group's answers, in the order of a hash, stand at even distances between 0 and 1, from a
     start that is a hash too, so that each answer has the same chance to be early.
     """
-    groups: dict[str, list[Answer]] = defaultdict(list)
+    groups: dict[str, list[JudgedAnswer]] = defaultdict(list)
     for answer in sorted(members, key=lambda answer: _rank(answer, seed)):
         groups[answer.group].append(answer)
     placed = []
@@ -134,7 +144,7 @@ def _spread(members: Iterable[Answer], seed: int) -> list[Answer]:
     return [answer for _, _, answer in sorted(placed, key=lambda entry: entry[:2])]
 
 
-def _rank(answer: Answer, seed: int) -> str:
+def _rank(answer: JudgedAnswer, seed: int) -> str:
     return _digest(str(seed), answer.code)
 
 
@@ -144,3 +154,128 @@ def _digest(*parts: str) -> str:
 
 def _as_text(cell: str) -> str:
     return f"'{cell}" if cell.startswith(_FORMULA) else cell
+
+
+class RatingsError(ValueError):
+    """A file of ratings that cannot be used; the message names the file, the line and the column."""
+
+
+def has_numbers(menu: Iterable[str]) -> bool:
+    """Whether the verdicts are numbers, such as 1 to 10: a number from 0 to 1 would be mistaken for one."""
+    return all(re.fullmatch(r"\d+", word.strip()) for word in menu)
+
+
+def _number(cell: str, info: ValidationInfo) -> float:
+    """A number, or the value of a word of the dimension's menu; of a menu of numbers these alone."""
+    menu: Mapping[str, float] = (info.context or {}).get(info.data.get("dimension"), {})
+    is_scale = bool(menu) and has_numbers(menu)
+    words: Mapping[str, float] = menu if is_scale else {"yes": 1.0, "no": 0.0, **menu}
+    for word, value in words.items():
+        if normal(word) == normal(cell):
+            return value
+    if is_scale:
+        raise ValueError(f"{cell!r} is none of {', '.join(words)}: rate this dimension on its own scale")
+    try:
+        return float(cell)
+    except ValueError:
+        raise ValueError(f"{cell!r} is neither a number nor one of {', '.join(words)}") from None
+
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Name = Annotated[Text, BeforeValidator(normal)]
+
+
+class Rating(BaseModel):
+    """One rating: annotator and dimension in the form of ``rubric.normal``, the rating in [0, 1].
+
+    ``written`` is the rating as a word, in that form: two words may have the same value.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    item: Text
+    annotator: Name
+    dimension: Name
+    rating: Annotated[float, BeforeValidator(_number), Field(ge=0, le=1)]
+    written: str = ""
+
+
+def read_ratings(paths: Sequence[Path], menus: Menus | None = None) -> tuple[list[Rating], int]:
+    """The ratings of CSV files with a header, in UTF-8, and how many lines have none; one rating per line.
+    Further columns are ignored.
+
+    Args:
+        paths: one file for all annotators or one each, such as ``annotation_rows`` makes them.
+        menus: what a rating may be besides yes, no and a number from 0 to 1; compared under ``normal``.
+
+    A line without a rating is one that its annotator left out: it is counted and does no harm.
+
+    Raises:
+        RatingsError: a file is not readable, lacks a column, has a cell that is empty or out of range, or an
+            annotator rated one dimension of an item twice; or there is no rating at all.
+    """
+    rows: list[Rating] = []
+    seen: dict[tuple[str, str, str], str] = {}
+    n_empty = 0
+    for path in paths:
+        for line, cells in _lines(path):
+            where = f"{path}, line {line}"
+            if not cells["rating"].strip():
+                n_empty += 1
+                continue
+            try:
+                written = {**cells, "written": normal(cells["rating"])}
+                rating = Rating.model_validate(written, context=menus or {})
+            except ValidationError as error:
+                raise RatingsError(f"{where}, {'; '.join(map(_fault, error.errors()))}") from error
+            first = seen.setdefault((rating.item, rating.annotator, rating.dimension), where)
+            if first != where:
+                raise RatingsError(
+                    f"{where}, column item: {rating.annotator!r} rated {rating.dimension} of {rating.item!r} "
+                    f"at {first} already: keep one of the two"
+                )
+            rows.append(rating)
+    if not rows:
+        files = ", ".join(map(str, paths)) or "no file"
+        raise RatingsError(f"no ratings in {files}: fill in the column rating")
+    return rows, n_empty
+
+
+def _lines(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """The number of each line of a CSV file, and its cells of ``RATING_COLUMNS`` as written.
+
+    Raises:
+        RatingsError: not readable, not UTF-8, not CSV, or a column is missing; names the line.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file, strict=True)
+            missing = set(RATING_COLUMNS) - set(reader.fieldnames or ())
+            if missing:
+                raise RatingsError(
+                    f"{path}, line 1: the header lacks {sorted(missing)}; it is {reader.fieldnames}"
+                )
+            for cells in reader:
+                if None in cells:
+                    raise RatingsError(
+                        f"{path}, line {reader.line_num}: more cells than the header; quote texts that hold "
+                        f"a comma"
+                    )
+                yield reader.line_num, {column: cells[column] or "" for column in RATING_COLUMNS}
+    except OSError as error:
+        raise RatingsError(f"there are no readable ratings at {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise RatingsError(f"{path}: not UTF-8 ({error.reason}): save it as CSV in UTF-8") from error
+    except csv.Error as error:
+        # The outer reader counts only the lines that it could read.
+        raise RatingsError(f"{path}, line {reader.reader.line_num}: not CSV: {error}") from error
+
+
+def _fault(error: Any) -> str:
+    """What pydantic found wrong with one cell, in our words."""
+    column, kind = error["loc"][0], error["type"]
+    if kind == "string_too_short":
+        return f"column {column}: the cell is empty"
+    if kind == "value_error":
+        return f"column {column}: {error['ctx']['error']}"
+    return f"column {column}: {error['input']!r} is not between 0 and 1: bring the scale to 0 to 1"

@@ -1,4 +1,4 @@
-"""Judges who read the same texts: what they are sent, and what they said. Pure."""
+"""Judges who read the same texts: what they are sent, and their opinions. Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import polars as pl
 
 from tasks.engines.protocols import Sampling
-from tasks.judging.prompts import UNANSWERED, Opinion, judge_prompt, opinions
-from tasks.judging.rubric import Rubric
-from tasks.judging.samples import score_name, verdict_score
-from tasks.judging.untrusted import shorten
-from tasks.judging.verdict_rows import verdict_frame, verdict_row
+from tasks.judging.rubric import Rubric, judge_prompt, shorten
+from tasks.judging.verdicts import UNANSWERED, Opinion, read_opinions, verdict_frame, verdict_row
 from tasks.loop.budget import at_most
+from tasks.loop.prompt_samples import graded as grading
 from tasks.loop.prompts import Completion, Prompt, Prompts
 from tasks.loop.requests import Engine, Later
 from tasks.loop.samples import Score
@@ -59,7 +57,7 @@ class Judgeable(Protocol):
 C = TypeVar("C", bound=Judgeable)
 
 Opinions = Mapping[str, Mapping[Any, Opinion]]
-"""Judge, by its name in the params -> what it said of each call, by its key"""
+"""Judge, by its name in the params -> its opinion of each call, by its key"""
 
 AllOpinions = Mapping[str, Mapping[Any, tuple[Opinion, ...]]]
 """Where a call has several keys: one for each of them, in order."""
@@ -73,6 +71,17 @@ class About(NamedTuple):
     item_text: str
     group_name: str
     judged: str
+
+
+def judges_by_name(judges: Sequence[str], engines: Mapping[str, Engine]) -> dict[str, Engine]:
+    """The judges of a study, by the names that its params give them.
+
+    Raises ValueError if two of these are one judge.
+    """
+    names = [engines[name].name for name in judges]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"judges: {', '.join(twice)} is named twice: name each judge once")
+    return {name: engines[name] for name in judges}
 
 
 @dataclass(frozen=True)
@@ -115,51 +124,48 @@ class Judges(Generic[C]):
         }
 
     def read_all(self, calls: Sequence[C], replies: Replies) -> dict[str, dict[Any, tuple[Opinion, ...]]]:
-        """What every judge said of each call; a call without a completion is unscored with the reason."""
+        """Every judge's opinion of each call; a call without a completion is unscored with the reason."""
         stored = self.stored(calls, replies)
         return {
             judge: {
-                call.key: opinions(stored.get((judge, call.key)), call.keys, call.rubric) for call in calls
+                call.key: read_opinions(stored.get((judge, call.key)), call.keys, call.rubric)
+                for call in calls
             }
             for judge in self.judges
         }
 
     def read(self, calls: Sequence[C], replies: Replies) -> dict[str, dict[Any, Opinion]]:
         """``read_all`` where every call has one key."""
-        said = self.read_all(calls, replies)
-        return {judge: {key: of[0] for key, of in by_key.items()} for judge, by_key in said.items()}
+        every = self.read_all(calls, replies)
+        return {judge: {key: first for key, (first, *_) in by_key.items()} for judge, by_key in every.items()}
 
     def verdicts(
-        self, calls: Sequence[C], said: Opinions | AllOpinions, about: Callable[[C, str], About]
+        self, calls: Sequence[C], opinions: Opinions | AllOpinions, about: Callable[[C, str], About]
     ) -> dict[str, pl.DataFrame]:
         """Of each judge, by its engine's name, a row for each key of each call, answered or not.
 
         about: of a call and one of its keys.
         """
-        shown = [(call, shorten(call.text, call.rubric.max_chars)) for call in calls]
-        return {
-            self.judges[judge].name: verdict_frame(
-                verdict_row(
-                    self.judges[judge],
-                    opinion=opinion,
-                    text=text,
-                    **about(call, opinion.verdict.key)._asdict(),
-                )
-                for call, text in shown
-                for opinion in _each(of_judge[call.key])
+        texts = [(call, shorten(call.text, call.rubric.max_chars)) for call in calls]
+        frames = {}
+        for judge, by_key in opinions.items():
+            engine = self.judges[judge]
+            frames[engine.name] = verdict_frame(
+                verdict_row(engine, opinion=opinion, text=text, **about(call, opinion.verdict.key)._asdict())
+                for call, text in texts
+                for opinion in _each(by_key[call.key])
             )
-            for judge, of_judge in said.items()
-        }
+        return frames
 
     def scores(
-        self, calls: Sequence[C], said: Opinions, replies: Replies
+        self, calls: Sequence[C], opinions: Opinions, replies: Replies
     ) -> Iterator[tuple[Engine, C, Score]]:
         """Every judge's verdict on each call, as a score of the samples that people read."""
         stored = self.stored(calls, replies)
         for judge, engine in self.judges.items():
             for call in calls:
                 completion = stored.get((judge, call.key))
-                yield engine, call, verdict_score(engine, said[judge][call.key], call.prompt, completion)
+                yield engine, call, verdict_score(engine, opinions[judge][call.key], call.prompt, completion)
 
     def later(self, n: int, longest: C | None, tokens: int, is_shared: bool = False) -> list[Later]:
         """What each judge may be sent at most, for the plan.
@@ -172,6 +178,52 @@ class Judges(Generic[C]):
         most = at_most(longest.prompt.conversation, longest.prompt.schema, longest.sampling)
         each = most.prompt_tokens + tokens + most.completion_tokens
         return [Later("judge", judge, n, each, is_shared) for judge in self.judges]
+
+
+def score_name(rubric: str, judge: Engine, *detail: str) -> str:
+    """What a verdict is called among a sample's scores: "coverage shuffled (gemma3-270m)"."""
+    return f"{' '.join([rubric, *detail])} ({judge.name})"
+
+
+def verdict_score(judge: Engine, opinion: Opinion, prompt: Prompt, completion: Completion | None) -> Score:
+    """A judge's opinion, with what it was sent and wrote."""
+    verdict = opinion.verdict
+    about = {"verdict": verdict.verdict, "reason": verdict.reason, "value": verdict.value}
+    about |= {"graded": opinion.graded}
+    return Score.of(
+        opinion.score, verdict.unscored_reason, answer=verdict.verdict, by=judge.name,
+        grading=grading(prompt, completion),
+        metadata={name: value for name, value in about.items() if value is not None},
+    )  # fmt: skip
+
+
+def verdict_scores(
+    judge: Engine,
+    opinions: Sequence[Opinion],
+    prompt: Prompt,
+    completion: Completion | None,
+    scale: Callable[[float], float] = float,
+) -> Score:
+    """A judge's opinions of several things in one answer: the mean of its scores, a line for each of them.
+
+    Args:
+        scale: from a verdict's value in [0, 1] to the number that the evaluation takes.
+    """
+    values = [
+        (opinion.verdict.key, None if opinion.score is None else scale(opinion.score)) for opinion in opinions
+    ]
+    lines = []
+    for opinion in opinions:
+        verdict = opinion.verdict
+        reason = f" ({verdict.reason})" if verdict.reason else ""
+        is_scored = opinion.score is not None
+        word = f"{verdict.verdict}{reason}" if is_scored else f"unscored, {verdict.unscored_reason}"
+        lines.append(f"{verdict.key}: {word}")
+    known = [value for _, value in values if value is not None]
+    return Score(
+        fmean(known) if known else None, explanation="\n".join(lines), by=judge.name,
+        grading=grading(prompt, completion), metadata={"values": dict(values)},
+    )  # fmt: skip
 
 
 Key = tuple[str, str]
@@ -233,23 +285,23 @@ class Panel(Judges[Call]):
         return self._calls[key]
 
     def verdict_scores(
-        self, calls: Sequence[Call], said: Opinions, replies: Replies
+        self, calls: Sequence[Call], opinions: Opinions, replies: Replies
     ) -> dict[Key, dict[str, Score]]:
         """Of each call the judges' verdicts by name, as scores of the samples that people read."""
         scores: dict[Key, dict[str, Score]] = {call.key: {} for call in calls}
-        for engine, call, score in self.scores(calls, said, replies):
+        for engine, call, score in self.scores(calls, opinions, replies):
             scores[call.key][score_name(self.rubric.name, engine)] = score
         return scores
 
 
-def score_of(said: Opinions, key: Key) -> tuple[float | None, str]:
+def score_of(opinions: Opinions, key: Key) -> tuple[float | None, str]:
     """The mean of the judges' scores of a call, or why there is none; a judge that failed does not count."""
-    known = [by_key[key] for by_key in said.values() if key in by_key]
+    known = [by_key[key] for by_key in opinions.values() if key in by_key]
     scores = [opinion.score for opinion in known if opinion.score is not None]
     if scores:
         return fmean(scores), ""
     return None, next((o.verdict.unscored_reason or UNANSWERED for o in known), UNANSWERED)
 
 
-def _each(said: Opinion | tuple[Opinion, ...]) -> tuple[Opinion, ...]:
-    return said if isinstance(said, tuple) else (said,)
+def _each(opinions: Opinion | tuple[Opinion, ...]) -> tuple[Opinion, ...]:
+    return opinions if isinstance(opinions, tuple) else (opinions,)

@@ -1,21 +1,30 @@
-"""Is a judge fit to stand in for people? People among themselves, and the judge against them. Pure."""
+"""Is a judge fit to stand in for people? People among themselves, the judge against them, and where they are
+far apart. Pure.
+
+With FmLAMA's verdicts the numbers by group are those of Zhou et al. 2025, section 5.3 and table 3: groups are
+origins, items are dishes, and the means are Manual Evaluation Scores.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, TypeAlias, get_args
+from statistics import fmean
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from scipy.stats import rankdata
 
-from tasks.judging.rated import Judged, RatedItem, by_dimension
-from tasks.judging.ratings import Menus, Rating
-from tasks.metrics.agreement import cohen_kappa, pearson
+from tasks.judging.audit import Menus, Rating
+from tasks.judging.rubric import normal
+from tasks.judging.verdicts import Vote, combine
+from tasks.metrics.agreement import cohen_kappa, fleiss_kappa, pearson
 from tasks.metrics.calibration import Bin, brier_score, expected_calibration_error, reliability_curve
 from tasks.metrics.intervals import CORRELATION, SHARE, jackknife
 from tasks.metrics.krippendorff_alpha import Level, krippendorff_alpha, krippendorff_alpha_interval
+from tasks.metrics.length_adjustment import adjust_for_length
 from tasks.metrics.types import FloatArray, IntArray
 
 Points: TypeAlias = list[tuple[float, float]]
@@ -24,8 +33,151 @@ Points: TypeAlias = list[tuple[float, float]]
 Statistic: TypeAlias = Callable[[FloatArray, FloatArray], float | None]
 """People's and judge's numbers to a metric."""
 
-# Two points always correlate perfectly, and two items say nothing about raters.
-_MIN_ITEMS = 3
+# Two points always correlate perfectly, and two items or answers say nothing about raters.
+_MIN_POINTS = 3
+
+# From here on they are on different sides, or one of them is at the middle and the other at an end.
+_HIGH = 0.5
+
+# A judge this far from people who all agree is sure of the opposite.
+_REVERSED = 0.9
+
+
+@dataclass(frozen=True)
+class JudgeScore:
+    """What a judge gave one dimension of an item.
+
+    Attributes:
+        item: as in the ratings, which is the answer's ``audit.JudgedAnswer.code``.
+        value: the verdict's value in [0, 1]; None where unscored.
+        graded: the graded score in [0, 1]; None where the engine gave none.
+        equal_length: the graded score without what the length of the text explains, which may leave [0, 1];
+            None where scores are not compared so.
+
+    Raises:
+        ValueError: a value or a graded score is out of range.
+    """
+
+    item: str
+    dimension: str
+    value: float | None = None
+    graded: float | None = None
+    equal_length: float | None = None
+
+    def __post_init__(self) -> None:
+        for score in (self.value, self.graded):
+            if score is not None and not 0 <= score <= 1:
+                raise ValueError(
+                    f"{self.dimension} of {self.item!r} has the score {score}: cut it to the range 0 to 1"
+                )
+
+    @property
+    def best(self) -> float | None:
+        """The graded score, or the verdict's value where there is none."""
+        return self.value if self.graded is None else self.graded
+
+
+@dataclass(frozen=True)
+class RatedItem:
+    """One dimension of an item: ratings by annotator, and the judge's score."""
+
+    ratings: Mapping[str, Rating]
+    judge: JudgeScore
+
+    @property
+    def numbers(self) -> list[float]:
+        """The ratings, in the order of annotators' names."""
+        return [rating.rating for rating in self.ratings.values()]
+
+    @property
+    def mean(self) -> float:
+        """Mean rating, rounded so that means of the same ratings in another order tie."""
+        return round(fmean(self.numbers), 12)
+
+    def commonest(self, values: Iterable[float] = ()) -> float | None:
+        """The commonest rating; None where two are equally common.
+
+        Args:
+            values: of the verdicts of the rubric's menu. A rating off the menu stands for the nearest of
+                them, and for none where two are equally near: "in part" of a yes or no is neither.
+        """
+        menu = sorted(set(values))
+        classes = [_nearest(rating, menu) for rating in self.numbers]
+        counts = Counter(each for each in classes if each is not None).most_common(2)
+        return None if not counts or len({n for _, n in counts}) < len(counts) else counts[0][0]
+
+
+def _nearest(rating: float, menu: Sequence[float]) -> float | None:
+    if not menu:
+        return rating
+    first, *others = sorted(menu, key=lambda value: abs(value - rating))
+    is_between = others and abs(abs(others[0] - rating) - abs(first - rating)) < 1e-9
+    return None if is_between else first
+
+
+def scores_by_judge(
+    verdicts: Iterable[Mapping[str, Any]], lengths: Mapping[str, tuple[int, str]] | None = None
+) -> dict[str, list[JudgeScore]]:
+    """Judge -> its score of each answer.
+
+    Where the judge gives none but the verdict, its value stands for the graded score at equal length.
+
+    Args:
+        lengths: code -> words, of the dimensions whose scores are compared at equal length, and the
+            model that wrote them: (words, model).
+        verdicts: rows of judge, dimension, code, verdict, value and graded. Several of one judge on one
+            answer are its samples: the commonest verdict counts (none, if two are equally common), and the
+            mean of the graded scores.
+    """
+    samples: dict[tuple[str, str, str], list[Mapping[str, Any]]] = defaultdict(list)
+    for row in verdicts:
+        samples[row["judge"], row["dimension"], row["code"]].append(row)
+    scores: dict[str, list[JudgeScore]] = defaultdict(list)
+    for (judge, dimension, code), of_answer in samples.items():
+        verdict = combine([Vote(judge, "", row["verdict"], row["value"]) for row in of_answer]).verdict
+        values = {row["verdict"]: row["value"] for row in of_answer}
+        grades = [row["graded"] for row in of_answer if row["graded"] is not None]
+        value = None if verdict is None else values[verdict]
+        scores[judge].append(JudgeScore(code, dimension, value, fmean(grades) if grades else None))
+    return {judge: _at_equal_length(own, lengths or {}) for judge, own in scores.items()}
+
+
+def _at_equal_length(scores: list[JudgeScore], lengths: Mapping[str, tuple[int, str]]) -> list[JudgeScore]:
+    """The scores with what the length of the texts explains taken out, by its slope within each model."""
+    moved: dict[tuple[str, str], float] = {}
+    for dimension in sorted({one.dimension for one in scores}):
+        own = [
+            (one.item, one.best, *lengths[one.item])
+            for one in scores
+            if one.dimension == dimension and one.item in lengths and one.best is not None
+        ]
+        if own:
+            items, values, words, models = zip(*own, strict=True)
+            adjusted = adjust_for_length(values, words, groups=models).adjusted.tolist()
+            moved |= {(dimension, item): score for item, score in zip(items, adjusted, strict=True)}
+    return [replace(one, equal_length=moved.get((one.dimension, one.item))) for one in scores]
+
+
+def by_dimension(ratings: Iterable[Rating], scores: Iterable[JudgeScore]) -> dict[str, list[RatedItem]]:
+    """The rated items of every dimension, both sorted by name; what people did not rate is left out.
+
+    Raises:
+        ValueError: the judge scored a dimension of an item twice.
+    """
+    known: dict[tuple[str, str], JudgeScore] = {}
+    for score in scores:
+        if known.setdefault((normal(score.dimension), score.item), score) is not score:
+            raise ValueError(
+                f"{score.dimension} of {score.item!r} was judged twice: give one judge's scores, once"
+            )
+    people: dict[tuple[str, str], dict[str, Rating]] = defaultdict(dict)
+    for rating in sorted(ratings, key=lambda r: r.annotator):
+        people[rating.dimension, rating.item][rating.annotator] = rating
+    dimensions: dict[str, list[RatedItem]] = defaultdict(list)
+    for (dimension, item), own in sorted(people.items(), key=lambda entry: entry[0]):
+        score = known.get((dimension, item), JudgeScore(item, dimension))
+        dimensions[dimension].append(RatedItem(own, replace(score, item=item)))
+    return dict(dimensions)
 
 
 @dataclass(frozen=True)
@@ -56,11 +208,12 @@ def people_agreement(ratings: Iterable[Rating]) -> list[AgreementRow]:
     rows = []
     for dimension, items in by_dimension(ratings, ()).items():
         annotators = sorted({name for item in items for name in item.ratings})
-        table = np.array([[item.ratings.get(name, np.nan) for name in annotators] for item in items])
+        by_name = ({name: own.rating for name, own in item.ratings.items()} for item in items)
+        table = np.array([[own.get(name, np.nan) for name in annotators] for own in by_name])
         n = sum(len(item.ratings) > 1 for item in items)
         for level in get_args(Level):
             value, interval = None, None
-            if n >= _MIN_ITEMS:
+            if n >= _MIN_POINTS:
                 value = krippendorff_alpha(table, level)
                 interval = krippendorff_alpha_interval(table, level)
             counts = (n, len(items) - n)
@@ -69,7 +222,7 @@ def people_agreement(ratings: Iterable[Rating]) -> list[AgreementRow]:
 
 
 def judge_agreement(
-    ratings: Iterable[Rating], judged: Iterable[Judged], menus: Menus | None = None
+    ratings: Iterable[Rating], scores: Iterable[JudgeScore], menus: Menus | None = None
 ) -> list[AgreementRow]:
     """The judge against people, on every dimension that they rated.
 
@@ -93,71 +246,67 @@ def judge_agreement(
         ValueError: the judge scored a dimension of an item twice.
     """
     rows = []
-    for dimension, items in by_dimension(ratings, judged).items():
+    for dimension, items in by_dimension(ratings, scores).items():
         menu = (menus or {}).get(dimension, {})
         for metric, statistic, points in _comparisons(items, menu.values()):
             people, judge = np.array(points, dtype=np.float64).reshape(-1, 2).T
             n, value, interval = len(points), None, None
-            if n >= _MIN_ITEMS:
+            if n >= _MIN_POINTS:
                 value = statistic(people, judge)
             if value is not None and metric != "calibration_error":
                 bounds = SHARE if metric == "brier" else CORRELATION
-                interval = jackknife(_on(statistic, people, judge), np.arange(n), bounds)
+                interval = jackknife(partial(_of_some, statistic, people, judge), np.arange(n), bounds)
             counts = (n, len(items) - n)
             rows.append(_row(dimension, metric, value, counts, interval, "people's or the judge's scores"))
     return rows
 
 
-def reliability_curves(ratings: Iterable[Rating], judged: Iterable[Judged]) -> dict[str, list[Bin]]:
+def reliability_curves(ratings: Iterable[Rating], scores: Iterable[JudgeScore]) -> dict[str, list[Bin]]:
     """Dimension to the curve of its graded scores against what most people say, where there are any."""
-    points = {name: _majorities(items) for name, items in by_dimension(ratings, judged).items()}
-    return {
-        name: reliability_curve([score for _, score in pairs], [outcome for outcome, _ in pairs])
-        for name, pairs in points.items()
-        if pairs
-    }
+    curves = {}
+    for dimension, items in by_dimension(ratings, scores).items():
+        if pairs := _majorities(items):
+            outcomes, grades = zip(*pairs, strict=True)
+            curves[dimension] = reliability_curve(grades, outcomes)
+    return curves
 
 
 def _comparisons(items: Sequence[RatedItem], menu: Collection[float]) -> list[tuple[str, Statistic, Points]]:
     """Every metric of ``judge_agreement`` with the points that it is taken over."""
-    usual = ((item.commonest(menu), item.value) for item in items)
-    classes = [(people, judge) for people, judge in usual if people is not None and judge is not None]
+
+    def points(people: Callable[[RatedItem], float | None], field: str) -> Points:
+        pairs = ((people(item), getattr(item.judge, field)) for item in items)
+        return [(mark, score) for mark, score in pairs if mark is not None and score is not None]
+
+    def mean(item: RatedItem) -> float:
+        return item.mean
+
+    classes = points(lambda item: item.commonest(menu), "value")
     names = sorted({number for pair in classes for number in pair})
-    verdicts = [(i.mean, i.value) for i in items if i.value is not None]
-    grades = [(i.mean, i.graded) for i in items if i.graded is not None]
     majorities = _majorities(items)
-    at_length = [(i.mean, i.equal_length) for i in items if i.equal_length is not None]
-    of_length: list[tuple[str, Statistic, Points]] = [
-        ("pearson_equal_length", pearson, at_length),
-        ("spearman_equal_length", spearman, at_length),
+    correlations = [
+        (f"{name}{suffix}", statistic, of_field)
+        for suffix, field in (("", "value"), ("_graded", "graded"), ("_equal_length", "equal_length"))
+        if (of_field := points(mean, field)) or field != "equal_length"
+        for name, statistic in (("pearson", pearson), ("spearman", spearman))
     ]
     return [
-        ("kappa", partial(_kappa, classes=names, weights="none"), classes),
-        ("kappa_quadratic", partial(_kappa, classes=names, weights="quadratic"), classes),
-        ("pearson", pearson, verdicts),
-        ("spearman", spearman, verdicts),
-        ("pearson_graded", pearson, grades),
-        ("spearman_graded", spearman, grades),
-        *(of_length if at_length else ()),
-        ("brier", _brier, majorities),
+        ("kappa", lambda x, y: cohen_kappa(x.tolist(), y.tolist(), names), classes),
+        ("kappa_quadratic", lambda x, y: cohen_kappa(x.tolist(), y.tolist(), names, "quadratic"), classes),
+        *correlations,
+        ("brier", lambda people, judge: brier_score(judge, people), majorities),
         ("calibration_error", _calibration_error, majorities),
     ]
 
 
 def _majorities(items: Sequence[RatedItem]) -> Points:
     """(1 or 0, graded score) of the items that most people rate above or below 0.5."""
-    return [(float(i.mean > 0.5), i.graded) for i in items if i.graded is not None and i.mean != 0.5]
+    graded = ((item.mean, item.judge.graded) for item in items)
+    return [(float(mean > 0.5), score) for mean, score in graded if score is not None and mean != 0.5]
 
 
-def _on(statistic: Statistic, people: FloatArray, judge: FloatArray) -> Callable[[IntArray], float | None]:
-    """The statistic of the items drawn."""
-    return lambda drawn: statistic(people[drawn], judge[drawn])
-
-
-def _kappa(
-    people: FloatArray, judge: FloatArray, classes: Sequence[float], weights: Literal["none", "quadratic"]
-) -> float | None:
-    return cohen_kappa(people.tolist(), judge.tolist(), classes, weights)
+def _of_some(statistic: Statistic, people: FloatArray, judge: FloatArray, drawn: IntArray) -> float | None:
+    return statistic(people[drawn], judge[drawn])
 
 
 def spearman(people: FloatArray, judge: FloatArray) -> float | None:
@@ -165,28 +314,182 @@ def spearman(people: FloatArray, judge: FloatArray) -> float | None:
     return pearson(rankdata(people), rankdata(judge))
 
 
-def _brier(people: FloatArray, judge: FloatArray) -> float:
-    return brier_score(judge, people)
-
-
 def _calibration_error(people: FloatArray, judge: FloatArray) -> float:
     return expected_calibration_error(reliability_curve(judge, people))
 
 
 def _row(
-    dimension: str,
-    metric: str,
-    value: float | None,
-    counts: tuple[int, int],
-    interval: tuple[float, float] | None,
-    what: str,
-) -> AgreementRow:
+    dimension: str, metric: str, value: float | None, counts: tuple[int, int],
+    interval: tuple[float, float] | None, what: str,
+) -> AgreementRow:  # fmt: skip
     """counts: (n, n_dropped); what: whose sameness would leave the metric without a value."""
-    n, n_dropped = counts
     reason = None
-    if n < _MIN_ITEMS:
-        reason = f"{n} items, {_MIN_ITEMS} are needed"
+    if counts[0] < _MIN_POINTS:
+        reason = f"{counts[0]} items, {_MIN_POINTS} are needed"
     elif value is None:
         reason = f"{what} do not vary"
-    low, high = interval or (None, None)
-    return AgreementRow(dimension, metric, value, reason, n, n_dropped, low, high)
+    return AgreementRow(dimension, metric, value, reason, *counts, *(interval or (None, None)))
+
+
+Pattern: TypeAlias = Literal["annotators split", "polarity reversed", "judge stricter", "judge more lenient"]
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """Attributes: people, the mean of ``n_annotators`` ratings; judge, its score; both in [0, 1]."""
+
+    dimension: str
+    item: str
+    people: float
+    judge: float
+    n_annotators: int
+    pattern: Pattern
+
+
+def disagreements(ratings: Iterable[Rating], scores: Iterable[JudgeScore]) -> list[Disagreement]:
+    """Items where the judge is at least 0.5 away from the mean of people's ratings, the widest gap first.
+
+    The judge's score is the graded one, or the verdict's value where there is none. Patterns, the first that
+    holds:
+
+    - "annotators split": some rate below 0.5 and some above, so that no judge could agree with all.
+    - "polarity reversed": people all give the same rating and the graded score is 0.9 away. The judge is sure
+      of the opposite; a verdict alone does not say how sure it is.
+    - "judge stricter", "judge more lenient": by the sign of the gap.
+
+    Raises:
+        ValueError: the judge scored a dimension of an item twice.
+    """
+    far = [
+        Disagreement(dimension, item.judge.item, item.mean, score, len(item.ratings), _pattern(item, score))
+        for dimension, items in by_dimension(ratings, scores).items()
+        for item in items
+        if (score := item.judge.best) is not None and abs(score - item.mean) >= _HIGH
+    ]
+    return sorted(far, key=lambda d: (-abs(d.judge - d.people), d.dimension, d.item))
+
+
+def _pattern(item: RatedItem, score: float) -> Pattern:
+    ratings = set(item.numbers)
+    if min(ratings) < 0.5 < max(ratings):
+        return "annotators split"
+    if item.judge.graded is not None and len(ratings) == 1 and abs(score - item.mean) >= _REVERSED:
+        return "polarity reversed"
+    return "judge stricter" if score < item.mean else "judge more lenient"
+
+
+class Subject(NamedTuple):
+    """What an answer is about: its group, and the item with the model that answered."""
+
+    group: str
+    item: tuple[str, str]
+
+
+class GroupRow(NamedTuple):
+    """One number on people and judge, or the reason why there is none.
+
+    Attributes:
+        group: its name; "all" where the number is over groups or items.
+        n: how many answers, items or groups the value rests on, by metric.
+        n_dropped: how many of these people rated and could not be used.
+    """
+
+    dimension: str
+    metric: str
+    group: str
+    value: float | None
+    unscored_reason: str | None
+    n: int
+    n_dropped: int
+
+
+def group_agreement(
+    ratings: Sequence[Rating], scores: Iterable[JudgeScore], subjects: Mapping[str, Subject], menus: Menus
+) -> list[GroupRow]:
+    """The numbers of every dimension; ratings of answers that ``subjects`` does not know are left out.
+
+    Returns:
+        For each group: ``fleiss_kappa`` of people over the verdicts of the menu (n: answers), ``people_mean``
+        and ``judge_mean`` (n: items). Over all: ``pearson_groups``, ``spearman_groups``, ``pearson_items``
+        and ``spearman_items``, the correlation of people's and the judge's means.
+
+    Means of both sides are taken over the answers that have a verdict and a rating: over people, then over an
+    item's answers, then over a group's items. Raises ValueError if the judge scored an answer twice.
+    """
+    rows: list[GroupRow] = []
+    for dimension, answers in by_dimension(ratings, scores).items():
+        menu = {normal(word): value for word, value in menus.get(dimension, {}).items()}
+        groups: dict[str, list[RatedItem]] = defaultdict(list)
+        for answer in answers:
+            if answer.judge.item in subjects:
+                groups[subjects[answer.judge.item].group].append(answer)
+        n_items, means, points = 0, [], []
+        for group, own in sorted(groups.items()):
+            rows.append(_fleiss(dimension, group, own, menu))
+            n_rated = len({subjects[answer.judge.item].item for answer in own})
+            of_items = _item_means(own, subjects)
+            rows += _means(dimension, group, of_items, n_rated)
+            n_items += n_rated
+            points += of_items
+            if of_items:
+                means.append((fmean(people for people, _ in of_items), fmean(judge for _, judge in of_items)))
+        rows += _correlations(dimension, "groups", means, len(groups))
+        rows += _correlations(dimension, "items", points, n_items)
+    return rows
+
+
+def _fleiss(dimension: str, group: str, answers: Sequence[RatedItem], menu: Mapping[str, float]) -> GroupRow:
+    """Fleiss' kappa over the answers with the group's usual number of raters; if tied, the larger."""
+    raters = Counter(len(answer.ratings) for answer in answers)
+    usual = max(raters, key=lambda n: (raters[n], n))
+    used = [
+        Counter(_verdict(rating, menu) for rating in answer.ratings.values())
+        for answer in answers
+        if len(answer.ratings) == usual
+    ]
+    verdicts = sorted(set().union(*used))
+    value, reason = None, None
+    if usual < 2:
+        reason = "answers have one rater each, two are needed"
+    elif len(used) < _MIN_POINTS:
+        reason = f"{len(used)} answers, {_MIN_POINTS} are needed"
+    else:
+        value = fleiss_kappa([[counts[verdict] for verdict in verdicts] for counts in used])
+        reason = "all ratings are the same verdict" if value is None else None
+    return GroupRow(dimension, "fleiss_kappa", group, value, reason, len(used), len(answers) - len(used))
+
+
+def _verdict(rating: Rating, menu: Mapping[str, float]) -> str:
+    """The verdict that the rating is: the word, or the menu's last one of the same value, or the number."""
+    same = [word for word, value in menu.items() if value == rating.rating]
+    return rating.written if rating.written in menu else same[-1] if same else str(rating.rating)
+
+
+def _item_means(answers: Iterable[RatedItem], subjects: Mapping[str, Subject]) -> Points:
+    """People's and the judge's mean of each item that has an answer with both."""
+    both: dict[tuple[str, str], Points] = defaultdict(list)
+    for answer in answers:
+        if answer.judge.value is not None:
+            both[subjects[answer.judge.item].item].append((fmean(answer.numbers), answer.judge.value))
+    return [(fmean(p for p, _ in of_item), fmean(j for _, j in of_item)) for of_item in both.values()]
+
+
+def _means(dimension: str, group: str, items: Points, n_rated: int) -> Iterator[GroupRow]:
+    n, reason = len(items), None if items else "the judge gave no verdict on what people rated"
+    for metric, side in (("people_mean", 0), ("judge_mean", 1)):
+        value = fmean(item[side] for item in items) if n else None
+        yield GroupRow(dimension, metric, group, value, reason, n, n_rated - n)
+
+
+def _correlations(dimension: str, of: str, means: Points, n_rated: int) -> Iterator[GroupRow]:
+    n = len(means)
+    # Means of the same marks, added up in another order, must tie.
+    people, judge = np.array(means, dtype=np.float64).reshape(-1, 2).T.round(12)
+    for name, correlation in (("pearson", pearson), ("spearman", spearman)):
+        value = correlation(people, judge) if n >= _MIN_POINTS else None
+        reason = None
+        if n < _MIN_POINTS:
+            reason = f"{n} {of}, {_MIN_POINTS} are needed"
+        elif value is None:
+            reason = "people's or the judge's scores do not vary"
+        yield GroupRow(dimension, f"{name}_{of}", "all", value, reason, n, n_rated - n)

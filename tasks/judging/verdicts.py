@@ -1,4 +1,4 @@
-"""What a judge answered: the JSON schema that it has to keep to, and the reading of its text. Pure.
+"""What a judge said: the reading of its text, its probabilities, several votes as one, and rows. Pure.
 
 An answer is one JSON object with a key for each judged thing: ``{"salt": {"verdict": …, "reason": …}}``.
 """
@@ -6,15 +6,35 @@ An answer is one JSON object with a key for each judged thing: ``{"salt": {"verd
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from itertools import groupby
+from statistics import fmean, stdev
+from typing import NamedTuple
 
-from tasks.judging.rubric import Rubric, normal
+import polars as pl
+
+from tasks.judging.rubric import FIELD, Rubric, normal
+from tasks.loop.option_probabilities import field_values
+from tasks.loop.prompts import Completion
+from tasks.loop.requests import Engine
+
+UNANSWERED = "a judge has not answered"
+"""Why there is no verdict where a judge failed, or has not been asked yet."""
+
+NO_JUDGE = "no judge was named"
+
+CUT_OFF = "the judge's answer was cut off at its limit of tokens"
 
 # What stands between reasons where a judge names two in one text.
 _BETWEEN_REASONS = re.compile(r"[,;/|+&]|\band\b")
+
+# A log-probability may exceed 0 by rounding, not by more.
+_ROUNDING = 1e-3
 
 
 @dataclass(frozen=True)
@@ -36,42 +56,54 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Judgement:
-    """One answer, read: a verdict for every key asked, in order, and how many other keys it held."""
+class Opinion:
+    """A verdict with how sure the judge was.
 
-    verdicts: tuple[Verdict, ...]
-    n_extra: int
-
-
-def answer_schema(rubric: Rubric, keys: Sequence[str]) -> dict[str, Any]:
-    """JSON schema of an answer: exactly these keys, each with a verdict and a reason that goes with it.
-
-    Keys that are the same under ``normal`` are asked once. Keeps to what OpenAI's strict mode and xgrammar
-    take, so that any engine can hold a judge to it.
-
-    Raises:
-        ValueError: no keys.
+    Attributes:
+        graded: in [0, 1]: the verdicts' values weighted by their probabilities; None where the engine gives
+            none, the verdict is unscored, or the text holds others beside it.
     """
-    if not keys:
-        raise ValueError("there is nothing to judge: no keys were given")
-    first: dict[str, str] = {}
-    for key in keys:
-        first.setdefault(normal(key), key)
-    names = list(first.values())
-    choices = [
-        _closed_object({"verdict": [v], "reason": list(c.reasons)}) for v, c in rubric.verdicts.items()
-    ]
-    return {
-        "type": "object",
-        "properties": {name: {"$ref": "#/$defs/judged"} for name in names},
-        "required": names,
-        "additionalProperties": False,
-        "$defs": {"judged": {"anyOf": choices}},
-    }
+
+    verdict: Verdict
+    graded: float | None = None
+
+    @property
+    def score(self) -> float | None:
+        """The graded score, or the verdict's value where there is none; None where unscored."""
+        return self.verdict.value if self.graded is None else self.graded
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the judge wrote anything, readable or not."""
+        return self.verdict.unscored_reason != UNANSWERED
 
 
-def parse_verdicts(text: str, keys: Sequence[str], rubric: Rubric) -> Judgement:
-    """Read a judge's text, whatever it looks like; never raises.
+def read_opinions(completion: Completion | None, keys: Sequence[str], rubric: Rubric) -> tuple[Opinion, ...]:
+    """What a completion says of each key, in order; whatever is missing is unscored with a reason.
+
+    A completion that was cut off may have been about to say something else than what it quoted: no verdict.
+    The probabilities count only where every verdict in the text is the one that was read.
+    """
+    if completion is None or completion.finish_reason == "length":
+        fault = UNANSWERED if completion is None else CUT_OFF
+        return tuple(Opinion(_unscored(key, fault)) for key in keys)
+    score = graded(completion.option_logprobs, {name: c.value for name, c in rubric.verdicts.items()})
+    read = _read_with_others(completion.text, tuple(keys), rubric)
+    return tuple(Opinion(verdict, score if is_alone else None) for verdict, is_alone in read)
+
+
+@lru_cache(maxsize=1 << 12)
+def _read_with_others(text: str, keys: tuple[str, ...], rubric: Rubric) -> tuple[tuple[Verdict, bool], ...]:
+    """The verdict on each key, and whether no other is in the text. Kept: judges write few texts."""
+    written = {normal(value) for value in field_values(text, FIELD)}
+    return tuple(
+        (verdict, verdict.verdict is not None and written == {normal(verdict.verdict)})
+        for verdict in parse_verdicts(text, keys, rubric)
+    )
+
+
+def parse_verdicts(text: str, keys: Sequence[str], rubric: Rubric) -> tuple[Verdict, ...]:
+    """A verdict for every key, in order, read from a judge's text, whatever it looks like; never raises.
 
     An answer is a complete JSON object that names one of the keys; reasoning before it and code fences do no
     harm. Keys, verdicts and reasons are compared under ``normal``; of several reasons the first on the menu
@@ -81,24 +113,22 @@ def parse_verdicts(text: str, keys: Sequence[str], rubric: Rubric) -> Judgement:
     a key is unscored, too, where the text says two things of it: in several answers, twice in one, or in an
     answer and outside of it, as in an object that quotation marks in a quotation have broken.
     """
-    asked = {normal(key) for key in keys}
-    answers, rest = _answers(text, asked)
+    answers, rest = _answers(text, {normal(key) for key in keys})
     if not answers:
         fault = "the judge's text holds no complete JSON object with a key that was asked"
-        return Judgement(tuple(_unscored(key, fault) for key in keys), 0)
+        return tuple(_unscored(key, fault) for key in keys)
     outside = _stated(rest, rubric)
-    verdicts = []
-    for key in keys:
-        entries = [entry for answer in answers for name, entry in answer if name == normal(key)]
-        verdicts.append(_read(key, entries, outside, rubric))
-    return Judgement(tuple(verdicts), len({name for answer in answers for name, _ in answer} - asked))
+    return tuple(
+        _read(key, [entry for name, entry in answers if name == normal(key)], outside, rubric) for key in keys
+    )
 
 
-def _answers(text: str, asked: set[str]) -> tuple[list[list[tuple[str, object]]], str]:
-    """The top-level JSON objects with an asked key, as pairs in order; and the text without them."""
+def _answers(text: str, wanted: set[str]) -> tuple[list[tuple[str, object]], str]:
+    """The pairs of all top-level JSON objects with a wanted key, in order; and the text without them."""
     # Objects as tuples of pairs, which keeps duplicates in order and tells them from arrays (lists).
     decoder = json.JSONDecoder(object_pairs_hook=tuple)
-    answers, rest, kept = [], [], 0
+    answers: list[tuple[str, object]] = []
+    rest, after = [], 0
     at = text.find("{")
     while at >= 0:
         try:
@@ -107,12 +137,12 @@ def _answers(text: str, asked: set[str]) -> tuple[list[list[tuple[str, object]]]
             end = at + 1
         else:
             answer = [(normal(key), value) for key, value in pairs]
-            if not asked.isdisjoint(name for name, _ in answer):
-                answers.append(answer)
-                rest.append(text[kept:at])
-                kept = end
+            if not wanted.isdisjoint(name for name, _ in answer):
+                answers += answer
+                rest.append(text[after:at])
+                after = end
         at = text.find("{", end)
-    return answers, "\n".join([*rest, text[kept:]])
+    return answers, "\n".join([*rest, text[after:]])
 
 
 def _stated(text: str, rubric: Rubric) -> set[str]:
@@ -127,15 +157,15 @@ def _read(key: str, entries: Sequence[object], outside: set[str], rubric: Rubric
     if not entries:
         return _unscored(key, "the judge left this key out")
     fields = [(normal(k), v) for entry in entries if isinstance(entry, tuple) for k, v in entry]
-    every = [value for name, value in fields if name == "verdict"]
+    every = [value for name, value in fields if name == FIELD]
     if not every:
         return _unscored(key, "the judge gave no verdict under this key")
-    said = every[-1]
+    last = every[-1]
     menu = {normal(name): name for name in rubric.verdicts}
-    name = menu.get(normal(said)) if isinstance(said, str) else None
+    name = menu.get(normal(last)) if isinstance(last, str) else None
     if name is None:
-        shown = repr(said[:40]) if isinstance(said, str) else f"of JSON type {type(said).__name__}"
-        return _unscored(key, f"the verdict {shown} is not on the menu")
+        written = repr(last[:40]) if isinstance(last, str) else f"of JSON type {type(last).__name__}"
+        return _unscored(key, f"the verdict {written} is not on the menu")
     if any(not isinstance(v, str) or normal(v) != normal(name) for v in every) or outside - {normal(name)}:
         return _unscored(key, "the judge gave verdicts that differ")
     choice = rubric.verdicts[name]
@@ -143,10 +173,10 @@ def _read(key: str, entries: Sequence[object], outside: set[str], rubric: Rubric
     return Verdict(key, name, _reason(reasons[-1] if reasons else None, choice.reasons), choice.value, None)
 
 
-def _reason(said: object, allowed: Sequence[str]) -> str | None:
+def _reason(written: object, allowed: Sequence[str]) -> str | None:
     """The first reason of the judge's that is on the menu, whether it wrote one, a list, or "a and b"."""
     menu = {normal(reason): reason for reason in allowed}
-    for text in said if isinstance(said, list) else [said]:
+    for text in written if isinstance(written, list) else [written]:
         if isinstance(text, str):
             for part in (text, *_BETWEEN_REASONS.split(normal(text))):
                 if normal(part) in menu:
@@ -158,11 +188,142 @@ def _unscored(key: str, fault: str) -> Verdict:
     return Verdict(key, None, None, None, fault)
 
 
-def _closed_object(menus: dict[str, list[str]]) -> dict[str, Any]:
-    """Schema of an object with exactly these fields, each with one of the given values."""
-    return {
-        "type": "object",
-        "properties": {name: {"type": "string", "enum": menu} for name, menu in menus.items()},
-        "required": list(menus),
-        "additionalProperties": False,
-    }
+def graded(logprobs: Mapping[str, float] | None, values: Mapping[str, float]) -> float | None:
+    """The sum of P(v) times the value of v over the verdicts v, in [0, 1]; for yes and no, P(yes) / (P(yes) +
+    P(no)). None where the engine gives no probabilities, or no verdict is among the texts that have one.
+
+    Args:
+        logprobs: text to natural-log probability, for texts that the judge might have written where the
+            verdict stands, none of them the beginning of another: its top tokens there, or a whole
+            continuation each. None where the engine gives none.
+        values: verdict to its value in [0, 1].
+
+    Texts that are a verdict but for case and outer space ("Yes", " YES") are pooled: each is a way to say it.
+    Other texts count for nothing, and a verdict that is not among the texts has probability 0: an engine's
+    list of top tokens is cut off below those that it holds.
+
+    Raises:
+        ValueError: a log-probability is NaN or above 0.
+    """
+    pooled: dict[str, list[float]] = {normal(name): [] for name in values}
+    for text, logprob in (logprobs or {}).items():
+        if math.isnan(logprob) or logprob > _ROUNDING:
+            raise ValueError(f"{text!r} has the log-probability {logprob}; it is a number up to 0")
+        if normal(text) in pooled:
+            pooled[normal(text)].append(logprob)
+    highest = max((lp for ways in pooled.values() for lp in ways), default=-math.inf)
+    if highest == -math.inf:
+        return None
+    # Relative to the highest, so that verdicts that are all improbable do not become 0 / 0.
+    weights = [math.fsum(math.exp(lp - highest) for lp in ways) for ways in pooled.values()]
+    total = math.fsum(weights)
+    return min(math.fsum(w / total * value for w, value in zip(weights, values.values(), strict=True)), 1.0)
+
+
+@dataclass(frozen=True)
+class Vote:
+    """One answer of one judge. ``verdict`` and ``score`` are None where it was unscored.
+
+    Attributes:
+        judge, phrasing: whose it is, and in which wording; several votes of one pair are samples.
+        score: in [0, 1], the verdict's value or the graded score.
+    """
+
+    judge: str
+    phrasing: str
+    verdict: str | None
+    score: float | None
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """What votes say together.
+
+    Attributes:
+        mean: in [0, 1]; None where no vote is scored.
+        sd: standard deviation over votes (ddof 1), the disagreement of scores; None for fewer than two.
+        verdict: the commonest one; None where unscored or where two are equally common.
+    """
+
+    mean: float | None = None
+    sd: float | None = None
+    verdict: str | None = None
+
+
+def combine(votes: Sequence[Vote]) -> Ensemble:
+    """Mean and disagreement of votes on one thing; does not depend on their order.
+
+    The mean is taken over samples, then phrasings, then judges, so that a judge whose samples were partly
+    unreadable weighs as much as the others. An unscored vote is no opinion.
+    """
+    scored = sorted(
+        (vote.judge, vote.phrasing, vote.score, vote.verdict)
+        for vote in votes
+        if vote.score is not None and vote.verdict is not None
+    )
+    if not scored:
+        return Ensemble()
+    mean = fmean(
+        fmean(fmean(score for _, _, score, _ in samples) for _, samples in groupby(of_judge, lambda v: v[1]))
+        for _, of_judge in groupby(scored, lambda v: v[0])
+    )
+    scores = [score for _, _, score, _ in scored]
+    (verdict, most), *others = Counter(verdict for *_, verdict in scored).most_common(2)
+    is_tied = any(count == most for _, count in others)
+    return Ensemble(mean, stdev(scores) if len(scores) > 1 else None, None if is_tied else verdict)
+
+
+class VerdictRow(NamedTuple):
+    """One verdict, or the reason why there is none: a row of part kind ``verdict``, of any evaluation.
+
+    Attributes:
+        judge, judge_hash: name of the judge and hash of its engine.
+        rubric: name and hash: "coverage 0123456789abcdef".
+        item, item_text: what the answer is about, and how the judge saw it, for people to read: line by line,
+            with what is to be taken as right.
+        group_name: what results are grouped by: the country, or an origin.
+        judged: which answer about the item, or which part of it; no two rows of a part share item and judged.
+        verdict, reason: of the rubric's menu; None: none was read.
+        value: of the verdict, in [0, 1]; None where unscored.
+        graded: in [0, 1]; None where the engine gives no probabilities.
+        disagreement: standard deviation over several votes on the same answer; None for fewer than two.
+        unscored_reason: None where there is a verdict.
+        judged_text: the text that was judged, as the judge saw it; None where there was none. People rate
+            what has one (``audit``).
+    """
+
+    judge: str
+    judge_hash: str
+    rubric: str
+    item: str
+    item_text: str
+    group_name: str
+    judged: str
+    verdict: str | None = None
+    reason: str | None = None
+    value: float | None = None
+    graded: float | None = None
+    disagreement: float | None = None
+    unscored_reason: str | None = None
+    judged_text: str | None = None
+
+
+_NUMBERS = ("value", "graded", "disagreement")
+SCHEMA = pl.Schema({name: pl.Float64() if name in _NUMBERS else pl.String() for name in VerdictRow._fields})
+
+
+def verdict_row(
+    judge: Engine, rubric: str, opinion: Opinion, *, item: str, item_text: str, group_name: str, judged: str,
+    text: str,
+) -> VerdictRow:  # fmt: skip
+    """What a judge said, as a row; `rubric` and `text` (the text that was judged) as the judge had them."""
+    own = opinion.verdict
+    return VerdictRow(
+        judge.name, judge.hash, rubric, item, item_text, group_name, judged, own.verdict, own.reason,
+        own.value, opinion.graded, unscored_reason=own.unscored_reason, judged_text=text,
+    )  # fmt: skip
+
+
+def verdict_frame(rows: Iterable[VerdictRow]) -> pl.DataFrame:
+    """The rows as a table, in their order; what is unknown is null."""
+    return pl.DataFrame(list(rows), schema=SCHEMA, orient="row")

@@ -13,8 +13,8 @@ import polars as pl
 from typer.testing import CliRunner, Result
 
 from deployments.cli.app import app
-from tasks.judging.audit import Answer
-from tasks.judging.verdict_rows import VerdictRow, verdict_frame
+from tasks.judging.audit import JudgedAnswer
+from tasks.judging.verdicts import VerdictRow, verdict_frame
 from warehouse import Run, Warehouse, finish_run, register_parts, save_run, write_part
 
 runner = CliRunner()
@@ -105,7 +105,7 @@ def one_judge(items: Sequence[str], said: Said = GOLDEN, judge: str = "fake-b") 
 
 def code(item: str, benchmark: str = "normad", model: str = "m1", edition: str = "") -> str:
     """The name of an explanation in the annotators' file."""
-    return Answer(model, METRICS[benchmark], item, "", "", explanation(model, item, edition)).code
+    return JudgedAnswer(model, METRICS[benchmark], item, "", "", explanation(model, item, edition)).code
 
 
 def rated(

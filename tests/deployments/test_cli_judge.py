@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tasks.judging.verdict_rows import VerdictRow, verdict_frame
+from tasks.judging.verdicts import VerdictRow, verdict_frame
 from tests.deployments.judged_run import (
     GOLDEN,
     METRICS,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tasks.evaluations.fmlama.judge import JudgedDish, judge_prompts, read_marks, rubric, verdict_rows
-from tasks.judging.verdict_rows import verdict_frame
+from tasks.judging.verdicts import verdict_frame
 from tasks.loop.prompts import Completion
 from tasks.loop.requests import Engine
 from tests.deployments.judged_run import (

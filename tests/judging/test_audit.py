@@ -12,22 +12,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.judging.audit import COLUMNS, Answer, annotation_rows, criteria, stratified_sample
-from tasks.judging.ratings import read_ratings
+from tasks.judging.audit import (
+    AUDIT_COLUMNS,
+    JudgedAnswer,
+    annotation_rows,
+    criteria,
+    read_ratings,
+    stratified_sample,
+)
 from tasks.judging.rubric import Rubric
 
 CRITERIA = {"x": "Does it state the norm?", "y": "Is the label right?", "z": "Is it short?"}
 
 
-def answers(sizes: dict[tuple[str, str], int]) -> list[Answer]:
+def answers(sizes: dict[tuple[str, str], int]) -> list[JudgedAnswer]:
     return [
-        Answer(model, dimension, f"q{number}", f"g{number % 3}", f"question {number}", "an answer")
+        JudgedAnswer(model, dimension, f"q{number}", f"g{number % 3}", f"question {number}", "an answer")
         for (model, dimension), size in sizes.items()
         for number in range(size)
     ]
 
 
-def spread(sample: list[Answer]) -> Counter[tuple[str, str]]:
+def spread(sample: list[JudgedAnswer]) -> Counter[tuple[str, str]]:
     return Counter((answer.model, answer.dimension) for answer in sample)
 
 
@@ -93,7 +99,9 @@ def test_within_a_pair_every_answer_has_the_same_chance() -> None:
 @given(st.lists(st.integers(1, 12), min_size=1, max_size=4), st.integers(1, 40), st.integers(0, 5))
 def test_within_a_pair_groups_are_in_proportion(sizes: list[int], n: int, seed: int) -> None:
     every = [
-        Answer("m", "x", f"q{i}", f"g{g}", "?", "!") for g, size in enumerate(sizes) for i in range(size)
+        JudgedAnswer("m", "x", f"q{i}", f"g{g}", "?", "!")
+        for g, size in enumerate(sizes)
+        for i in range(size)
     ]
     sample = Counter(answer.group for answer in stratified_sample(every, n, seed))
     share = min(n, len(every)) / len(every)
@@ -115,11 +123,11 @@ def test_refuses() -> None:
 
 
 def test_the_code_tells_nothing_of_the_model() -> None:
-    first = Answer("gpt-4o", "x", "q1", "IN", "?", "yes")
-    assert first.code == Answer("gpt-4o", "x", "q1", "JP", "other", "yes").code
+    first = JudgedAnswer("gpt-4o", "x", "q1", "IN", "?", "yes")
+    assert first.code == JudgedAnswer("gpt-4o", "x", "q1", "JP", "other", "yes").code
     others = [("gpt-4", "x", "q1"), ("gpt-4o", "y", "q1"), ("gpt-4o", "x", "q2")]
-    codes = {Answer(*key, "IN", "?", "yes").code for key in others}
-    codes.add(Answer("gpt-4o", "x", "q1", "IN", "?", "other words").code)
+    codes = {JudgedAnswer(*key, "IN", "?", "yes").code for key in others}
+    codes.add(JudgedAnswer("gpt-4o", "x", "q1", "IN", "?", "other words").code)
     assert len(codes | {first.code}) == 5
     assert all(code[0] == "a" and len(code) == 13 for code in codes)
     cells = " ".join(cell for row in annotation_rows([first], CRITERIA) for cell in row.values())
@@ -129,7 +137,7 @@ def test_the_code_tells_nothing_of_the_model() -> None:
 def test_one_row_per_answer() -> None:
     sample = answers({("a", "x"): 2, ("a", "y"): 1})
     rows = annotation_rows(sample, CRITERIA)
-    assert all(tuple(row) == COLUMNS for row in rows)
+    assert all(tuple(row) == AUDIT_COLUMNS for row in rows)
     assert [(row["item"], row["group"], row["dimension"], row["criteria"]) for row in rows] == [
         (answer.code, answer.group, answer.dimension, CRITERIA[answer.dimension]) for answer in sample
     ]
@@ -143,21 +151,21 @@ def test_criteria_are_the_rules_and_the_verdicts(rubric: Rubric) -> None:
 
 @pytest.mark.parametrize("text", ["=1+1", "+cmd|' /C calc'!A0", "-2", "@SUM(A1)", "\t=1", "\r=1"])
 def test_a_spreadsheet_runs_nothing(text: str) -> None:
-    (row,) = annotation_rows([Answer("a", "x", "q", text, text, text)], {"x": text})
+    (row,) = annotation_rows([JudgedAnswer("a", "x", "q", text, text, text)], {"x": text})
     assert row["group"] == row["question"] == row["answer"] == row["criteria"] == "'" + text
 
 
 def test_a_filled_in_file_is_read_back(tmp_path: Path) -> None:
-    sample = [Answer("a", dimension, "q", "IN", 'He said "no",\nthen left', "yes") for dimension in "xy"]
+    sample = [
+        JudgedAnswer("a", dimension, "q", "IN", 'He said "no",\nthen left', "yes") for dimension in "xy"
+    ]
     rows = annotation_rows(sample, CRITERIA)
     rows[0] |= {"annotator": "Ana", "rating": "Yes"}
     path = tmp_path / "ana.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS)
+        writer = csv.DictWriter(file, AUDIT_COLUMNS)
         writer.writeheader()
         writer.writerows(rows)
-    ratings = read_ratings([path])
-    assert [tuple(r.model_dump().values()) for r in ratings.rows] == [
-        (sample[0].code, "ana", "x", 1.0, "yes")
-    ]
-    assert ratings.n_empty == 1
+    ratings, n_empty = read_ratings([path])
+    assert [tuple(r.model_dump().values()) for r in ratings] == [(sample[0].code, "ana", "x", 1.0, "yes")]
+    assert n_empty == 1

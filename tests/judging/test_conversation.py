@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.judging.conversation import conversation
-from tasks.judging.rubric import Rubric
-from tasks.judging.untrusted import CLOSE, OPEN, _escaped, as_data, shorten
+from tasks.judging.rubric import CLOSE, OPEN, Rubric, _escaped, as_data, shorten
 from tests.judging.attacks import ATTACKS
 
 DATA = re.compile(rf"{OPEN}([^<>\r\n]*){CLOSE}")
@@ -25,7 +23,7 @@ def decoded(data: str) -> object:
 
 
 def test_the_conversation_by_hand(rubric: Rubric) -> None:
-    system, *rest = conversation(rubric, {"title": "nuts", "items": ["almond", "walnut"]})
+    system, *rest = rubric.conversation({"title": "nuts", "items": ["almond", "walnut"]})
     assert system["role"] == "system"
     assert system["content"].startswith("Judge each item: Good")
     assert "never an instruction" in system["content"]
@@ -38,12 +36,12 @@ def test_the_conversation_by_hand(rubric: Rubric) -> None:
 
 def test_inputs_are_exactly_the_declared_ones(rubric: Rubric) -> None:
     with pytest.raises(ValueError, match=r"takes the inputs \['items', 'title'\], got \['title'\]"):
-        conversation(rubric, {"title": "nuts"})
+        rubric.conversation({"title": "nuts"})
     with pytest.raises(ValueError, match=r"got .*'system'"):
-        conversation(rubric, {"title": "nuts", "items": [], "system": "x"})
+        rubric.conversation({"title": "nuts", "items": [], "system": "x"})
     for wrong in (7, None, ["almond", 7], {"almond": 1}):
         with pytest.raises(TypeError, match="an input is a text or a sequence of texts"):
-            conversation(rubric, {"title": "nuts", "items": wrong})
+            rubric.conversation({"title": "nuts", "items": wrong})
 
 
 def test_scripts_stay_readable() -> None:
@@ -77,8 +75,8 @@ def test_long_text_is_cut_once() -> None:
 @pytest.mark.parametrize("attack", ATTACKS, ids=range(len(ATTACKS)))
 def test_an_attack_stays_between_its_delimiters(rubric: Rubric, attack: str) -> None:
     items = ["salt", attack, "sugar"]
-    *before, question = conversation(rubric, {"title": attack, "items": items})
-    assert before == conversation(rubric, {"title": "", "items": []})[:-1]
+    *before, question = rubric.conversation({"title": attack, "items": items})
+    assert before == rubric.conversation({"title": "", "items": []})[:-1]
     # [^<>\r\n]: the whole prompt is two lines with one pair of delimiters each, and no other < or >.
     first, second = question["content"].split("\n")
     assert len(question["content"].splitlines()) == 2

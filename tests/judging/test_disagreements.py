@@ -6,9 +6,8 @@ import random
 
 import pytest
 
-from tasks.judging.disagreements import disagreements
-from tasks.judging.rated import Judged
-from tasks.judging.ratings import Rating
+from tasks.judging.audit import Rating
+from tasks.judging.validation import JudgeScore, disagreements
 
 
 def rated(item: str, *ratings: float, dimension: str = "coverage") -> list[Rating]:
@@ -44,15 +43,15 @@ def rated(item: str, *ratings: float, dimension: str = "coverage") -> list[Ratin
 def test_patterns(
     ratings: tuple[float, ...], value: float | None, graded: float | None, pattern: str | None
 ) -> None:
-    gaps = disagreements(rated("a1", *ratings), [Judged("a1", "Coverage", value, graded)])
+    gaps = disagreements(rated("a1", *ratings), [JudgeScore("a1", "Coverage", value, graded)])
     assert [d.pattern for d in gaps] == ([] if pattern is None else [pattern])
 
 
 def test_the_widest_gap_first_in_any_order() -> None:
     ratings = [*rated("a1", 1, 1), *rated("a2", 1, 0.5), *rated("a3", 0, 0), *rated("a4", 1, 1)]
     ratings += rated("a1", 0, dimension="beauty")
-    judged = [Judged(f"a{n}", "coverage", 0.0, 0.1) for n in (1, 2, 3, 4)] + [
-        Judged("a1", "beauty", 1.0, None)
+    judged = [JudgeScore(f"a{n}", "coverage", 0.0, 0.1) for n in (1, 2, 3, 4)] + [
+        JudgeScore("a1", "beauty", 1.0, None)
     ]
     gaps = disagreements(ratings, judged)
     assert [(d.dimension, d.item, d.people, d.judge, d.n_annotators) for d in gaps] == [

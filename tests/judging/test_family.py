@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.judging.family import families, self_preference_warning
+from tasks.judging.controls import families, preference_row
+from tasks.judging.verdicts import NO_JUDGE
+from tasks.loop.requests import Engine
 
 
 @pytest.mark.parametrize(
@@ -52,18 +54,17 @@ def test_families_by_name(model: str, expected: set[str]) -> None:
     assert families(model.upper()) == expected
 
 
-def test_a_warning_names_both_and_the_family() -> None:
-    warning = self_preference_warning("Qwen/Qwen3-235B-A22B", "Qwen/Qwen2.5-72B-Instruct")
-    assert warning == (
-        "the judge Qwen/Qwen3-235B-A22B and the candidate Qwen/Qwen2.5-72B-Instruct are of the same family "
-        "(qwen): it may favour its own kind"
-    )
-    assert self_preference_warning("Qwen/QwQ-32B", "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B") is not None
-    assert self_preference_warning("gpt-5", "openai/gpt-4o") is not None
-    assert self_preference_warning("gpt-5", "claude-opus-4") is None
-
-
-def test_an_unknown_model_is_compared_by_name_alone() -> None:
-    warning = self_preference_warning("Our/Model", "our/model")
-    assert warning == "the judge Our/Model judges its own answers: it may favour them"
-    assert self_preference_warning("our/model", "our/other") is None
+@pytest.mark.parametrize(
+    ("judge", "candidate", "value"),
+    [
+        ("Qwen/QwQ-32B", "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", 1.0),
+        ("gpt-5", "openai/gpt-4o", 1.0),
+        ("gpt-5", "claude-opus-4", 0.0),
+        ("Our/Model", "our/model", 1.0),  # an unknown one is compared by name alone
+        ("our/model", "our/other", 0.0),
+    ],
+)
+def test_a_judge_of_the_candidates_family_is_flagged(judge: str, candidate: str, value: float) -> None:
+    judges = [Engine("other", "fake", "nobody-2", "h"), Engine("j", "fake", judge, "i")]
+    assert preference_row(judges, candidate).value == value
+    assert preference_row([], candidate).unscored_reason == NO_JUDGE

@@ -9,9 +9,8 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 from statsmodels.stats.inter_rater import fleiss_kappa as statsmodels_kappa  # type: ignore[import-untyped]
 
-from tasks.judging.groups import About, GroupRow, group_agreement
-from tasks.judging.rated import Judged
-from tasks.judging.ratings import Rating
+from tasks.judging.audit import Rating
+from tasks.judging.validation import GroupRow, JudgeScore, Subject, group_agreement
 
 Key = tuple[str, str, str]
 """Group, item and answer."""
@@ -27,13 +26,13 @@ def rows(given: Mapping[Key, str], said: Mapping[Key, float | None]) -> dict[tup
         for key, letters in given.items()
         for i, word in enumerate(LETTERS[letter] for letter in letters)
     ]
-    judged = [Judged(code(key), "mes", value, None) for key, value in said.items()]
-    about = {code(key): About(key[0], ("m1", key[1])) for key in said}
+    judged = [JudgeScore(code(key), "mes", value, None) for key, value in said.items()]
+    about = {code(key): Subject(key[0], ("m1", key[1])) for key in said}
     return {(r.metric, r.group): r for r in group_agreement(ratings, judged, about, {"mes": MENU})}
 
 
 def rating(item: str, annotator: str, value: float, said: str) -> Rating:
-    cells = {"item": item, "annotator": annotator, "dimension": "mes", "rating": str(value), "said": said}
+    cells = {"item": item, "annotator": annotator, "dimension": "mes", "rating": str(value), "written": said}
     return Rating.model_validate(cells)
 
 
@@ -128,6 +127,6 @@ def test_numbers_count_as_the_menus_last_verdict_of_their_value() -> None:
         for n in range(3)
         for number, (value, said) in enumerate(spelled)
     ]
-    about = {f"x{n}": About("Italy", ("m1", "Q1")) for n in range(3)}
+    about = {f"x{n}": Subject("Italy", ("m1", "Q1")) for n in range(3)}
     kappa, *_ = group_agreement(ratings, [], about, {"mes": MENU})
     assert kappa.value == pytest.approx(statsmodels_kappa([[2, 2, 1]] * 3), abs=1e-12)

@@ -7,7 +7,7 @@ import math
 import pytest
 from scipy.stats import binomtest
 
-from tasks.judging.judge_check import acceptances, refusals
+from tasks.judging.controls import acceptances, refusals
 
 WHERE = ("benchmark", "normad")
 

@@ -8,7 +8,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.judging.null_texts import NULLS, SOURCES, same_family, shuffled, texts_by_source
+from tasks.judging.controls import NULLS, SOURCES, same_family, shuffled, texts_by_source
 
 NAMES = [f"item-{n}" for n in range(12)]
 OWN = {name: frozenset({name}) for name in NAMES}

@@ -8,8 +8,8 @@ import pytest
 
 from tasks.engines.protocols import Sampling
 from tasks.judging.panel import About, Call, Judges, Panel, score_of
-from tasks.judging.prompts import UNANSWERED
 from tasks.judging.rubric import Rubric
+from tasks.judging.verdicts import UNANSWERED
 from tasks.loop.prompts import Completion, Prompts
 from tasks.loop.requests import Engine
 

@@ -20,9 +20,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tasks.engines.protocols import TokenAlternatives
-from tasks.judging.prompts import Opinion, judge_prompt, opinions
-from tasks.judging.rubric import Rubric
-from tasks.judging.untrusted import CLOSE, OPEN, as_data, shorten
+from tasks.judging.rubric import CLOSE, OPEN, Rubric, as_data, judge_prompt, shorten
+from tasks.judging.verdicts import Opinion, read_opinions
 from tasks.loop.option_probabilities import option_logprobs
 from tasks.loop.prompts import Completion
 from tests.judging.attacks import payloads
@@ -99,7 +98,7 @@ def read(written: Written, own: str, finish_reason: str = "stop") -> Opinion:
             tokens += [TokenAlternatives(t, {t: 0.0}) for t in re.findall(r'"[^"]*|[^"]+', piece)]
     text = "".join(token.text for token in tokens)
     logprobs = option_logprobs(tokens, text, MENU, "verdict")
-    (opinion,) = opinions(Completion(text, finish_reason, 1, 1, 0, logprobs), [KEY], RUBRIC)
+    (opinion,) = read_opinions(Completion(text, finish_reason, 1, 1, 0, logprobs), [KEY], RUBRIC)
     return opinion
 
 

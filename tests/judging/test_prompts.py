@@ -6,10 +6,8 @@ import json
 
 import pytest
 
-from tasks.judging.conversation import conversation
-from tasks.judging.prompts import CUT_OFF, UNANSWERED, judge_prompt, opinions
-from tasks.judging.rubric import Rubric
-from tasks.judging.verdicts import answer_schema
+from tasks.judging.rubric import Rubric, answer_schema, judge_prompt
+from tasks.judging.verdicts import CUT_OFF, UNANSWERED, read_opinions
 from tasks.loop.prompts import Completion, Prompt
 
 RUBRIC = Rubric.model_validate(
@@ -42,7 +40,7 @@ def test_the_prompt_is_the_rubric_filled_in() -> None:
     inputs = {"text": "So it is."}
     prompt = judge_prompt(RUBRIC, inputs, ["text"])
     own = Prompt(
-        conversation(RUBRIC, inputs), answer_schema(RUBRIC, ["text"]), ("YES", "PARTLY", "NO"), "verdict"
+        RUBRIC.conversation(inputs), answer_schema(RUBRIC, ("text",)), ("YES", "PARTLY", "NO"), "verdict"
     )
     assert prompt == own
     # Probabilities are of one key; with several, none are wanted.
@@ -53,32 +51,32 @@ def test_the_prompt_is_the_rubric_filled_in() -> None:
 
 
 def test_a_graded_score_beside_the_verdict() -> None:
-    (opinion,) = opinions(said(verdict("YES"), LIKELY), ["text"], RUBRIC)
+    (opinion,) = read_opinions(said(verdict("YES"), LIKELY), ["text"], RUBRIC)
     assert (opinion.verdict.verdict, opinion.verdict.value) == ("YES", 1.0)
     assert opinion.graded == opinion.score == pytest.approx(0.8)
 
 
 def test_without_probabilities_the_verdicts_value_is_the_score() -> None:
-    (opinion,) = opinions(said(verdict("PARTLY")), ["text"], RUBRIC)
+    (opinion,) = read_opinions(said(verdict("PARTLY")), ["text"], RUBRIC)
     assert (opinion.graded, opinion.score) == (None, 0.5)
 
 
 @pytest.mark.parametrize("text", ["YES", verdict("PERHAPS"), '{"text": {"verdict":'])
 def test_what_cannot_be_read_is_unscored_whatever_it_thinks(text: str) -> None:
-    (opinion,) = opinions(said(text, LIKELY), ["text"], RUBRIC)
+    (opinion,) = read_opinions(said(text, LIKELY), ["text"], RUBRIC)
     assert (opinion.graded, opinion.score, opinion.is_answered) == (None, None, True)
     assert opinion.verdict.unscored_reason
 
 
 def test_a_judge_that_has_not_answered_is_told_from_one_that_cannot_be_read() -> None:
-    both = opinions(None, ["a", "b"], RUBRIC)
+    both = read_opinions(None, ["a", "b"], RUBRIC)
     assert [opinion.verdict.key for opinion in both] == ["a", "b"]
     assert {opinion.verdict.unscored_reason for opinion in both} == {UNANSWERED}
     assert not any(opinion.is_answered or opinion.score is not None for opinion in both)
 
 
 def test_a_completion_that_was_cut_off_has_no_verdict() -> None:
-    (opinion,) = opinions(Completion(verdict("YES"), "length", 10, 5, 0, LIKELY), ["text"], RUBRIC)
+    (opinion,) = read_opinions(Completion(verdict("YES"), "length", 10, 5, 0, LIKELY), ["text"], RUBRIC)
     assert (opinion.score, opinion.verdict.unscored_reason, opinion.is_answered) == (None, CUT_OFF, True)
 
 
@@ -86,6 +84,6 @@ def test_several_keys_have_an_opinion_each() -> None:
     text = json.dumps(
         {"a": {"verdict": "NO", "reason": "off topic"}, "c": {"verdict": "YES", "reason": "any"}}
     )
-    first, second = opinions(said(text), ["a", "b"], RUBRIC)
+    first, second = read_opinions(said(text), ["a", "b"], RUBRIC)
     assert (first.score, first.verdict.reason) == (0.0, "off topic")
     assert second.verdict.unscored_reason == "the judge left this key out"

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from tasks.judging.rated import Judged, RatedItem, by_dimension, scores_by_judge
-from tasks.judging.ratings import Rating
+from tasks.judging.audit import Rating
+from tasks.judging.validation import JudgeScore, RatedItem, by_dimension, scores_by_judge
 
 
 def rating(item: str, annotator: str, dimension: str, value: str) -> Rating:
@@ -23,20 +23,18 @@ def test_joined_by_item_and_dimension_in_order_of_names() -> None:
         rating("a1", "ana", "coverage", "0.5"),
         rating("a1", "ana", "beauty", "1"),
     ]
-    judged = [Judged("a1", " Coverage", 1.0, 0.8), Judged("a3", "coverage", 0.0, None)]
+    judged = [JudgeScore("a1", " Coverage", 1.0, 0.8), JudgeScore("a3", "coverage", 0.0, None)]
     dimensions = by_dimension(ratings, judged)
     assert list(dimensions) == ["beauty", "coverage"]
-    assert dimensions["beauty"] == [RatedItem("a1", {"ana": 1.0}, None, None)]
-    assert dimensions["coverage"] == [
-        RatedItem("a1", {"ana": 0.5, "ben": 0.0}, 1.0, 0.8),
-        RatedItem("a2", {"ben": 1.0}, None, None),
-    ]
+    sides = [(i.judge.item, i.numbers, i.judge.value, i.judge.graded) for i in dimensions["coverage"]]
+    assert sides == [("a1", [0.5, 0.0], 1.0, 0.8), ("a2", [1.0], None, None)]
     assert list(dimensions["coverage"][0].ratings) == ["ana", "ben"]
 
 
 def test_mean_and_commonest_rating() -> None:
     def item(*ratings: float) -> RatedItem:
-        return RatedItem("a1", dict(zip("abcd", ratings, strict=False)), None, None)
+        by_name = {name: rating("a1", name, "x", str(r)) for name, r in zip("abcd", ratings, strict=False)}
+        return RatedItem(by_name, JudgeScore("a1", "x"))
 
     assert (item(1, 1, 0).mean, item(1, 1, 0).commonest()) == (0.666666666667, 1)
     assert (item(1, 0).mean, item(1, 0).commonest()) == (0.5, None)
@@ -50,11 +48,11 @@ def test_mean_and_commonest_rating() -> None:
 def test_a_score_out_of_range_is_named(score: float) -> None:
     for value, graded in ((score, None), (1.0, score)):
         with pytest.raises(ValueError, match=r"coverage of .a1. has the score .*: cut it to"):
-            Judged("a1", "coverage", value, graded)
+            JudgeScore("a1", "coverage", value, graded)
 
 
 def test_two_judgements_of_one_thing_are_refused() -> None:
-    judged = [Judged("a1", "coverage", 1.0, None), Judged("a1", "Coverage", 0.0, None)]
+    judged = [JudgeScore("a1", "coverage", 1.0, None), JudgeScore("a1", "Coverage", 0.0, None)]
     with pytest.raises(ValueError, match="Coverage of 'a1' was judged twice: give one judge's scores"):
         by_dimension([], judged)
 
@@ -67,6 +65,6 @@ def test_samples_of_a_judge_are_one_score() -> None:
     columns = ("judge", "code", "verdict", "value", "graded")
     rows = [dict(zip(columns, row, strict=True)) | {"dimension": "coverage"} for row in said]
     assert scores_by_judge(rows) == {
-        "j": [Judged("a1", "coverage", 1.0, 0.5), Judged("a2", "coverage", None, None)],
-        "k": [Judged("a1", "coverage", None, None)],
+        "j": [JudgeScore("a1", "coverage", 1.0, 0.5), JudgeScore("a2", "coverage", None, None)],
+        "k": [JudgeScore("a1", "coverage", None, None)],
     }

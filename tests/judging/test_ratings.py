@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.judging.ratings import RatingsError, read_ratings
+from tasks.judging.audit import RatingsError, read_ratings
 
 HEADER = "item,annotator,dimension,rating\n"
 LINE = "a1,ana,coverage,yes\n"
@@ -28,20 +28,20 @@ def test_spellings_column_order_and_further_columns(tmp_path: Path) -> None:
         "No,,coverage,a1,ben\r\n"
         "1,,specificity,a1,ana\r\n"
     )
-    ratings = read_ratings([write(tmp_path, text)])
-    assert [(r.item, r.annotator, r.dimension, r.rating) for r in ratings.rows] == [
+    ratings, n_empty = read_ratings([write(tmp_path, text)])
+    assert [(r.item, r.annotator, r.dimension, r.rating) for r in ratings] == [
         ("a1", "ana", "coverage", 1.0),
         ("a,2", "ana", "coverage", 0.25),
         ("a1", "ben", "coverage", 0.0),
         ("a1", "ana", "specificity", 1.0),
     ]
-    assert ratings.n_empty == 1
+    assert n_empty == 1
 
 
 def test_words_of_a_rubric(tmp_path: Path) -> None:
     path = write(tmp_path, HEADER + "a1,ana,coverage,partly\na1,ben,coverage,0.5\n")
-    ratings = read_ratings([path], {"coverage": {"Fully": 1.0, "Partly": 0.5}}).rows
-    assert [(r.rating, r.said) for r in ratings] == [(0.5, "partly"), (0.5, "0.5")]
+    ratings = read_ratings([path], {"coverage": {"Fully": 1.0, "Partly": 0.5}})[0]
+    assert [(r.rating, r.written) for r in ratings] == [(0.5, "partly"), (0.5, "0.5")]
     with pytest.raises(RatingsError, match="'partly' is neither"):
         read_ratings([path], {"beauty": {"Partly": 0.5}})
     with pytest.raises(RatingsError, match="'partly' is neither a number nor one of yes, no"):
@@ -51,7 +51,7 @@ def test_words_of_a_rubric(tmp_path: Path) -> None:
 def test_a_file_for_each_annotator(tmp_path: Path) -> None:
     ana = write(tmp_path, HEADER + LINE, "ana.csv")
     ben = write(tmp_path, HEADER + "a1,ben,coverage,no\n", "ben.csv")
-    assert [r.annotator for r in read_ratings([ana, ben]).rows] == ["ana", "ben"]
+    assert [r.annotator for r in read_ratings([ana, ben])[0]] == ["ana", "ben"]
     with pytest.raises(RatingsError, match=r"again\.csv, line 2, column item: .* at .*ana\.csv, line 2 al"):
         read_ratings([ana, write(tmp_path, HEADER + LINE, "again.csv")])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tasks.judging.real_against_null import best_null, told_apart_row
+from tasks.judging.controls import best_null, told_apart_row
 from tasks.metrics.intervals import sign_flip_p, sign_flip_p_two_sided
 
 WHERE = ("benchmark", "normad")

@@ -12,9 +12,14 @@ from scipy.stats import pearsonr, spearmanr
 from sklearn.calibration import calibration_curve  # type: ignore[import-untyped]
 from sklearn.metrics import brier_score_loss, cohen_kappa_score  # type: ignore[import-untyped]
 
-from tasks.judging.rated import Judged
-from tasks.judging.ratings import Rating
-from tasks.judging.validation import AgreementRow, judge_agreement, people_agreement, reliability_curves
+from tasks.judging.audit import Rating
+from tasks.judging.validation import (
+    AgreementRow,
+    JudgeScore,
+    judge_agreement,
+    people_agreement,
+    reliability_curves,
+)
 
 SCALE = [0.0, 0.25, 0.5, 0.75, 1.0]
 
@@ -25,7 +30,7 @@ def rating(item: str, annotator: str, value: float, dimension: str = "coverage")
     )
 
 
-def study(seed: int, n: int = 60) -> tuple[list[Rating], list[Judged]]:
+def study(seed: int, n: int = 60) -> tuple[list[Rating], list[JudgeScore]]:
     """Three annotators and a judge who see one truth through noise; a tenth of the ratings is missing."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, 5, n)
@@ -38,7 +43,7 @@ def study(seed: int, n: int = 60) -> tuple[list[Rating], list[Judged]]:
                 ratings.append(rating(name, annotator, SCALE[seen]))
         said = int(np.clip(level + rng.integers(-1, 2), 0, 4))
         graded = float(np.clip(SCALE[said] + rng.normal(0, 0.1), 0, 1))
-        judged.append(Judged(name, "coverage", SCALE[said], graded))
+        judged.append(JudgeScore(name, "coverage", SCALE[said], graded))
     return ratings, judged
 
 
@@ -115,8 +120,8 @@ def test_the_judge_by_hand() -> None:
     }
     ratings = [rating(item, "xyz"[n], r) for item, of_item in given.items() for n, r in enumerate(of_item)]
     grades = {"a1": 0.9, "a2": 0.8, "a3": 0.1, "a4": 0.6, "a5": 1.0, "a6": 0.7}
-    judged = [Judged(item, "coverage", float(g > 0.5), g) for item, g in grades.items()]
-    judged += [Judged("a7", "coverage", None, None), Judged("b1", "coverage", 1.0, 0.9)]
+    judged = [JudgeScore(item, "coverage", float(g > 0.5), g) for item, g in grades.items()]
+    judged += [JudgeScore("a7", "coverage", None, None), JudgeScore("b1", "coverage", 1.0, 0.9)]
     rows = by_metric(judge_agreement(ratings, judged))
     assert rows["kappa"].value == rows["kappa_quadratic"].value == pytest.approx(6 / 11)
     assert (rows["kappa"].n, rows["kappa"].n_dropped) == (5, 2)  # the tie and the unscored a7
@@ -177,7 +182,7 @@ def test_every_dimension_on_its_own_and_in_any_order() -> None:
     ratings, judged = study(5, n=20)
     other, judged_other = study(6, n=20)
     both = ratings + [r.model_copy(update={"dimension": "beauty"}) for r in other]
-    judged_both = judged + [Judged(j.item, "Beauty", j.value, j.graded) for j in judged_other]
+    judged_both = judged + [JudgeScore(j.item, "Beauty", j.value, j.graded) for j in judged_other]
     rows = judge_agreement(both, judged_both)
     assert [row for row in rows if row.dimension == "coverage"] == judge_agreement(ratings, judged)
     assert [row.dimension for row in rows] == ["beauty"] * 8 + ["coverage"] * 8
@@ -194,7 +199,7 @@ def test_no_number_comes_with_a_reason() -> None:
     assert {(row.value, row.n, row.n_dropped, row.ci_low) for row in unjudged.values()} == {
         (None, 0, 6, None)
     }
-    constant = [Judged(f"a{n}", "coverage", 1.0, None) for n in range(6)]
+    constant = [JudgeScore(f"a{n}", "coverage", 1.0, None) for n in range(6)]
     rows = by_metric(judge_agreement(ratings, constant))
     assert rows["pearson"].unscored_reason == "people's or the judge's scores do not vary"
     assert rows["kappa"].value == 0  # says yes to everything: right as often as chance

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from tasks.judging.verdict_rows import SCHEMA, VerdictRow, verdict_frame
+from tasks.judging.verdicts import SCHEMA, VerdictRow, verdict_frame
 from warehouse import KINDS
 
 ROW = VerdictRow("judge-a", "0a1b", "coverage 0123", "dish-1", "a text", "IN", "real:0")

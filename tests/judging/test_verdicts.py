@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.judging.rubric import Rubric
-from tasks.judging.verdicts import answer_schema, parse_verdicts
+from tasks.judging.rubric import Rubric, answer_schema
+from tasks.judging.verdicts import parse_verdicts
 from tests.judging.attacks import ATTACKS
 
 KEYS = ["plum", "kale", "stone"]
@@ -25,12 +25,12 @@ FULL: Said = [("Good", "tasty", 1.0), ("Unsure", "unknown", 0.5), ("Bad", "unkno
 NONE: Said = [(None, None, None)] * 3
 
 
-def said(rubric: Rubric, text: str, keys: list[str] = KEYS) -> tuple[Said, int]:
-    """(verdict, reason, value) of each key in order, and the number of extra keys."""
-    judgement = parse_verdicts(text, keys, rubric)
-    assert [v.key for v in judgement.verdicts] == keys
-    assert all((v.value is None) == (v.unscored_reason is not None) for v in judgement.verdicts)
-    return [(v.verdict, v.reason, v.value) for v in judgement.verdicts], judgement.n_extra
+def said(rubric: Rubric, text: str, keys: list[str] = KEYS) -> Said:
+    """(verdict, reason, value) of each key in order."""
+    verdicts = parse_verdicts(text, keys, rubric)
+    assert [v.key for v in verdicts] == keys
+    assert all((v.value is None) == (v.unscored_reason is not None) for v in verdicts)
+    return [(v.verdict, v.reason, v.value) for v in verdicts]
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def said(rubric: Rubric, text: str, keys: list[str] = KEYS) -> tuple[Said, int]:
     ],
 )
 def test_ways_to_say_the_same(rubric: Rubric, text: str) -> None:
-    assert said(rubric, text) == (FULL, 0)
+    assert said(rubric, text) == FULL
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def test_ways_to_say_the_same(rubric: Rubric, text: str) -> None:
     ],
 )
 def test_a_key_of_which_two_things_are_said_is_unscored(rubric: Rubric, text: str) -> None:
-    assert said(rubric, text) == ([NONE[0], *FULL[1:]], 0)
-    reason = parse_verdicts(text, KEYS, rubric).verdicts[0].unscored_reason
+    assert said(rubric, text) == [NONE[0], *FULL[1:]]
+    reason = parse_verdicts(text, KEYS, rubric)[0].unscored_reason
     assert reason == "the judge gave verdicts that differ"
 
 
@@ -86,19 +86,16 @@ def test_a_verdict_that_is_stated_outside_of_the_answer_counts_against_it(
 ) -> None:
     answer = json.dumps({"plum": GOOD})
     for text in (f"{outside}\n{answer}", f"{answer}\n{outside}", f"{answer}{outside}"):
-        assert said(rubric, text, ["plum"]) == ([NONE[0]], 0)
-        assert said(rubric, text.replace("Good", "Bad").replace("tasty", "unknown"), ["plum"]) == (
-            [FULL[2]],
-            0,
-        )
+        assert said(rubric, text, ["plum"]) == [NONE[0]]
+        assert said(rubric, text.replace("Good", "Bad").replace("tasty", "unknown"), ["plum"]) == [FULL[2]]
 
 
 @pytest.mark.parametrize(
     "text", ["", "plum: Good", ANSWER[:-1], ANSWER[:40], "{" * 3000, '{"plum":' * 1200, "[]", "{}"]
 )
 def test_no_complete_object_is_all_unscored(rubric: Rubric, text: str) -> None:
-    assert said(rubric, text) == (NONE, 0)
-    fault = parse_verdicts(text, KEYS, rubric).verdicts[0].unscored_reason
+    assert said(rubric, text) == NONE
+    fault = parse_verdicts(text, KEYS, rubric)[0].unscored_reason
     assert fault is not None
     assert "no complete JSON object" in fault
 
@@ -106,13 +103,13 @@ def test_no_complete_object_is_all_unscored(rubric: Rubric, text: str) -> None:
 def test_duplicates_of_one_key_in_several_spellings(rubric: Rubric) -> None:
     pairs = [("plum", GOOD | {"reason": "healthy"}), ("Plum", {"verdict": "GOOD"}), ("plum", GOOD)]
     text = "{" + ", ".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in pairs) + "}"
-    assert said(rubric, text, ["plum"]) == ([("Good", "tasty", 1.0)], 0)
+    assert said(rubric, text, ["plum"]) == [("Good", "tasty", 1.0)]
 
 
-def test_missing_keys_are_unscored_and_extra_ones_counted(rubric: Rubric) -> None:
+def test_missing_keys_are_unscored_and_extra_ones_ignored(rubric: Rubric) -> None:
     text = json.dumps({"plum": GOOD, "pear": GOOD, "nut": BAD})
-    assert said(rubric, text) == ([FULL[0], *NONE[1:]], 2)
-    assert parse_verdicts(text, KEYS, rubric).verdicts[1].unscored_reason == "the judge left this key out"
+    assert said(rubric, text) == [FULL[0], *NONE[1:]]
+    assert parse_verdicts(text, KEYS, rubric)[1].unscored_reason == "the judge left this key out"
 
 
 @pytest.mark.parametrize(
@@ -134,8 +131,8 @@ def test_missing_keys_are_unscored_and_extra_ones_counted(rubric: Rubric) -> Non
 )
 def test_off_the_menu_is_unscored_with_the_reason(rubric: Rubric, entry: Any, fault: str) -> None:
     text = json.dumps({"plum": entry, "kale": UNSURE, "stone": BAD})
-    assert said(rubric, text) == ([NONE[0], *FULL[1:]], 0)
-    reason = parse_verdicts(text, KEYS, rubric).verdicts[0].unscored_reason
+    assert said(rubric, text) == [NONE[0], *FULL[1:]]
+    reason = parse_verdicts(text, KEYS, rubric)[0].unscored_reason
     assert reason == fault
     reason.encode("utf-8")
 
@@ -158,19 +155,19 @@ def test_a_prediction_counts_once_whatever_its_reasons(
     rubric: Rubric, reason: Any, expected: str | None
 ) -> None:
     text = json.dumps({"plum": {"verdict": "Good", "reason": reason}})
-    assert said(rubric, text, ["plum"]) == ([("Good", expected, 1.0)], 0)
+    assert said(rubric, text, ["plum"]) == [("Good", expected, 1.0)]
 
 
 def test_keys_that_differ_in_case_share_one_verdict(rubric: Rubric) -> None:
     keys = ["Corn", "salt", "corn "]
-    schema = answer_schema(rubric, keys)
+    schema = answer_schema(rubric, tuple(keys))
     assert list(schema["properties"]) == schema["required"] == ["Corn", "salt"]
     answer = json.dumps({"Corn": GOOD, "salt": BAD})
-    assert said(rubric, answer, keys) == ([FULL[0], FULL[2], FULL[0]], 0)
+    assert said(rubric, answer, keys) == [FULL[0], FULL[2], FULL[0]]
 
 
 def test_the_schema_admits_right_answers_only(rubric: Rubric) -> None:
-    schema = answer_schema(rubric, KEYS)
+    schema = answer_schema(rubric, tuple(KEYS))
     jsonschema.Draft202012Validator.check_schema(schema)
     right = json.loads(ANSWER)
     jsonschema.validate(right, schema)
@@ -186,19 +183,19 @@ def test_the_schema_admits_right_answers_only(rubric: Rubric) -> None:
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(wrong, schema)
     with pytest.raises(ValueError, match="nothing to judge"):
-        answer_schema(rubric, [])
+        answer_schema(rubric, ())
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=range(len(ATTACKS)))
 def test_an_attack_as_a_key_or_quoted_does_not_change_the_verdicts(rubric: Rubric, attack: str) -> None:
     keys = ["plum", attack, "salt"]
     answer = {"plum": BAD, attack: UNSURE, "salt": BAD}
-    jsonschema.validate(answer, answer_schema(rubric, keys))
+    jsonschema.validate(answer, answer_schema(rubric, tuple(keys)))
     expected: Said = [FULL[2], FULL[1], FULL[2]]
     for text in (json.dumps(answer), json.dumps(answer, ensure_ascii=False)):
-        assert said(rubric, text, keys) == (expected, 0)
+        assert said(rubric, text, keys) == expected
         # A judge that reasons first may quote what it read: that may cost a verdict, and never changes one.
-        quoted, _ = said(rubric, f"The second is named {attack}, so:\n{text}", keys)
+        quoted = said(rubric, f"The second is named {attack}, so:\n{text}", keys)
         assert all(each in (right, NONE[0]) for each, right in zip(quoted, expected, strict=True))
         assert (quoted == expected) == ('{"salt":' not in attack)
 
@@ -212,6 +209,4 @@ JSON = st.recursive(
 @given(st.text() | JSON.map(json.dumps), st.integers(0, 200))
 def test_no_text_breaks_the_reader(rubric: Rubric, text: str, cut: int) -> None:
     for answer in (text, text[:cut], text + text):
-        verdicts, n_extra = said(rubric, answer)
-        assert len(verdicts) == 3
-        assert n_extra >= 0
+        assert len(said(rubric, answer)) == 3

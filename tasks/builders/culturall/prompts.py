@@ -17,7 +17,7 @@ from tasks.builders.culturall.params import Technique
 from tasks.evaluations.culturall.items import TOPICS, Item, Texts
 from tasks.evaluations.culturall.matching import LETTERS
 from tasks.identity import digest
-from tasks.judging.untrusted import CLOSE, OPEN, as_data
+from tasks.judging.rubric import CLOSE, OPEN, as_data
 from tasks.loop.prompts import Prompt
 
 _FILE = tomllib.loads(Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8"))

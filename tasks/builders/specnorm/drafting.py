@@ -12,7 +12,7 @@ from tasks.builders.specnorm.seeds import Seed
 from tasks.engines.protocols import Message
 from tasks.evaluations.cure.benchmarks.cues import Cue
 from tasks.identity import digest
-from tasks.judging.untrusted import CLOSE, OPEN, as_data
+from tasks.judging.rubric import CLOSE, OPEN, as_data
 from tasks.parsing import parse_json
 
 Stance = Literal["yes", "no"]

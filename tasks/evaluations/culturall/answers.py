@@ -16,9 +16,8 @@ from tasks.evaluations.contract import Completions
 from tasks.evaluations.culturall.items import Item
 from tasks.evaluations.culturall.matching import chosen_letter, is_match
 from tasks.evaluations.culturall.requests import Study
-from tasks.judging.judge_check import ACCEPTED_FROM, GOLD
-from tasks.judging.null_texts import EMPTY as EMPTY_TEXT
-from tasks.judging.null_texts import SHUFFLED, shuffled
+from tasks.judging.controls import ACCEPTED_FROM, GOLD, SHUFFLED, shuffled
+from tasks.judging.controls import EMPTY as EMPTY_TEXT
 from tasks.judging.panel import Call, Key, Opinions, score_of
 from tasks.judging.rubric import normal
 from tasks.loop.prompts import Completion

@@ -15,8 +15,7 @@ from tasks.evaluations.culturall.items import Item, Loaded, choose, load_items
 from tasks.evaluations.culturall.params import CONDITIONS, SCORES_VERSION, CulturallParams
 from tasks.evaluations.culturall.retrieval import Passage, passages_for, read_documents
 from tasks.identity import digest
-from tasks.judging.panel import Call, Key, Panel
-from tasks.judging.prompts import judges_by_name
+from tasks.judging.panel import Call, Key, Panel, judges_by_name
 from tasks.judging.rubric import load_rubric
 from tasks.loop.prompts import Prompt, Prompts
 from tasks.loop.requests import Engine

@@ -19,8 +19,7 @@ from tasks.evaluations.culturall import scores
 from tasks.evaluations.culturall.answers import CHECKS
 from tasks.evaluations.culturall.requests import Study
 from tasks.evaluations.culturall.scores import LEVELS, UNKNOWN, Scores
-from tasks.judging.family import preference_row
-from tasks.judging.judge_check import check_row
+from tasks.judging.controls import check_row, preference_row
 from tasks.judging.panel import Opinions
 from tasks.loop.rows import OVERALL, Metric, Slice, count_rows, difference_row, mean_row, slices, unscored
 from tasks.metrics.intervals import CORRELATION, SHARE

@@ -15,7 +15,7 @@ from tasks.evaluations.cure.materials import country_of
 from tasks.evaluations.cure.params import kind_of
 from tasks.evaluations.cure.requests import Study
 from tasks.evaluations.cure.scores import Scored
-from tasks.judging.null_texts import REAL
+from tasks.judging.controls import REAL
 from tasks.judging.panel import About, Opinions
 
 _CUES = {"casa": "Symbol", "specnorm": "Subgroup"}

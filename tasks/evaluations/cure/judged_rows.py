@@ -14,10 +14,7 @@ from tasks.evaluations.cure.params import BENCHMARKS
 from tasks.evaluations.cure.requests import Study
 from tasks.evaluations.cure.rubrics import metric_of
 from tasks.evaluations.cure.scores import Judged, Scored, is_at_equal_length
-from tasks.judging.family import preference_row
-from tasks.judging.judge_check import refusals
-from tasks.judging.null_texts import NULLS, REAL, SHUFFLED
-from tasks.judging.real_against_null import best_null, told_apart_row
+from tasks.judging.controls import NULLS, REAL, SHUFFLED, best_null, preference_row, refusals, told_apart_row
 from tasks.loop.rows import (
     OVERALL,
     Metric,

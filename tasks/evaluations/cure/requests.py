@@ -15,8 +15,7 @@ from tasks.evaluations.cure.materials import LABELS, Materials, Published, build
 from tasks.evaluations.cure.params import MODES, SCORES_VERSION, CureParams, kind_of
 from tasks.evaluations.cure.rubrics import load_rubrics
 from tasks.identity import digest
-from tasks.judging.panel import Judges
-from tasks.judging.prompts import judges_by_name
+from tasks.judging.panel import Judges, judges_by_name
 from tasks.judging.rubric import Rubric
 from tasks.loop.prompts import Prompt, Prompts
 from tasks.loop.requests import Engine

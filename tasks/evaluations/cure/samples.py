@@ -12,8 +12,8 @@ from tasks.evaluations.cure.materials import LABELS
 from tasks.evaluations.cure.params import kind_of
 from tasks.evaluations.cure.requests import Study
 from tasks.evaluations.cure.scores import score_model
-from tasks.judging.null_texts import REAL
-from tasks.judging.samples import score_name
+from tasks.judging.controls import REAL
+from tasks.judging.panel import score_name
 from tasks.loop.prompt_samples import sample
 from tasks.loop.requests import Engine
 from tasks.loop.samples import Sample, Score

@@ -15,9 +15,8 @@ import numpy as np
 from tasks.evaluations.cure.answers import Readings, Reply, explanations
 from tasks.evaluations.cure.params import kind_of
 from tasks.evaluations.cure.requests import Study
-from tasks.judging.ensemble import Ensemble, Vote, combine
-from tasks.judging.null_texts import REAL, SHUFFLED, SOURCES
-from tasks.judging.prompts import NO_JUDGE, UNANSWERED
+from tasks.judging.controls import REAL, SHUFFLED, SOURCES
+from tasks.judging.verdicts import NO_JUDGE, UNANSWERED, Ensemble, Vote, combine
 from tasks.loop.replies import is_lost
 from tasks.loop.rows import Reasons, mean_of
 from tasks.metrics.length_adjustment import adjust_for_length

@@ -12,7 +12,7 @@ from tasks.evaluations.contract import Detail, comparable
 from tasks.evaluations.explication.judge import JudgeCall, apr
 from tasks.evaluations.explication.scores import Held
 from tasks.evaluations.explication.study import SHUFFLED, SILENT
-from tasks.judging.null_texts import EMPTY
+from tasks.judging.controls import EMPTY
 from tasks.judging.panel import About, AllOpinions
 from tasks.loop.dialogue import transcript
 

@@ -21,10 +21,10 @@ from tasks.engines.protocols import Sampling
 from tasks.evaluations.contract import Completions
 from tasks.evaluations.explication.study import FIXED, GENERIC, SHUFFLED, Key, Study
 from tasks.evaluations.explication.task import RECOMMENDATION, RECOMMENDER, cut_short
-from tasks.judging.null_texts import shuffled
+from tasks.judging.controls import shuffled
 from tasks.judging.panel import AllOpinions
-from tasks.judging.prompts import NO_JUDGE, UNANSWERED, judge_prompt
-from tasks.judging.rubric import Rubric
+from tasks.judging.rubric import Rubric, judge_prompt
+from tasks.judging.verdicts import NO_JUDGE, UNANSWERED
 from tasks.loop.dialogue import Stage, Talk, Turn, transcript
 from tasks.loop.prompts import Prompt
 

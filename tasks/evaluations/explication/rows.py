@@ -27,9 +27,8 @@ from tasks.evaluations.explication.scores import (
 )
 from tasks.evaluations.explication.study import FIXED, GENERIC, SHUFFLED, SILENT, Key, Study
 from tasks.evaluations.explication.task import cut_short, sections_of
-from tasks.judging.family import preference_row
-from tasks.judging.prompts import NO_JUDGE
-from tasks.judging.real_against_null import best_null, told_apart_row, too_few
+from tasks.judging.controls import best_null, preference_row, told_apart_row, too_few
+from tasks.judging.verdicts import NO_JUDGE
 from tasks.loop.rows import (
     OVERALL,
     Metric,

@@ -25,7 +25,7 @@ from tasks.evaluations.explication.measures import Measures
 from tasks.evaluations.explication.scores import COUNTS, GRADES, Held, hold
 from tasks.evaluations.explication.study import REAL, Key, Study
 from tasks.evaluations.explication.task import RECOMMENDER
-from tasks.judging.samples import score_name, verdict_scores
+from tasks.judging.panel import score_name, verdict_scores
 from tasks.loop.dialogue import Talk, history
 from tasks.loop.samples import Sample, Score
 

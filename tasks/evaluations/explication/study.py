@@ -23,10 +23,8 @@ from tasks.evaluations.explication.task import (
     load_task,
 )
 from tasks.identity import digest
-from tasks.judging.panel import Judges
-from tasks.judging.prompts import judges_by_name
-from tasks.judging.rubric import Rubric, load_rubric
-from tasks.judging.untrusted import as_data
+from tasks.judging.panel import Judges, judges_by_name
+from tasks.judging.rubric import Rubric, as_data, load_rubric
 from tasks.loop.dialogue import Dialogue, Stage, Voice
 from tasks.loop.requests import Engine
 

@@ -31,7 +31,7 @@ from tasks.evaluations.fmlama.scores import (
     stored_scores,
 )
 from tasks.evaluations.fmlama.templates import Template
-from tasks.judging.verdict_rows import verdict_frame
+from tasks.judging.verdicts import verdict_frame
 from tasks.loop.requests import Engine, Later, Request, Role
 from tasks.loop.rows import Metric
 from tasks.loop.texts import Texts

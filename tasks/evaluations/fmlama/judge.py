@@ -12,11 +12,8 @@ from functools import cache
 from pathlib import Path
 
 from tasks.engines.protocols import Sampling
-from tasks.judging.prompts import UNANSWERED, Opinion, judge_prompt, opinions
-from tasks.judging.rubric import Rubric, load_rubric
-from tasks.judging.untrusted import shorten
-from tasks.judging.verdict_rows import VerdictRow, verdict_row
-from tasks.judging.verdicts import Verdict
+from tasks.judging.rubric import Rubric, judge_prompt, load_rubric, shorten
+from tasks.judging.verdicts import UNANSWERED, Opinion, Verdict, VerdictRow, read_opinions, verdict_row
 from tasks.loop.prompts import Completion, Prompt
 from tasks.loop.requests import Engine
 
@@ -76,7 +73,7 @@ def read_marks(
     rubric: Rubric, prompts: Sequence[JudgePrompt], completions: Mapping[str, Completion]
 ) -> list[Marks]:
     """The verdicts on every dish; what the judge did not answer is unscored with the reason."""
-    said = [opinions(completions.get(each.prompt.id), each.keys, rubric) for each in prompts]
+    said = [read_opinions(completions.get(each.prompt.id), each.keys, rubric) for each in prompts]
     return [
         Marks(each.dish, tuple(opinion.verdict for opinion in of_dish))
         for each, of_dish in zip(prompts, said, strict=True)

@@ -14,9 +14,8 @@ import numpy as np
 
 from tasks.evaluations.fmlama.judge import Marks
 from tasks.evaluations.fmlama.requests import Study
-from tasks.judging.judge_check import acceptances
-from tasks.judging.prompts import UNANSWERED
-from tasks.judging.verdicts import Verdict
+from tasks.judging.controls import acceptances
+from tasks.judging.verdicts import UNANSWERED, Verdict
 from tasks.loop.rows import OVERALL, Metric, Slice, item_points, mean_of, mean_row, unscored
 from tasks.metrics.intervals import SHARE
 from tasks.metrics.types import FloatArray

@@ -11,8 +11,8 @@ from tasks.evaluations.fmlama.judge import judge_prompts, read_marks, rubric
 from tasks.evaluations.fmlama.requests import Probe, Study, judging
 from tasks.evaluations.fmlama.scores import FloatArray, judged_dishes, spelled, stored_scores
 from tasks.evaluations.fmlama.templates import Template
-from tasks.judging.prompts import Opinion
-from tasks.judging.samples import verdict_scores
+from tasks.judging.panel import verdict_scores
+from tasks.judging.verdicts import Opinion
 from tasks.loop.samples import Sample, Score, listed, question
 from tasks.metrics import ranking
 

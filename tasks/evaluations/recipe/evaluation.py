@@ -26,7 +26,7 @@ from tasks.evaluations.recipe.definition import Choice, Judged, Preference, Text
 from tasks.evaluations.recipe.items import Loaded
 from tasks.evaluations.recipe.samples import samples
 from tasks.evaluations.recipe.study import HEADLINE, Scores, Study, build_study, params_of
-from tasks.judging.family import preference_row
+from tasks.judging.controls import preference_row
 from tasks.judging.panel import About, Call, Opinions
 from tasks.loop.requests import Engine, Later, Request
 from tasks.metrics.types import FloatArray

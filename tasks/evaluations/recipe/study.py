@@ -17,8 +17,7 @@ from tasks.evaluations.recipe.checks import options_are_shown
 from tasks.evaluations.recipe.definition import LETTER, ROOM, Choice, Judged, Recipe, Texts
 from tasks.evaluations.recipe.items import Item, Loaded
 from tasks.identity import digest
-from tasks.judging.panel import Panel
-from tasks.judging.prompts import judges_by_name
+from tasks.judging.panel import Panel, judges_by_name
 from tasks.loop.requests import Engine
 from tasks.loop.rows import Reasons, Slice, slices
 from tasks.metrics.types import BoolArray, FloatArray

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from deployments.people.draw import menu_of
-from tasks.judging.rated import Judged, scores_by_judge
-from tasks.judging.ratings import RatingsError, read_ratings
+from tasks.judging.audit import RatingsError, read_ratings
 from tasks.judging.rubric import Rubric, load_rubric
-from tasks.judging.validation import judge_agreement
+from tasks.judging.validation import JudgeScore, judge_agreement, scores_by_judge
 
 EVALUATIONS = Path(__file__).parents[3] / "tasks" / "evaluations"
 RUBRICS = [load_rubric(path) for path in sorted(EVALUATIONS.glob("*/rubrics/*.toml"))]
@@ -23,8 +22,8 @@ def kappa(rubric: Rubric, path: Path, rated: list[str], verdicts: list[str]) -> 
     lines = [f"i{n},ana,{rubric.name},{cell}" for n, cell in enumerate(rated)]
     path.write_text("\n".join(["item,annotator,dimension,rating", *lines]))
     menu = {verdict: choice.value for verdict, choice in rubric.verdicts.items()}
-    judged = [Judged(f"i{n}", rubric.name, menu[verdict], None) for n, verdict in enumerate(verdicts)]
-    ratings = read_ratings([path], {rubric.name: menu}).rows
+    judged = [JudgeScore(f"i{n}", rubric.name, menu[verdict], None) for n, verdict in enumerate(verdicts)]
+    ratings = read_ratings([path], {rubric.name: menu})[0]
     rows = judge_agreement(ratings, judged, {rubric.name: menu})
     return next(row.value for row in rows if row.metric == "kappa")
 

@@ -6,7 +6,7 @@ import pytest
 
 from tasks.evaluations.culturall.answers import checks
 from tasks.evaluations.culturall.matching import is_match
-from tasks.judging.null_texts import SHUFFLED
+from tasks.judging.controls import SHUFFLED
 from tests.evaluations.culturall.conftest import MakeStudy, row
 
 ROWS = [

@@ -14,7 +14,7 @@ from tasks.evaluations.contract import Cohort, Completions
 from tasks.evaluations.cure.evaluation import EVALUATION, Answers, ask, later, read, size
 from tasks.evaluations.cure.params import CureParams
 from tasks.evaluations.cure.requests import Study
-from tasks.judging.prompts import UNANSWERED
+from tasks.judging.verdicts import UNANSWERED
 from tasks.loop.budget import at_most
 from tasks.loop.prompts import Completion, Prompts
 from tasks.loop.replies import NO_ANSWER

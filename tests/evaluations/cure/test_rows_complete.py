@@ -14,7 +14,7 @@ from tasks.evaluations.cure.materials import build_materials
 from tasks.evaluations.cure.requests import Study
 from tasks.evaluations.cure.rows import model_rows
 from tasks.evaluations.cure.scores import score_model
-from tasks.judging.prompts import NO_JUDGE
+from tasks.judging.verdicts import NO_JUDGE
 from tasks.loop.replies import NO_ANSWER
 from tasks.loop.rows import Metric
 from tests.evaluations.cure.conftest import (

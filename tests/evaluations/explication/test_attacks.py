@@ -11,7 +11,7 @@ import pytest
 from tasks.engines.protocols import Message, Sampling, Schema
 from tasks.evaluations.explication.judge import KEYS
 from tasks.evaluations.explication.study import REAL, Key
-from tasks.judging.untrusted import CLOSE, OPEN
+from tasks.judging.rubric import CLOSE, OPEN
 from tests.evaluations.explication.conftest import Loop, Script, study
 from tests.evaluations.explication.test_evaluation import RECIPE, answer, user
 

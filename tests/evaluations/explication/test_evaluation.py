@@ -17,7 +17,7 @@ from tasks.evaluations.explication.evaluation import EVALUATION, Answers
 from tasks.evaluations.explication.params import CONDITIONS
 from tasks.evaluations.explication.study import REAL, SHUFFLED, SILENT, Key, Study
 from tasks.evaluations.explication.task import RECOMMENDER, TaskError, load_task
-from tasks.judging.untrusted import CLOSE, OPEN
+from tasks.judging.rubric import CLOSE, OPEN
 from tasks.loop.dialogue import Stage, Voice
 from tests.evaluations.explication.conftest import Loop, Script, engine, study
 

@@ -17,9 +17,8 @@ from tasks.evaluations.fmlama.judge import (
     read_marks,
     verdict_rows,
 )
-from tasks.judging.prompts import UNANSWERED
 from tasks.judging.rubric import Rubric, load_rubric
-from tasks.judging.verdicts import parse_verdicts
+from tasks.judging.verdicts import UNANSWERED, parse_verdicts
 from tasks.loop.prompts import Completion
 from tests.evaluations.fmlama.conftest import JUDGE
 from tests.judging.attacks import ATTACKS
@@ -166,10 +165,9 @@ def test_a_real_judge_answers_every_key(rubric: Rubric, smollm2_folder: Path) ->
         for request in prompts:
             prompt = request.prompt
             (answer,) = engine.generate([prompt.conversation], Sampling(max_tokens=500), prompt.schema)
-            judgement = parse_verdicts(answer.text, request.keys, rubric)
-            assert [v.unscored_reason for v in judgement.verdicts] == [None] * len(request.keys), answer.text
-            assert all(v.reason in rubric.verdicts[str(v.verdict)].reasons for v in judgement.verdicts)
-            assert judgement.n_extra == 0
+            verdicts = parse_verdicts(answer.text, request.keys, rubric)
+            assert [v.unscored_reason for v in verdicts] == [None] * len(request.keys), answer.text
+            assert all(v.reason in rubric.verdicts[str(v.verdict)].reasons for v in verdicts)
         # No judged text becomes a special token: there are as many as with harmless texts.
         texts = ("x", *ATTACKS)
         framed = judge_prompts(rubric, [JudgedDish("u", t, t, (t,), (t,)) for t in texts])
