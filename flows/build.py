@@ -103,7 +103,7 @@ def planned(stage: Stage[Any, Any], params: BuildParams, meter: Meter | None = N
     tables = {name: Warehouse.open().query(sql).to_dicts() for name, sql in stage.tables.items()}
     study = stage.study(params, tables, candidates | engines)
     named = {engine.name: engine for engine in candidates.values()}
-    session = Session(evaluation=stage, study=study, occasion="", candidates=named, engines=engines)
+    session = Session(evaluation=stage, study=study, candidates=named, engines=engines)
     session.meters |= dict.fromkeys(named, meter or _meter(params))
     plan_round(session)
     session.raise_failures()

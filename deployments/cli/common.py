@@ -41,7 +41,10 @@ def of_evaluations(otherwise: str) -> ArgumentInfo:
     from deployments.evaluations import doors
 
     names = list(doors())
-    return typer.Argument(help=f"{', '.join(names)}; default: {otherwise}", autocompletion=lambda: names)
+    found: ArgumentInfo = typer.Argument(
+        help=f"{', '.join(names)}; default: {otherwise}", autocompletion=lambda: names
+    )
+    return found
 
 
 @contextmanager
