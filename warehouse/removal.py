@@ -112,7 +112,7 @@ def _removal(connection: duckdb.DuckDBPyConnection, run: str, answers: bool) -> 
     if _count(connection, _AT_WORK, run=run_id, since=now() - _HOUR):
         kept = "it began or answered within the last hour, and has not ended"
     elif others := _count(connection, _OTHERS, run=run_id):
-        kept = f"numbers of {others} other runs are taken over its cohort"
+        kept = f"other runs are compared with it: its cohort has {others} more"
     return Removal(run_id, evaluation, model, status, n_metrics, units, kept)
 
 

@@ -28,6 +28,7 @@ COMMANDS = {
     "leaderboard": "results:leaderboard",
     "report": "results:report",
     "run": "run:app",
+    "runs": "runs:app",
     "reproduce": "reproduce:app",
     "export": "browse:app",
     "models": "models:app",

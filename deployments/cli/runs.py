@@ -11,7 +11,13 @@ from deployments.cli.common import As, errors
 from deployments.show.display import Format, say, show
 from warehouse import Warehouse
 
-app = typer.Typer(help="List runs, show one, remove one.", invoke_without_command=True)
+app = typer.Typer(
+    help="List runs, show one with what it used, remove one."
+    "\n\nExamples:\n\n- `culturescope runs -n 5`\n\n- `culturescope runs show 3f9a`"
+    "\n\n- `culturescope runs rm 3f9a`: what would go with it; `--delete` deletes it",
+    invoke_without_command=True,
+    rich_markup_mode="markdown",
+)
 
 # Answers are counted where they were registered first: a run that found them stored has none of its own.
 _RUNS = """
@@ -32,7 +38,7 @@ FROM run AS r WHERE run_id = $run
 # A request that several runs name is used by each; it was paid by the one that registered its answers.
 _USED = """
 SELECT q.topic, count(DISTINCT q.request_hash) AS requests, count(u.unit) AS answers,
-    sum(t.prompt_tokens) AS prompt_tokens, sum(t.completion_tokens) AS completion_tokens,
+    sum(t.prompt_tokens)::BIGINT AS prompt_tokens, sum(t.completion_tokens)::BIGINT AS completion_tokens,
     count(u.unit) FILTER (u.run_id = $run) AS registered_here
 FROM run_request AS q
 LEFT JOIN part_unit AS u USING (request_hash)
@@ -51,16 +57,7 @@ def runs(
     nulls: Annotated[bool, typer.Option("--nulls", help="also those of null models")] = False,
     form: As = Format.table,
 ) -> None:
-    """List runs: what was run, when, for how long, how many answers it added, and its state.
-
-    Examples:
-
-    - `culturescope runs -n 5`
-
-    - `culturescope runs show 3f9a`
-
-    - `culturescope runs rm 3f9a`: what would go with it; `--delete` deletes it
-    """
+    """List runs, the newest first: when, for how long, how many answers each added, and its state."""
     if context.invoked_subcommand:
         return
     with errors():

@@ -86,7 +86,7 @@ def test_a_run_of_a_cohort_with_others_stays(two_runs: Warehouse) -> None:
     with two_runs.write() as connection:
         freeze_cohort(connection, "c", "first", ["aa", "ab"])
     before = {table: of(two_runs, table) for table in TABLES}
-    with pytest.raises(WarehouseError, match="1 other runs are taken over its cohort"):
+    with pytest.raises(WarehouseError, match="its cohort has 1 more"):
         remove(two_runs, "aa")
     assert {table: of(two_runs, table) for table in TABLES} == before
 
