@@ -48,21 +48,20 @@ def models_list(form: As = Format.table, wide: Wide = False) -> None:
         home = Warehouse.open().home
         rows = []
         for known, path in catalogue(home / "engines").items():
+            row = dict.fromkeys(("name", "kind", "dtype", "prepared", "model", "licence"), "")
+            row |= {"name": known, "prepared": "cannot be read"}
+            rows.append(row)
             try:
                 spec = read_spec(path)
             except EngineError as error:  # it does not hide the others
-                unread = {"name": known, "kind": "", "dtype": "", "prepared": "cannot be read"}
-                rows.append(unread | {"model": str(error), "licence": ""})
+                row["model"] = str(error)
                 continue
             name = spec.model.removeprefix(embedded.PREFIX)
             packaged = embedded.EMBEDDED.get(name) if name != spec.model else None
             is_ready = packaged is not None and embedded.is_ready(name, home / "models")
             ready = "yes" if is_ready else "on first use"
-            licence = packaged.licence if packaged else ""
-            rows.append(
-                {"name": spec.name, "kind": spec.kind, "dtype": spec.dtype, "prepared": ready}
-                | {"model": spec.model, "licence": licence}
-            )
+            row |= {"name": spec.name, "kind": spec.kind, "dtype": spec.dtype, "prepared": ready}
+            row |= {"model": spec.model, "licence": packaged.licence if packaged else ""}
         show(pl.DataFrame(rows), form, is_wide=wide)
 
 
@@ -107,7 +106,7 @@ def doctor(
 
 
 def places(store: Store) -> dict[str, str]:
-    """Where home and warehouse are, and what says so; what this machine keeps of one that is elsewhere."""
+    """The places of home and warehouse, what says so, and what this machine keeps of one elsewhere."""
     rows = {
         "home": f"{_short(str(store.home))} ({_by(HOME)})",
         "warehouse": f"{_short(store.place)} ({_by(VARIABLE)})",
@@ -125,7 +124,7 @@ def _short(place: str) -> str:
 
 
 def facts(home: Path) -> dict[str, Any]:
-    """What there is and what will be used, by name; nothing is loaded. No name of a user or host is in it."""
+    """Name -> what there is and will be used; nothing is loaded. No name of a user or host is in it."""
     from tasks.engines.local import devices, memory
     from tasks.engines.protocols import EngineError
 
