@@ -67,7 +67,7 @@ FLOWS: dict[type[Stage], Flow[..., pl.DataFrame]] = {
 
 def _go_through(*stages: tuple[str, Callable[[], Any]]) -> pl.DataFrame:
     """Each stage after the other, and where the drafts stand then."""
-    shared.sign_in()
+    shared.record_process()
     shared.take_over_orphans()
     try:
         for name, work in stages:

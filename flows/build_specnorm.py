@@ -24,7 +24,7 @@ def build_specnorm(params: SpecnormParams) -> pl.DataFrame:
         ReviewError: the queue file exists, or cannot be written. BenchmarkError: seeds cannot be read.
         CorruptPart: stored answers cannot be read; they are set aside, to be answered again.
     """
-    shared.sign_in()
+    shared.record_process()
     build = steps.plan(params)
     shared.take_over_orphans()
     steps.start(build)

@@ -16,9 +16,10 @@ from prefect.context import FlowRunContext
 from prefect.events import emit_event
 from pydantic import BaseModel, ConfigDict, Field
 
-from flows.comparison import Pair, Past, differences, finished, last_two_occasions
+from flows.comparison import Pair, differences, last_two_occasions
+from flows.runs import Run, every_finished
 from tasks.engines.served.providers import SERVERS
-from tasks.loop.steps import logger, sign_in
+from tasks.loop.steps import logger, record_process
 from warehouse import KINDS, Warehouse, now, read_answers
 
 EVENT = "culturescope.drift"
@@ -60,7 +61,7 @@ def drift(params: DriftParams) -> int:
 
     Returns how many moved. Needs no model: it reads what is stored.
     """
-    sign_in()
+    record_process()
     table, notes = look(Warehouse.open(), params)
     report(table, notes)
     return int(table["moved"].sum())
@@ -75,7 +76,7 @@ def look(warehouse: Warehouse, params: DriftParams) -> tuple[pl.DataFrame, list[
     since = None if params.days is None else now() - timedelta(params.days)
     pairs = [
         pair
-        for pair in last_two_occasions(finished(warehouse))
+        for pair in last_two_occasions(every_finished(warehouse))
         if (params.evaluations is None or pair[0].evaluation in params.evaluations)
         and (since is None or pair[0].finished_at >= since)
     ]
@@ -140,7 +141,7 @@ def changed_answers(warehouse: Warehouse, pair: Pair) -> tuple[int, int, float |
     return common, changed, largest
 
 
-def _asked(warehouse: Warehouse, run: Past) -> list[Any]:
+def _asked(warehouse: Warehouse, run: Run) -> list[Any]:
     return warehouse.query(_REQUESTS, {"run": run.run_id, "kinds": list(_ANSWERS)}).rows()
 
 

@@ -54,12 +54,12 @@ def compare(
     - `culturescope compare gemma3-270m gemma3-270m#1a2b -f csv`
     """
     with errors():
-        from flows import comparison
+        from flows import comparison, runs
 
         check(evaluation)
         wanted = comparison.Wanted(first, second, evaluation, occasion, against, config, against_config)
         warehouse = Warehouse.open()
-        pairs = comparison.chosen_pairs(comparison.finished(warehouse), wanted)
+        pairs = comparison.chosen_pairs(runs.every_finished(warehouse), wanted)
         rows = comparison.differences(warehouse, pairs)
         if rows["n_common"].sum() == 0:
             reasons = ", ".join(rows["unscored_reason"].drop_nulls().unique(maintain_order=True))

@@ -10,10 +10,9 @@ from statistics import fmean
 from typing import Any
 
 from tasks.judging.prompts import Opinion
-from tasks.loop.prompt_samples import graded
 from tasks.loop.prompts import Completion, Prompt
 from tasks.loop.requests import Engine
-from tasks.loop.samples import Score
+from tasks.loop.samples import Score, graded
 
 
 def score_name(rubric: str, judge: Engine, *detail: str) -> str:

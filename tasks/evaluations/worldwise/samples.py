@@ -8,8 +8,7 @@ from tasks.evaluations.contract import Completions
 from tasks.evaluations.worldwise.answers import Answer
 from tasks.evaluations.worldwise.requests import DECISIONS, Study
 from tasks.evaluations.worldwise.scores import Space, answer_texts, completed, read_completions, score_answers
-from tasks.loop.prompt_samples import sample
-from tasks.loop.samples import Sample, Score
+from tasks.loop.samples import Sample, Score, sample
 
 NO_TARGET = "the answer without a persona has no target"
 
