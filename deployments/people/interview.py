@@ -25,7 +25,7 @@ from tasks.evaluations.explication.interview import (
     read_draft,
     texts_of,
 )
-from tasks.loop.reasoning import without_reasoning
+from tasks.loop.written import without_reasoning
 from tasks.people.answers import latest
 from warehouse import Warehouse
 

@@ -11,9 +11,9 @@ from tasks.judging.conversation import conversation
 from tasks.judging.graded import graded
 from tasks.judging.rubric import Rubric, normal
 from tasks.judging.verdicts import Verdict, answer_schema, parse_verdicts
-from tasks.loop.option_probabilities import field_values
 from tasks.loop.prompts import Completion, Prompt
 from tasks.loop.requests import Engine
+from tasks.loop.written import field_values
 
 UNANSWERED = "a judge has not answered"
 """Why there is no verdict where a judge failed, or has not been asked yet."""

@@ -29,9 +29,8 @@ from tasks.engines.protocols import (
 )
 from tasks.identity import digest
 from tasks.loop.budget import at_most
-from tasks.loop.option_probabilities import option_logprobs
-from tasks.loop.reasoning import without_reasoning
 from tasks.loop.requests import Ability, Engine, Request
+from tasks.loop.written import option_logprobs, without_reasoning
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Prompt:
 
     Attributes:
         options: what the completion may choose from, in the JSON field ``field``, or, if that is "", with
-            its first word (``options.option_logprobs``). They are not sent; the completion then also says
+            its first word (``written.option_logprobs``). They are not sent; the completion then also says
             how probable each of them was.
         sample: what a completion is drawn for, such as a conversation or a repetition: equal prompts of
             different samples are drawn apart. "" for all that may share one completion, as greedy ones do.
@@ -65,7 +64,7 @@ class Prompt:
 class Completion:
     """A stored completion. ``finish_reason`` is "stop", "length" or an engine's own word for a refusal.
 
-    ``text`` is the answer: reasoning before it is stored, and left out here (``reasoning``).
+    ``text`` is the answer: reasoning before it is stored, and left out here (``written``).
     ``option_logprobs``: option to natural-log probability; None if the prompt names no options, the
     completion has no such field, or the engine gives no probabilities.
     """

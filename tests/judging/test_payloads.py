@@ -23,8 +23,8 @@ from tasks.engines.protocols import TokenAlternatives
 from tasks.judging.prompts import Opinion, judge_prompt, opinions
 from tasks.judging.rubric import Rubric
 from tasks.judging.untrusted import CLOSE, OPEN, as_data, shorten
-from tasks.loop.option_probabilities import option_logprobs
 from tasks.loop.prompts import Completion
+from tasks.loop.written import option_logprobs
 from tests.judging.attacks import payloads
 
 KEY = "text"
