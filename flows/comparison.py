@@ -154,16 +154,16 @@ def _on(runs: Sequence[Run], name: str, occasion: str | None, config: str | None
         ("configuration", config, lambda run: run.config_hash == config, lambda run: run.config_hash),
         ("occasion", occasion, lambda run: run.occasion == occasion, lambda run: run.occasion or '""'),
     ]
-    kept = list(runs)
+    fitting = list(runs)
     for what, wanted, fits, named in asked:
         if wanted is None:
             continue
-        before, kept = kept, [run for run in kept if fits(run)]
-        if not kept:
+        before, fitting = fitting, [run for run in fitting if fits(run)]
+        if not fitting:
             there = ", ".join(dict.fromkeys(map(named, before))) or "none: start with culturescope run"
             of = "" if what == "model" else f" of {name}"
             raise WarehouseError(f"no finished run{of} has the {what} {wanted!r}; there are: {there}")
-    return kept
+    return fitting
 
 
 def _rows(

@@ -68,9 +68,9 @@ def finished_runs(
     wanted = {"evaluation": evaluation, "config": config, "model": model, "occasion": occasion}
     chosen = runs.selected(_RUNS, wanted)
     if not chosen:
-        given = ", ".join(f"{name} {value!r}" for name, value in wanted.items() if value is not None)
+        asked = ", ".join(f"{name} {value!r}" for name, value in wanted.items() if value is not None)
         raise WarehouseError(
-            f'there is no finished run{f" of {given}" if given else ""}: culturescope sql "SELECT DISTINCT '
+            f'there is no finished run{f" of {asked}" if asked else ""}: culturescope sql "SELECT DISTINCT '
             'evaluation, config_hash, model, occasion FROM run" shows what there is'
         )
     return chosen
@@ -159,7 +159,8 @@ def recomputed(evaluation_of: Callable[[str], Evaluation[Any, Any, Any]]) -> Ite
     def by(run: Run) -> tuple[str, str, str, str]:
         return run.evaluation, run.config_hash, run.occasion, run.code_version
 
-    for (name, config, occasion, version), group in groupby(sorted(runs.every_finished(), key=by), by):
+    every = sorted(runs.every_finished(), key=lambda run: (*by(run), run.model))
+    for (name, config, occasion, version), group in groupby(every, by):
         try:
             evaluation, of_group = evaluation_of(name), list(group)
             again = _rows(evaluation, of_group)
@@ -167,12 +168,12 @@ def recomputed(evaluation_of: Callable[[str], Evaluation[Any, Any, Any]]) -> Ite
             yield Recomputed(name, config, occasion, 0, (), str(error))
             continue
         stored = _stored(config, occasion, version)
-        found = [
+        differences = [
             Difference(name, config, occasion, key[0], key[1], "/".join(key[2:]), *difference)
             for key in sorted(stored.keys() | again.keys())
             for difference in _differences(stored.get(key), again.get(key))
         ]
-        yield Recomputed(name, config, occasion, len(stored), found)
+        yield Recomputed(name, config, occasion, len(stored), differences)
 
 
 def _rows(evaluation: Evaluation[Any, Any, Any], group: Sequence[Run]) -> dict[Key, Metric]:

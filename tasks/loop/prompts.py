@@ -130,22 +130,22 @@ class Prompts(Request[Completions]):
         self, engine: Generator, units: Sequence[str], progress: Callable[[int], None]
     ) -> pl.DataFrame:
         """See ``Request.answer``; one row per prompt."""
-        told = 0
+        reported = 0
 
-        def tell(n: int) -> None:
-            nonlocal told
-            told += n
+        def report(n: int) -> None:
+            nonlocal reported
+            reported += n
             progress(n)
 
         if isinstance(engine, Reporting):
-            engine.report = tell
+            engine.report = report
         samplings = [self.sampling_of(unit) for unit in units]
         by_row, failure = _generate([self.by_id[unit] for unit in units], engine, samplings)
         if failure and not by_row:  # without what an engine says it has done: that is for rows
             raise EngineError(str(failure)) from None
         units = [units[row] for row in sorted(by_row)]
         prompts, generations = [self.by_id[unit] for unit in units], [by_row[row] for row in sorted(by_row)]
-        progress(max(0, len(prompts) - told))
+        progress(max(0, len(prompts) - reported))
         conversations = [[dict(m) for m in prompt.conversation] for prompt in prompts]
         frame = pl.DataFrame(
             {

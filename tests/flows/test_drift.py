@@ -162,6 +162,7 @@ def test_who_is_told(
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_two_occasions_of_a_stochastic_model(
     blank: Path, prefect_api: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
