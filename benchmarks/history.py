@@ -17,7 +17,8 @@ import polars as pl
 
 from benchmarks.process import Result, measure, median_seconds, peak, show
 from benchmarks.sizes import Sizes
-from flows.comparison import Wanted, chosen_pairs, differences, finished, last_two_occasions
+from flows.comparison import Wanted, chosen_pairs, differences, last_two_occasions
+from flows.runs import every_finished
 from tasks.metrics.intervals import half_samples
 from warehouse import Warehouse, register_parts, write_part
 
@@ -127,10 +128,10 @@ def ask(home: str, repeats: int) -> Result:
     warehouse = Warehouse.open(Path(home))
 
     def compare() -> Any:
-        return differences(warehouse, chosen_pairs(finished(warehouse), Wanted("model-03", "model-07")))
+        return differences(warehouse, chosen_pairs(every_finished(warehouse), Wanted("model-03", "model-07")))
 
     def drift() -> Any:
-        return differences(warehouse, last_two_occasions(finished(warehouse)))
+        return differences(warehouse, last_two_occasions(every_finished(warehouse)))
 
     seconds = {
         name: median_seconds(partial(warehouse.query, sql), repeats) for name, sql in STATEMENTS.items()
@@ -141,7 +142,7 @@ def ask(home: str, repeats: int) -> Result:
 def false_alarms(home: str) -> Result:
     """On how many days the difference to the day before would have raised."""
     warehouse, raised, looks = Warehouse.open(Path(home)), 0, 0
-    runs = finished(warehouse)
+    runs = every_finished(warehouse)
     days = sorted({run.occasion for run in runs})
     for before, day in pairwise(days):
         pairs = last_two_occasions([run for run in runs if run.occasion in (before, day)])

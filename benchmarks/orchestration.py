@@ -84,7 +84,7 @@ def _flow(home: Path, max_items: int) -> Result:
     )
     start = time.perf_counter()
     with server.started(home, server.free_port()) as url, server.pointed_at(url):
-        from flows.registry import flow_of
+        from flows.evaluation import flow_of
         from tasks.evaluations.spectral.evaluation import EVALUATION
 
         logging.disable(logging.INFO)

@@ -138,7 +138,7 @@ def compare(first: str, second: str | None = None, **which: str) -> pl.DataFrame
 
     warehouse = connect()
     configure(warehouse.home)
-    from flows import comparison
+    from flows import comparison, runs
 
-    pairs = comparison.chosen_pairs(comparison.finished(warehouse), comparison.Wanted(first, second, **which))
+    pairs = comparison.chosen_pairs(runs.every_finished(warehouse), comparison.Wanted(first, second, **which))
     return comparison.differences(warehouse, pairs)

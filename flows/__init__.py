@@ -1,1 +1,1 @@
-"""One @flow per evaluation: the order of work, no arithmetic."""
+"""The one loop and what is made of its runs: flows, comparisons and rows read again. No arithmetic."""

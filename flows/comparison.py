@@ -8,22 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from flows.runs import Run
 from tasks.metrics import comparison
 from tasks.metrics.comparison import Difference
 from warehouse import Warehouse, WarehouseError, read_requests
 
 KIND = "headline_value"
-_RUNS = """
-SELECT run_id, evaluation, config_hash, model, engine_hash, engine->>'kind' AS kind,
-    coalesce(occasion, '') AS occasion, finished_at
-FROM run WHERE status = 'finished' AND NOT is_null ORDER BY finished_at DESC, run_id
-"""
 _HEADLINES = """
 SELECT v.run_id, v.metric, m.label, m.unit, v.value FROM metric_value AS v JOIN run AS r USING (run_id)
 JOIN metric AS m ON m.evaluation = r.evaluation AND m.metric = v.metric AND m.is_headline
@@ -58,33 +53,7 @@ SCHEMA = pl.Schema(
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Past:
-    """A finished run, as the table ``run`` has it; kind: of its engine."""
-
-    run_id: str
-    evaluation: str
-    config_hash: str
-    model: str
-    engine_hash: str
-    kind: str
-    occasion: str
-    finished_at: datetime
-
-    def is_named(self, name: str) -> bool:
-        """Whether it is of the model of that name; ``name#hash`` says which engine of several."""
-        base, _, engine = name.partition("#")
-        return self.model == name or (
-            bool(engine) and self.model.partition("#")[0] == base and self.engine_hash.startswith(engine)
-        )
-
-
-Pair = tuple[Past, Past]
-
-
-def finished(warehouse: Warehouse) -> list[Past]:
-    """Every finished run of a model, newest first."""
-    return [Past(*row) for row in warehouse.query(_RUNS).rows()]
+Pair = tuple[Run, Run]
 
 
 @dataclass(frozen=True)
@@ -106,7 +75,7 @@ class Wanted:
     config: str | None = None
     against_config: str | None = None
 
-    def is_pair(self, one: Past, two: Past) -> bool:
+    def is_pair(self, one: Run, two: Run) -> bool:
         """Whether the two can be compared as is wanted."""
         if one.run_id == two.run_id or one.evaluation != two.evaluation:
             return False
@@ -120,7 +89,7 @@ class Wanted:
         return is_other and (self.against is not None or two.finished_at <= one.finished_at)
 
 
-def chosen_pairs(runs: Sequence[Past], wanted: Wanted) -> list[Pair]:
+def chosen_pairs(runs: Sequence[Run], wanted: Wanted) -> list[Pair]:
     """Of each evaluation the newest two runs that can be compared. runs: newest first.
 
     Raises:
@@ -147,9 +116,9 @@ def chosen_pairs(runs: Sequence[Past], wanted: Wanted) -> list[Pair]:
     return [pairs[name] for name in sorted(pairs)]
 
 
-def last_two_occasions(runs: Sequence[Past]) -> list[Pair]:
+def last_two_occasions(runs: Sequence[Run]) -> list[Pair]:
     """Of every engine under every configuration the newest run, and the newest of another occasion."""
-    pairs: dict[tuple[str, str, str], list[Past]] = {}
+    pairs: dict[tuple[str, str, str], list[Run]] = {}
     for run in runs:
         of_engine = pairs.setdefault((run.evaluation, run.config_hash, run.engine_hash), [])
         if run.occasion not in {other.occasion for other in of_engine} and len(of_engine) < 2:
@@ -178,23 +147,23 @@ def differences(warehouse: Warehouse, pairs: Sequence[Pair]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=SCHEMA)
 
 
-def _on(runs: Sequence[Past], name: str, occasion: str | None, config: str | None) -> list[Past]:
+def _on(runs: Sequence[Run], name: str, occasion: str | None, config: str | None) -> list[Run]:
     """The runs of a model on an occasion under a configuration, default: any."""
-    asked: list[tuple[str, str | None, Callable[[Past], bool], Callable[[Past], str]]] = [
+    asked: list[tuple[str, str | None, Callable[[Run], bool], Callable[[Run], str]]] = [
         ("model", name, lambda run: run.is_named(name), lambda run: run.model),
         ("configuration", config, lambda run: run.config_hash == config, lambda run: run.config_hash),
         ("occasion", occasion, lambda run: run.occasion == occasion, lambda run: run.occasion or '""'),
     ]
-    kept = list(runs)
+    fitting = list(runs)
     for what, wanted, fits, named in asked:
         if wanted is None:
             continue
-        before, kept = kept, [run for run in kept if fits(run)]
-        if not kept:
+        before, fitting = fitting, [run for run in fitting if fits(run)]
+        if not fitting:
             there = ", ".join(dict.fromkeys(map(named, before))) or "none: start with culturescope run"
             of = "" if what == "model" else f" of {name}"
             raise WarehouseError(f"no finished run{of} has the {what} {wanted!r}; there are: {there}")
-    return kept
+    return fitting
 
 
 def _rows(

@@ -16,9 +16,10 @@ from prefect.context import FlowRunContext
 from prefect.events import emit_event
 from pydantic import BaseModel, ConfigDict, Field
 
-from flows.comparison import Pair, Past, differences, finished, last_two_occasions
+from flows.comparison import Pair, differences, last_two_occasions
+from flows.runs import Run, every_finished
 from tasks.engines.served.providers import SERVERS
-from tasks.loop.steps import logger, sign_in
+from tasks.loop.steps import logger, record_process
 from warehouse import KINDS, Warehouse, now, read_answers
 
 EVENT = "culturescope.drift"
@@ -60,7 +61,7 @@ def drift(params: DriftParams) -> int:
 
     Returns how many moved. Needs no model: it reads what is stored.
     """
-    sign_in()
+    record_process()
     table, notes = look(Warehouse.open(), params)
     report(table, notes)
     return int(table["moved"].sum())
@@ -75,13 +76,13 @@ def look(warehouse: Warehouse, params: DriftParams) -> tuple[pl.DataFrame, list[
     since = None if params.days is None else now() - timedelta(params.days)
     pairs = [
         pair
-        for pair in last_two_occasions(finished(warehouse))
+        for pair in last_two_occasions(every_finished(warehouse))
         if (params.evaluations is None or pair[0].evaluation in params.evaluations)
         and (since is None or pair[0].finished_at >= since)
     ]
     table = differences(warehouse, pairs).with_columns(moved=(pl.col("p_holm") < LEVEL).fill_null(False))
     local = [pair for pair in pairs if pair[0].kind not in REMOTE]
-    return table, [_said(warehouse, pair, table) for pair in local]
+    return table, [_note(warehouse, pair, table) for pair in local]
 
 
 def report(table: pl.DataFrame, notes: list[str]) -> None:
@@ -89,14 +90,13 @@ def report(table: pl.DataFrame, notes: list[str]) -> None:
     if FlowRunContext.get() is None:
         return
     moved = table.filter("moved")
-    shown = moved if moved.height else table
     columns = ["evaluation", "label", "first_model", "second_occasion", "first_occasion", "second_value"]
     columns += ["first_value", "difference", "ci_low", "ci_high", "p_holm", "n_common", "moved"]
     head = f"{moved.height} of {table.height} headlines moved between the last two occasions."
     create_table_artifact(
         key="drift",
         table=[{k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()}
-               for row in shown.select(columns).to_dicts()],
+               for row in (moved if moved.height else table).select(columns).to_dicts()],
         description="\n\n".join([f"{head} p-values are adjusted for all headlines (Holm).", *notes]),
     )  # fmt: skip
     for note in notes:
@@ -140,12 +140,12 @@ def changed_answers(warehouse: Warehouse, pair: Pair) -> tuple[int, int, float |
     return common, changed, largest
 
 
-def _asked(warehouse: Warehouse, run: Past) -> list[Any]:
+def _asked(warehouse: Warehouse, run: Run) -> list[Any]:
     return warehouse.query(_REQUESTS, {"run": run.run_id, "kinds": list(_ANSWERS)}).rows()
 
 
-def _said(warehouse: Warehouse, pair: Pair, table: pl.DataFrame) -> str:
-    """Of an engine that runs here: whether its answers are the same to the bit, and what follows."""
+def _note(warehouse: Warehouse, pair: Pair, table: pl.DataFrame) -> str:
+    """Whether the answers of an engine that runs here are the same to the bit, and what follows."""
     run, before = pair
     common, changed, largest = changed_answers(warehouse, pair)
     head = f"{run.model}, {run.evaluation}, {before.occasion or 'first'} and {run.occasion or 'first'}: "

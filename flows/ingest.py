@@ -9,13 +9,13 @@ from scrapers.model import ScrapeError
 from tasks.ingest import steps
 from tasks.ingest.params import IngestParams
 from tasks.ingest.sources import SOURCES, without_queries
-from tasks.loop.steps import logger, sign_in
+from tasks.loop.steps import logger, record_process
 
 
 @flow(name="ingest", flow_run_name="ingest", validate_parameters=True)
 def ingest(params: IngestParams) -> dict[str, str]:
     """Refresh the chosen sources; see ``refresh_all``. Prefect tries again what may pass."""
-    sign_in()
+    record_process()
     for source in params.sources:
         if notice := SOURCES[source].notice:
             logger().warning("%s: %s", source, notice)

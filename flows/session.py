@@ -1,4 +1,8 @@
-"""One run of an evaluation before and between its rounds: what is asked of whom, and what has failed."""
+"""One run of an evaluation: what is asked of whom, what has failed, and what is written down of it.
+
+A session is prepared, planned again before each round, started in the warehouse before anything is asked, and
+saved with all its rows at once.
+"""
 
 from __future__ import annotations
 
@@ -8,34 +12,57 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
+from importlib.metadata import version
 from threading import Lock
 from typing import Any
 
+import polars as pl
 from prefect.context import FlowRunContext
 
 from flows import runs
+from flows.cohort import Selection
 from flows.packs import tables_of, with_packs
 from tasks.engines import load
+from tasks.engines.local.weights import model_hash
 from tasks.engines.protocols import EngineError
 from tasks.evaluations.contract import (
     Completions,
+    Detail,
     Evaluation,
     GenerationParams,
     Params,
     Study,
+    Tables,
     comparable,
 )
-from tasks.identity import checked_name
+from tasks.identity import checked_name, digest
 from tasks.loop import steps
 from tasks.loop.budget import Budget, Meter
 from tasks.loop.plan import Plan, Wanted, lay_out
 from tasks.loop.requests import Engine, Request
+from tasks.loop.rows import metric_frame, points_frame
 from tasks.packs.shape import Content
-from warehouse import CorruptPart
+from warehouse import (
+    CorruptPart,
+    Run,
+    Warehouse,
+    finish_run,
+    freeze_cohort,
+    register_parts,
+    save_items,
+    save_metrics,
+    save_pack,
+    save_recipe,
+    save_run,
+    save_run_requests,
+    write_part,
+)
 
 SHARED = ""
 """Stands for the study's own requests where a model's name would stand."""
 
+_KNOWN = "SELECT run_id, request_hash, topic, label FROM run_request WHERE run_id IN (SELECT unnest(?))"
 _prepared: ContextVar[Session | None] = ContextVar("prepared", default=None)
 
 
@@ -50,6 +77,8 @@ class Session:
     packs: tuple[Content, ...] = ()
     plan: Plan = field(default_factory=lambda: Plan(()))
     wanted: list[Wanted] = field(default_factory=list)
+    ids: dict[str, str] = field(default_factory=dict)
+    """Model -> its run, once the session is started."""
     lost: dict[str, Exception] = field(default_factory=dict)
     """Models without rows, and why."""
     barred: set[tuple[str, str]] = field(default_factory=set)
@@ -66,6 +95,11 @@ class Session:
     @property
     def params(self) -> Params:
         return self.study.params
+
+    @cached_property
+    def config(self) -> str:
+        """The config_hash that the rows stand under."""
+        return comparable(self.study)
 
     def completions(self, model: str) -> Completions:
         """What is stored of what a model's evaluation asks."""
@@ -84,9 +118,8 @@ class Session:
 
     def run_ids(self) -> dict[str, str]:
         """Model that has not failed -> its run, in the order given."""
-        rules = {name: runs.boundary_rule(self.wanted, name) for name in self.alive()}
         return {
-            name: runs.run_id(self.study, [self.candidates[name].hash, rule]) for name, rule in rules.items()
+            name: self._run_id(self.candidates[name].hash, self._boundary_rule(name)) for name in self.alive()
         }
 
     def is_done(self) -> bool:
@@ -95,11 +128,16 @@ class Session:
             return False
         return all(map(runs.is_finished, self.run_ids().values()))
 
-    def lose(self, model: str, error: Exception, said: str | None = None) -> None:
+    def lose(self, model: str, error: Exception, words: str | None = None) -> None:
         """Give a model up: it gets no rows."""
         self.lost[model] = error
-        self.failures.append(said or f"{model}: {error}")
+        self.failures.append(words or f"{model}: {error}")
         steps.logger().error("%s", self.failures[-1])
+
+    def lose_corrupt(self, model: str, error: CorruptPart) -> None:
+        """Give up a model, or all where it is SHARED, whose stored answers cannot be read: set them aside."""
+        corrupt = steps.set_corrupt_aside(error)
+        self.lose(model, corrupt, None if model else str(corrupt))
 
     def raise_failures(self) -> None:
         """Say all that has failed, if anything has.
@@ -132,6 +170,163 @@ class Session:
             self.failures.append(f"{about}, {wanted.request.role} {wanted.engine.name}: {error}")
             steps.logger().error("%s", self.failures[-1])
 
+    def plan_round(self) -> None:
+        """Ask the evaluation what can be sent now, and lay out what of it has no answer.
+
+        Raises:
+            EngineError: an engine left something unanswered that this run had it answer.
+        """
+        wanted = [
+            Wanted(model, request, self.completions(model).engine(request))
+            for model, requests in self._requests().items()
+            for request in requests
+        ]
+        for each in wanted:
+            if each.model not in self.lost and not self.is_barred(each):
+                self._check_ability(each)
+        self.wanted = [each for each in wanted if each.model not in self.lost and not self.is_barred(each)]
+        later = () if self.answered else self.evaluation.later(self.study)
+        self.plan = lay_out(self.wanted, steps.unanswered(self.wanted), later)
+        for work in self.plan.work:
+            if self.answered & {(work.wanted.request_hash, unit) for unit in work.units}:
+                raise EngineError(
+                    f"{work.wanted.engine.name}: it left part of {work.wanted.request.label!r} unanswered"
+                )
+
+    def _requests(self) -> dict[str, list[Request[Any]]]:
+        """Model, or SHARED, -> all that can be sent now; a model whose answers cannot be read is given up."""
+        evaluation, requests = self.evaluation, dict[str, list[Request[Any]]]()
+        if evaluation.shared and SHARED not in self.lost:
+            try:
+                requests[SHARED] = list(evaluation.shared.ask(self.study, self.completions(SHARED)))
+            except CorruptPart as error:
+                self.lose_corrupt(SHARED, error)
+        for name in self.alive():
+            try:
+                requests[name] = list(evaluation.ask(self.study, self.completions(name)))
+            except CorruptPart as error:
+                self.lose_corrupt(name, error)
+        return requests
+
+    def _check_ability(self, each: Wanted) -> None:
+        """Give up what an engine of this kind cannot do, before it is loaded."""
+        if each.engine.spec is None or each.request.ability == "embed":
+            return
+        try:
+            load.check_ability(each.engine.spec, each.request.ability)
+        except EngineError as error:
+            self.fail(each, error)
+
+    def start(self) -> None:
+        """Write down what is going to be measured, before anything is: all runs in one transaction."""
+        self.ids = self.run_ids()
+        with Warehouse.open().write() as connection:
+            if (own := self.evaluation.described) is not None:
+                name, items = self.evaluation.name, self.study.materials["item"]
+                save_recipe(connection, name, own.metrics, own.doubts, own.published)
+                save_items(connection, name, items, own.items(self.study))
+            for pack in self.packs:
+                save_pack(connection, pack.hash, pack.pack, pack.evaluation, pack.about, pack.rows)
+            for model, run in self.ids.items():
+                save_run(connection, self._row(run, model, self.candidates[model]))
+                save_run_requests(connection, run, self._requests_of(model))
+
+    def add_requests(self) -> None:
+        """Write down what later rounds ask, unless it is there: every write copies the warehouse's file."""
+        warehouse = Warehouse.open()
+        frames = {run: self._requests_of(model) for model, run in self.ids.items()}
+        known = set(warehouse.query(_KNOWN, [list(frames)]).rows())
+        if known.issuperset((run, *row) for run, frame in frames.items() for row in frame.rows()):
+            return
+        with warehouse.write() as connection:
+            for run, frame in frames.items():
+                if not frame.is_empty():
+                    save_run_requests(connection, run, frame)
+
+    def save(self, tables: Tables, selection: Selection) -> None:
+        """Store all rows and detail tables and finish their runs, in one transaction.
+
+        A model without a run is a null model, which gets one. Null models whose rows are stored are left
+        alone unless something new was answered about them. No cohort is frozen where something failed.
+        """
+        nulls = {name: self._run_id(name) for name in tables.metrics if name not in selection.rows}
+        if selection.is_frozen and SHARED not in self.worked:
+            nulls = {name: run for name, run in nulls.items() if not runs.is_finished(run)}
+        ids = {**selection.rows, **nulls}
+        details = {model: list(of_model) for model, of_model in tables.details.items() if model in ids}
+        for model in tables.metrics.keys() & selection.rows.keys():
+            details.setdefault(model, []).append(
+                Detail("headline_value", points_frame(tables.metrics[model]))
+            )
+        parts = [
+            self._write(ids[model], model, detail)
+            for model, of_model in details.items()
+            for detail in of_model
+            if not detail.frame.is_empty()
+        ]
+        with Warehouse.open().write() as connection:
+            for name, run in nulls.items():
+                save_run(connection, self._row(run, name))
+            register_parts(connection, parts, replace=True)
+            for model, metrics in tables.metrics.items():
+                if model in ids:
+                    save_metrics(connection, ids[model], metric_frame(model, metrics))
+                    finish_run(connection, ids[model])
+            if not selection.is_frozen and not self.failures:
+                freeze_cohort(connection, self.config, self.params.cohort, list(selection.rows.values()))
+
+    def _run_id(self, *who: str) -> str:
+        """A run is a value: the same configuration, engine, occasion and code version are the same run.
+
+        Args:
+            who: engine hash and boundary rule, or the name of a null model.
+        """
+        on = [self.params.occasion] if self.params.occasion else []
+        return digest([self.config, *who, version("culturescope"), *on])
+
+    def _boundary_rule(self, model: str) -> str:
+        """The rule by which a model scores texts.
+
+        The same in every round, so that a run is named alike whether its judges have answered yet or not.
+        """
+        own = [each for each in self.wanted if each.model == model and each.request.role == "candidate"]
+        return ", ".join(sorted({each.request.rule(each.engine) for each in own} - {"none"})) or "none"
+
+    def _row(self, run: str, model: str, engine: Engine | None = None) -> Run:
+        """A row of the table ``run``; without an engine a null model's."""
+        spec = engine.spec if engine else None
+        return Run(
+            run_id=run,
+            evaluation=self.evaluation.name,
+            model=model,
+            is_null=engine is None,
+            profile=self.params.label,
+            config_hash=self.config,
+            engine_hash=engine.hash if engine else "null",
+            model_hash=model_hash(spec) if spec else "null",
+            params=self.params.model_dump(exclude={"models", "occasion"}),
+            engine=spec.described() if spec else {},
+            item_lists=self.study.materials,
+            boundary_rule=self._boundary_rule(model) if engine else "none",
+            code_version=version("culturescope"),
+            occasion=self.params.occasion,
+        )
+
+    def _requests_of(self, model: str) -> pl.DataFrame:
+        """One row per request of a model; those that differ in units alone are one, with all their labels."""
+        own = [each for each in self.wanted if each.model == model]
+        rows = [(each.request_hash, each.request.topic, each.request.label) for each in own]
+        frame = pl.DataFrame(rows, dict.fromkeys(("request_hash", "topic", "label"), pl.String), orient="row")
+        joined = pl.col("topic", "label").unique(maintain_order=True).str.join(", ")
+        return frame.group_by("request_hash", maintain_order=True).agg(joined)
+
+    def _write(self, run: str, model: str, detail: Detail) -> pl.DataFrame:
+        """Write a detail table as a part; it shows once it is registered."""
+        part = digest([run, *([detail.key] if detail.key else []), self.config], 32)
+        ids = {"request_hash": part if detail.key else run, "run_id": run, "model": model}
+        frame = detail.frame.with_columns(**{name: pl.lit(value) for name, value in ids.items()})
+        return write_part(Warehouse.open().store, detail.kind, part, frame)
+
 
 @contextmanager
 def handed_over(session: Session) -> Iterator[None]:
@@ -163,7 +358,7 @@ def prepare(evaluation: Evaluation[Any, Any, Any], params: Params) -> Session:
     study, engines, packs = build(evaluation, params)
     steps.take_over_orphans()
     session = Session(evaluation, study, _candidates(params, study), engines, packs)
-    plan_round(session)
+    session.plan_round()
     if len(session.lost) == len(session.candidates):
         session.raise_failures()
     return session
@@ -179,53 +374,6 @@ def build(
     }
     params, tables, packs = with_packs(evaluation, params, tables_of(evaluation, params))
     return evaluation.study(params, tables, engines), engines, packs
-
-
-def plan_round(session: Session) -> None:
-    """Ask the evaluation what can be sent now, and lay out what of it has no answer."""
-    evaluation, study = session.evaluation, session.study
-    asked: dict[str, list[Request[Any]]] = {}
-    if evaluation.shared and SHARED not in session.lost:
-        try:
-            asked[SHARED] = list(evaluation.shared.ask(study, session.completions(SHARED)))
-        except CorruptPart as error:
-            corrupt = steps.set_corrupt_aside(error)
-            session.lose(SHARED, corrupt, str(corrupt))
-    for name in session.alive():
-        try:
-            asked[name] = list(evaluation.ask(study, session.completions(name)))
-        except CorruptPart as error:
-            session.lose(name, steps.set_corrupt_aside(error))
-    wanted = [
-        Wanted(model, request, engine)
-        for model, requests in asked.items()
-        for request in requests
-        for engine in (session.completions(model).engine(request),)
-        if (model, engine.name) not in session.barred
-    ]
-    for each in wanted:
-        if each.model not in session.lost:
-            _check_ability(session, each)
-    session.wanted = [
-        each for each in wanted if each.model not in session.lost and not session.is_barred(each)
-    ]
-    later = () if session.answered else evaluation.later(study)
-    session.plan = lay_out(session.wanted, steps.unanswered(session.wanted), later)
-    for work in session.plan.work:
-        if session.answered & {(work.wanted.request_hash, unit) for unit in work.units}:
-            raise EngineError(
-                f"{work.wanted.engine.name}: it left part of {work.wanted.request.label!r} unanswered"
-            )
-
-
-def _check_ability(session: Session, each: Wanted) -> None:
-    """Give up what an engine of this kind cannot do, before it is loaded."""
-    if each.engine.spec is None or each.request.ability == "embed":
-        return
-    try:
-        load.check_ability(each.engine.spec, each.request.ability)
-    except EngineError as error:
-        session.fail(each, error)
 
 
 def _candidates(params: Params, study: Study) -> dict[str, Engine]:

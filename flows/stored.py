@@ -1,32 +1,31 @@
-"""Finished runs, read again: what was asked and answered, sample by sample. Nothing is asked.
+"""Finished runs, read again: their samples, and their rows made anew to be held against the stored ones.
 
 A run stores its parameters, not its prompts in their order: its study is built anew, and has to be the same
-as then, which its ``config_hash`` tells.
+as then, which its ``config_hash`` tells. Whoever can write the warehouse's file can change a row, so rows are
+made again from stored answers, which are held to the hashes in the names of their parts. No model is loaded.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from itertools import groupby
+from math import isclose
 from typing import Any
 
+from flows import runs
+from flows.cohort import cohort_of
+from flows.runs import Run
 from flows.session import build
+from tasks.engines.protocols import EngineError
 from tasks.evaluations.contract import Completions, Evaluation, Study, comparable
 from tasks.loop import steps
-from tasks.loop.prompt_samples import plain
 from tasks.loop.prompts import Prompts
-from tasks.loop.requests import Engine
-from tasks.loop.samples import Sample
+from tasks.loop.rows import Metric
+from tasks.loop.samples import Sample, plain
 from warehouse import Warehouse, WarehouseError
 
-_FINISHED = """
-SELECT run_id, evaluation, config_hash, model, engine_hash, coalesce(occasion, '') AS occasion, profile,
-    params, engine, boundary_rule, code_version, started_at, finished_at
-FROM run WHERE status = 'finished' AND NOT is_null"""
-_EVERY = f"{_FINISHED} ORDER BY evaluation, config_hash, occasion, code_version, model"
-_RUNS = f"""{_FINISHED}
+_RUNS = f"""{runs.FINISHED}
     AND ($evaluation::VARCHAR IS NULL OR evaluation = $evaluation)
     AND ($model::VARCHAR IS NULL OR model = $model)
     AND ($config::VARCHAR IS NULL OR config_hash = $config)
@@ -37,25 +36,19 @@ QUALIFY config_hash = first(config_hash) OVER (PARTITION BY evaluation ORDER BY 
     ) = 1)
 ORDER BY evaluation, model, occasion, run_id
 """
+_STORED = """
+SELECT r.model, m.metric, m.slice_kind, m.slice, m.value, m.unscored_reason, m.n_scored, m.n_unscored,
+    m.ci_low, m.ci_high, m.null_value
+FROM metric_value AS m JOIN run AS r USING (run_id)
+WHERE r.config_hash = $config AND coalesce(r.occasion, '') = $occasion AND r.status = 'finished'
+    AND r.code_version = $version
+"""
+_NUMBERS = ("value", "unscored_reason", "n_scored", "n_unscored", "ci_low", "ci_high", "null_value")
+_RELATIVE, _ABSOLUTE = 1e-6, 1e-9
+"""Other processors and versions of numpy round sums otherwise, by far less."""
 
-
-@dataclass(frozen=True)
-class Run:
-    """A finished run, as the table ``run`` has it; ``engine`` is the spec as it is described."""
-
-    run_id: str
-    evaluation: str
-    config_hash: str
-    model: str
-    engine_hash: str
-    occasion: str
-    profile: str
-    params: dict[str, Any]
-    engine: dict[str, Any]
-    boundary_rule: str
-    code_version: str
-    started_at: datetime
-    finished_at: datetime
+Key = tuple[str, str, str, str]
+"""model, metric, slice_kind, slice"""
 
 
 def finished_runs(
@@ -73,21 +66,14 @@ def finished_runs(
         WarehouseError: there is none.
     """
     wanted = {"evaluation": evaluation, "config": config, "model": model, "occasion": occasion}
-    rows = Warehouse.open().query(_RUNS, wanted).to_dicts()
-    if not rows:
-        given = ", ".join(f"{name} {value!r}" for name, value in wanted.items() if value is not None)
+    chosen = runs.selected(_RUNS, wanted)
+    if not chosen:
+        asked = ", ".join(f"{name} {value!r}" for name, value in wanted.items() if value is not None)
         raise WarehouseError(
-            f'there is no finished run{f" of {given}" if given else ""}: culturescope sql "SELECT DISTINCT '
+            f'there is no finished run{f" of {asked}" if asked else ""}: culturescope sql "SELECT DISTINCT '
             'evaluation, config_hash, model, occasion FROM run" shows what there is'
         )
-    parsed = [row | {name: json.loads(row[name]) for name in ("params", "engine")} for row in rows]
-    return [Run(**row) for row in parsed]
-
-
-def every_finished_run() -> list[Run]:
-    """All finished runs of models, by evaluation, configuration, occasion and version of the code."""
-    rows = Warehouse.open().query(_EVERY).to_dicts()
-    return [Run(**row | {name: json.loads(row[name]) for name in ("params", "engine")}) for row in rows]
+    return chosen
 
 
 def rebuilt(evaluation: Evaluation[Any, Any, Any], run: Run) -> tuple[Study, Completions]:
@@ -106,13 +92,7 @@ def rebuilt(evaluation: Evaluation[Any, Any, Any], run: Run) -> tuple[Study, Com
         raise WarehouseError(f"{about}: it cannot be asked any more ({error}): {again}") from error
     if (now := comparable(study)) != run.config_hash:
         raise WarehouseError(f"{about}: what it asked has changed since, to configuration {now}: {again}")
-    return study, Completions(candidate_of(run), engines, steps.stored)
-
-
-def candidate_of(run: Run) -> Engine:
-    """The engine that a run evaluated, as far as reading its answers needs it."""
-    kind, model = (str(run.engine.get(name, "")) for name in ("kind", "model"))
-    return Engine(run.model, kind, model, run.engine_hash, occasion=run.occasion)
+    return study, Completions(run.candidate, engines, steps.stored)
 
 
 def samples(
@@ -130,3 +110,106 @@ def samples(
         if isinstance(request, Prompts):
             engine = completions.engine(request)
             yield from plain(request, completions(request), f"{request.label or number}", [engine.name])
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A stored number that its answers do not come to.
+
+    Attributes:
+        column: of ``metric_value``; "row" where one of the two sides has no such row.
+        stored, again: the number in the warehouse, and the one that was made again.
+    """
+
+    evaluation: str
+    config_hash: str
+    occasion: str
+    model: str
+    metric: str
+    slice: str
+    column: str
+    stored: object
+    again: object
+
+
+@dataclass(frozen=True)
+class Recomputed:
+    """The comparison of one configuration's rows on one occasion.
+
+    Attributes:
+        n_rows: rows that were compared.
+        reason: why they could not be made again; "" if they were.
+    """
+
+    evaluation: str
+    config_hash: str
+    occasion: str
+    n_rows: int
+    differences: Sequence[Difference]
+    reason: str = ""
+
+
+def recomputed(evaluation_of: Callable[[str], Evaluation[Any, Any, Any]]) -> Iterator[Recomputed]:
+    """Make the rows of every finished run again, configuration by configuration and occasion by occasion.
+
+    Args:
+        evaluation_of: an evaluation by its name.
+    """
+
+    def by(run: Run) -> tuple[str, str, str, str]:
+        return run.evaluation, run.config_hash, run.occasion, run.code_version
+
+    every = sorted(runs.every_finished(), key=lambda run: (*by(run), run.model))
+    for (name, config, occasion, version), group in groupby(every, by):
+        try:
+            evaluation, of_group = evaluation_of(name), list(group)
+            again = _rows(evaluation, of_group)
+        except (WarehouseError, EngineError, KeyError, ValueError) as error:
+            yield Recomputed(name, config, occasion, 0, (), str(error))
+            continue
+        stored = _stored(config, occasion, version)
+        differences = [
+            Difference(name, config, occasion, key[0], key[1], "/".join(key[2:]), *difference)
+            for key in sorted(stored.keys() | again.keys())
+            for difference in _differences(stored.get(key), again.get(key))
+        ]
+        yield Recomputed(name, config, occasion, len(stored), differences)
+
+
+def _rows(evaluation: Evaluation[Any, Any, Any], group: Sequence[Run]) -> dict[Key, Metric]:
+    """The rows of the models of one occasion, and of their null models, against the frozen cohort."""
+    study, completions = rebuilt(evaluation, group[0])
+    engines, shared = completions.engines, None
+    if evaluation.shared:
+        shared = evaluation.shared.read(study, Completions(None, engines, steps.stored))
+
+    def read(run: Run) -> Any:
+        return evaluation.read(study, Completions(run.candidate, engines, steps.stored), shared)
+
+    own = {run.model: run.run_id for run in group}
+    frozen = runs.frozen(group[0].config_hash, study.params.cohort)
+    selection = cohort_of(own, frozen, others=(), new=own, compares=evaluation.compares)
+    answers, earlier = ({run.model: read(run) for run in of} for of in (group, selection.earlier))
+    cohort = selection.cohort(answers, earlier, {run.model: run.candidate for run in group})
+    tables = evaluation.rows(study, cohort, shared).metrics
+    return {(m, row.metric, row.slice_kind, row.slice): row for m, rows in tables.items() for row in rows}
+
+
+def _stored(config: str, occasion: str, version: str) -> dict[Key, dict[str, Any]]:
+    wanted = {"config": config, "occasion": occasion, "version": version}
+    rows = Warehouse.open().query(_STORED, wanted).to_dicts()
+    return {(r["model"], r["metric"], r["slice_kind"], r["slice"]): r for r in rows}
+
+
+def _differences(stored: dict[str, Any] | None, again: Metric | None) -> Iterator[tuple[str, object, object]]:
+    """(column, stored, made again) of each number that differs; "row" where there is only one of them."""
+    if stored is None or again is None:
+        yield "row", stored and stored["value"], again and again.value
+        return
+    for column in _NUMBERS:
+        one, other = stored[column], getattr(again, column)
+        if isinstance(one, float) and isinstance(other, float | int):
+            if not isclose(one, other, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE):
+                yield column, one, other
+        elif one != other:
+            yield column, one, other

@@ -52,7 +52,7 @@ OWN = {
     "deployments/people/pages.py": "texts, shipped; its own database",
     "deployments/people/store.py": "its own database",
     "deployments/serve/server.py": "where its own server is",
-    "flows/stored.py": "a table of its own",
+    "flows/runs.py": "a table of its own",
     "scrapers/fmlama/parse.py": "imports no tasks; a RecursionError is a ScrapeError",
     "scrapers/http_cache.py": "its own cache",
     "scrapers/tasteatlas/parse.py": "as fmlama's",

@@ -24,7 +24,7 @@ from tasks.packs.shape import PackError
 from warehouse import Warehouse, WarehouseError
 
 if TYPE_CHECKING:
-    from flows.stored import Run
+    from flows.runs import Run
     from tasks.evaluations.contract import Evaluation
     from tasks.loop.samples import Sample
 

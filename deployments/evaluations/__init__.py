@@ -141,6 +141,6 @@ def evaluation(name: str) -> Evaluation[Any, Any, Any]:
 
 def flow(name: str) -> Any:
     """The flow; Prefect reads its settings when it is imported, so ``server.configure`` comes first."""
-    from flows.registry import flow_of
+    from flows.evaluation import flow_of
 
     return flow_of(evaluation(name))

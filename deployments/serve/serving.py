@@ -136,7 +136,7 @@ def sort_out(runs: Iterable[FlowRun], since: datetime, now: datetime) -> tuple[l
 
 
 def is_gone(run: FlowRun, since: datetime) -> bool:
-    """Whether the process that works on a run (``steps.sign_in``) has ended.
+    """Whether the process that works on a run (``steps.record_process``) has ended.
 
     One that never named its process is gone if it began before ``since``. Of other hosts nothing is known.
     """

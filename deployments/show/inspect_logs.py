@@ -19,7 +19,7 @@ from typing import Any
 
 import polars as pl
 
-from flows.stored import Run
+from flows.runs import Run
 from tasks.engines.protocols import EngineError, Message
 from tasks.identity import digest
 from tasks.loop.rows import OVERALL

@@ -29,9 +29,8 @@ from tasks.engines.protocols import (
 )
 from tasks.identity import digest
 from tasks.loop.budget import at_most
-from tasks.loop.option_probabilities import option_logprobs
-from tasks.loop.reasoning import without_reasoning
 from tasks.loop.requests import Ability, Engine, Request
+from tasks.loop.written import option_logprobs, without_reasoning
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Prompt:
 
     Attributes:
         options: what the completion may choose from, in the JSON field ``field``, or, if that is "", with
-            its first word (``options.option_logprobs``). They are not sent; the completion then also says
+            its first word (``written.option_logprobs``). They are not sent; the completion then also says
             how probable each of them was.
         sample: what a completion is drawn for, such as a conversation or a repetition: equal prompts of
             different samples are drawn apart. "" for all that may share one completion, as greedy ones do.
@@ -65,7 +64,7 @@ class Prompt:
 class Completion:
     """A stored completion. ``finish_reason`` is "stop", "length" or an engine's own word for a refusal.
 
-    ``text`` is the answer: reasoning before it is stored, and left out here (``reasoning``).
+    ``text`` is the answer: reasoning before it is stored, and left out here (``written``).
     ``option_logprobs``: option to natural-log probability; None if the prompt names no options, the
     completion has no such field, or the engine gives no probabilities.
     """
@@ -131,22 +130,22 @@ class Prompts(Request[Completions]):
         self, engine: Generator, units: Sequence[str], progress: Callable[[int], None]
     ) -> pl.DataFrame:
         """See ``Request.answer``; one row per prompt."""
-        told = 0
+        reported = 0
 
-        def tell(n: int) -> None:
-            nonlocal told
-            told += n
+        def report(n: int) -> None:
+            nonlocal reported
+            reported += n
             progress(n)
 
         if isinstance(engine, Reporting):
-            engine.report = tell
+            engine.report = report
         samplings = [self.sampling_of(unit) for unit in units]
         by_row, failure = _generate([self.by_id[unit] for unit in units], engine, samplings)
         if failure and not by_row:  # without what an engine says it has done: that is for rows
             raise EngineError(str(failure)) from None
         units = [units[row] for row in sorted(by_row)]
         prompts, generations = [self.by_id[unit] for unit in units], [by_row[row] for row in sorted(by_row)]
-        progress(max(0, len(prompts) - told))
+        progress(max(0, len(prompts) - reported))
         conversations = [[dict(m) for m in prompt.conversation] for prompt in prompts]
         frame = pl.DataFrame(
             {

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from tasks.identity import digest
@@ -221,3 +222,33 @@ def main_reason(reasons: Reasons) -> str:
     """The most frequent reason, of equally frequent ones the first in code-point order."""
     counts = Counter(reason for reason in reasons.ravel().tolist() if reason)
     return min(counts, key=lambda reason: (-counts[reason], reason)) if counts else NOTHING
+
+
+def metric_frame(model: str, metrics: Sequence[Metric]) -> pl.DataFrame:
+    """Metric rows of a model as rows of the table ``metric_value``."""
+    frame = pl.DataFrame(metrics, schema=Metric._fields, orient="row", infer_schema_length=None)
+    return frame.drop("points").with_columns(model=pl.lit(model))
+
+
+def points_frame(metrics: Sequence[Metric]) -> pl.DataFrame:
+    """What the headlines are taken over, as rows of the kind ``headline_value``.
+
+    Raises:
+        ValueError: a row that is not overall has points: metric and unit alone name a value.
+    """
+    if slices := [row[:3] for row in metrics if row.points and row[1:3] != OVERALL]:
+        raise ValueError(f"{slices[0]}: only an overall row may have points")
+    frames = [
+        pl.DataFrame(
+            {"unit": points.units, "value": points.values, "cluster": points.clusters},
+            schema_overrides={"value": pl.Float64},
+        ).with_columns(
+            pl.col("value").fill_nan(None),
+            metric=pl.lit(row.metric),
+            design=pl.lit(points.design),
+            n_clusters=pl.lit(points.n),
+        )
+        for row in metrics
+        if (points := row.points) is not None
+    ]
+    return pl.concat(frames) if frames else pl.DataFrame()

@@ -130,8 +130,8 @@ def with_each(function: Callable[[T], None], work: Sequence[T], engine: Engine) 
         pool.shutdown(cancel_futures=True)
 
 
-def sign_in() -> None:
-    """Say which process works on the flow run under way: once that is gone, the run has crashed.
+def record_process() -> None:
+    """Record which process works on the flow run under way: once that is gone, the run has crashed.
 
     In a run that goes on, what an earlier process left at work has crashed with it: a flow that runs again
     makes only that anew which has ended.

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from deployments.cli.app import app
 from deployments.show import inspect_logs
 from deployments.show.inspect_logs import AT_ONCE, safe_id, write_log
-from flows.stored import Run
+from flows.runs import Run
 from tasks.loop.samples import Sample, Score
 
 inspect_log = pytest.importorskip("inspect_ai.log")

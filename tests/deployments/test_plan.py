@@ -134,7 +134,7 @@ def test_only_what_scores_here_and_was_never_measured_is_tried_out(
 
 def test_kinds_of_parts_are_named() -> None:
     from tasks.loop.candidates import CandidateRanking
-    from tasks.loop.options import OptionScores
+    from tasks.loop.items import OptionScores
     from tasks.loop.texts import Texts
 
     kinds = (ItemScores, CandidateRanking, OptionScores, Prompts, Texts)

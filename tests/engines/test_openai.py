@@ -25,7 +25,7 @@ from tasks.engines.served.hosted import HostedGenerator
 from tasks.engines.served.openai_http import OpenAIGenerator
 from tasks.engines.served.transport import Failed
 from tasks.engines.specs import EngineSpec
-from tasks.loop.option_probabilities import option_logprobs
+from tasks.loop.written import option_logprobs
 from tests.http_server import Answer, HttpServer, Request
 from tests.ports import free_port, nobody
 from tests.waiting import LONGEST_WAIT_S, until

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerBase
 
 from tasks.engines.protocols import TokenAlternatives
-from tasks.loop.option_probabilities import option_logprobs
+from tasks.loop.written import option_logprobs
 
 YES_NO = ("yes", "no")
 NORMAD = ("yes", "no", "neutral")

@@ -22,7 +22,7 @@ from tasks.engines import load, prompting
 from tasks.engines.local import memory
 from tasks.engines.protocols import EngineError, Generator, Sampling, Scorer
 from tasks.engines.specs import EngineSpec
-from tasks.loop.option_probabilities import option_logprobs
+from tasks.loop.written import option_logprobs
 
 pytest.importorskip("vllm", reason="the extra [cpu] or [gpu] is not installed")
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from flows.runs import _frame, _points
 from tasks.identity import digest
-from tasks.loop.rows import OVERALL, Metric, mean_row, resampled_points, scored
+from tasks.loop.rows import OVERALL, Metric, mean_row, metric_frame, points_frame, resampled_points, scored
 from tasks.metrics.intervals import half_samples
 from tasks.metrics.types import FloatArray
 from warehouse import Run, Warehouse, finish_run, register_parts, save_metrics, save_run, write_part
@@ -59,7 +58,7 @@ def store(warehouse: Warehouse, runs: Sequence[Stored]) -> None:
     parts = []
     for run in runs:
         metrics = run.metrics()
-        frame = _points(metrics)
+        frame = points_frame(metrics)
         if not frame.is_empty():
             ids = {"request_hash": run.run_id, "run_id": run.run_id, "model": run.model}
             named = frame.with_columns(**{key: np.full(frame.height, value) for key, value in ids.items()})
@@ -73,5 +72,5 @@ def store(warehouse: Warehouse, runs: Sequence[Stored]) -> None:
                 item_lists={}, boundary_rule="none", code_version="0", occasion=run.occasion,
             )  # fmt: skip
             save_run(connection, row)
-            save_metrics(connection, run.run_id, _frame(run.model, run.metrics()))
+            save_metrics(connection, run.run_id, metric_frame(run.model, run.metrics()))
             finish_run(connection, run.run_id)

@@ -14,9 +14,9 @@ from flows.comparison import (
     Wanted,
     chosen_pairs,
     differences,
-    finished,
     last_two_occasions,
 )
+from flows.runs import every_finished
 from tests.flows.stored_runs import Stored, store
 from warehouse import Warehouse, WarehouseError
 
@@ -25,7 +25,7 @@ GOOD, BAD = RNG.beta(3, 1, 60), RNG.beta(1, 3, 60)
 
 
 def compared(warehouse: Warehouse, wanted: Wanted) -> pl.DataFrame:
-    return differences(warehouse, chosen_pairs(finished(warehouse), wanted))
+    return differences(warehouse, chosen_pairs(every_finished(warehouse), wanted))
 
 
 def test_two_models_are_compared_item_by_item(warehouse: Warehouse) -> None:
@@ -181,7 +181,7 @@ def test_errors_say_what_there_is(warehouse: Warehouse, wanted: Wanted, said: st
 def test_the_last_two_occasions_of_every_engine(warehouse: Warehouse) -> None:
     names = [("a", ""), ("a", "w1"), ("a", "w2"), ("b", "w1"), ("c", ""), ("c", "w2")]
     store(warehouse, [Stored(m, occasion=o, scores={"coverage": GOOD}) for m, o in names])
-    pairs = last_two_occasions(finished(warehouse))
+    pairs = last_two_occasions(every_finished(warehouse))
     assert {(x.model, x.occasion, y.occasion) for x, y in pairs} == {("a", "w2", "w1"), ("c", "w2", "")}
 
 

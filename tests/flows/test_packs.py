@@ -26,6 +26,10 @@ SMALL = {"models": ["fake-a"], "countries": ["BR", "DE", "JP", "US"], "domains":
 VECTORS = ("embedder", "word_vectors")
 METRICS = {"normad": "coverage", "casa": "connotation", "culturebank": "coherence", "specnorm": "specificity"}
 """Of cure's benchmarks, each of which a pack may make one like."""
+RUN = [
+    name if name in ("cure", "spectral") else pytest.param(name, marks=pytest.mark.heavy) for name in shapes()
+]
+"""A judged evaluation and one that scores are quick tests; the others follow the same code."""
 
 
 def new(home: Path, name: str, *names: str) -> Path:
@@ -78,7 +82,7 @@ def test_the_example_is_right_and_explains_every_column(home: Path, name: str) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", list(shapes()))
+@pytest.mark.parametrize("name", RUN)
 def test_the_example_runs_to_a_leaderboard_of_its_own(home: Path, name: str) -> None:
     config = evaluate(evaluation(name), params(name)(**example(home, name)))
     warehouse = Warehouse.open()

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
 import pytest
 
 from flows import evaluation as loop
-from flows import runs, session
-from flows.session import SHARED, Session
+from flows import runs
+from flows.session import SHARED, Session, handed_over
 from tasks.engines.copies import ReplicaLost
-from tasks.engines.protocols import EngineError, Sampling
-from tasks.engines.specs import EngineSpec
-from tasks.evaluations.contract import Evaluation, Params, Shared
+from tasks.engines.protocols import EngineError
+from tasks.evaluations.contract import Shared
 from tasks.loop import progress, steps
-from tasks.loop.plan import UNITS, Wanted, Work, units_wanted
-from tasks.loop.prompts import Prompt, Prompts
-from tasks.loop.requests import Engine
-
-JUDGE = Engine.of(EngineSpec(name="judge", kind="fake", model="judge"))
+from tasks.loop.plan import Wanted, Work
+from tasks.loop.prompts import Prompts
+from tests.flows import sessions
+from tests.flows.sessions import JUDGE, prompts
 
 
 @dataclass
@@ -45,16 +42,9 @@ class World:
             return [first, judged] if is_answered else [first]
 
         null = [prompts("Is nothing right?", engine="judge", role="judge")]
-        evaluation = Evaluation[Any, Any, Any](
-            name="fake", params=Params, tables={}, study=lambda *_: None, ask=ask, read=lambda *_: None,
-            rows=lambda *_: None,  # type: ignore[arg-type]
-            shared=Shared(lambda *_: null, lambda *_: None) if shared else None,
-        )  # fmt: skip
-        study = SimpleNamespace(
-            params=Params.model_validate({"models": list(models)}), config_hash=lambda: "config"
+        return sessions.session(
+            *models, ask=ask, shared=Shared(lambda *_: null, lambda *_: None) if shared else None
         )
-        engines = {name: Engine.of(EngineSpec(name=name, kind="fake", model=name)) for name in models}
-        return Session(evaluation, study, engines, {"judge": JUDGE})
 
     def answer(self, work: Work, run: tuple[str, str], meter: Any, label: str, total: int) -> None:
         if error := self.fails.get(label):
@@ -63,45 +53,38 @@ class World:
         self.stored |= {(work.wanted.request_hash, unit) for unit in work.units}
 
     def unanswered(self, wanted: Sequence[Wanted]) -> dict[str, pl.DataFrame]:
-        return {
-            kind: pl.DataFrame([row for row in frame.rows() if row not in self.stored], UNITS, orient="row")
-            for kind, frame in units_wanted(wanted).items()
-        }
+        return sessions.unanswered(wanted, self.stored)
 
     def evaluate(self, run: Session) -> str:
-        session.plan_round(run)
-        with session.handed_over(run):
+        run.plan_round()
+        with handed_over(run):
             return loop.evaluate(run.evaluation, run.params)
-
-
-def prompts(text: str, **fields: Any) -> Prompts:
-    prompt = Prompt([{"role": "user", "content": text}])
-    return Prompts(label="items", sampling=Sampling(), prompts=(prompt,), batch=1, **fields)
 
 
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
     known = World()
     note = known.done.append
-    of_runs: dict[str, Callable[..., Any]] = {
-        "is_finished": lambda run: run in known.finished,
-        "start": lambda _, ids: note(("start", *ids)),
-        "add_requests": lambda ids, wanted: note(("asks", len(wanted))),
-    }
     of_steps: dict[str, Callable[..., Any]] = {
         "answer": known.answer,
         "unanswered": known.unanswered,
-        "sign_in": lambda: note(("signed in",)),
+        "record_process": lambda: note(("signed in",)),
         "show_leaderboard": lambda *which: note(("shown", *which)),
     }
-    for name, function in of_runs.items():
-        monkeypatch.setattr(runs, name, function)
+    monkeypatch.setattr(runs, "is_finished", lambda run: run in known.finished)
+
+    def start(run: Session) -> None:
+        run.ids = run.run_ids()
+        note(("start", *run.ids))
+
+    monkeypatch.setattr(Session, "start", start)
+    monkeypatch.setattr(Session, "add_requests", lambda run: note(("asks", len(run.wanted))))
     for name, function in of_steps.items():
         monkeypatch.setattr(steps, name, function)
 
-    def score(run: Session, ids: dict[str, str]) -> None:
+    def score(run: Session) -> None:
         note(("score", *run.alive()))
-        known.finished |= {ids[name] for name in run.alive()}
+        known.finished |= {run.ids[name] for name in run.alive()}
 
     monkeypatch.setattr(loop, "_score", score)
     return known
@@ -114,7 +97,7 @@ def test_rounds_go_on_until_nothing_is_left(world: World) -> None:
         ("signed in",), ("start", "a", "b"),
         ("a", "a", 1), ("b", "b", 1), ("asks", 4),
         ("judge judges a", "a", 1), ("judge judges b", "b", 1), ("asks", 4),
-        ("score", "a", "b"), ("shown", "fake", "config"),
+        ("score", "a", "b"), ("shown", "cure", "config"),
     ]  # fmt: skip
     assert run.worked == {"a", "b"}
     assert run.answered == world.stored
@@ -124,7 +107,7 @@ def test_what_is_stored_and_has_rows_is_left_alone(world: World) -> None:
     world.evaluate(world.session("a"))
     world.done.clear()
     world.evaluate(world.session("a"))
-    assert world.done == [("signed in",), ("start", "a"), ("shown", "fake", "config")]
+    assert world.done == [("signed in",), ("start", "a"), ("shown", "cure", "config")]
     world.finished.clear()
     world.evaluate(world.session("a"))
     assert ("score", "a") in world.done
@@ -143,7 +126,7 @@ def test_a_model_that_fails_is_asked_no_more_and_said_at_the_end(world: World) -
     with pytest.raises(EngineError, match=r"^a: no memory$"):
         world.evaluate(run)
     assert [label for label, *_ in world.done if label == "a" or label.endswith(" a")] == []
-    assert world.done[-2:] == [("score", "b"), ("shown", "fake", "config")]
+    assert world.done[-2:] == [("score", "b"), ("shown", "cure", "config")]
 
 
 def test_a_judge_that_fails_costs_its_own_numbers(world: World) -> None:
@@ -159,13 +142,15 @@ def test_a_judge_that_fails_costs_its_own_numbers(world: World) -> None:
 def test_work_of_what_was_lost_meanwhile_is_not_begun(world: World, lost: str) -> None:
     """Several replicas work at once: one may fail while the work of the others waits."""
     run = world.session("a")
-    session.plan_round(run)
+    run.plan_round()
     (work,) = run.plan.work
     if lost == "model":
         run.lose("a", EngineError("gone"))
     else:
         run.barred.add(("a", work.wanted.engine.name))
-    loop._answer(run, work, {"a": "run"}, 1)
+    run.start()
+    world.done.clear()
+    loop._answer(run, work, 1)
     assert (world.done, run.answered) == ([], set())
 
 
@@ -181,8 +166,7 @@ def test_work_of_what_was_lost_meanwhile_is_not_begun(world: World, lost: str) -
     ],
 )
 def test_the_progress_names_who_does_what_about_whom(role: Any, model: str, label: str) -> None:
-    engine = Engine("engine", "fake", "engine", "hash")
-    assert loop._label(Wanted(model, prompts("?", role=role), engine)) == label
+    assert loop._label(Wanted(model, prompts(role=role), sessions.engine("engine"))) == label
 
 
 def test_a_step_outside_of_a_flow_is_a_call_that_is_made_again_where_a_replica_died() -> None:

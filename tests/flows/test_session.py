@@ -4,70 +4,49 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-import polars as pl
 import pytest
 
-from flows import runs, session
-from flows.session import SHARED, Session, occasion, plan_round
-from tasks.engines.protocols import EngineError, Sampling
+from flows import runs
+from flows.session import SHARED, Session, handed_over, occasion, prepared
+from flows.session import _candidates as candidates_of
+from tasks.engines.protocols import EngineError
 from tasks.engines.specs import EngineSpec
-from tasks.evaluations.contract import Evaluation, Params, Shared
-from tasks.loop.plan import UNITS, Wanted, units_wanted
-from tasks.loop.prompts import Prompt, Prompts
+from tasks.evaluations.contract import Params, Shared
+from tasks.loop.plan import Wanted
 from tasks.loop.requests import Engine, Later
+from tests.flows import sessions
+from tests.flows.sessions import SPEC, prompts
 from warehouse import CorruptPart
 
 LATER = (Later("judge", "judge", 3, 10),)
-SPEC = EngineSpec(name="m", kind="fake", model="m")
 EMBEDDER = Engine("e", "embedder", "e", "hash")
+JUDGED = prompts("Right?", engine="judge", role="judge")
 SCORES_ONLY = EngineSpec(name="m", kind="packed_trie", model="x/y", dtype="float32", revision="0" * 40)
 
 
-def prompts(engine: str = "", role: Any = "candidate", text: str = "?") -> Prompts:
-    return Prompts(
-        role=role, engine=engine, label="items", sampling=Sampling(),
-        prompts=(Prompt([{"role": "user", "content": text}]),),
-    )  # fmt: skip
-
-
 def run_of(
-    *models: str,
-    asked: Sequence[Any] = (),
-    shared: Sequence[Any] = (),
-    spec: EngineSpec | None = SPEC,
-    **fields: Any,
+    *models: str, asked: Sequence[Any] = (), shared: Sequence[Any] = (), spec: EngineSpec | None = SPEC
 ) -> Session:
-    """A run of models of one spec, all of which are asked the same; its judge is called "judge"."""
+    """A run of models of one spec, all of which are asked the same."""
 
     def ask(study: Any, completions: Any) -> Sequence[Any]:
         if asked and completions.candidate.name == "rotten":
             raise CorruptPart("unreadable")
         return asked
 
-    evaluation = Evaluation[Any, Any, Any](
-        name="fake", params=Params, tables={}, study=lambda *_: None, ask=ask, read=lambda *_: None,
-        rows=lambda *_: None, later=lambda _: LATER,  # type: ignore[arg-type, return-value]
-        shared=Shared(lambda *_: shared, lambda *_: None) if shared else None,
-    )  # fmt: skip
-    study = SimpleNamespace(
-        params=Params.model_validate({"models": list(models)}), config_hash=lambda: "config"
-    )
-    engines = {name: Engine.of(spec, name) if spec else Engine(name, "fake", name, name) for name in models}
-    judge = Engine.of(EngineSpec(name="judge", kind="fake", model="judge"))
-    return Session(evaluation, study, engines, {"judge": judge}, **fields)
+    of_study = Shared(lambda *_: shared, lambda *_: None) if shared else None
+    return sessions.session(*models, ask=ask, shared=of_study, spec=spec, later=lambda _: LATER)
 
 
 @pytest.fixture(autouse=True)
 def _no_warehouse(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is stored: all that is wanted has no answer."""
 
-    def unanswered(wanted: Sequence[Wanted]) -> dict[str, pl.DataFrame]:
-        return {kind: frame.select(list(UNITS)) for kind, frame in units_wanted(wanted).items()}
-
-    monkeypatch.setattr("tasks.loop.steps.unanswered", unanswered)
+    monkeypatch.setattr("tasks.loop.steps.unanswered", sessions.unanswered)
     monkeypatch.setattr(
         "tasks.loop.steps.set_corrupt_aside", lambda error: CorruptPart(f"{error}, set aside")
     )
@@ -75,74 +54,83 @@ def _no_warehouse(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_later_rounds_are_foreseen_until_something_is_answered() -> None:
     run = run_of("a", asked=[prompts()])
-    plan_round(run)
+    run.plan_round()
     assert (run.plan.later, run.plan.left) == (LATER, 1)
     run.answered = {("another", "unit")}
-    plan_round(run)
+    run.plan_round()
     assert (run.plan.later, run.plan.left) == ((), 1)
 
 
 def test_what_was_answered_and_is_not_there_is_an_error() -> None:
     run = run_of("a", asked=[prompts()])
-    plan_round(run)
+    run.plan_round()
     (work,) = run.plan.work
     run.answered = {(work.wanted.request_hash, work.units[0])}
     with pytest.raises(EngineError, match="a: it left part of 'items' unanswered"):
-        plan_round(run)
+        run.plan_round()
 
 
 def test_a_model_whose_answers_cannot_be_read_is_given_up_alone() -> None:
     run = run_of("rotten", "a", asked=[prompts()])
-    plan_round(run)
+    run.plan_round()
     assert [each.model for each in run.wanted] == run.alive() == ["a"]
     assert run.failures == ["rotten: unreadable, set aside"]
     with pytest.raises(CorruptPart, match="rotten: unreadable, set aside"):
         run.raise_failures()
 
+    def fail(*_: Any) -> Any:
+        raise CorruptPart("unreadable")
+
+    run = run_of("a", asked=[prompts()])  # null models are given up as a whole
+    run.evaluation = replace(run.evaluation, shared=Shared(fail, fail))
+    run.plan_round()
+    assert (run.failures, list(run.lost)) == (["unreadable, set aside"], [SHARED])
+    assert [each.model for each in run.wanted] == ["a"]
+
 
 def test_requests_of_the_study_stand_under_no_model() -> None:
-    run = run_of("a", asked=[prompts()], shared=[prompts("judge", "judge", "null")])
-    plan_round(run)
+    run = run_of("a", asked=[prompts()], shared=[JUDGED])
+    run.plan_round()
     assert [(each.model, each.engine.name) for each in run.wanted] == [(SHARED, "judge"), ("a", "a")]
     run.lose(SHARED, EngineError("gone"))
-    plan_round(run)
+    run.plan_round()
     assert [each.model for each in run.wanted] == ["a"]
 
 
 def test_an_engine_that_failed_on_a_model_is_not_asked_about_it_again() -> None:
-    run = run_of("a", "b", asked=[prompts(), prompts("judge", "judge", "Right?")])
-    plan_round(run)
+    run = run_of("a", "b", asked=[prompts(), JUDGED])
+    run.plan_round()
     about_a = next(each for each in run.wanted if (each.model, each.engine.name) == ("a", "judge"))
     run.fail(about_a, EngineError("full"))
     run.fail(about_a, EngineError("full again"))
     assert run.failures == ["a, judge judge: full"]
     assert run.is_barred(about_a)
     assert not run.lost
-    plan_round(run)
+    run.plan_round()
     own = [(each.model, each.engine.name) for each in run.wanted]
     assert own == [("a", "a"), ("b", "b"), ("b", "judge")]
 
 
 def test_a_model_that_fails_is_lost_and_said_once() -> None:
     run = run_of("a", "b", asked=[prompts()])
-    plan_round(run)
+    run.plan_round()
     for words in ("gone", "gone again"):
         run.fail(run.wanted[0], EngineError(words))
     assert (run.failures, run.alive()) == (["a: gone"], ["b"])
     with pytest.raises(EngineError, match=r"^a: gone$"):
         run.raise_failures()
-    about_nulls = Wanted(SHARED, prompts("judge", "judge"), run.engines["judge"])
+    about_nulls = Wanted(SHARED, JUDGED, run.engines["judge"])
     run.fail(about_nulls, EngineError("full"))
     assert run.failures[-1] == "the null models, judge judge: full"
 
 
 def test_what_an_engine_cannot_do_is_found_before_it_is_loaded() -> None:
     run = run_of("a", spec=SCORES_ONLY, asked=[prompts()])
-    plan_round(run)
+    run.plan_round()
     assert not run.wanted
     assert "only scores" in run.failures[0]
     read_only = run_of("a", spec=None, asked=[prompts()])  # of an earlier run: it is read and not asked
-    plan_round(read_only)
+    read_only.plan_round()
     assert not read_only.failures
 
 
@@ -151,7 +139,7 @@ def test_an_embedder_is_no_engine_that_is_checked(spec: EngineSpec | None) -> No
     run = run_of("a")
     request: Any = SimpleNamespace(ability="embed", role="embedder")
     engine = Engine("e", "embedder", "e", "hash", spec)
-    session._check_ability(run, Wanted("a", request, engine))
+    run._check_ability(Wanted("a", request, engine))
     assert not run.failures
 
 
@@ -159,10 +147,10 @@ def test_a_run_is_done_once_nothing_is_left_and_all_have_rows(monkeypatch: pytes
     run, rows = run_of("a", "b", asked=[prompts()]), set(run_of("a", "b").run_ids().values())
     monkeypatch.setattr(runs, "is_finished", lambda name: name in rows)
     assert run.is_done() is True
-    plan_round(run)
+    run.plan_round()
     assert run.is_done() is False
     run.evaluation = run_of("a").evaluation
-    plan_round(run)
+    run.plan_round()
     assert run.is_done() is True
     rows.pop()
     assert run.is_done() is False
@@ -173,12 +161,12 @@ def test_a_run_is_done_once_nothing_is_left_and_all_have_rows(monkeypatch: pytes
 
 def test_a_prepared_session_is_of_its_evaluation_and_params_alone() -> None:
     run = run_of("a")
-    other = Params.model_validate({"models": ["b"]})
-    with session.handed_over(run):
-        assert session.prepared(run.evaluation, run.params) is run
-        assert session.prepared(run.evaluation, other) is None
-        assert session.prepared(run_of("a").evaluation, run.params) is None
-    assert session.prepared(run.evaluation, run.params) is None
+    other = Params(models=["b"])
+    with handed_over(run):
+        assert prepared(run.evaluation, run.params) is run
+        assert prepared(run.evaluation, other) is None
+        assert prepared(run_of("a").evaluation, run.params) is None
+    assert prepared(run.evaluation, run.params) is None
 
 
 def test_an_occasion_is_a_name_in_which_time_is_filled_in() -> None:
@@ -193,19 +181,6 @@ def test_an_occasion_is_a_name_in_which_time_is_filled_in() -> None:
 def test_other_braces_are_refused(given: str) -> None:
     with pytest.raises(ValueError, match="occasion"):
         occasion(given)
-
-
-def test_null_models_whose_answers_cannot_be_read_are_given_up() -> None:
-    run = run_of("a", asked=[prompts()], shared=[prompts("judge", "judge")])
-
-    def fail(*_: Any) -> Any:
-        raise CorruptPart("unreadable")
-
-    fields = vars(run.evaluation) | {"shared": Shared(fail, fail)}
-    run.evaluation = Evaluation(**fields)
-    plan_round(run)
-    assert (run.failures, list(run.lost)) == (["unreadable, set aside"], [SHARED])
-    assert [each.model for each in run.wanted] == ["a"]
 
 
 def test_two_models_of_one_name_stand_beside_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,10 +200,7 @@ def test_two_models_of_one_name_stand_beside_each_other(monkeypatch: pytest.Monk
     known = {"old": {"another hash"}, "same": {hashes["one/same"]}}
     monkeypatch.setattr(runs, "namesakes", lambda config: known)
     given = ["one/m", "two/m", "one/m", "one/old", "one/same", "embedder"]
-    study: Any = SimpleNamespace(
-        params=Params.model_validate({"models": ["m"]}), config_hash=lambda: "config"
-    )
-    made = session._candidates(Params.model_validate({"models": given}), study)
+    made = candidates_of(Params(models=given), sessions.session("m").study)
     assert {name: engine.hash for name, engine in made.items()} == {
         "m": hashes["one/m"],
         f"m#{hashes['two/m'][:4]}": hashes["two/m"],

@@ -28,7 +28,7 @@ import polars as pl
 import pytest
 
 from deployments.evaluations import evaluation as definition
-from flows.registry import flow_of
+from flows.evaluation import flow_of
 from tests.conftest import REPOSITORY, environment
 from warehouse import Warehouse
 from warehouse.local_store import LocalStore

@@ -13,10 +13,10 @@ from tasks.engines.served import openai_batch
 from tasks.engines.specs import EngineSpec
 from tasks.loop import progress, steps
 from tasks.loop.budget import Budget, BudgetReached, Meter
-from tasks.loop.plan import Wanted, lay_out
-from tasks.loop.prompts import Completion, Prompt, Prompts
+from tasks.loop.prompts import Completion, Prompt
 from tasks.loop.requests import Engine
 from tests.engines.batch_server import BatchServer, Line, answered, refused
+from tests.loop import completing
 from warehouse import CorruptPart, Warehouse, run_checks
 
 PROMPTS = [Prompt([{"role": "user", "content": text}]) for text in "abcde"]
@@ -38,13 +38,8 @@ def served(server: BatchServer) -> EngineSpec:
 
 def complete(spec: EngineSpec, meter: Meter | None = None, occasion: str = "") -> list[Completion]:
     """What the loop does with one request."""
-    request = Prompts(prompts=PROMPTS, sampling=Sampling(max_tokens=9), batch=2)
-    wanted = Wanted("served", request, replace(Engine.of(spec), occasion=occasion))
-    for work in lay_out([wanted], steps.unanswered([wanted])).work:
-        steps.answer(work, ("run", "served"), meter or Meter(Budget()), "label", 5)
-    stored = steps.stored(request.kind, wanted.request_hash, request.units, request.columns)
-    completions = request.decode(stored)
-    return [completions[prompt.id] for prompt in request.prompts]
+    engine = replace(Engine.of(spec), occasion=occasion)
+    return completing.complete(PROMPTS, engine, Sampling(max_tokens=9), ("run", "served"), "label", 2, meter)
 
 
 def test_a_part_is_a_job_and_is_counted(

@@ -11,10 +11,8 @@ import pytest
 from tasks.engines.fake import FakeEngine
 from tasks.engines.protocols import Generation, Sampling
 from tasks.engines.specs import EngineSpec
-from tasks.loop import steps
 from tasks.loop.budget import Budget, BudgetReached, Meter
-from tasks.loop.plan import Wanted, lay_out
-from tasks.loop.prompts import Completion, Prompt, Prompts
+from tasks.loop.prompts import Completion, Prompt
 from tasks.loop.requests import Engine
 from tests.loop.completing import complete
 from warehouse import Warehouse, register_orphans, run_checks, verify_parts
@@ -32,14 +30,8 @@ def on(
     occasion: str, texts: str, spec: EngineSpec, run: str, batch: int = 2, budget: Budget | None = None
 ) -> list[Completion]:
     """What the loop does with one request: answer what is missing, read everything back."""
-    request = Prompts(prompts=prompts(texts), sampling=GREEDY, batch=batch)
-    wanted = Wanted("candidate", request, replace(Engine.of(spec), occasion=occasion))
-    meter = Meter(budget or Budget())
-    for work in lay_out([wanted], steps.unanswered([wanted])).work:
-        steps.answer(work, (run, "candidate"), meter, "label", len(texts))
-    stored = steps.stored(request.kind, wanted.request_hash, request.units, request.columns)
-    completions = request.decode(stored)
-    return [completions[prompt.id] for prompt in request.prompts]
+    engine, meter = replace(Engine.of(spec), occasion=occasion), Meter(budget or Budget())
+    return complete(prompts(texts), engine, GREEDY, (run, "candidate"), "label", batch, meter)
 
 
 def second_mind(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +44,7 @@ def second_mind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FakeEngine, "generate", other)
 
 
-@pytest.mark.parametrize("batch", [2, 3, 16])
+@pytest.mark.parametrize("batch", [2, pytest.param(16, marks=pytest.mark.heavy)])
 def test_another_occasion_asks_anew_and_replaces_nothing(
     warehouse: Warehouse, spec: EngineSpec, asked: Calls, monkeypatch: pytest.MonkeyPatch, batch: int
 ) -> None:

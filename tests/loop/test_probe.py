@@ -66,7 +66,7 @@ def line(n_units: int, delay: float, **engine: Any) -> Line:
         topic="t", label="q", questions=questions, items=tuple("abcdefghij"), about=["x"], batch=16
     )
     wanted = Wanted("fake", request, Engine.of(spec))
-    units = pl.DataFrame({"request_hash": ["hash"] * n_units, "unit": list(questions)})
+    units = pl.DataFrame({"request_hash": [wanted.request_hash] * n_units, "unit": list(questions)})
     (planned,) = lay_out([wanted], {"item_logprob": units}).lines
     return planned
 

@@ -8,10 +8,9 @@ import math
 import pytest
 
 from tasks.engines.protocols import Generation, Sampling, TokenAlternatives
-from tasks.loop.option_probabilities import option_logprobs
 from tasks.loop.prompts import Prompt, Prompts
-from tasks.loop.reasoning import without_reasoning
 from tasks.loop.replies import CUT_OFF, EMPTY, no_text
+from tasks.loop.written import option_logprobs, without_reasoning
 
 ANSWER = '{"label": "yes"}'
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from flows.runs import _points
 from tasks.loop.rows import (
     OVERALL,
     count_rows,
     difference_row,
     item_points,
     mean_row,
+    points_frame,
     resampled_points,
     scored,
     slices,
@@ -58,12 +58,12 @@ def test_the_same_half_twice_has_two_names() -> None:
 def test_a_resample_without_a_value_is_stored_as_missing() -> None:
     kept = half_samples(40, 3, 0)
     row = scored("m", OVERALL, 0.5, (40, 0), points=resampled_points("half", NAMES, kept, [0.4, None, 0.6]))
-    frame = _points([row, scored("other", OVERALL, 0.1, (1, 0))])
+    frame = points_frame([row, scored("other", OVERALL, 0.1, (1, 0))])
     assert frame["value"].to_list() == [0.4, None, 0.6]
     assert frame["n_clusters"].to_list() == [40] * 3
-    assert _points([]).is_empty()
+    assert points_frame([]).is_empty()
     with pytest.raises(ValueError, match="only an overall row"):
-        _points([row._replace(slice_kind="country", slice="FR")])
+        points_frame([row._replace(slice_kind="country", slice="FR")])
 
 
 def reasons(*texts: str) -> np.ndarray:

@@ -81,6 +81,7 @@ def rejected(is_shared: bool, studies: int = 400, personas: int = 30) -> float:
     return float(np.mean(stats.ttest_rel(treated, control, axis=1).pvalue < 0.05))
 
 
+@pytest.mark.heavy  # a simulation
 def test_a_paired_test_keeps_its_level_where_seeds_are_the_prompts_own() -> None:
     assert rejected(is_shared=True) > 0.8  # 0.95: the noise of one seed looks like an effect
     assert 0.03 <= rejected(is_shared=False) <= 0.07

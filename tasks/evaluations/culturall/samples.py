@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from tasks.evaluations.contract import Completions
 from tasks.evaluations.culturall.answers import Answer, completed, read
 from tasks.evaluations.culturall.requests import Study
-from tasks.loop.prompt_samples import sample
-from tasks.loop.samples import Sample, Score
+from tasks.loop.samples import Sample, Score, sample
 
 
 def samples(study: Study, completions: Completions) -> Iterator[Sample]:

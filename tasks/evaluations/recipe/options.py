@@ -18,7 +18,7 @@ from tasks.evaluations.recipe.normal import stands_in
 from tasks.evaluations.recipe.study import HEADLINE, Scores, Study
 from tasks.evaluations.recipe.texts import conversation, worst
 from tasks.judging.rubric import normal
-from tasks.loop.options import OptionLogprobs, OptionScores, Question
+from tasks.loop.items import OptionLogprobs, OptionScores, Question
 from tasks.loop.prompts import Completion, Prompt, Prompts
 from tasks.loop.replies import NO_ANSWER, no_text, unreadable
 from tasks.loop.requests import Request

@@ -8,10 +8,9 @@ from tasks.evaluations.contract import Completions
 from tasks.evaluations.recipe import groups, options, texts
 from tasks.evaluations.recipe.definition import LETTERS, Choice, Texts
 from tasks.evaluations.recipe.study import HEADLINE, Study
-from tasks.loop.options import OptionLogprobs
-from tasks.loop.prompt_samples import sample
+from tasks.loop.items import OptionLogprobs
 from tasks.loop.prompts import Completion
-from tasks.loop.samples import Sample, Score, listed, question
+from tasks.loop.samples import Sample, Score, listed, question, sample
 
 
 def samples(study: Study, completions: Completions) -> Iterator[Sample]:

@@ -15,7 +15,7 @@ from tasks.engines.specs import EngineSpec
 from tasks.evaluations.contract import Cohort
 from tasks.evaluations.recipe.options import request as option_request
 from tasks.loop.candidates import StoredScores
-from tasks.loop.options import OptionLogprobs
+from tasks.loop.items import OptionLogprobs
 from tasks.loop.prompts import Completion, Prompts
 from tasks.loop.requests import Engine
 from tasks.loop.rows import Metric

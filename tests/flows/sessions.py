@@ -1,0 +1,66 @@
+"""Sessions of a made-up evaluation, for tests of the loop without engines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence, Set
+from types import SimpleNamespace
+from typing import Any
+
+import polars as pl
+
+from flows.session import Session
+from tasks.engines.protocols import Sampling
+from tasks.engines.specs import EngineSpec
+from tasks.evaluations.contract import Evaluation, Params, Shared, Tables
+from tasks.loop.plan import UNITS, Wanted, units_wanted
+from tasks.loop.prompts import Prompt, Prompts
+from tasks.loop.requests import Engine
+
+SPEC = EngineSpec(name="m", kind="fake", model="m")
+
+
+def engine(name: str, spec: EngineSpec | None = SPEC) -> Engine:
+    """An engine of its own hash; without a spec one that is only read from."""
+    if spec is SPEC:
+        spec = SPEC.model_copy(update={"name": name, "model": name})
+    return Engine(name, "fake", name, spec.hash() if spec else f"hash of {name}", spec)
+
+
+JUDGE = engine("judge")
+
+
+def prompts(text: str = "?", **fields: Any) -> Prompts:
+    """A request of one prompt."""
+    prompt = Prompt([{"role": "user", "content": text}])
+    return Prompts(**{"label": "items", "sampling": Sampling(), "prompts": (prompt,), "batch": 1, **fields})
+
+
+def session(
+    *models: str,
+    ask: Callable[[Any, Any], Sequence[Any]] = lambda study, completions: [],
+    shared: Shared[Any] | None = None,
+    spec: EngineSpec | None = SPEC,
+    occasion: str = "",
+    **of_evaluation: Any,
+) -> Session:
+    """A session of models of one spec, and a judge of that name."""
+    made: dict[str, Any] = {
+        "name": "cure", "params": Params, "tables": {}, "study": lambda *_: None, "ask": ask,
+        "read": lambda *_: None, "rows": lambda *_: Tables({}), "shared": shared,
+    }  # fmt: skip
+    study: Any = SimpleNamespace(
+        params=Params(models=list(models), occasion=occasion), config_hash=lambda: "config", materials={}
+    )
+    candidates = {name: engine(name, spec) for name in models}
+    evaluation = Evaluation[Any, Any, Any](**made | of_evaluation)
+    return Session(evaluation, study, candidates, {"judge": JUDGE})
+
+
+def unanswered(
+    wanted: Sequence[Wanted], stored: Set[tuple[str, str]] = frozenset()
+) -> dict[str, pl.DataFrame]:
+    """``steps.unanswered`` where these (request_hash, unit) are stored."""
+    return {
+        kind: pl.DataFrame([row for row in frame.rows() if row not in stored], UNITS, orient="row")
+        for kind, frame in units_wanted(wanted).items()
+    }
