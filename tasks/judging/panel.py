@@ -14,10 +14,10 @@ from tasks.engines.protocols import Sampling
 from tasks.judging.rubric import Rubric, judge_prompt, shorten
 from tasks.judging.verdicts import UNANSWERED, Opinion, read_opinions, verdict_frame, verdict_row
 from tasks.loop.budget import at_most
-from tasks.loop.prompt_samples import graded as grading
 from tasks.loop.prompts import Completion, Prompt, Prompts
 from tasks.loop.requests import Engine, Later
 from tasks.loop.samples import Score
+from tasks.loop.samples import graded as grading
 
 Replies = Callable[[Prompts], Mapping[str, Completion]]
 """What is stored of a request: prompt -> completion"""

@@ -19,8 +19,8 @@ from typing import NamedTuple
 import polars as pl
 
 from tasks.judging.rubric import FIELD, Rubric, normal
-from tasks.loop.option_probabilities import field_values
 from tasks.loop.prompts import Completion
+from tasks.loop.replies import field_values
 from tasks.loop.requests import Engine
 
 UNANSWERED = "a judge has not answered"

@@ -14,9 +14,8 @@ from tasks.evaluations.cure.requests import Study
 from tasks.evaluations.cure.scores import score_model
 from tasks.judging.controls import REAL
 from tasks.judging.panel import score_name
-from tasks.loop.prompt_samples import sample
 from tasks.loop.requests import Engine
-from tasks.loop.samples import Sample, Score
+from tasks.loop.samples import Sample, Score, sample
 
 Judged = dict[tuple[str, str], dict[str, Score]]
 """(benchmark, item) -> what judges said of its explanation and of the null ones"""

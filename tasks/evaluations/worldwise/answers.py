@@ -11,8 +11,7 @@ import polars as pl
 from tasks.evaluations.contract import comparable
 from tasks.evaluations.worldwise.read import WorldwiseAnswer, WorldwiseAnswers
 from tasks.evaluations.worldwise.study import DECISIONS, N_VALUES, WorldwiseStudy
-from tasks.loop.prompt_samples import sample
-from tasks.loop.samples import Sample, Score
+from tasks.loop.samples import Sample, Score, sample
 
 NO_TARGET = "the answer without a persona has no target"
 
