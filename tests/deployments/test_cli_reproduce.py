@@ -40,7 +40,7 @@ def test_every_evaluation_with_such_a_folder_has_a_command() -> None:
         assert name in listed
         help_text = " ".join(run(name, "--help").stdout.split())
         assert f"culturescope reproduce {name} --data FOLDER" in help_text
-        for source in reproduction(name).sources:
+        for source in reproduction(name).sources.values():
             assert f"{source.name}: {source.patterns[0]}" in help_text
     assert run("explication").exit_code == 2
 

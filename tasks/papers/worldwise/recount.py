@@ -18,8 +18,7 @@ from tasks.metrics.projection import project_dimensions
 from tasks.metrics.stereotypes import stereotype_scores
 from tasks.metrics.types import BoolArray, FloatArray
 from tasks.papers.reproduction import Rows, Tools, model_names
-from tasks.papers.worldwise.options import NO_EMBEDDER, WorldwiseOptions
-from tasks.papers.worldwise.stored import SOURCES, Stored, StoredAnswer
+from tasks.papers.worldwise.files import NO_EMBEDDER, SOURCES, Stored, StoredAnswer, WorldwiseOptions
 
 Labels = NDArray[np.str_]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.papers.cure import REPRODUCTION
+from tasks.papers.cure.reproduction import REPRODUCTION
 from tasks.papers.reproduction import Recomputed
-from tests.evaluations.reproduced import further, numbers, printed
+from tests.papers.reproduced import further, numbers, printed
 
 COUNTRIES = {"country": [{"country": "JP", "name": "Japan"}, {"country": "KE", "name": "Kenya"}]}
 THICK = "Thick Culture Reasoning Metrics"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.papers.spectral import REPRODUCTION
-from tests.evaluations.reproduced import further, numbers, printed
+from tasks.papers.spectral.reproduction import REPRODUCTION
+from tests.papers.reproduced import further, numbers, printed
 
 AVERAGE = printed("Table 1", "Avg Score", domain="Currency")
 SD = printed("Table 1", "Std Dev", domain="Currency")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tasks.papers.culturall import REPRODUCTION
-from tests.evaluations.reproduced import further, numbers, printed
+from tasks.papers.culturall.reproduction import REPRODUCTION
+from tests.papers.reproduced import further, numbers, printed
 
 ITEMS = """language,region,topic,scenario,question,answer,explanation,eval_sum
 zh,cn,Food,s,q A B C D,B,,12

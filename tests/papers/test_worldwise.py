@@ -16,9 +16,10 @@ import numpy as np
 import pytest
 
 from tasks.metrics.types import FloatArray
-from tasks.papers.reproduction import Printed, Recomputed, Tools, find_files, model_names
-from tasks.papers.worldwise import REPRODUCTION
-from tasks.papers.worldwise.options import WorldwiseOptions
+from tasks.papers.reproduction import Printed, Recomputed, find_files, model_names
+from tasks.papers.worldwise.files import WorldwiseOptions
+from tasks.papers.worldwise.reproduction import REPRODUCTION
+from tests.papers import reproduced
 
 PROFILES = [
     {
@@ -84,14 +85,11 @@ def folder(path: Path, answers: Any = None, leave_out: Sequence[str] = ()) -> Pa
 
 
 def numbers(path: Path, cells: Sequence[Printed], **given: Any) -> list[Recomputed]:
-    options = WorldwiseOptions(**{"values_times": [1], "scores": ["computed"], "errors": ["answers"]} | given)
-    content, _ = REPRODUCTION.read(find_files(path, REPRODUCTION.sources), options)
-    return list(REPRODUCTION.cells(content, options, Tools(TABLES, embed, cells), cells))
+    return reproduced.numbers(REPRODUCTION, path, cells, TABLES, embed, **given)
 
 
 def cell(metric: str, table: str = "4.1", model: str = "", **parts: str) -> Printed:
-    named = {name.replace("_", " "): text for name, text in parts.items()}
-    return Printed(table, model, named, metric, "1.00", 1.0, "score")
+    return reproduced.printed(table, metric, model, **parts)
 
 
 MEAN_US, MEAN_INDIA = cell("Alignment", culture="US"), cell("Alignment", culture="India")
@@ -259,9 +257,8 @@ def test_what_needs_no_score_embeds_nothing(tmp_path: Path) -> None:
         raise AssertionError(source)
 
     cells = [CELLS[name] for name in ("down", "tvd", "stereotype", "profile")]
-    content, _ = REPRODUCTION.read(find_files(folder(tmp_path), REPRODUCTION.sources), WorldwiseOptions())
-    numbers = REPRODUCTION.cells(content, WorldwiseOptions(), Tools(TABLES, none, cells), cells)
-    assert all(one.value is not None for one in numbers)
+    rows = reproduced.numbers(REPRODUCTION, folder(tmp_path), cells, TABLES, none)
+    assert all(row.value is not None for row in rows)
 
 
 def test_what_is_missing_costs_its_own_cells(tmp_path: Path) -> None:

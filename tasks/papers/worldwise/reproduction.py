@@ -1,10 +1,9 @@
-"""Printed cells of WorldWiseAI (2024) from the recounted answers, and from a null in their place. Pure."""
+"""Sections 4.1 to 4.9 and 7.4 of WorldWiseAI (2024) from stored answers, and from a null in their place."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 
 import numpy as np
@@ -14,8 +13,8 @@ from tasks.metrics.alignment import bucketed_profile, culture_distances, hofsted
 from tasks.metrics.group_tests import group_test, pair_tests
 from tasks.metrics.types import BoolArray, FloatArray, IntArray
 from tasks.metrics.value_shift import persona_shift
-from tasks.papers.reproduction import Printed, Recomputed, Tools
-from tasks.papers.worldwise.options import WorldwiseOptions
+from tasks.papers.reproduction import Numbers, Printed, Recomputed, Reproduction
+from tasks.papers.worldwise.files import SOURCES, Stored, WorldwiseOptions, read
 from tasks.papers.worldwise.recount import (
     Recount,
     culture_code,
@@ -25,7 +24,6 @@ from tasks.papers.worldwise.recount import (
     targets,
     with_points,
 )
-from tasks.papers.worldwise.stored import SOURCES, Stored
 
 RELABELLINGS = 200
 ERRORS = {
@@ -51,25 +49,13 @@ Number = float | str
 """A value, or why there is none."""
 
 
-def cells(
-    stored: Stored, options: WorldwiseOptions, tools: Tools, printed: Sequence[Printed]
-) -> list[Recomputed]:
-    """A number for each printed cell; options that are tried have one value."""
-    study = _Tables(stored, options, tools, sorted({cell.model for cell in tools.printed if cell.model}))
-    return [study.cell(cell) for cell in printed]
+class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
+    """Alignment, values, stereotypes and tests of the answers."""
 
-
-@dataclass(frozen=True)
-class _Tables:
-    stored: Stored
-    options: WorldwiseOptions
-    tools: Tools
-    models: list[str]
-
-    def cell(self, cell: Printed) -> Recomputed:
+    def _number(self, cell: Printed) -> Recomputed:
         if cell.metric == "normalized score":
             return self._profile(cell)
-        if self.stored.answers is None:
+        if self.content.answers is None:
             return Recomputed(reason=SOURCES["answers"].missing)
         if cell.metric in VALUES:
             return self._value_count(cell)
@@ -94,11 +80,12 @@ class _Tables:
     @cached_property
     def labels(self) -> Recount:
         """Where the answers stand; what asks for no score embeds nothing."""
-        return recount(self.stored, self.options, self.tools, self.models)
+        models = sorted({cell.model for cell in self.tools.printed if cell.model})
+        return recount(self.content, self.options, self.tools, models)
 
     @cached_property
     def answers(self) -> Recount:
-        return with_points(self.labels, self.stored, self.options, self.tools)
+        return with_points(self.labels, self.content, self.options, self.tools)
 
     @cached_property
     def null(self) -> tuple[str, Recount]:
@@ -111,17 +98,17 @@ class _Tables:
     @cached_property
     def named(self) -> list[list[str]]:
         """The values of each answer; those off the list too, unless the option leaves them out."""
-        rows = self.stored.values or self.tools.tables["guiding_value"]
+        rows = self.content.values or self.tools.tables["guiding_value"]
         listed = {str(row["label"]).casefold() for row in rows}
         keep_all = self.options.values == "all"
         return [
             [value for value in answer.top_values if keep_all or value.strip().casefold() in listed]
-            for answer in self.stored.answers or ()
+            for answer in self.content.answers or ()
         ]
 
     @cached_property
     def stereotype(self) -> FloatArray:
-        return stereotypes(self.stored, self.options)
+        return stereotypes(self.content, self.options)
 
     @cached_property
     def counts(self) -> IntArray:
@@ -162,13 +149,11 @@ class _Tables:
         if isinstance(value, str):
             return Recomputed(reason=value)
         name, table = self.null
-        null = number(table, chosen) if self.stored.scenarios is not None else ""
+        null = number(table, chosen) if self.content.scenarios is not None else ""
         known = None if isinstance(null, str) or np.isnan(null) else float(null)
         if cell.metric == "p-value":
             known = None
-        return Recomputed(
-            float(value), null=known, null_name=name if known is not None else "", n=int(chosen.sum())
-        )
+        return Recomputed(float(value), null=known, null_name=name, n=int(chosen.sum()))
 
     def _over(
         self, number: Callable[[Recount, BoolArray], Number], table: Recount, chosen: BoolArray
@@ -181,8 +166,8 @@ class _Tables:
         return reasons[0] if reasons else float(np.mean([one for one in each if not isinstance(one, str)]))
 
     def _error(self, metric: str, table: Recount, chosen: BoolArray) -> Number:
-        """Of single answers, or of mean scores by culture and dimension. Stored alignments say how large an
-        error is, not its sign."""
+        """The error of single answers, or of mean scores by culture and dimension. Stored alignments say how
+        large an error is, not its sign."""
         if not chosen.any():
             return _NONE
         target, score = table.target, table.score
@@ -212,7 +197,7 @@ class _Tables:
 
     def _distance(self, cell: Printed, table: Recount, chosen: BoolArray) -> Number:
         known = chosen & ~np.isnan(table.score)
-        of_culture = targets(self.stored, self.options, self.tools.tables["culture_profile"]).get(
+        of_culture = targets(self.content, self.options, self.tools.tables["culture_profile"]).get(
             self.culture(cell.parts["culture"]), {}
         )
         target = np.array([of_culture.get(d, np.nan) for d in table.dimension.tolist()])
@@ -222,7 +207,7 @@ class _Tables:
         return float(culture_distances(table.score[known], target[known][None])[0])
 
     def _value_count(self, cell: Printed) -> Recomputed:
-        """How often a value is named; the null names the baseline's, which itself names all values alike."""
+        """The count of a value; the null names the baseline's, which itself names all values alike."""
         culture = cell.parts.get("culture", BASELINE)
         chosen = self._of_culture(culture)
         if not chosen.any():
@@ -264,26 +249,22 @@ class _Tables:
         values = self.stereotype[self.labels.model == cell.model]
         known = values[~np.isnan(values)]
         if not known.size:
-            has_any = self.stored.phrases is not None or self.options.scores[0] == "stored"
+            has_any = self.content.phrases is not None or self.options.scores[0] == "stored"
             return Recomputed(reason=f"no answer of {cell.model}" if has_any else SOURCES["phrases"].missing)
-        texts = [str(row["text"]) for row in self.stored.scenarios or () if row.get("text")]
-        of_texts = stereotypes(self.stored, self.options, texts) if texts else np.array([])
+        texts = [str(row["text"]) for row in self.content.scenarios or () if row.get("text")]
+        of_texts = stereotypes(self.content, self.options, texts) if texts else np.array([])
         null = float(of_texts.mean()) if of_texts.size and not np.isnan(of_texts).any() else None
-        return Recomputed(
-            float(known.mean()), null=null, null_name="scenarios' texts" * (null is not None), n=known.size
-        )
+        return Recomputed(float(known.mean()), null=null, null_name="scenarios' texts", n=known.size)
 
     def _overall(self, cell: Printed) -> Recomputed:
         """Mean of alignment and stereotype score."""
-        both = [self.cell(cell._replace(metric=m)) for m in ("Mean Alignment", "Stereotype Score")]
+        both = [self.number(cell._replace(metric=m)) for m in ("Mean Alignment", "Stereotype Score")]
         values = [one.value for one in both if one.value is not None]
         nulls = [one.null for one in both if one.null is not None]
         if len(values) < 2:
             return Recomputed(reason=next(one.reason for one in both if one.value is None))
         null = float(np.mean(nulls)) if len(nulls) == 2 else None
-        return Recomputed(
-            float(np.mean(values)), null=null, null_name=both[0].null_name * (null is not None), n=both[0].n
-        )
+        return Recomputed(float(np.mean(values)), null=null, null_name=both[0].null_name, n=both[0].n)
 
     def _profile(self, cell: Printed) -> Recomputed:
         """Section 7.4 from Hofstede's published scores, in the seven steps of the program."""
@@ -327,3 +308,23 @@ def _test(cell: Printed, table: Recount, chosen: BoolArray) -> Number:
     if not numbers:
         return table.why or (pairs[0].reason if pairs and pairs[0].reason else _NONE)
     return min(numbers) if cell.metric == "smallest p-value" else max(numbers)
+
+
+REPRODUCTION = Reproduction(
+    title="WorldWiseAI (2024): sections 4.1 to 4.9 and 7.4 from stored answers.",
+    sources=SOURCES,
+    options=WorldwiseOptions,
+    read=read,
+    numbers=WorldwiseNumbers,
+    depends=depends,
+    examples=(
+        "--table 4.5",
+        "--answers results_20251122_172747.json --values-times 3",
+        "--names gpt-4=GPT-4o-mini --embedder none",
+    ),
+    tables={
+        "country": "SELECT country, name FROM country ORDER BY country",
+        "culture_profile": "SELECT * FROM culture_profile ORDER BY rowid",
+        "guiding_value": "SELECT * FROM guiding_value ORDER BY rowid",
+    },
+)
