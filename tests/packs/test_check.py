@@ -9,6 +9,7 @@ import pytest
 
 from tasks.evaluations.spectral.pack import PACK
 from tasks.packs.check import examine, load, profiles, stray
+from tasks.packs.files import line_of
 from tasks.packs.folder import MOST_BYTES, Folder, checked_name, folder_of, folders
 from tasks.packs.shape import PackError
 from tests.packs.conftest import FILES, SHIPPED, Examine
@@ -174,3 +175,30 @@ def test_hostile_toml_is_one_fault_of_its_file(folder: Folder, kind: str, file: 
         faults = profiles(folder, "spectral")[1]
     assert [fault.file for fault in faults] == [file]
     assert len(str(faults[0])) < 500
+
+
+@pytest.mark.parametrize(
+    ("field", "line"),
+    [
+        ("by", 1),
+        ("metric.name", 7),
+        ("metric.null", 6),
+        ("metric", 6),
+        ("profiles.smoke.limit", 10),
+        ("x", None),
+    ],
+)
+def test_a_field_of_a_toml_file_is_found_by_its_line(field: str, line: int | None) -> None:
+    """What is missing is placed where it should stand; what only looks like a field stands in a text."""
+    text = '''by = "letter"
+prompt = """
+x = 1
+[metric]
+"""
+[metric]
+name = "hits"
+bounds = [0, 1]
+[profiles.smoke]
+limit = 3
+'''
+    assert line_of(text, field) == line

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scrapers.model import ScrapeError
 from tasks.metrics.types import FloatArray
 from tasks.papers.fmlama.files import FmlamaReproduced, MarkedDish, marks_of
 from tasks.papers.fmlama.reproduction import REPRODUCTION
@@ -297,9 +296,3 @@ def test_mes_counted_by_type_or_by_mark(tmp_path: Path) -> None:
 def test_what_a_judge_wrote_is_never_run(text: str) -> None:
     dish = MarkedDish(gold_ingredients=("a",), predicted_ingredient=("b",), evaluated_output=text)
     assert marks_of(dish) == {}
-
-
-def test_broken_dishes_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "en_dishes.jsonl").write_text("{")
-    with pytest.raises(ScrapeError, match="line 1: not JSON"):
-        numbers(tmp_path, [DUMB["ALL"]])

@@ -1,8 +1,7 @@
-"""What a pack may bring to worldwise: scenarios, dimensions by exemplars, target profiles and values."""
+"""Rows of packs for worldwise: scenarios, dimensions by exemplars, target profiles and values."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, FiniteFloat, StringConstraints
@@ -94,5 +93,4 @@ PACK = Shape(
         ),
     ),
     join=join,
-    example=Path(__file__).parent / "example",
 )  # fmt: skip
