@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cached_property, partial
 
 import numpy as np
@@ -13,7 +15,7 @@ from tasks.metrics.alignment import bucketed_profile, culture_distances, hofsted
 from tasks.metrics.group_tests import group_test, pair_tests
 from tasks.metrics.types import BoolArray, FloatArray, IntArray
 from tasks.metrics.value_shift import persona_shift
-from tasks.papers.reproduction import Numbers, Printed, Recomputed, Reproduction
+from tasks.papers.reproduction import NoNumber, Numbers, Printed, Recomputed, Reproduction
 from tasks.papers.worldwise.files import SOURCES, Stored, WorldwiseOptions, read
 from tasks.papers.worldwise.recount import (
     Recount,
@@ -45,8 +47,9 @@ def depends(cell: Printed) -> tuple[str, ...]:
     return ("scores",) if cell.metric == "Stereotype Score" else DEPENDS.get(cell.metric, SCORES)
 
 
-Number = float | str
-"""A value, or why there is none."""
+Of = Callable[[Recount, BoolArray], float]
+"""A number of the chosen ones of n answers. Raises NoNumber."""
+_NONE, _LONE = "no stored answer is about it", "a standard deviation needs two answers"
 
 
 class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
@@ -56,7 +59,7 @@ class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
         if cell.metric == "normalized score":
             return self._profile(cell)
         if self.content.answers is None:
-            return Recomputed(reason=SOURCES["answers"].missing)
+            raise NoNumber(SOURCES["answers"].missing)
         if cell.metric in VALUES:
             return self._value_count(cell)
         if cell.metric == "TVD (%)":
@@ -74,7 +77,7 @@ class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
         elif cell.metric in POINTS:
             number = partial(_mean, ddof=self.options.ddof if cell.metric == "Std Dev" else None)
         else:
-            return Recomputed(reason="this number has no rule here")
+            raise NoNumber("this number has no rule here")
         return self._with_null(cell, partial(self._over, number), self._chosen(cell))
 
     @cached_property
@@ -141,39 +144,32 @@ class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
     def _of_culture(self, text: str) -> BoolArray:
         return np.asarray(self.labels.culture == self.culture(text))
 
-    def _with_null(
-        self, cell: Printed, number: Callable[[Recount, BoolArray], Number], chosen: BoolArray
-    ) -> Recomputed:
+    def _with_null(self, cell: Printed, number: Of, chosen: BoolArray) -> Recomputed:
         """The number of the answers, and the same of the null in their place."""
-        value = number(self.answers, chosen)
-        if isinstance(value, str):
-            return Recomputed(reason=value)
+        value, null = number(self.answers, chosen), math.nan
         name, table = self.null
-        null = number(table, chosen) if self.content.scenarios is not None else ""
-        known = None if isinstance(null, str) or np.isnan(null) else float(null)
-        if cell.metric == "p-value":
-            known = None
+        if self.content.scenarios is not None and cell.metric != "p-value":
+            with suppress(NoNumber):
+                null = number(table, chosen)
+        known = None if math.isnan(null) else float(null)
         return Recomputed(float(value), null=known, null_name=name, n=int(chosen.sum()))
 
-    def _over(
-        self, number: Callable[[Recount, BoolArray], Number], table: Recount, chosen: BoolArray
-    ) -> Number:
-        """Over all models' answers together, or the mean of the models' numbers."""
+    def _over(self, number: Of, table: Recount, chosen: BoolArray) -> float:
+        """The number over all models' answers together, or the mean of the models' numbers."""
         if self.options.over == "answers" or not chosen.any():
             return number(table, chosen)
-        each = [number(table, chosen & (table.model == m)) for m in sorted(set(table.model[chosen].tolist()))]
-        reasons = [one for one in each if isinstance(one, str)]
-        return reasons[0] if reasons else float(np.mean([one for one in each if not isinstance(one, str)]))
+        models = sorted(set(table.model[chosen].tolist()))
+        return float(np.mean([number(table, chosen & (table.model == model)) for model in models]))
 
-    def _error(self, metric: str, table: Recount, chosen: BoolArray) -> Number:
+    def _error(self, metric: str, table: Recount, chosen: BoolArray) -> float:
         """The error of single answers, or of mean scores by culture and dimension. Stored alignments say how
         large an error is, not its sign."""
         if not chosen.any():
-            return _NONE
+            raise NoNumber(_NONE)
         target, score = table.target, table.score
         if np.isnan(score[chosen]).all() and not np.isnan(table.points[chosen]).all():
             if metric.startswith("Bias") or self.options.errors[0] == "profiles":
-                return "stored alignments have no sign"
+                raise NoNumber("stored alignments have no sign")
             target, score = np.zeros(len(score)), (10.0 - table.points) / 2.5
         known = chosen & ~(np.isnan(target) | np.isnan(score))
         wanted, got = target[known], score[known]
@@ -183,27 +179,26 @@ class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
             wanted, got = (np.array([side[keys == key].mean() for key in labels]) for side in (wanted, got))
         errors = hofstede_errors(wanted, got)
         if errors is None:
-            return table.why or _NONE
+            raise NoNumber(table.why or _NONE)
         match metric:
             case "Median Absolute Error":
                 return errors.median
             case "Standard Deviation":
-                return float(np.abs(got - wanted).std(ddof=self.options.ddof)) if len(got) > 1 else _LONE
+                return _deviation(np.abs(got - wanted), self.options.ddof)
             case "Total Comparisons":
                 return errors.n
             case "Bias (Signed Mean)":
                 return errors.bias
         return errors.mae
 
-    def _distance(self, cell: Printed, table: Recount, chosen: BoolArray) -> Number:
+    def _distance(self, cell: Printed, table: Recount, chosen: BoolArray) -> float:
         known = chosen & ~np.isnan(table.score)
-        of_culture = targets(self.content, self.options, self.tools.tables["culture_profile"]).get(
-            self.culture(cell.parts["culture"]), {}
-        )
+        every = targets(self.content, self.options, self.tools.tables["culture_profile"])
+        of_culture = every.get(self.culture(cell.parts["culture"]), {})
         target = np.array([of_culture.get(d, np.nan) for d in table.dimension.tolist()])
         known &= ~np.isnan(target)
         if not known.any():
-            return self.answers.why if chosen.any() else "no answer without a persona"
+            raise NoNumber(self.answers.why if chosen.any() else "no answer without a persona")
         return float(culture_distances(table.score[known], target[known][None])[0])
 
     def _value_count(self, cell: Printed) -> Recomputed:
@@ -211,7 +206,7 @@ class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
         culture = cell.parts.get("culture", BASELINE)
         chosen = self._of_culture(culture)
         if not chosen.any():
-            return Recomputed(reason=f"no answer of {culture}")
+            raise NoNumber(f"no answer of {culture}")
         names = Counter(v for row in np.flatnonzero(chosen) for v in self.named[row])
         is_base = self._of_culture(BASELINE)
         base = Counter(v for row in np.flatnonzero(is_base) for v in self.named[row])
@@ -227,7 +222,7 @@ class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
         numbers = [self._shift_of(own & one, base & one) for one in self._pools(own)]
         known = [number for number in numbers if number is not None]
         if not known:
-            return Recomputed(reason=f"no values of {cell.parts['culture']}, or none without a persona")
+            raise NoNumber(f"no values of {cell.parts['culture']}, or none without a persona")
         tvd, floor = (100 * float(np.mean(side)) for side in zip(*known, strict=True))
         return Recomputed(tvd, null=floor, null_name="answers relabelled", n=int(own.sum()))
 
@@ -250,7 +245,7 @@ class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
         known = values[~np.isnan(values)]
         if not known.size:
             has_any = self.content.phrases is not None or self.options.scores[0] == "stored"
-            return Recomputed(reason=f"no answer of {cell.model}" if has_any else SOURCES["phrases"].missing)
+            raise NoNumber(f"no answer of {cell.model}" if has_any else SOURCES["phrases"].missing)
         texts = [str(row["text"]) for row in self.content.scenarios or () if row.get("text")]
         of_texts = stereotypes(self.content, self.options, texts) if texts else np.array([])
         null = float(of_texts.mean()) if of_texts.size and not np.isnan(of_texts).any() else None
@@ -258,40 +253,42 @@ class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
 
     def _overall(self, cell: Printed) -> Recomputed:
         """Mean of alignment and stereotype score."""
-        both = [self.number(cell._replace(metric=m)) for m in ("Mean Alignment", "Stereotype Score")]
-        values = [one.value for one in both if one.value is not None]
-        nulls = [one.null for one in both if one.null is not None]
-        if len(values) < 2:
-            return Recomputed(reason=next(one.reason for one in both if one.value is None))
-        null = float(np.mean(nulls)) if len(nulls) == 2 else None
-        return Recomputed(float(np.mean(values)), null=null, null_name=both[0].null_name, n=both[0].n)
+        mean, stereotype = (
+            self._number(cell._replace(metric=metric)) for metric in ("Mean Alignment", "Stereotype Score")
+        )
+        assert mean.value is not None
+        assert stereotype.value is not None
+        null = None
+        if mean.null is not None and stereotype.null is not None:
+            null = (mean.null + stereotype.null) / 2
+        return Recomputed((mean.value + stereotype.value) / 2, null=null, null_name=mean.null_name, n=mean.n)
 
     def _profile(self, cell: Printed) -> Recomputed:
         """Section 7.4 from Hofstede's published scores, in the seven steps of the program."""
         code, dimension = self.culture(cell.parts["country"]), dimension_name(cell.parts["dimension"])
         for row in self.tools.tables["culture_profile"]:
             if (row["profile"], row["country"], row["dimension"]) == (BUCKETED_FROM, code, dimension):
-                return Recomputed(
-                    float(bucketed_profile([float(row["score"])])[0]), null=0.0, null_name="zero", n=1
-                )
-        return Recomputed(reason="Hofstede's score is not among the published ones here")
+                score = float(bucketed_profile([float(row["score"])])[0])
+                return Recomputed(score, null=0.0, null_name="zero", n=1)
+        raise NoNumber("Hofstede's score is not among the published ones here")
 
 
-_NONE, _LONE = "no stored answer is about it", "a standard deviation needs two answers"
-
-
-def _mean(table: Recount, chosen: BoolArray, ddof: int | None) -> Number:
+def _mean(table: Recount, chosen: BoolArray, ddof: int | None) -> float:
     """Mean of the alignments, or their standard deviation."""
     points = table.points[chosen]
     known = points[~np.isnan(points)]
     if not known.size:
-        return table.why if chosen.any() and table.why else _NONE
-    if ddof is None:
-        return float(known.mean())
-    return float(known.std(ddof=ddof)) if known.size > 1 else _LONE
+        raise NoNumber((chosen.any() and table.why) or _NONE)
+    return float(known.mean()) if ddof is None else _deviation(known, ddof)
 
 
-def _test(cell: Printed, table: Recount, chosen: BoolArray) -> Number:
+def _deviation(values: FloatArray, ddof: int) -> float:
+    if values.size < 2:
+        raise NoNumber(_LONE)
+    return float(values.std(ddof=ddof))
+
+
+def _test(cell: Printed, table: Recount, chosen: BoolArray) -> float:
     """Section 4.8: analysis of variance over answers, and Student's t of pairs, as the paper has them."""
     labels = table.culture if "Culture" in cell.table else table.model
     known = chosen & ~np.isnan(table.points)
@@ -301,12 +298,14 @@ def _test(cell: Printed, table: Recount, chosen: BoolArray) -> Number:
     if cell.metric in ("F-statistic", "p-value"):
         test = group_test(groups, reproduce=True)
         value = test.f if cell.metric == "F-statistic" else test.p_value
-        return table.why or test.reason or _NONE if value is None else value
+        if value is None:
+            raise NoNumber(table.why or test.reason or _NONE)
+        return value
     pairs = pair_tests(groups, reproduce=True)
     sides = [pair.p_value if cell.metric == "smallest p-value" else pair.d for pair in pairs]
     numbers = [abs(side) for side in sides if side is not None]
     if not numbers:
-        return table.why or (pairs[0].reason if pairs and pairs[0].reason else _NONE)
+        raise NoNumber(table.why or (pairs and pairs[0].reason) or _NONE)
     return min(numbers) if cell.metric == "smallest p-value" else max(numbers)
 
 
