@@ -237,20 +237,17 @@ def test_a_warehouse_from_before_recipes_opens(home: Path, monkeypatch: pytest.M
     assert call("leaderboard", "whence").stdout
 
 
-@pytest.mark.parametrize(
-    ("name", "complaint"),
-    [("cure", "is there already"), ("recipe", "is there already"), ("1st", "begins with a letter")],
-)
-@pytest.mark.usefixtures("ran")
-def test_names_that_are_none_are_refused(name: str, complaint: str) -> None:
-    with pytest.raises(ValueError, match=complaint):
-        recipes.check_name(name)
-
-
 @pytest.mark.usefixtures("ran")
 def test_new_says_what_it_needs() -> None:
     assert "--recipe RECIPE" in call("pack", "new", "x", code=1).stderr
     assert "there is no 'quiz'" in call("pack", "new", "x", "--recipe", "quiz", code=1).stderr
     assert "has an evaluation already" in call("pack", "new", "whence", "--recipe", "choice", code=1).stderr
+    for name, complaint in {
+        "cure": "is there already",
+        "recipe": "is there already",
+        "1st": "a letter",
+    }.items():
+        with pytest.raises(ValueError, match=complaint):
+            recipes.check_name(name)
     assert sorted(PACKS.values()) == sorted(RECIPES)
     assert changed("choice", {}).keys() == {"evaluation.toml", "items.csv"}

@@ -248,10 +248,10 @@ def test_what_is_missing_costs_its_own_cells(tmp_path: Path) -> None:
 
 def test_the_files_as_data_frames_write_them(tmp_path: Path) -> None:
     """The CSV beside the JSON has lists as texts and numbers as texts."""
-    rows = ["scenario_id,model,culture,run_num,explanation,decision,top_values,parse_success"]
-    rows += ["IND001,gpt-4,India,0,up down down,Option A,\"['Down', 'Other']\",True"]
+    header = "scenario_id,model,culture,run_num,explanation,decision,top_values,parse_success"
+    row = "IND001,gpt-4,India,0,up down down,Option A,\"['Down', 'Other']\",True"
     path = folder(tmp_path, leave_out=["results_1.json"])
-    (path / "results_1.csv").write_text("\n".join(rows))
+    (path / "results_1.csv").write_text(f"{header}\n{row}")
     assert numbers(path, [MEAN_INDIA])[0].value == pytest.approx(INDIA)
 
 
