@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Door:
-    """How an evaluation is started and shown.
+    """An evaluation as people start it and see it.
 
     Attributes:
         title: the question, in one line: of the command's help and of the Prefect UI.

@@ -217,7 +217,7 @@ def _line(row: Compared, with_metric: bool) -> list[str]:
 
 
 def _summarise(rows: Sequence[Compared], n_variants: int) -> None:
-    """How many printed cells agree, and why others have no number."""
+    """Print how many cells agree, and why others have no number."""
     n_further = len(rows)
     rows = [row for row in rows if row.cell.printed]
     n_further -= len(rows)

@@ -93,10 +93,10 @@ def evaluation(name: str) -> Evaluation[Any, Any, Any]:
     if (folder := packed().get(name)) is None:
         what = f"there is no evaluation {name!r}; if it was a pack, put its folder back"
         raise ValueError(f"{what}: {usual_home() / 'packs'}")
-    made, faults = read_pack(folder)
-    if faults or made is None:
+    evaluation_of_pack, faults = read_pack(folder)
+    if faults or evaluation_of_pack is None:
         raise PackError(folder.name, faults)
-    return made
+    return evaluation_of_pack
 
 
 def read_pack(folder: Folder) -> tuple[Evaluation[Any, Any, Any] | None, list[Fault]]:
@@ -115,21 +115,24 @@ def _read_pack(folder: Folder, signs: object) -> tuple[Evaluation[Any, Any, Any]
     from tasks.packs.folder import files, read
 
     paths, faults = files(folder)
+    if DEFINITION not in paths:
+        return None, faults
 
     def content(name: str) -> bytes:
         if name not in paths:
             raise FileNotFoundError(name)
         return read(paths[name])
 
-    made, wrong = from_toml(name_of(folder.name), content)
-    return made, [*faults, *_with_lines(folder, wrong)]
+    own, wrong = from_toml(name_of(folder.name), content)
+    return own, [*faults, *_with_lines(folder, wrong)]
 
 
 def _with_lines(folder: Folder, faults: list[Fault]) -> list[Fault]:
     """The faults, those of fields of the definition with the lines on which they stand."""
     from tasks.packs.files import line_of
+    from tasks.packs.folder import read
 
-    text = (folder.path / DEFINITION).read_text(encoding="utf-8-sig", errors="replace")
+    text = read(folder.path / DEFINITION).decode("utf-8-sig", errors="replace")
     return [
         fault._replace(line=line_of(text, fault.column))
         if fault.file == DEFINITION and fault.line is None and fault.column
@@ -160,16 +163,16 @@ def faults_of(folder: Folder) -> tuple[set[str], list[Fault]]:
 
     if not (folder.path / DEFINITION).is_file():
         return set(), []
-    made, faults = read_pack(folder)
+    own, faults = read_pack(folder)
     try:
         check_name(folder.name)
     except ValueError as error:
         faults = [*faults, Fault(folder.name, None, "", str(error), "rename the folder")]
-    if not faults and made is not None and made.described is not None:
-        for label, values in made.described.profiles.items():
+    if not faults and own is not None and own.described is not None:
+        for label, values in own.described.profiles.items():
             try:
                 without: dict[str, Any] = {"judges": []} if "judges" in values else {}
-                build(made, validated(made.params, {**values, **without, "models": ["none"]}))
+                build(own, validated(own.params, {**values, **without, "models": ["none"]}))
             except ValueError as error:
                 faults = [*faults, Fault(DEFINITION, None, f"profiles.{label}", str(error), "correct it")]
         faults = _with_lines(folder, faults)
@@ -181,15 +184,15 @@ def about(folder: Folder) -> tuple[str, list[str]]:
 
     "proverbs (choice): 12 items in 6 clusters"; "" of a pack that is none.
     """
-    made, faults = read_pack(folder)
-    if made is None and not faults:
+    own, faults = read_pack(folder)
+    if own is None and not faults:
         return "", []
     name = name_of(folder.name)
     if name in shipped() | TAKEN:
         return f"{name}: that name is taken: rename the folder", []
-    if made is None or made.described is None:
+    if own is None or own.described is None:
         return f"{name}: it has faults (culturescope pack check {folder.name})", []
-    facts, preview = made.described.page["facts"], list(made.described.preview)
+    facts, preview = own.described.page["facts"], list(own.described.preview)
     return f"{name} ({facts['Recipe']}): {facts['Items']} items in {facts['Clusters']} clusters", preview
 
 

@@ -44,7 +44,7 @@ def brings(folder: Folder, shapes: Mapping[str, Shape]) -> list[str]:
 
 
 def load(folder: Folder, evaluation: str, shape: Shape, shipped: ByName) -> Content:
-    """What a pack brings to an evaluation.
+    """The content of a pack for an evaluation.
 
     Args:
         shipped: the study's tables, with what other packs added before.

@@ -150,7 +150,7 @@ def checked_row(
 
 
 def _hostile(text: str, is_cell: bool) -> tuple[str, str] | None:
-    """What is wrong with a text whatever it stands for, and what to do; None: nothing."""
+    """A fault of a text whatever it stands for, and what to do; None: there is none."""
     if hidden := _HIDDEN.search(text):
         return f"it holds the control character U+{ord(hidden[0]):04X}", "remove it"
     if is_cell and _FORMULA.match(text) and not _NUMBER.match(text):

@@ -19,7 +19,7 @@ GROUP = "culturescope.packs"
 """Entry points of installed packs: each names a package, whose folder is the pack. It is not imported."""
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
 MOST_BYTES = 32 * 2**20
-"""Of one file."""
+"""The most that one file may have."""
 MOST_FILES = 2000
 
 _READ = (".csv", ".toml")

@@ -34,7 +34,7 @@ Lower = BeforeValidator(lambda cell: cell.strip().casefold() if isinstance(cell,
 _MOST_UNPACKED = 2**30
 """Bytes that a spreadsheet may come to: it is unpacked in memory."""
 _MOST_CELLS = 50_000_000
-"""Of a Parquet file, which may repeat a value so often in a few bytes."""
+"""The most that a Parquet file may hold, which can repeat a value so often in a few bytes."""
 _NOT_A_LETTER = re.compile(r"[\W_]+")
 
 

@@ -84,7 +84,7 @@ class Printed(NamedTuple):
 
 
 class Recomputed(NamedTuple):
-    """What the files give for a cell, in the paper's unit.
+    """The number that the files give for a cell, in the paper's unit.
 
     Attributes:
         reason: why there is no value.
@@ -208,9 +208,9 @@ def variants(options: O) -> list[tuple[dict[str, Any], O]]:
     names = [name for name, info in type(options).model_fields.items() if info.json_schema_extra == TRIED]
     chosen = []
     for values in product(*(getattr(options, name) for name in names)):
-        given = dict(zip(names, values, strict=True))
-        changed = {name: value for name, value in given.items() if value != getattr(options, name)[0]}
-        chosen.append((changed, options.model_copy(update={name: [v] for name, v in given.items()})))
+        values_of = dict(zip(names, values, strict=True))
+        changed = {name: value for name, value in values_of.items() if value != getattr(options, name)[0]}
+        chosen.append((changed, options.model_copy(update={name: [v] for name, v in values_of.items()})))
     return sorted(chosen, key=lambda each: len(each[0]))
 
 
@@ -263,11 +263,11 @@ def agreement(cell: Printed, value: float | None) -> Agreement:
     return "near" if distance <= max(unit, _NEAR * abs(cell.value)) + rounding else "differs"
 
 
-def model_names(labels: Iterable[str], printed: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
+def model_names(labels: Iterable[str], printed: Iterable[str], names: Mapping[str, str]) -> dict[str, str]:
     """Label in the files -> model in the paper: as given, by equal letters and digits, or by the first word
     where only one of each side has it; else the label itself."""
     ours, theirs = sorted(set(labels)), sorted(set(printed))
-    named = {label: given[label] for label in ours if label in given}
+    named = {label: names[label] for label in ours if label in names}
     keys: tuple[Callable[[str], str], ...] = (
         lambda text: re.sub(r"[\W_]", "", text.casefold()),
         lambda text: re.match(r"[^\W\d_]*", text.casefold())[0],  # type: ignore[index]

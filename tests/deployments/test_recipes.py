@@ -62,6 +62,8 @@ def _ran(copied_home: Callable[[], Path]) -> Iterator[Path]:
         (broken / "pack.toml").write_text('title = "x"\n')
         (broken / "evaluation.toml").write_text('recipe = "choice"\nby = "vote"\n')
         shutil.copytree(home / "packs" / "whence", home / "packs" / "cure")
+        shutil.copytree(broken, home / "packs" / "linked", ignore=shutil.ignore_patterns("evaluation.toml"))
+        (home / "packs" / "linked" / "evaluation.toml").symlink_to(broken / "evaluation.toml")
         yield home
 
 
@@ -87,6 +89,7 @@ def test_a_pack_with_faults_hides_no_other() -> None:
     checked = call("pack", "check", code=1).stderr
     assert "broken: evaluation.toml, field metric: it is missing" in checked
     assert "broken: evaluation.toml, line 2, field by: " in checked
+    assert "linked: evaluation.toml: it is a symbolic link" in checked
     assert "it has no folder of an evaluation" not in checked
     assert "cure: cure: 'cure' is the name of something that is there already" in checked
     listed = {row["pack"]: row["adds"] for row in json.loads(call("pack", "list", "-f", "json").stdout)}

@@ -41,7 +41,7 @@ class ExemplarRow(PackRow):
 
 
 class ProfileRow(PackRow):
-    """What one culture is held against on one dimension."""
+    """The target of one culture on one dimension."""
 
     profile: Name = Field(description="name of the profile, for --targets")
     country: Country = Field(description="ISO 3166-1 alpha-2 code")

@@ -49,7 +49,7 @@ LEVELS = ("language", "topic", "region")
 
 
 class CulturallReproduced(Options):
-    """How files become numbers. Lists are tried in their order, until a cell's digits are met."""
+    """Choices on the way to numbers. Lists are tried in their order, until a cell's digits are met."""
 
     settings: dict[str, str] = Field({}, description="setting in the files = its id in Table 2")
     unjudged: list[Literal["wrong", "left-out"]] = tried(

@@ -73,7 +73,7 @@ NO_FILE = "no published file holds it"
 
 
 class CureReproduced(Options):
-    """How files become numbers. Lists are tried in their order, until a cell's digits are met."""
+    """Choices on the way to numbers. Lists are tried in their order, until a cell's digits are met."""
 
     size: list[Literal["items", "rows"]] = tried(
         ["items", "rows"],

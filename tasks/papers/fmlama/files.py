@@ -45,7 +45,7 @@ TYPES = ("Direct Match", "Substitutability", "Missing Traditional Ingredient")
 
 
 class FmlamaReproduced(Options):
-    """How published files become numbers, with the choices of the authors' program first.
+    """Choices on the way from published files to numbers, those of the authors' program first.
 
     Lists are tried in their order, until a cell's digits are met.
     """
@@ -198,9 +198,9 @@ def read(files: Files, options: FmlamaReproduced) -> tuple[Content, Sequence[str
     rankings = tuple(_ranking(path, notes) for path in files["rankings"] if _is_wanted(path, options))
     marks = {}
     for path in files["marks"]:
-        kept, lost = read_all([path], MarkedDish)
+        valid, lost = read_all([path], MarkedDish)
         notes += lost
-        marks[path.name.removesuffix("_output.json")] = tuple(kept)
+        marks[path.name.removesuffix("_output.json")] = tuple(valid)
     return Content(dishes, rankings, marks), notes
 
 
@@ -221,8 +221,8 @@ def marks_of(dish: MarkedDish) -> dict[str, tuple[str, str]]:
     direct = dict.fromkeys(dish.direct_match, ("Correct", TYPES[0]))
     written: Any = {}
     if len(direct) != len(dish.predicted_ingredient):
-        found = re.search(r"\{.*\}", dish.evaluated_output, re.DOTALL)
-        written = _literal(found[0]) if found else {}
+        match = re.search(r"\{.*\}", dish.evaluated_output, re.DOTALL)
+        written = _literal(match[0]) if match else {}
     pairs = written.items() if isinstance(written, dict) else ()
     marks = {
         str(name): (str(mark[0]), str(mark[1]))
@@ -251,9 +251,9 @@ def _ranking(path: Path, notes: list[str]) -> Ranking:
     records = _unpickled(path) if path.suffix == ".pkl" else read_rows(path)
     if not records or not all(isinstance(record, dict) for record in records):
         raise BenchmarkError(f"{path}: expected a list of records")
-    kept, lost = validate(str(path), [_few_predicted(record) for record in records], RankedDish)
+    valid, lost = validate(str(path), [_few_predicted(record) for record in records], RankedDish)
     notes += [f"{model}/{language}/{template}: {n} dishes left out: {why}" for why, n in lost.items()]
-    return Ranking(model, language, template, tuple(kept))
+    return Ranking(model, language, template, tuple(valid))
 
 
 def _few_predicted(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -269,7 +269,7 @@ def _few_predicted(record: Mapping[str, Any]) -> dict[str, Any]:
 class _Ignored:
     """In the place of numbers of numpy, which the records hold beside what is read."""
 
-    def __init__(self, *given: Any) -> None: ...
+    def __init__(self, *arguments: Any) -> None: ...
 
     def __setstate__(self, state: Any) -> None: ...
 

@@ -77,14 +77,14 @@ class DishTable:
         cls, dishes: Sequence[FileDish], groups: Mapping[str, str], options: FmlamaReproduced
     ) -> DishTable:
         """The table of the dishes that the options take."""
-        kept = [dish for dish in dishes if options.dishes[0] == "all" or dish.origin in groups]
-        names = dict.fromkeys(name for dish in kept for name in dish.ingredients)
+        members = [dish for dish in dishes if options.dishes[0] == "all" or dish.origin in groups]
+        names = dict.fromkeys(name for dish in members for name in dish.ingredients)
         ordered = list(names) if options.ties[0] == "file" else sorted(names)
         column = {name: i for i, name in enumerate(ordered)}
-        relevant = np.zeros((len(kept), len(column)), dtype=np.bool_)
-        for row, dish in enumerate(kept):
+        relevant = np.zeros((len(members), len(column)), dtype=np.bool_)
+        for row, dish in enumerate(members):
             relevant[row, [column[name] for name in dish.ingredients]] = True
-        group = np.array([groups.get(dish.origin, "") for dish in kept], dtype=np.str_)
+        group = np.array([groups.get(dish.origin, "") for dish in members], dtype=np.str_)
         return cls(group, relevant)
 
     def members(self, origin: str) -> BoolArray:

@@ -57,7 +57,7 @@ NO_FILE = "no published file holds it"
 
 
 class SpectralReproduced(Options):
-    """How files become numbers. Lists are tried in their order, until a cell's digits are met."""
+    """Choices on the way to numbers. Lists are tried in their order, until a cell's digits are met."""
 
     ddof: list[Literal[0, 1]] = tried(
         [1, 0], "of the standard deviations in Table 1: divided by n - 1, or by n"

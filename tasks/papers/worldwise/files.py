@@ -74,7 +74,7 @@ def _values(cell: Any) -> Any:
 
 
 class WorldwiseOptions(Options):
-    """How stored answers become numbers, with the choices of the authors' program first.
+    """Choices on the way from stored answers to numbers, those of the authors' program first.
 
     Lists are tried in their order, until a cell's digits are met.
     """
@@ -179,12 +179,12 @@ def _answers(paths: Sequence[Path], chosen: str | None, notes: list[str]) -> tup
     path = paths[-1]
     if len(paths) > 1:
         notes.append(f"{len(paths)} files of answers: {path.name} is read; --answers names another")
-    kept, dropped = read_all([path], StoredAnswer)
+    valid, dropped = read_all([path], StoredAnswer)
     notes += dropped
-    keys = Counter((a.scenario_id, a.model, a.culture, a.run_num) for a in kept)
-    if twice := len(kept) - len(keys):
+    keys = Counter((a.scenario_id, a.model, a.culture, a.run_num) for a in valid)
+    if twice := len(valid) - len(keys):
         notes.append(f"{path.name}: {TWICE.format(twice)}")
-    return tuple(kept)
+    return tuple(valid)
 
 
 def _rows(paths: Sequence[Path], table: str, notes: list[str]) -> list[dict[str, Any]] | None:

@@ -82,7 +82,7 @@ class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
 
     @cached_property
     def labels(self) -> Recount:
-        """Where the answers stand; what asks for no score embeds nothing."""
+        """The answers without scores; what asks for none embeds nothing."""
         models = sorted({cell.model for cell in self.tools.printed if cell.model})
         return recount(self.content, self.options, self.tools, models)
 
