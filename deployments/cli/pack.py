@@ -55,9 +55,7 @@ def new(
 
 
 @app.command()
-def check(
-    name: Annotated[str | None, typer.Argument(help="default: every pack")] = None,
-) -> None:
+def check(name: Annotated[str | None, typer.Argument(help="default: every pack")] = None) -> None:
     """Say everything that is wrong with a pack: where, what, and what to do. Exits with 1 if anything is.
 
     Example: `culturescope pack check sports`

@@ -115,7 +115,4 @@ def test_a_new_file_is_found_without_editing_anything(
     monkeypatch.delitem(sys.modules, "deployments.evaluations.zebra", raising=False)
     assert list(doors()) == [*NAMES, "zebra"]
     assert doors()["zebra"].title == "How many stripes?"
-    assert profiles("zebra") == {
-        "smoke": {"max_items": 4, "profile": "smoke"},
-        "mine": {"profile": "mine"},
-    }
+    assert profiles("zebra") == {"smoke": {"max_items": 4, "profile": "smoke"}, "mine": {"profile": "mine"}}

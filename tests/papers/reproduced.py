@@ -6,15 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tasks.papers.reproduction import (
-    Numbers,
-    Printed,
-    Recomputed,
-    Reproduction,
-    Tools,
-    find_files,
-    variants,
-)
+from tasks.papers.reproduction import Numbers, Printed, Recomputed, Reproduction, Tools, find_files, variants
 
 Embed = Callable[[str, Sequence[str]], Any]
 

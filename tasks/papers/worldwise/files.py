@@ -121,8 +121,7 @@ class WorldwiseOptions(Options):
         "seed_bucketed", description="target profile: seed_bucketed are those of section 7.4"
     )
     embedder: str = Field(
-        MINILM,
-        description=f"{MINILM}, a sentence-transformers model's id or folder, or {NO_EMBEDDER}",
+        MINILM, description=f"{MINILM}, a sentence-transformers model's id or folder, or {NO_EMBEDDER}"
     )
     seed: int = Field(0, ge=0, description="of the relabellings behind the null of shifts")
 
