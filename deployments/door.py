@@ -1,4 +1,4 @@
-"""What a door says of an evaluation; on its own, since files and recipes both make one."""
+"""The type of doors; a file of its own, since both files and recipes make them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Door:
-    """How an evaluation is started and shown.
+    """An evaluation as people start it and see it.
 
     Attributes:
-        title: what it asks, in one line: of the command's help and of the Prefect UI.
+        title: the question, in one line: of the command's help and of the Prefect UI.
         models: those that are evaluated where none is named.
         examples: of its command, what follows ``culturescope run <name>``.
         caption: one line under the leaderboard: how to read it.

@@ -1,4 +1,4 @@
-"""What packs of users' own content held when runs used them, by hash: old numbers keep their input."""
+"""The content of users' packs when runs used them, by hash: old numbers keep their input."""
 
 import json
 from collections.abc import Mapping, Sequence

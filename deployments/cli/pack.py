@@ -16,6 +16,7 @@ app = typer.Typer(
     help="Add your own domains, languages, scenarios, benchmarks or tasks without touching the package.",
 )
 _FOR = "evaluation that the pack adds to; repeat it for several"
+_NONE = "there is no pack yet; begin with: culturescope pack new mine --for spectral"
 _RECIPE = "the pack is an evaluation of its own: choice, judged, preference or short_answer"
 
 
@@ -54,9 +55,7 @@ def new(
 
 
 @app.command()
-def check(
-    name: Annotated[str | None, typer.Argument(help="default: every pack")] = None,
-) -> None:
+def check(name: Annotated[str | None, typer.Argument(help="default: every pack")] = None) -> None:
     """Say everything that is wrong with a pack: where, what, and what to do. Exits with 1 if anything is.
 
     Example: `culturescope pack check sports`
@@ -66,8 +65,8 @@ def check(
     with errors():
         home = Warehouse.open().home
         configure(home)  # before Prefect is imported
-        from deployments.packs.folders import faults_of
-        from deployments.packs.recipes import preview
+        from deployments.packs.folders import added, faults_of
+        from deployments.packs.recipes import about
         from tasks.packs.folder import folder_of, folders
 
         packs = [folder_of(name, home)] if name else list(folders(home).values())
@@ -78,11 +77,11 @@ def check(
             for fault in faults:
                 say(str(fault), f"{folder.name}:", "red")
             if not faults:
-                say(f"{folder.name}: {_adds(folder)}", "right")
-                for line in preview(folder):
+                say(f"{folder.name}: {added(folder)}", "right")
+                for line in about(folder)[1]:
                     say(line, style="")
         if not packs:
-            say("there is no pack yet; begin with: culturescope pack new mine --for spectral", style="")
+            say(_NONE, style="")
     if n_wrong:
         raise typer.Exit(1)
 
@@ -95,7 +94,7 @@ def list_packs(form: As = Format.table, wide: Wide = False) -> None:
     """
     with errors():
         from deployments.evaluations import profiles, sound
-        from deployments.packs.folders import contents
+        from deployments.packs.folders import added, contents
         from tasks.packs.folder import folders
 
         labels = [label for name in sound() for label in profiles(name)]
@@ -104,7 +103,7 @@ def list_packs(form: As = Format.table, wide: Wide = False) -> None:
             own = dict.fromkeys(p for p in labels if p.startswith(f"{folder.name}/"))
             try:
                 about = next((content.about for content in contents(folder)), {})
-                adds = _adds(folder)
+                adds = added(folder)
             except (ValueError, OSError, RecursionError) as error:  # it does not hide the others
                 about, adds = {}, f"cannot be read: {error}"
             rows.append(
@@ -115,22 +114,7 @@ def list_packs(form: As = Format.table, wide: Wide = False) -> None:
                 }
             )  # fmt: skip
         if not rows and form is Format.table:
-            say("there is no pack yet; begin with: culturescope pack new mine --for spectral", style="")
+            say(_NONE, style="")
         else:
             schema = ["pack", "adds", "profiles", "title", "version", "licence", "folder"]
             show(pl.DataFrame(rows, schema=schema, orient="row"), form, is_wide=wide)
-
-
-def _adds(folder: object) -> str:
-    """What a pack brings: "spectral: domain 1, question 2, item 8"."""
-    from deployments.packs.folders import contents
-    from deployments.packs.recipes import about
-
-    own = about(folder)  # type: ignore[arg-type]
-    return "; ".join(
-        [own] * bool(own)
-        + [
-            f"{content.evaluation}: {', '.join(f'{file} {len(rows)}' for file, rows in content.rows.items())}"
-            for content in contents(folder)  # type: ignore[arg-type]
-        ]
-    )

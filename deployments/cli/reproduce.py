@@ -57,8 +57,8 @@ def reproductions() -> tuple[str, ...]:
 
 
 def reproduction(name: str) -> Reproduction[Any, Any]:
-    """What an evaluation hands over."""
-    chosen: Reproduction[Any, Any] = import_module(f"{papers.__name__}.{name}").REPRODUCTION
+    """The reproduction of an evaluation's paper."""
+    chosen: Reproduction[Any, Any] = import_module(f"{papers.__name__}.{name}.reproduction").REPRODUCTION
     return chosen
 
 
@@ -136,7 +136,7 @@ def recompute(
         known = ", ".join(dict.fromkeys(cell.table for cell in printed))
         raise ValueError(f"--table {', '.join(tables)}: the paper has no such table; it has: {known}")
     files = find_files(data, kind.sources)
-    for source in kind.sources:
+    for source in kind.sources.values():
         names = [path.name for path in files[source.name]]
         say(
             _listed(names) if names else f"none: {' or '.join(source.patterns[:2])}", f"{source.name}:", "dim"
@@ -148,9 +148,11 @@ def recompute(
     tools = Tools(queries, _embedding(warehouse.home / "models"), printed)
     rows, n_tried = work_off(kind, content, chosen, tools, cells)
     (_, first), *_ = variants(kind.complete(content, chosen))
-    for cell, beside in kind.further(content, first, tools):
-        if _is_wanted(cell, tables):
-            rows.append(Compared(cell, beside, agreement(cell, beside.value), ""))
+    rows += [
+        Compared(cell, number, agreement(cell, number.value), "")
+        for cell, number in kind.numbers(content, first, tools).further()
+        if _is_wanted(cell, tables)
+    ]
     return rows, n_tried
 
 
@@ -159,7 +161,7 @@ def _is_wanted(cell: Printed, tables: Sequence[str]) -> bool:
 
 
 def as_frame(rows: Sequence[Compared]) -> pl.DataFrame:
-    """All that is known of each cell, for programs."""
+    """The cells as rows, for programs."""
     columns = {
         "table": [row.cell.table for row in rows],
         "model": [row.cell.model or None for row in rows],
@@ -170,23 +172,26 @@ def as_frame(rows: Sequence[Compared]) -> pl.DataFrame:
         "agreement": [row.agreement for row in rows],
         "needs": [row.needs or None for row in rows],
         "null": [row.number.null for row in rows],
-        "null_name": [row.number.null_name or None for row in rows],
+        "null_name": [_null_name(row) or None for row in rows],
         "n": [row.number.n for row in rows],
         "unit": [row.cell.unit for row in rows],
         "reason": [row.number.reason or None for row in rows],
     }
-    texts = {name: pl.String() for name in columns}
-    kinds = texts | {"recomputed": pl.Float64(), "null": pl.Float64(), "n": pl.Int64()}
-    return pl.DataFrame(columns, schema=kinds)
+    numeric = {"recomputed": pl.Float64(), "null": pl.Float64(), "n": pl.Int64()}
+    return pl.DataFrame(columns, schema={name: numeric.get(name, pl.String()) for name in columns})
+
+
+def _null_name(row: Compared) -> str:
+    return row.number.null_name if row.number.null is not None else ""
 
 
 def _show(rows: Sequence[Compared], every: bool, wide: bool) -> None:
     """A table of the screen's width for each of the paper's; what could not be recomputed is counted."""
     names = ["cell", "paper", "here", "agreement", "null", "needs", "n", "null is"][: 8 if wide else 6]
-    shown = [row for row in rows if every or row.number.value is not None]
-    for table in dict.fromkeys(row.cell.table for row in shown):
-        metrics = {row.cell.metric for row in shown if row.cell.table == table}
-        cells = [_line(row, len(metrics) > 1) for row in shown if row.cell.table == table]
+    rows = [row for row in rows if every or row.number.value is not None]
+    for table in dict.fromkeys(row.cell.table for row in rows):
+        metrics = {row.cell.metric for row in rows if row.cell.table == table}
+        cells = [_line(row, len(metrics) > 1) for row in rows if row.cell.table == table]
         empty = {"needs": "", "null": "–"}  # columns that say nothing are left out
         needed = [i for i, name in enumerate(names) if any(line[i] != empty.get(name) for line in cells)]
         print_table(
@@ -196,7 +201,7 @@ def _show(rows: Sequence[Compared], every: bool, wide: bool) -> None:
             numeric=("paper", "here", "null", "n"),
             is_wide=wide or None,
         )
-    if shown:
+    if rows:
         say(CAPTION, style="dim")
 
 
@@ -206,13 +211,13 @@ def _line(row: Compared, with_metric: bool) -> list[str]:
     value, null = (number(x, digits + 1) for x in (row.number.value, row.number.null))
     metric = [row.cell.metric] * with_metric
     what = ", ".join(part for part in (row.cell.model, *row.cell.parts.values(), *metric) if part)
+    outcome = row.agreement if row.number.value is not None else row.number.reason
     n = number(row.number.n)
-    said = row.agreement if row.number.value is not None else row.number.reason
-    return [what, row.cell.printed or "–", value, said, null, row.needs, n, row.number.null_name]
+    return [what, row.cell.printed or "–", value, outcome, null, row.needs, n, _null_name(row)]
 
 
 def _summarise(rows: Sequence[Compared], n_variants: int) -> None:
-    """How many printed cells agree, and why others have no number."""
+    """Print how many cells agree, and why others have no number."""
     n_further = len(rows)
     rows = [row for row in rows if row.cell.printed]
     n_further -= len(rows)
@@ -272,7 +277,7 @@ def _help(name: str) -> str:
     kind = reproduction(name)
     files = "\n\n".join(
         f"- {source.name}: `{'`, `'.join(source.patterns[:2])}`. {source.format}{_OURS * source.is_ours}."
-        for source in kind.sources
+        for source in kind.sources.values()
     )
     own = [f"culturescope reproduce {name} --data FOLDER {text}".strip() for text in ("", *kind.examples)]
     examples = "\n\n".join(f"- `{line}`" for line in own)

@@ -70,7 +70,7 @@ def _door(name: str) -> Door:
 
 
 def unknown(name: str | None) -> str:
-    """What users are told of an evaluation that there is not."""
+    """The message on an evaluation that there is not."""
     return f"there is no evaluation {name!r}; there are: {', '.join(doors())}"
 
 
@@ -82,13 +82,12 @@ def profiles(name: str) -> dict[str, dict[str, Any]]:
 
 def shipped_profiles(name: str) -> dict[str, dict[str, Any]]:
     """The profiles of an evaluation without those of packs."""
-    file = import_module(f"{__name__}.{name}").__file__ if name in _with_files() else None
-    own = evaluation(name).described if name in recipes.without_files() else None
-    if own is not None and not (file and Path(file).with_suffix(".toml").exists()):
-        return {profile: {**values, "profile": profile} for profile, values in own.profiles.items()}
-    assert file is not None
-    text = Path(file).with_suffix(".toml").read_text(encoding="utf-8")
-    return {profile: {**values, "profile": profile} for profile, values in tomllib.loads(text).items()}
+    file = Path(__path__[0], f"{name}.toml")
+    if name in _with_files():
+        file = Path(import_module(f"{__name__}.{name}").__file__ or "").with_suffix(".toml")
+    own = evaluation(name).described if name in recipes.without_files() and not file.exists() else None
+    values = own.profiles if own else tomllib.loads(file.read_text(encoding="utf-8"))
+    return {profile: {**options, "profile": profile} for profile, options in values.items()}
 
 
 def profile(name: str, chosen: str, models: Sequence[str]) -> dict[str, Any]:
@@ -135,7 +134,7 @@ def params(name: str) -> type[Params]:
 
 
 def evaluation(name: str) -> Evaluation[Any, Any, Any]:
-    """What the loop works on; imported when asked for."""
+    """The evaluation of a name; imported when asked for."""
     return recipes.evaluation(name)
 
 

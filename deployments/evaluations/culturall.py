@@ -1,4 +1,4 @@
-"""How the culturall evaluation is started and shown."""
+"""The door of the culturall evaluation."""
 
 from __future__ import annotations
 

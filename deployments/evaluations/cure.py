@@ -1,4 +1,4 @@
-"""How the cure evaluation is started and shown."""
+"""The door of the cure evaluation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the explication evaluation is started and shown."""
+"""The door of the explication evaluation."""
 
 from __future__ import annotations
 

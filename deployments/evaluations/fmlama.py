@@ -1,4 +1,4 @@
-"""How the fmlama evaluation is started and shown."""
+"""The door of the fmlama evaluation."""
 
 from __future__ import annotations
 

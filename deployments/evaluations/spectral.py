@@ -1,4 +1,4 @@
-"""How the spectral evaluation is started and shown."""
+"""The door of the spectral evaluation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the worldwise evaluation is started and shown."""
+"""The door of the worldwise evaluation."""
 
 from __future__ import annotations
 

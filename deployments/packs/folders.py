@@ -1,12 +1,16 @@
-"""Packs as users meet them: what they bring, what is wrong with them, and a new one to begin with."""
+"""Packs as users meet them: their content, their faults, and a new one to begin with."""
 
 from __future__ import annotations
 
+import shutil
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from deployments.packs import recipes
+from deployments.packs.profiles import profiles_of
 
 if TYPE_CHECKING:
     from tasks.evaluations.contract import Params, Study
@@ -25,9 +29,8 @@ source = ""   # where its content is from
 
 @cache
 def shapes() -> Mapping[str, Shape]:
-    """What a pack may bring, by evaluation."""
+    """The files that a pack may bring, by evaluation."""
     from deployments.evaluations import doors, evaluation
-    from deployments.packs import recipes
 
     every = {name: evaluation(name).pack for name in doors() if name not in recipes.without_files()}
     return {name: shape for name, shape in every.items() if shape is not None}
@@ -36,28 +39,53 @@ def shapes() -> Mapping[str, Shape]:
 def faults_of(folder: Folder) -> list[Fault]:
     """Everything that is wrong with a pack. If its files are right, every study that it is for is built."""
     from deployments.evaluations import evaluation, params
-    from deployments.packs import recipes
-    from deployments.packs.profiles import profiles_of
     from flows.packs import tables_of
     from tasks.packs.check import examine, parts, stray
     from tasks.packs.shape import Fault
 
     known = shapes()
-    _, read, of_recipe = recipes.faults_of(folder)
+    read, of_recipe = recipes.faults_of(folder)
     faults = [*stray(folder, known, read), *of_recipe]
     for name in (there := parts(folder, known)):
         tables = tables_of(evaluation(name), params(name).model_validate({"models": ["none"]}))
         _, wrong = examine(folder, name, known[name], tables)
-        of_profiles = profiles_of(folder, name, params(name))[1]
-        faults += wrong + of_profiles + ([] if wrong or of_profiles else _unbuilt(folder, name))
+        profiles, of_profiles = profiles_of(folder, name, params(name))
+        faults += wrong + of_profiles or _unbuilt(folder, name, profiles)
     if not there and not read:
         what = f"it has no folder of an evaluation: {', '.join(known)}"
         faults.append(Fault(folder.name, None, "", what, "add one (culturescope pack new --for)"))
     return list(dict.fromkeys(faults))
 
 
+def _unbuilt(folder: Folder, name: str, profiles: Mapping[str, dict[str, Any]]) -> list[Fault]:
+    """The reasons why a study with the pack cannot be built, under the usual options and its profiles."""
+    from deployments.cli.options import validated
+    from deployments.evaluations import evaluation, params
+    from flows.session import build
+    from tasks.engines.protocols import EngineError
+    from tasks.packs.shape import Fault
+
+    faults: list[Fault] = []
+    for label, values in {"usual options": {"pack": [folder.name]}, **profiles}.items():
+        try:
+            build(evaluation(name), validated(params(name), {"models": ["none"], **values}))
+        except (ValueError, EngineError) as error:
+            what = f"with {label} nothing can be asked: {error}"
+            faults.append(Fault(f"{name}/", None, "", what, "correct the files, or the profile"))
+    return faults
+
+
+def added(folder: Folder) -> str:
+    """The content of a pack in a line: "spectral: domain 1, question 2, item 8"."""
+    rows = [
+        f"{content.evaluation}: {', '.join(f'{file} {len(rows)}' for file, rows in content.rows.items())}"
+        for content in contents(folder)
+    ]
+    return "; ".join(filter(None, [recipes.about(folder)[0], *rows]))
+
+
 def contents(folder: Folder) -> list[Content]:
-    """What a pack brings to each evaluation, as far as it can be read; not held against what is shipped."""
+    """The content for each evaluation, as far as it can be read; not held against what is shipped."""
     from tasks.packs.check import examine, parts
 
     known = shapes()
@@ -65,7 +93,7 @@ def contents(folder: Folder) -> list[Content]:
 
 
 def shared_out(packs: Sequence[str], evaluations: Collection[str]) -> dict[str, list[str]]:
-    """Which packs each of these evaluations takes: those that have files for it.
+    """The packs that each of these evaluations takes: those that have files for it.
 
     Raises:
         ValueError: there is no such pack, or it has files for none of them.
@@ -86,7 +114,7 @@ def shared_out(packs: Sequence[str], evaluations: Collection[str]) -> dict[str, 
 
 
 def of_packs_unasked(name: str, params: Params, study: Study) -> str:
-    """What users are told where a study asks nothing of its packs: it is the same without them. Else ""."""
+    """A remark where a study asks nothing of its packs: it is the same without them. Else ""."""
     from deployments.evaluations import evaluation, profiles
     from flows.session import build
 
@@ -116,23 +144,15 @@ def write_new(folder: Path, evaluations: Sequence[str]) -> list[Path]:
             raise ValueError(f"--for: there is no {name!r} that takes packs; there are: {', '.join(known)}")
         if (folder / name).exists():
             raise ValueError(f"{folder / name} is there already: edit it, or choose another name")
-    written: list[Path] = []
-    if not (folder / "pack.toml").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "pack.toml").write_text(
-            _ABOUT.format(title=f"My own content: {folder.name}"), encoding="utf-8"
-        )
-        written.append(folder / "pack.toml")
+    written = _begun(folder, "content")
     for name in evaluations:
-        shape = known[name]
-        for path in sorted(path for path in shape.example.rglob("*") if path.is_file()):
-            target = folder / name / path.relative_to(shape.example)
+        files = {file.path: explained(file) for file in known[name].files}  # TOML files explain themselves
+        example = recipes.EVALUATIONS / name / "example_pack"
+        for path in sorted(path for path in example.rglob("*") if path.is_file()):
+            target = folder / name / path.relative_to(example)
             target.parent.mkdir(parents=True, exist_ok=True)
             text = path.read_text(encoding="utf-8").replace("NAME/", f"{folder.name}/")
-            file = next(
-                (f for f in shape.files if f.path == path.name), None
-            )  # TOML files explain themselves
-            target.write_text((explained(file) if file else "") + text, encoding="utf-8")
+            target.write_text(files.get(path.name, "") + text, encoding="utf-8")
             written.append(target)
     return written
 
@@ -143,8 +163,6 @@ def write_recipe(folder: Path, recipe: str) -> list[Path]:
     Raises:
         ValueError: there is no such recipe, or the pack is there already.
     """
-    from deployments.packs import recipes
-
     examples = recipes.EVALUATIONS / "recipe" / "examples"
     known = sorted(path.name for path in examples.iterdir())
     if recipe not in known:
@@ -152,44 +170,27 @@ def write_recipe(folder: Path, recipe: str) -> list[Path]:
     if (folder / recipes.DEFINITION).exists():
         raise ValueError(f"{folder} has an evaluation already: edit it, or choose another name")
     recipes.check_name(folder.name)
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    if not (folder / "pack.toml").exists():
-        title = _ABOUT.format(title=f"My own evaluation: {folder.name}")
-        (folder / "pack.toml").write_text(title, encoding="utf-8")
-        written.append(folder / "pack.toml")
+    written = _begun(folder, "evaluation")
     for file in sorted((examples / recipe).iterdir()):
-        (folder / file.name).write_bytes(file.read_bytes())
-        written.append(folder / file.name)
+        written.append(Path(shutil.copyfile(file, folder / file.name)))
     return written
 
 
+def _begun(folder: Path, own: str) -> list[Path]:
+    """Make the folder and its ``pack.toml``, unless it is there; returns the new files."""
+    about = folder / "pack.toml"
+    if about.exists():
+        return []
+    folder.mkdir(parents=True, exist_ok=True)
+    about.write_text(_ABOUT.format(title=f"My own {own}: {folder.name}"), encoding="utf-8")
+    return [about]
+
+
 def explained(file: PackFile) -> str:
-    """Comment lines on what a file holds, column by column."""
-    from tasks.packs.files import columns
-
+    """Comment lines on the columns of a file."""
     lines = [file.about]
-    for name, text, is_needed in columns(file.row):
-        said = f"{name}: {text}" if text else name
-        lines += textwrap.wrap(said + ("" if is_needed else " (may be empty)"), 100, subsequent_indent="  ")
+    for name, field in file.row.model_fields.items():
+        text = f"{name}: {field.description}" if field.description else name
+        text += "" if field.is_required() else " (may be empty)"
+        lines += textwrap.wrap(text, 100, subsequent_indent="  ")
     return "".join(f"# {line}\n" for line in lines)
-
-
-def _unbuilt(folder: Folder, name: str) -> list[Fault]:
-    """Why a study with the pack cannot be built, under the usual options and each of its profiles."""
-    from deployments.cli.options import validated
-    from deployments.evaluations import evaluation, params
-    from deployments.packs.profiles import profiles_of
-    from flows.session import build
-    from tasks.engines.protocols import EngineError
-    from tasks.packs.shape import Fault
-
-    faults: list[Fault] = []
-    profiles, _ = profiles_of(folder, name, params(name))
-    for label, values in ({"usual options": {"pack": [folder.name]}} | profiles).items():
-        try:
-            build(evaluation(name), validated(params(name), {"models": ["none"], **values}))
-        except (ValueError, EngineError) as error:
-            what = f"with {label} nothing can be asked: {error}"
-            faults.append(Fault(f"{name}/", None, "", what, "correct the files, or the profile"))
-    return faults

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ def profiles_of_packs(evaluation: str, kind: Callable[..., Any]) -> dict[str, di
         kind: makes the evaluation's params, or raises.
     """
     home = usual_home()
-    if not (home / "packs").is_dir() and not entry_points(group="culturescope.packs"):
+    if not (home / "packs").is_dir() and not _are_installed():
         return {}
     from tasks.packs.folder import folders
 
@@ -42,8 +43,14 @@ def profiles_of_packs(evaluation: str, kind: Callable[..., Any]) -> dict[str, di
     return known
 
 
+@cache
+def _are_installed() -> bool:
+    """Whether there are packs among the installed packages, asked without importing what reads packs."""
+    return bool(entry_points(group="culturescope.packs"))
+
+
 def check_profile(evaluation: str, chosen: str, kind: Callable[..., Any]) -> None:
-    """Say why the profile ``pack/name`` is not there.
+    """Raise what is wrong where the profile ``pack/name`` is not there.
 
     Raises:
         PackError: its file has faults. ValueError: there is no such pack.
@@ -71,11 +78,8 @@ def profiles_of(
     known: dict[str, dict[str, Any]] = {}
     for label, of_label in values.items():
         refused = {name: "a pack's profile does not set this" for name in RESERVED if name in of_label}
-        refused |= {
-            name: "a pack's profile names no file, folder or address"
-            for name, value in of_label.items()
-            if _PATH.search(str(value))
-        }
+        paths = [name for name, value in of_label.items() if _PATH.search(str(value))]
+        refused |= dict.fromkeys(paths, "a pack's profile names no file, folder or address")
         faults += [Fault(file, None, f"{label}.{name}", what, "remove it") for name, what in refused.items()]
         if refused:
             continue

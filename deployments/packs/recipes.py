@@ -7,6 +7,7 @@ A folder ``tasks/evaluations/<name>`` with ``evaluation.py`` and no ``params.py`
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from importlib import import_module
@@ -52,27 +53,34 @@ def without_files() -> set[str]:
     return {*_shipped_from_recipes(), *packed()}
 
 
-def packed() -> dict[str, Folder]:
+def packed() -> Mapping[str, Folder]:
     """Evaluation -> the pack that is one; none that is named as a shipped one."""
     home = usual_home()
     if not (home / "packs").is_dir():
         return {}
+    own = tuple(sorted(str(file) for file in (home / "packs").glob(f"*/{DEFINITION}")))
+    return _packed(home, own, tuple(sys.path))
+
+
+@lru_cache(maxsize=4)
+def _packed(home: Path, own: tuple[str, ...], path: tuple[str, ...]) -> Mapping[str, Folder]:
+    """Packs with a definition, as long as the home has these, and packages are looked for in these places."""
     from tasks.packs.folder import folders
 
-    found: dict[str, Folder] = {}
+    packs: dict[str, Folder] = {}
     for folder in folders(home).values():
-        if (folder.path / DEFINITION).is_file():
-            found.setdefault(name_of(folder.name), folder)
-    return {name: folder for name, folder in found.items() if name not in shipped()}
+        if (folder.path / DEFINITION).is_file() and name_of(folder.name) not in shipped():
+            packs.setdefault(name_of(folder.name), folder)
+    return packs
 
 
 def name_of(pack: str) -> str:
-    """What the evaluation of a pack is called: in SQL, where - is a minus."""
+    """The name of a pack's evaluation: as SQL has it, where - is a minus."""
     return pack.replace("-", "_")
 
 
 def evaluation(name: str) -> Evaluation[Any, Any, Any]:
-    """What the loop works on.
+    """The evaluation of a name.
 
     Raises:
         PackError: the pack has faults. ValueError: there is no such evaluation, as where a pack was removed.
@@ -85,15 +93,52 @@ def evaluation(name: str) -> Evaluation[Any, Any, Any]:
     if (folder := packed().get(name)) is None:
         what = f"there is no evaluation {name!r}; if it was a pack, put its folder back"
         raise ValueError(f"{what}: {usual_home() / 'packs'}")
-    made, faults = read_pack(folder)
-    if faults or made is None:
+    evaluation_of_pack, faults = read_pack(folder)
+    if faults or evaluation_of_pack is None:
         raise PackError(folder.name, faults)
-    return made
+    return evaluation_of_pack
 
 
 def read_pack(folder: Folder) -> tuple[Evaluation[Any, Any, Any] | None, list[Fault]]:
-    """The evaluation that a pack is, or its faults; read again when a file of it changes."""
+    """The evaluation that a pack is, or its faults; neither of a pack that is none.
+
+    It is read again when a file of it changes.
+    """
+    if not (folder.path / DEFINITION).is_file():
+        return None, []
     return _read_pack(folder, folder_signs([folder.path]))
+
+
+@lru_cache(maxsize=256)
+def _read_pack(folder: Folder, signs: object) -> tuple[Evaluation[Any, Any, Any] | None, list[Fault]]:
+    from tasks.evaluations.recipe import from_toml
+    from tasks.packs.folder import files, read
+
+    paths, faults = files(folder)
+    if DEFINITION not in paths:
+        return None, faults
+
+    def content(name: str) -> bytes:
+        if name not in paths:
+            raise FileNotFoundError(name)
+        return read(paths[name])
+
+    own, wrong = from_toml(name_of(folder.name), content)
+    return own, [*faults, *_with_lines(folder, wrong)]
+
+
+def _with_lines(folder: Folder, faults: list[Fault]) -> list[Fault]:
+    """The faults, those of fields of the definition with the lines on which they stand."""
+    from tasks.packs.files import line_of
+    from tasks.packs.folder import read
+
+    text = read(folder.path / DEFINITION).decode("utf-8-sig", errors="replace")
+    return [
+        fault._replace(line=line_of(text, fault.column))
+        if fault.file == DEFINITION and fault.line is None and fault.column
+        else fault
+        for fault in faults
+    ]
 
 
 def usable() -> list[str]:
@@ -110,68 +155,49 @@ def check_name(pack: str) -> None:
         raise ValueError(f"{pack!r} is the name of something that is there already: choose another")
 
 
-def faults_of(folder: Folder) -> tuple[Evaluation[Any, Any, Any] | None, set[str], list[Fault]]:
-    """The evaluation that a pack is, the files that its definition reads, and what is wrong with it."""
+def faults_of(folder: Folder) -> tuple[set[str], list[Fault]]:
+    """The files that a pack's definition reads, and what is wrong with it; nothing of a pack without one."""
     from deployments.cli.options import validated
     from flows.session import build
     from tasks.packs.shape import Fault
 
     if not (folder.path / DEFINITION).is_file():
-        return None, set(), []
-    made, faults = read_pack(folder)
+        return set(), []
+    own, faults = read_pack(folder)
     try:
         check_name(folder.name)
     except ValueError as error:
         faults = [*faults, Fault(folder.name, None, "", str(error), "rename the folder")]
-    files = {path.name for path in folder.path.iterdir() if path.suffix in (".csv", ".toml")}
-    if made is None or made.described is None or faults:
-        return made, files, faults
-    for label, values in made.described.profiles.items():
-        try:
-            without: dict[str, Any] = {"judges": []} if "judges" in values else {}
-            build(made, validated(made.params, {**values, **without, "models": ["none"]}))
-        except ValueError as error:
-            faults = [*faults, Fault(DEFINITION, None, f"profiles.{label}", str(error), "correct it")]
-    return made, files, faults
+    if not faults and own is not None and own.described is not None:
+        for label, values in own.described.profiles.items():
+            try:
+                without: dict[str, Any] = {"judges": []} if "judges" in values else {}
+                build(own, validated(own.params, {**values, **without, "models": ["none"]}))
+            except ValueError as error:
+                faults = [*faults, Fault(DEFINITION, None, f"profiles.{label}", str(error), "correct it")]
+        faults = _with_lines(folder, faults)
+    return {path.name for path in folder.path.iterdir() if path.suffix in (".csv", ".toml")}, faults
 
 
-def about(folder: Folder) -> str:
-    """What evaluation a pack is: "proverbs (choice): 12 items in 6 clusters"; "" if it is none."""
-    if not (folder.path / DEFINITION).is_file():
-        return ""
-    if name_of(folder.name) in shipped() | TAKEN:
-        return f"{name_of(folder.name)}: that name is taken: rename the folder"
-    made, _ = read_pack(folder)
-    if made is None or made.described is None:
-        return f"{name_of(folder.name)}: it has faults (culturescope pack check {folder.name})"
-    facts = made.described.page["facts"]
-    return f"{made.name} ({facts['Recipe']}): {facts['Items']} items in {facts['Clusters']} clusters"
+def about(folder: Folder) -> tuple[str, list[str]]:
+    """The evaluation that a pack is, and a preview: two items as a model is asked them, and the null models.
 
-
-def preview(folder: Folder) -> list[str]:
-    """Two items as a model is asked them, and the null models; empty if a pack is no evaluation."""
-    made, _ = read_pack(folder) if (folder.path / DEFINITION).is_file() else (None, [])
-    return list(made.described.preview) if made and made.described else []
-
-
-@lru_cache(maxsize=16)
-def _read_pack(folder: Folder, signs: object) -> tuple[Evaluation[Any, Any, Any] | None, list[Fault]]:
-    from tasks.evaluations.recipe import from_toml
-    from tasks.packs.folder import files, read
-
-    paths, faults = files(folder)
-
-    def content(name: str) -> bytes:
-        if name not in paths:
-            raise FileNotFoundError(name)
-        return read(paths[name])
-
-    made, wrong = from_toml(name_of(folder.name), content)
-    return made, [*faults, *wrong]
+    "proverbs (choice): 12 items in 6 clusters"; "" of a pack that is none.
+    """
+    own, faults = read_pack(folder)
+    if own is None and not faults:
+        return "", []
+    name = name_of(folder.name)
+    if name in shipped() | TAKEN:
+        return f"{name}: that name is taken: rename the folder", []
+    if own is None or own.described is None:
+        return f"{name}: it has faults (culturescope pack check {folder.name})", []
+    facts, preview = own.described.page["facts"], list(own.described.preview)
+    return f"{name} ({facts['Recipe']}): {facts['Items']} items in {facts['Clusters']} clusters", preview
 
 
 def door(name: str) -> Door:
-    """How an evaluation from a recipe is started and shown."""
+    """The door of an evaluation from a recipe."""
     own = evaluation(name).described
     assert own is not None, f"{name} is from a recipe, or has a door"
     columns = _columns(own.metrics, own.doubts)
@@ -201,12 +227,13 @@ def _columns(metrics: Any, doubts: Mapping[str, str]) -> Callable[[Mapping[str, 
     name = first["metric"]
 
     def columns(r: Mapping[str, Any]) -> dict[str, Any]:
-        shown = {
+        return {
             "model": r["model"],
             f"{first['label'].lower()} [95 %]": interval(r[name], r["ci_low"], r["ci_high"]),
+            "null": number(r["null_value"]),
+            **{labels[f"{name}_{control}"]: number(r[f"{name}_{control}"]) for control in controls},
+            "n": str(r["n_scored"]),
+            "answered": number(r["coverage"], 2),
         }
-        shown |= {"null": number(r["null_value"])}
-        shown |= {labels[f"{name}_{control}"]: number(r[f"{name}_{control}"]) for control in controls}
-        return shown | {"n": str(r["n_scored"]), "answered": number(r["coverage"], 2)}
 
     return columns

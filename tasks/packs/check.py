@@ -6,21 +6,19 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from tasks.packs.files import Placed, checked_row, read_csv, read_toml, tables_of
 from tasks.packs.folder import Folder, files, read
-from tasks.packs.shape import ByName, Content, Fault, PackError, PackFile, Shape, Text
+from tasks.packs.shape import ByName, Content, Fault, PackError, PackFile, PackRow, Shape, Text
 
 ABOUT = "pack.toml"
 PROFILES = "profiles.toml"
 """In an evaluation's folder: name -> values of options."""
 
 
-class About(BaseModel):
+class About(PackRow):
     """``pack.toml``: what the pack is. None of it changes a number."""
-
-    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
 
     title: Text = Field(description="what the pack is, in a line")
     version: str = Field("", description="of your own counting")
@@ -46,7 +44,7 @@ def brings(folder: Folder, shapes: Mapping[str, Shape]) -> list[str]:
 
 
 def load(folder: Folder, evaluation: str, shape: Shape, shipped: ByName) -> Content:
-    """What a pack brings to an evaluation.
+    """The content of a pack for an evaluation.
 
     Args:
         shipped: the study's tables, with what other packs added before.
@@ -61,7 +59,7 @@ def load(folder: Folder, evaluation: str, shape: Shape, shipped: ByName) -> Cont
 
 
 def examine(folder: Folder, evaluation: str, shape: Shape, shipped: ByName) -> tuple[Content, list[Fault]]:
-    """As ``load``, with the faults instead of an error; what has faults is left out of the content."""
+    """The content that ``load`` returns, without what has faults, and these."""
     paths, faults = files(folder)
     about, wrong = _about(paths)
     faults = [each for each in faults if each.file.partition("/")[0] == evaluation] + wrong
@@ -131,7 +129,7 @@ def _about(paths: Mapping[str, Path]) -> tuple[dict[str, str], list[Fault]]:
 
 
 def _paths_of(file: PackFile, evaluation: str, paths: Iterable[str]) -> list[str]:
-    """Which of the pack's files are the rows of one."""
+    """The paths of a pack's files that hold the rows of one."""
     if not file.is_folder:
         return [name for name in paths if name == f"{evaluation}/{file.name}.csv"]
     folder = f"{evaluation}/{file.name}/"
@@ -149,10 +147,10 @@ def _repeated(file: PackFile, rows: Sequence[Placed], shipped: ByName) -> list[F
         key, here = _values(row, file.key), f"{name}, line {line}" if line else name
         before = first.setdefault(key, here)
         if before != here:
-            what = f"{_said(key)} is there already: {before}"
+            what = f"{_quoted(key)} is there already: {before}"
             faults.append(Fault(name, line, ", ".join(file.key), what, "rename or remove one"))
         elif file.taken and _values(row, file.taken.columns) in there:
-            what = f"{_said(_values(row, file.taken.columns))} is there without this pack"
+            what = f"{_quoted(_values(row, file.taken.columns))} is there without this pack"
             faults.append(Fault(name, line, ", ".join(file.taken.columns), what, "rename it"))
     return faults
 
@@ -170,8 +168,8 @@ def _referred(
             + [f"the shipped {refers.table}"] * bool(refers.table)
         )
         for name, line, row in placed[file.name]:
-            given = row.get(refers.column)
-            for value in given if isinstance(given, list) else [given]:
+            cell = row.get(refers.column)
+            for value in cell if isinstance(cell, list) else [cell]:
                 if value is not None and value not in known:
                     what = f"{value!r} does not stand in {where}"
                     faults.append(Fault(name, line, refers.column, what, "add it there, or correct it"))
@@ -182,5 +180,5 @@ def _values(row: Mapping[str, Any], columns: Sequence[str]) -> tuple[Any, ...]:
     return tuple(str(row.get(column, "")) for column in columns)
 
 
-def _said(values: Sequence[str]) -> str:
+def _quoted(values: Sequence[str]) -> str:
     return repr(values[0]) if len(values) == 1 else "(" + ", ".join(map(repr, values)) + ")"

@@ -19,6 +19,8 @@ Placed = tuple[str, int | None, dict[str, Any]]
 
 _FORMULA = re.compile(r"^[=+\-@\t\r]")
 _NUMBER = re.compile(r"^[+-]?\d+([.,]\d+)*%?$")
+_TABLE = re.compile(r"\s*\[+\s*([\w.-]+)\s*\]")
+_KEY = re.compile(r"\s*([\w.-]+)\s*=")
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufeff]")
 """Control characters, and marks that turn the direction of what follows: people read another text."""
 
@@ -33,40 +35,62 @@ class AnyCells(BaseModel):
 def read_csv(content: bytes, file: str, shape: PackFile) -> tuple[list[Placed], list[Fault]]:
     """The rows of a CSV file that are whole, and all faults. Lines that begin with # above the header are
     comments; empty cells are left out of a row."""
+    records = csv_records(content, with_comments=True)
     try:
-        text = content.decode("utf-8-sig")
+        line, header = next(records, (1, []))
+        if faults := list(_header([name.strip() for name in header], file, line, shape)):
+            return [], faults
+        return _rows(records, [name.strip() for name in header], file, shape)
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         return [], [Fault(file, line, "", "it is not UTF-8", "save the file in that encoding")]
-    reader, above = _opened(text)
-    try:
-        header = [name.strip() for name in next(reader, [])]
-        if faults := list(_header(header, file, above + 1, shape)):
-            return [], faults
-        return _rows(reader, header, file, above, shape)
-    except csv.Error as error:
+    except CsvError as error:
         what = f"it is no CSV file ({error})"
-        return [], [
-            Fault(file, above + reader.line_num, "", what, "put texts with quotes or commas in quotes")
-        ]
+        return [], [Fault(file, error.line, "", what, "put texts with quotes or commas in quotes")]
 
 
 def header_of(content: bytes) -> list[str]:
     """The columns of a CSV file; none where ``read_csv`` says what is wrong with it."""
     try:
-        reader, _ = _opened(content.decode("utf-8-sig"))
-        return [name.strip() for name in next(reader, []) if name.strip()]
-    except (UnicodeDecodeError, csv.Error):
+        _, header = next(csv_records(content, with_comments=True), (1, []))
+        return [name.strip() for name in header if name.strip()]
+    except (UnicodeDecodeError, CsvError):
         return []
 
 
-def _opened(text: str) -> tuple[Any, int]:
-    """A reader of a CSV file from its header on, and the comment lines above it."""
-    above = 0
-    while text.startswith("#"):
+class CsvError(ValueError):
+    """A file is no CSV from that line on."""
+
+    def __init__(self, line: int, what: str) -> None:
+        self.line = line
+        super().__init__(what)
+
+
+def csv_records(
+    content: bytes, delimiter: str = ",", with_comments: bool = False
+) -> Iterator[tuple[int, list[str]]]:
+    """The records of a CSV file, its header first, each with the line on which it begins.
+
+    The standard reader, because polars does not say which line is broken.
+
+    Args:
+        with_comments: whether lines above the header that begin with # are passed over.
+
+    Raises:
+        UnicodeDecodeError: it is not UTF-8. CsvError: it is no CSV.
+    """
+    text, above = content.decode("utf-8-sig"), 0
+    while with_comments and text.startswith("#"):
         _, _, text = text.partition("\n")
         above += 1
-    return csv.reader(io.StringIO(text, newline=""), strict=True), above
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    try:
+        before = 0
+        for cells in reader:
+            yield above + before + 1, cells
+            before = reader.line_num
+    except csv.Error as error:
+        raise CsvError(above + reader.line_num, str(error)) from error
 
 
 def read_toml(content: bytes, file: str, row: type[BaseModel]) -> tuple[list[Placed], list[Fault]]:
@@ -92,14 +116,30 @@ def tables_of(content: bytes, file: str) -> tuple[dict[str, Any], list[Fault]]:
         return {}, [Fault(file, int(line[1]) if line else None, "", what, "correct it there")]
 
 
+def line_of(text: str, field: str) -> int | None:
+    """The line of a TOML text that sets a dotted field, or else what it stands in; None: neither is there."""
+    lines: dict[str, int] = {}
+    table, in_text = "", False
+    for number, line in enumerate(text.splitlines(), 1):
+        if not in_text and (name := _TABLE.match(line)):
+            table = name[1]
+            lines.setdefault(table, number)
+        elif not in_text and (name := _KEY.match(line)):
+            lines.setdefault(f"{table}.{name[1]}".strip("."), number)
+        in_text ^= any(line.count(quotes) % 2 for quotes in ('"' * 3, "'" * 3))
+    while field and field not in lines:
+        field = field.rpartition(".")[0]
+    return lines.get(field)
+
+
 def checked_row(
     row: type[BaseModel], cells: Mapping[str, Any], file: str, line: int | None
 ) -> tuple[dict[str, Any] | None, list[Fault]]:
     """The cells as their columns' types, in JSON's; None if they do not fit."""
     faults = [
-        Fault(file, line, name, *said)
+        Fault(file, line, name, *wrong)
         for name, text in _texts(cells)
-        if (said := _hostile(text, line is not None))
+        if (wrong := _hostile(text, line is not None))
     ]
     if faults:
         return None, faults
@@ -110,7 +150,7 @@ def checked_row(
 
 
 def _hostile(text: str, is_cell: bool) -> tuple[str, str] | None:
-    """What is wrong with a text whatever it stands for, and what to do; None: nothing."""
+    """A fault of a text whatever it stands for, and what to do; None: there is none."""
     if hidden := _HIDDEN.search(text):
         return f"it holds the control character U+{ord(hidden[0]):04X}", "remove it"
     if is_cell and _FORMULA.match(text) and not _NUMBER.match(text):
@@ -141,21 +181,19 @@ def _header(header: Sequence[str], file: str, line: int, shape: PackFile) -> Ite
 
 
 def _rows(
-    reader: Any, header: Sequence[str], file: str, above: int, shape: PackFile
+    records: Iterator[tuple[int, list[str]]], header: Sequence[str], file: str, shape: PackFile
 ) -> tuple[list[Placed], list[Fault]]:
     rows: list[Placed] = []
     faults: list[Fault] = []
-    before = reader.line_num
-    for cells in reader:
-        line, before = above + before + 1, reader.line_num
+    for line, cells in records:
         if not any(cell.strip() for cell in cells):
             continue
         if len(cells) != len(header):
             what = f"{len(cells)} cells under {len(header)} columns"
             faults.append(Fault(file, line, "", what, "put a cell with a comma in quotes"))
             continue
-        given = {name: cell.strip() for name, cell in zip(header, cells, strict=True) if cell.strip()}
-        row, wrong = checked_row(shape.row, given, file, line)
+        filled = {name: cell.strip() for name, cell in zip(header, cells, strict=True) if cell.strip()}
+        row, wrong = checked_row(shape.row, filled, file, line)
         faults += wrong
         if row is not None:
             rows.append((file, line, row))
@@ -198,9 +236,3 @@ def _texts(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 def _short(text: str) -> str:
     """A text as a message quotes it: printable and not long."""
     return repr(text if len(text) <= 60 else text[:57] + "…")
-
-
-def columns(row: type[BaseModel]) -> Iterator[tuple[str, str, bool]]:
-    """Name, explanation and whether it has to be filled, of every column."""
-    for name, field in row.model_fields.items():
-        yield name, field.description or "", field.is_required()

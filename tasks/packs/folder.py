@@ -1,12 +1,14 @@
-"""Where packs are, and their files as bytes. A pack is a folder of data: nothing in it is run or imported."""
+"""Folders of packs, and their files as bytes. A pack is data: nothing in it is run or imported."""
 
 from __future__ import annotations
 
 import os
 import re
 import stat
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,14 +19,14 @@ GROUP = "culturescope.packs"
 """Entry points of installed packs: each names a package, whose folder is the pack. It is not imported."""
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
 MOST_BYTES = 32 * 2**20
-"""Of one file."""
+"""The most that one file may have."""
 MOST_FILES = 2000
 
 _READ = (".csv", ".toml")
 _PASSED_OVER = re.compile(
     r"^\.|^__pycache__$|^__init__\.py$|^(licen[cs]e|notice|readme|changelog)\b|\.md$", re.I
 )
-"""What may lie in a pack and is not read."""
+"""Names of files that may lie in a pack and are not read."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +59,7 @@ def folders(home: Path) -> dict[str, Folder]:
     known = {
         path.name: Folder(path.name, path) for path in there if path.is_dir() and NAME.fullmatch(path.name)
     }
-    for entry in entry_points(group=GROUP):
-        path = _installed(entry)
-        if path and NAME.fullmatch(entry.name):
-            known.setdefault(entry.name, Folder(entry.name, path))
-    return dict(sorted(known.items()))
+    return dict(sorted((_installed(tuple(sys.path)) | known).items()))
 
 
 def folder_of(name: str, home: Path) -> Folder:
@@ -78,7 +76,7 @@ def folder_of(name: str, home: Path) -> Folder:
 
 def files(folder: Folder) -> tuple[dict[str, Path], list[Fault]]:
     """The pack's files by their path below its folder, and those that must not be there."""
-    kept: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     faults: list[Fault] = []
     for path in _walk(folder.path):
         name = path.relative_to(folder.path).as_posix()
@@ -93,16 +91,16 @@ def files(folder: Folder) -> tuple[dict[str, Path], list[Fault]]:
             what = f"it has {size / 2**20:.0f} MiB, more than {MOST_BYTES // 2**20}"
             faults.append(Fault(name, None, "", what, "split it into several packs"))
         else:
-            kept[name] = path
-        if len(kept) > MOST_FILES:
+            paths[name] = path
+        if len(paths) > MOST_FILES:
             return {}, [
                 Fault(folder.name, None, "", f"it has more than {MOST_FILES} files", "split the pack")
             ]
-    return kept, faults
+    return paths, faults
 
 
 def read(path: Path) -> bytes:
-    """The bytes of a file that ``files`` has kept; a link that took its place meanwhile is not followed."""
+    """The bytes of a file of ``files``; a link that took its place meanwhile is not followed."""
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(handle, "rb") as file:
         return file.read(MOST_BYTES)
@@ -119,7 +117,14 @@ def _walk(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _installed(entry: EntryPoint) -> Path | None:
+@lru_cache(maxsize=2)
+def _installed(path: tuple[str, ...]) -> dict[str, Folder]:
+    """Installed packs by name, looked for once: reading what all packages say of themselves takes long."""
+    packs = {entry.name: _folder(entry) for entry in entry_points(group=GROUP) if NAME.fullmatch(entry.name)}
+    return {name: Folder(name, folder) for name, folder in packs.items() if folder}
+
+
+def _folder(entry: EntryPoint) -> Path | None:
     """The folder of an entry point: found as the import system finds its package, and not imported."""
     top, *rest = entry.value.partition(":")[0].split(".")
     if not all(part.isidentifier() for part in (top, *rest)):

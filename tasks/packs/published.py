@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from collections import Counter
@@ -16,6 +15,7 @@ from zipfile import ZipFile
 import polars as pl
 from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError
 
+from tasks.packs.files import CsvError, csv_records
 from tasks.parsing import parse_json
 
 Row = Mapping[str, Any]
@@ -34,7 +34,7 @@ Lower = BeforeValidator(lambda cell: cell.strip().casefold() if isinstance(cell,
 _MOST_UNPACKED = 2**30
 """Bytes that a spreadsheet may come to: it is unpacked in memory."""
 _MOST_CELLS = 50_000_000
-"""Of a Parquet file, which may repeat a value so often in a few bytes."""
+"""The most that a Parquet file may hold, which can repeat a value so often in a few bytes."""
 _NOT_A_LETTER = re.compile(r"[\W_]+")
 
 
@@ -86,18 +86,18 @@ def validate(source: str, rows: Sequence[Row], model: type[P]) -> tuple[list[P],
     Raises:
         BenchmarkError: there are rows, but none fits: the columns are not this benchmark's.
     """
-    kept: list[P] = []
+    valid: list[P] = []
     dropped: Counter[str] = Counter()
     for row in rows:
         try:
-            kept.append(
+            valid.append(
                 model.model_validate({column(k): cell for k, cell in row.items() if not _is_null(cell)})
             )
         except ValidationError as error:
             dropped[_reason(error)] += 1
-    if not kept:
+    if not valid:
         raise BenchmarkError(_no_row_fits(source, rows, model, dropped))
-    return kept, dropped
+    return valid, dropped
 
 
 def read_all(paths: Sequence[Path], model: type[P]) -> tuple[list[P], list[str]]:
@@ -106,13 +106,13 @@ def read_all(paths: Sequence[Path], model: type[P]) -> tuple[list[P], list[str]]
     Raises:
         BenchmarkError: as ``read_rows`` and ``validate``.
     """
-    kept: list[P] = []
+    valid: list[P] = []
     notes = []
     for path in paths:
         rows, dropped = validate(str(path), read_rows(path), model)
-        kept += rows
+        valid += rows
         notes += [f"{path.name}: {n} rows left out: {reason}" for reason, n in dropped.items()]
-    return kept, notes
+    return valid, notes
 
 
 def column(name: str) -> str:
@@ -160,18 +160,12 @@ def _object(row: Any, where: str) -> dict[str, Any]:
 
 
 def _csv(path: Path, delimiter: str = ",") -> list[dict[str, Any]]:
-    # The standard reader, because polars does not say which line is broken.
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file, delimiter=delimiter, strict=True)
-        try:
-            header = next(reader, [])
-            return [_cells(header, cells, f"{path}, line {reader.line_num}") for cells in reader if cells]
-        except csv.Error as error:
-            raise BenchmarkError(f"{path}, line {reader.line_num}: not CSV: {error}") from error
-
-
-def _tsv(path: Path) -> list[dict[str, Any]]:
-    return _csv(path, delimiter="\t")
+    records = csv_records(path.read_bytes(), delimiter)
+    try:
+        _, header = next(records, (1, []))
+        return [_cells(header, cells, f"{path}, line {line}") for line, cells in records if cells]
+    except CsvError as error:
+        raise BenchmarkError(f"{path}, line {error.line}: not CSV: {error}") from error
 
 
 def _cells(header: list[str], cells: list[str], where: str) -> dict[str, Any]:
@@ -180,10 +174,6 @@ def _cells(header: list[str], cells: list[str], where: str) -> dict[str, Any]:
             f"{where}: {len(cells)} cells under {len(header)} columns: quote texts that hold the separator"
         )
     return {name: cell or None for name, cell in zip(header, cells, strict=True)}
-
-
-def _parquet(path: Path) -> list[dict[str, Any]]:
-    return read_parquet(path).to_dicts()
 
 
 def read_parquet(path: Path) -> pl.DataFrame:
@@ -199,7 +189,7 @@ def read_parquet(path: Path) -> pl.DataFrame:
 
 @contextmanager
 def reading(path: Path, what: str) -> Iterator[None]:
-    """Turns whatever a reader makes of a broken file into an error that names it.
+    """Turns whatever a reader raises of a broken file into an error that names it.
 
     Some readers panic, with what is no Exception.
     """
@@ -208,12 +198,13 @@ def reading(path: Path, what: str) -> Iterator[None]:
     except (KeyboardInterrupt, SystemExit, MemoryError):
         raise
     except BaseException as error:
-        said = (str(error).splitlines() or [type(error).__name__])[0]
-        raise BenchmarkError(f"{path}: not a readable {what}: {said}") from error
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        raise BenchmarkError(f"{path}: not a readable {what}: {first}") from error
 
 
 def _xlsx(path: Path) -> list[dict[str, Any]]:
-    """Where a data frame was saved without names, its columns are numbered, and the first row names them."""
+    """The rows of the first sheet. A data frame that was saved without names has numbers for columns, and its
+    first row names them."""
     content = path.read_bytes()
     with reading(path, "spreadsheet"), ZipFile(BytesIO(content)) as book:
         unpacked = sum(entry.file_size for entry in book.infolist())
@@ -271,7 +262,7 @@ _READERS: dict[str, Callable[[Path], list[dict[str, Any]]]] = {
     ".json": _json,
     ".jsonl": _jsonl,
     ".csv": _csv,
-    ".tsv": _tsv,
-    ".parquet": _parquet,
+    ".tsv": lambda path: _csv(path, "\t"),
+    ".parquet": lambda path: read_parquet(path).to_dicts(),
     ".xlsx": _xlsx,
 }

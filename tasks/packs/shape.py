@@ -1,11 +1,10 @@
-"""What a pack may bring to an evaluation, as the evaluation declares it (``Evaluation.pack``). Pure."""
+"""The shape of packs: files and rows that an evaluation takes (``Evaluation.pack``), and faults. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints
@@ -30,7 +29,10 @@ Several = Annotated[
 
 
 class PackRow(BaseModel):
-    """Base of rows: columns are fields, with their types; a field's description explains its column."""
+    """Base of rows and tables that users write: columns or fields with their types.
+
+    A field's description explains its column.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
 
@@ -62,8 +64,7 @@ class PackFile:
     """One CSV file ``<name>.csv``, or a folder ``<name>/`` of TOML files, each of which is a row.
 
     Attributes:
-        row: what a row has.
-        about: what the rows are, in a sentence.
+        row: its columns, or fields. about: what the rows are, in a sentence.
         key: columns whose values together no two rows share.
     """
 
@@ -77,29 +78,27 @@ class PackFile:
 
     @property
     def path(self) -> str:
-        """As people write it, below the evaluation's folder."""
+        """The path below the evaluation's folder, as people write it."""
         return f"{self.name}/*.toml" if self.is_folder else f"{self.name}.csv"
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What a pack may bring to an evaluation.
+    """The files that a pack may bring to an evaluation.
 
     Attributes:
         files: in the order in which they are read and explained.
         join: (the pack's rows by file, the study's tables) -> rows to add to those tables. A table that is
             none of ``Evaluation.tables`` is one of packs alone.
-        example: folder with a small pack's files.
     """
 
     files: tuple[PackFile, ...]
     join: Callable[[ByName, ByName], ByName]
-    example: Path
 
 
 @dataclass(frozen=True)
 class Content:
-    """What one pack brings to one evaluation; ``rows`` by file, as JSON has them."""
+    """The content of one pack for one evaluation; ``rows`` by file, as JSON has them."""
 
     pack: str
     evaluation: str

@@ -1,1 +1,1 @@
-"""What is known of each paper: its published numbers, made again from its authors' files."""
+"""The papers, a folder each: their public files, and their published numbers made again from these."""

@@ -1,4 +1,4 @@
-"""What an evaluation hands over to recompute the tables of its paper from published files. Typed, pure.
+"""The contract of a reproduction: a paper's tables made again from the files that it published. Typed, pure.
 
 A reproduction names the files that it looks for and gives, for every cell that its paper prints, the
 number that this project's arithmetic makes of them, or why there is none. What papers leave open are
@@ -11,9 +11,8 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatch
 from itertools import product
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -28,8 +27,14 @@ TRIED: dict[str, Any] = {"tried": True}
 
 
 def tried(values: Sequence[Any], description: str) -> Any:
-    """Such a field, with at least one value."""
+    """A field with at least one value, each of which is tried."""
     return Field(list(values), min_length=1, json_schema_extra=TRIED, description=description)
+
+
+def renamed() -> Any:
+    """A field that names the files' models as the paper does."""
+    about = "model in the files = model in the paper; others by equal name, or by its first word"
+    return Field({}, description=about)
 
 
 _NUMBER = re.compile(r"(?P<bound>[<>]?)\s*[+−-]?\d+(?:[.,](?P<decimals>\d+))?\s*(?P<more>\+?)")
@@ -46,7 +51,8 @@ class Source(NamedTuple):
     """Files that a reproduction reads.
 
     Attributes:
-        patterns: of their names; the first that fits any file in the folder or below counts.
+        patterns: of their names, or of folders and names (``*/*.csv``): * stays within one name. The first
+            that fits any file in the folder or below counts.
         format: what is in them, in words.
         is_ours: whether the format is this project's, as the paper publishes none.
     """
@@ -58,28 +64,31 @@ class Source(NamedTuple):
 
     @property
     def missing(self) -> str:
-        """Why a cell that needs it has no number."""
+        """The reason why a cell that needs it has no number."""
         return f"no file of {self.name} ({' or '.join(self.patterns[:2])})"
 
 
 class Printed(NamedTuple):
-    """A cell as the paper prints it (table ``published_result``); ``parts``: its condition, name -> text."""
+    """A cell as the paper prints it (table ``published_result``); ``parts``: its condition, name -> text.
+
+    ``printed`` is "" of a number that it shows in figures alone, or not at all.
+    """
 
     table: str
     model: str
     parts: Mapping[str, str]
     metric: str
-    printed: str
-    value: float | None
-    unit: str
+    printed: str = ""
+    value: float | None = None
+    unit: str = "score"
 
 
 class Recomputed(NamedTuple):
-    """What the files give for a cell, in the paper's unit.
+    """The number that the files give for a cell, in the paper's unit.
 
     Attributes:
         reason: why there is no value.
-        null: what the same arithmetic gives for something that knows nothing; ``null_name`` says for what.
+        null: what the same arithmetic gives for what knows nothing; ``null_name`` names it if there is one.
         n: how many answers, dishes or items the value is taken over.
     """
 
@@ -99,9 +108,13 @@ class Compared(NamedTuple):
     needs: str
 
 
+class NoNumber(Exception):  # noqa: N818 - no error: a cell without a number
+    """A cell has no number; the message says why."""
+
+
 @dataclass(frozen=True)
 class Tools:
-    """What a reproduction may use beside its files.
+    """The means of a reproduction beside its files.
 
     Attributes:
         tables: rows of the warehouse, by the names in ``Reproduction.tables``.
@@ -121,45 +134,70 @@ Files = Mapping[str, Sequence[Path]]
 
 
 @dataclass(frozen=True)
-class Reproduction(Generic[O, D]):
+class Numbers(Generic[D, O]):
+    """A paper's numbers from the content of its files. Of the options each tried one has one value."""
+
+    content: D
+    options: O
+    tools: Tools
+
+    def number(self, cell: Printed) -> Recomputed:
+        """The number of a printed cell, or why there is none."""
+        try:
+            return self._number(cell)
+        except NoNumber as reason:
+            return Recomputed(reason=str(reason))
+
+    def _number(self, cell: Printed) -> Recomputed:
+        """The number of a printed cell. Raises NoNumber."""
+        raise NotImplementedError
+
+    def further(self) -> Iterable[tuple[Printed, Recomputed]]:
+        """Numbers that the files give and the paper does not print."""
+        return ()
+
+
+@dataclass(frozen=True)
+class Reproduction(Generic[D, O]):
     """A paper's tables from its files.
 
     Attributes:
         title: whose numbers, in one line.
         options: with the authors' choices as defaults.
-        read: (files, options) -> what is in them, and lines on what was left out. Raises ValueError.
-        cells: (that, options, tools, printed cells) -> a number for each. Every tried option has one value.
+        read: (files, options) -> their content, and lines on what was left out. Raises ValueError.
         examples: of the command, what follows ``--data FOLDER``.
         tables: name -> SELECT: what ``Tools.tables`` holds.
         complete: adds to options what is to be tried of what was found.
         depends: which of the options that are tried a cell hangs on; None: on all.
-        further: numbers that the files give and the paper shows in figures alone, or not at all; what is
-            printed of them is "". Tried options have their first value.
     """
 
     title: str
-    sources: tuple[Source, ...]
+    sources: Mapping[str, Source]
     options: type[O]
     read: Callable[[Files, O], tuple[D, Sequence[str]]]
-    cells: Callable[[D, O, Tools, Sequence[Printed]], Sequence[Recomputed]]
+    numbers: type[Numbers[D, O]]
     examples: tuple[str, ...] = ()
     tables: Mapping[str, str] = field(default_factory=dict)
     complete: Callable[[D, O], O] = lambda content, options: options
     depends: Callable[[Printed], Collection[str]] | None = None
-    further: Callable[[D, O, Tools], Sequence[tuple[Printed, Recomputed]]] = lambda *given: ()
 
 
-def find_files(folder: Path, sources: Sequence[Source]) -> dict[str, list[Path]]:
+def by_name(*sources: Source) -> dict[str, Source]:
+    """The sources by their names."""
+    return {source.name: source for source in sources}
+
+
+def find_files(folder: Path, sources: Mapping[str, Source]) -> dict[str, list[Path]]:
     """The files of each source in a folder and below. Raises ValueError if there is no such folder."""
     if not folder.is_dir():
         raise ValueError(f"--data {folder}: there is no such folder; name the one with the published files")
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    paths = {path: path.relative_to(folder).as_posix().casefold() for path in files}
-    found: dict[str, list[Path]] = {}
-    for source in sources:
-        fits = ([p for p, name in paths.items() if _fits(name, pattern)] for pattern in source.patterns)
-        found[source.name] = next((some for some in fits if some), [])
-    return found
+    paths = {path: PurePosixPath(path.relative_to(folder).as_posix().casefold()) for path in files}
+    matches: dict[str, list[Path]] = {}
+    for source in sources.values():
+        each = ([file for file, path in paths.items() if path.match(pattern)] for pattern in source.patterns)
+        matches[source.name] = next((some for some in each if some), [])
+    return matches
 
 
 def variants(options: O) -> list[tuple[dict[str, Any], O]]:
@@ -170,35 +208,38 @@ def variants(options: O) -> list[tuple[dict[str, Any], O]]:
     names = [name for name, info in type(options).model_fields.items() if info.json_schema_extra == TRIED]
     chosen = []
     for values in product(*(getattr(options, name) for name in names)):
-        given = dict(zip(names, values, strict=True))
-        changed = {name: value for name, value in given.items() if value != getattr(options, name)[0]}
-        chosen.append((changed, options.model_copy(update={name: [v] for name, v in given.items()})))
+        values_of = dict(zip(names, values, strict=True))
+        changed = {name: value for name, value in values_of.items() if value != getattr(options, name)[0]}
+        chosen.append((changed, options.model_copy(update={name: [v] for name, v in values_of.items()})))
     return sorted(chosen, key=lambda each: len(each[0]))
 
 
 def work_off(
-    kind: Reproduction[O, D], content: D, options: O, tools: Tools, cells: Sequence[Printed]
+    kind: Reproduction[D, O], content: D, options: O, tools: Tools, cells: Sequence[Printed]
 ) -> tuple[list[Compared], int]:
     """Every cell with the first choice of options that gives its digits, else with the first that gives a
     number; and how many choices were tried."""
-    found = [Compared(cell, Recomputed(), "not recomputed", "") for cell in cells]
+    rows = [Compared(cell, Recomputed(), "not recomputed", "") for cell in cells]
+    depends = [set(kind.depends(cell)) if kind.depends else None for cell in cells]
     n_tried = 0
     for changed, single in variants(kind.complete(content, options)):
         left = [
             i
-            for i, row in enumerate(found)
-            if row.agreement != "equal"
-            and (kind.depends is None or changed.keys() <= set(kind.depends(row.cell)))
+            for i, row in enumerate(rows)
+            if row.agreement != "equal" and ((of := depends[i]) is None or changed.keys() <= of)
         ]
         if not left:
             continue
         n_tried += 1
-        label = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in changed.items())
-        for i, number in zip(left, kind.cells(content, single, tools, [cells[i] for i in left]), strict=True):
-            said = agreement(cells[i], number.value)
-            if said == "equal" or not changed or (found[i].number.value is None and number.value is not None):
-                found[i] = Compared(cells[i], number, said, label)
-    return found, n_tried
+        needs = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in changed.items())
+        numbers = kind.numbers(content, single, tools)
+        for i in left:
+            number = numbers.number(cells[i])
+            agrees = agreement(cells[i], number.value)
+            is_first = rows[i].number.value is None and number.value is not None
+            if agrees == "equal" or not changed or is_first:
+                rows[i] = Compared(cells[i], number, agrees, needs)
+    return rows, n_tried
 
 
 def agreement(cell: Printed, value: float | None) -> Agreement:
@@ -222,11 +263,11 @@ def agreement(cell: Printed, value: float | None) -> Agreement:
     return "near" if distance <= max(unit, _NEAR * abs(cell.value)) + rounding else "differs"
 
 
-def model_names(labels: Iterable[str], printed: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
+def model_names(labels: Iterable[str], printed: Iterable[str], names: Mapping[str, str]) -> dict[str, str]:
     """Label in the files -> model in the paper: as given, by equal letters and digits, or by the first word
     where only one of each side has it; else the label itself."""
     ours, theirs = sorted(set(labels)), sorted(set(printed))
-    named = {label: given[label] for label in ours if label in given}
+    named = {label: names[label] for label in ours if label in names}
     keys: tuple[Callable[[str], str], ...] = (
         lambda text: re.sub(r"[\W_]", "", text.casefold()),
         lambda text: re.match(r"[^\W\d_]*", text.casefold())[0],  # type: ignore[index]
@@ -245,8 +286,3 @@ def is_of_table(cell: Printed, wanted: str) -> bool:
     """Whether a table is meant: "1" are Table 1, 1(a) and 1(b), but not 10; "4.3" is section 4.3."""
     name, start = (text.casefold().removeprefix("table").strip() for text in (cell.table, wanted))
     return name.startswith(start) and not (start[-1:].isdigit() and name[len(start) :][:1].isdigit())
-
-
-def _fits(path: str, pattern: str) -> bool:
-    """Whether the end of a path, from the start of a name, fits."""
-    return fnmatch(path, pattern) or fnmatch(path, f"*/{pattern}")

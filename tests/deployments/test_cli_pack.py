@@ -9,7 +9,6 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from deployments.cli.app import app
-from warehouse import Warehouse
 
 runner = CliRunner()
 pytestmark = pytest.mark.usefixtures("warehouse")
@@ -37,17 +36,11 @@ def test_a_new_pack_is_right_and_is_listed(home: Path) -> None:
     assert "is there already" in again.stderr
 
 
-@pytest.mark.parametrize(
-    ("name", "evaluation", "complaint"),
-    [
-        ("../out", "spectral", "'../out' is no name of a pack"),
-        ("mine", "zebra", "there is no 'zebra' that takes packs"),
-    ],
-)
-def test_what_is_no_pack_is_not_made(home: Path, name: str, evaluation: str, complaint: str) -> None:
-    done = call("pack", "new", name, "--for", evaluation)
-    assert done.exit_code == 1
-    assert complaint in done.stderr
+def test_what_is_no_pack_is_not_made(home: Path) -> None:
+    wrong = {("../out", "spectral"): "is no name of a pack", ("mine", "zebra"): "no 'zebra' that takes packs"}
+    for (name, evaluation), complaint in wrong.items():
+        done = call("pack", "new", name, "--for", evaluation)
+        assert (done.exit_code, complaint in done.stderr) == (1, True)
     assert not (home / "out").exists()
     assert not (home / "packs" / "mine").exists()
 
@@ -68,16 +61,17 @@ def test_check_says_every_fault_of_every_part_and_profile(home: Path) -> None:
     done = call("pack", "check", "sports")
     assert done.exit_code == 1
     said = " ".join(done.stderr.split())
-    assert "notes.txt: this kind of file is not read" in said
-    assert (
-        "column item_list, item: ('national_sports', 'football') is there already: spectral/item.csv" in said
-    )
-    assert "column countries: 'XX' does not stand in the shipped country" in said
-    assert "column name: '=ugali' begins with '='" in said
-    assert "culturall/profiles.toml, field a.models: a pack's profile does not set this; remove it" in said
-    assert "culturall/profiles.toml, field a.documents: a pack's profile names no file" in said
-    assert "culturall/profiles.toml, field b: --langages: Extra inputs are not permitted" in said
-    assert "field c: --passages: Input should be less than or equal to 20, not 99" in said
+    for fault in (
+        "notes.txt: this kind of file",
+        "column item_list, item: ('national_sports', 'football') is there already: spectral/item.csv",
+        "column countries: 'XX'",
+        "column name: '=ugali'",
+        "culturall/profiles.toml, field a.models: a pack's profile does not set this",
+        "culturall/profiles.toml, field a.documents: a pack's profile names no file",
+        "culturall/profiles.toml, field b: --langages",
+        "field c: --passages: Input should be less than or equal to 20",
+    ):
+        assert fault in said
     run = call("run", "culturall", "--profile", "sports/c", "-m", "fake-a", "--dry-run")
     assert run.exit_code == 1
     assert "--passages" in run.stderr
@@ -88,25 +82,17 @@ def test_check_builds_every_study(home: Path) -> None:
     (home / "packs" / "sports" / "fmlama" / "dish.csv").unlink()
     done = call("pack", "check", "sports")
     assert done.exit_code == 1
-    said = " ".join(done.stderr.split())
-    assert (
-        "fmlama/: with sports/smoke nothing can be asked: the dish set 'shipped' has no dish for sw" in said
-    )
+    assert "fmlama/: with sports/smoke nothing can be asked: the dish set" in " ".join(done.stderr.split())
 
 
-def test_a_run_with_a_pack_says_so_and_stands_apart(home: Path) -> None:
+def test_a_run_with_a_pack_says_so(home: Path) -> None:
     call("pack", "new", "sports", "--for", "spectral")
     asked = ("run", "spectral", "-m", "fake-a", "--no-server", "--no-probe")
     small = ("--countries", "BR,DE,JP", "--max-items", "5", "--variants", "1", "--profile", "smoke")
-    for more in (("--domains", "currency"), ("--domains", "currency,national_sports", "--pack", "sports")):
-        done = call(*asked, *small, *more)
-        assert done.exit_code == 0, done.output
-    assert "spectral, profile smoke + pack sports, config" in done.stderr
-    board = call("leaderboard", "spectral")
-    assert "spectral, profile smoke + pack sports, config" in board.stdout
-    configs = Warehouse.open().query("SELECT DISTINCT config_hash, profile FROM leaderboard ORDER BY profile")
-    assert configs["profile"].to_list() == ["smoke", "smoke + pack sports"]
-    assert configs["config_hash"].n_unique() == 2
+    done = call(*asked, *small, "--domains", "currency,national_sports", "--pack", "sports")
+    assert done.exit_code == 0, done.output
+    for text in (done.stderr, call("leaderboard", "spectral").stdout):
+        assert "spectral, profile smoke + pack sports, config" in text
     missing = call(*asked, "--pack", "sprots", "--dry-run")
     assert missing.exit_code == 1
     assert "there is no pack 'sprots'; there are: sports" in missing.stderr

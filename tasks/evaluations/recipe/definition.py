@@ -13,9 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     StringConstraints,
     ValidationError,
@@ -80,11 +78,7 @@ def _known_steps(steps: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]
 Columns = Annotated[tuple[Name, ...], BeforeValidator(_columns)]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
-
-
-class MetricPart(_Part):
+class MetricPart(PackRow):
     """The headline: the mean over items of what an answer scores.
 
     Attributes:
@@ -101,7 +95,7 @@ class MetricPart(_Part):
     source: str = "the definition of this evaluation"
 
 
-class Recipe(_Part):
+class Recipe(PackRow):
     """What all recipes need.
 
     Attributes:
@@ -126,7 +120,7 @@ class Recipe(_Part):
     cluster: Name
     slices: Columns = ()
     models: tuple[Text, ...] = ()
-    profiles: dict[Name, dict[str, Any]] = {}
+    profiles: dict[Name, dict[str, Any]] = Field({})
     published: str = ""
     licence: str = ""
     source: str = ""
@@ -196,7 +190,7 @@ class ShortAnswer(Texts):
     weights: str = ""
     match: Literal["equals", "contains"] = "equals"
     language: str = ""
-    normalise: Annotated[dict[str, tuple[str, ...]], AfterValidator(_known_steps)] = {}
+    normalise: Annotated[dict[str, tuple[str, ...]], AfterValidator(_known_steps)] = Field({})
     within: str = ""
 
 

@@ -1,49 +1,119 @@
-"""Dishes, rankings and marks from the user's folder. Pickles are read as data: nothing in them is called."""
+"""Dishes, rankings and marks from the user's folder, and what FmLAMA (Zhou et al. 2025) leaves open of them.
+
+Pickles are read as data: nothing in them is called.
+"""
 
 from __future__ import annotations
 
 import ast
 import pickle
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from scrapers.fmlama.parse import parse
 from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_all, read_rows, validate
-from tasks.papers.fmlama.options import POOLED, FmlamaReproduced
-from tasks.papers.reproduction import Files, Source
+from tasks.papers.reproduction import TRIED, Files, Options, Source, by_name, tried
 from tasks.parsing import parse_json
 
-SOURCES = {
-    source.name: source
-    for source in (
-        Source(
-            "dishes",
-            ("*_dishes.jsonl", "*dishes*.jsonl", "fmlama*.jsonl"),
-            "JSON Lines as published, any number of files: url, origin, origin_name, lang, sub_label, "
-            "obj_label",
-        ),
-        Source(
-            "rankings",
-            ("result.pkl", "result.jsonl"),
-            "as published, in folders MODEL/LANGUAGE/RELATION_TEMPLATE: a pickled list of records with ID, "
-            "origin, ranks, obj_name, predicted; or one a line as JSON in result.jsonl, which is ours",
-        ),
-        Source(
-            "marks",
-            ("*_output.json",),
-            "as published, a file an origin (France_output.json): JSON list of records with Dish, "
-            "Gold_ingredients, Predicted_ingredient, direct_match, evaluated_output (Table 3, GPT-4o)",
-        ),
-    )
-}
-
+SOURCES = by_name(
+    Source(
+        "dishes",
+        ("*_dishes.jsonl", "*dishes*.jsonl", "fmlama*.jsonl"),
+        "JSON Lines as published, any number of files: url, origin, origin_name, lang, sub_label, obj_label",
+    ),
+    Source(
+        "rankings",
+        ("result.pkl", "result.jsonl"),
+        "as published, in folders MODEL/LANGUAGE/RELATION_TEMPLATE: a pickled list of records with ID, "
+        "origin, ranks, obj_name, predicted; or one a line as JSON in result.jsonl, which is ours",
+    ),
+    Source(
+        "marks",
+        ("*_output.json",),
+        "as published, a file an origin (France_output.json): JSON list of records with Dish, "
+        "Gold_ingredients, Predicted_ingredient, direct_match, evaluated_output (Table 3, GPT-4o)",
+    ),
+)
+POOLED = "pooled"
 MOST_CANDIDATES = 100_000
 TYPES = ("Direct Match", "Substitutability", "Missing Traditional Ingredient")
+
+
+class FmlamaReproduced(Options):
+    """Choices on the way from published files to numbers, those of the authors' program first.
+
+    Lists are tried in their order, until a cell's digits are met.
+    """
+
+    files: list[str] = Field(
+        [],
+        json_schema_extra=TRIED,
+        description="which of a language's files of dishes: 1, 2, … in the order of their paths, or pooled: "
+        "all together; empty: each, then pooled",
+    )
+    england: list[Literal["uk", "apart"]] = tried(
+        ["uk", "apart"],
+        "dishes of England, Scotland and Wales: in the group of the U.K., as in runs, or in none",
+    )
+    dishes: list[Literal["groups", "all"]] = tried(
+        ["groups", "all"],
+        "dishes that ALL, candidates and common ingredients are taken from: those of the 14 "
+        "groups, or all in the file",
+    )
+    baseline: list[Literal["hits", "top-ten", "equation-4"]] = tried(
+        ["hits", "top-ten", "equation-4"],
+        "rule of Dumb Base: hits: precisions at the hits divided by the hits, without one "
+        "1 / (candidates + 1); top-ten: equation 4 on the ten alone; equation-4: on all candidates, others "
+        "tied",
+    )
+    top: int = Field(10, ge=1, description="how many ingredients the baseline names")
+    ties: list[Literal["file", "name"]] = tried(
+        ["file", "name"],
+        "which of equally common ingredients comes first: the one that the file names first, or "
+        "the first in code-point order",
+    )
+    own_dish: Literal["counted", "left-out"] = Field(
+        "counted", description="whether a dish counts in how common its own ingredients are"
+    )
+    denominator: list[Literal["ranked", "listed"]] = tried(
+        ["ranked", "listed"],
+        "what models' precisions are divided by: ingredients among the candidates, or all of the dish",
+    )
+    rounding: list[Literal["none", "templates"]] = tried(
+        ["none", "templates"],
+        "whether each template's mAP in percent is rounded to two digits before the mean",
+    )
+    relation: str = Field(
+        "hasParts",
+        description="folders of rankings that are read: hasParts, or country, where templates name it",
+    )
+    template: list[str] = tried(
+        ["2", "1", "3", "4", "5"], "template whose ranks Table 14 shows: the paper does not say"
+    )
+    mes: list[Literal["types", "correct"]] = tried(
+        ["types", "correct"],
+        "what MES counts: types: each of the three types that a mark Correct names, none, one or "
+        "more; correct: each mark Correct once",
+    )
+    cv: list[Literal["with-all", "origins"]] = tried(
+        ["with-all", "origins"],
+        "coefficient of variation with the row ALL as one more origin, or over the origins",
+    )
+    names: dict[str, str] = Field(
+        {}, description="folder of a model's rankings = model in the paper; the authors' folders are known"
+    )
+    word_vectors: str | None = Field(
+        None, description="for mWS: a fastText .vec or .bin file; {language} in its path stands for en, zh …"
+    )
+    bert_vectors: str | None = Field(
+        None, description="for Table 8: the folder or id of a sentence-transformers model, or a .vec file"
+    )
+    seed: int = Field(0, ge=0, description="of the random rankings behind the null of Dumb Base")
 
 
 @dataclass(frozen=True)
@@ -56,7 +126,7 @@ class FileDish:
 
 
 class RankedDish(PublishedRow):
-    """What a model made of a dish under one template; ranks and places are of its ingredients, from 0."""
+    """A model's ranking for a dish under one template; ranks and places are of its ingredients, from 0."""
 
     id: Text
     subj_name: str = ""
@@ -89,7 +159,7 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Content:
-    """What the folder has.
+    """The folder's content.
 
     Attributes:
         dishes: language -> file -> its dishes, in their order.
@@ -128,9 +198,9 @@ def read(files: Files, options: FmlamaReproduced) -> tuple[Content, Sequence[str
     rankings = tuple(_ranking(path, notes) for path in files["rankings"] if _is_wanted(path, options))
     marks = {}
     for path in files["marks"]:
-        kept, lost = read_all([path], MarkedDish)
+        valid, lost = read_all([path], MarkedDish)
         notes += lost
-        marks[path.name.removesuffix("_output.json")] = tuple(kept)
+        marks[path.name.removesuffix("_output.json")] = tuple(valid)
     return Content(dishes, rankings, marks), notes
 
 
@@ -151,8 +221,8 @@ def marks_of(dish: MarkedDish) -> dict[str, tuple[str, str]]:
     direct = dict.fromkeys(dish.direct_match, ("Correct", TYPES[0]))
     written: Any = {}
     if len(direct) != len(dish.predicted_ingredient):
-        found = re.search(r"\{.*\}", dish.evaluated_output, re.DOTALL)
-        written = _literal(found[0]) if found else {}
+        match = re.search(r"\{.*\}", dish.evaluated_output, re.DOTALL)
+        written = _literal(match[0]) if match else {}
     pairs = written.items() if isinstance(written, dict) else ()
     marks = {
         str(name): (str(mark[0]), str(mark[1]))
@@ -181,17 +251,16 @@ def _ranking(path: Path, notes: list[str]) -> Ranking:
     records = _unpickled(path) if path.suffix == ".pkl" else read_rows(path)
     if not records or not all(isinstance(record, dict) for record in records):
         raise BenchmarkError(f"{path}: expected a list of records")
-    kept, lost = validate(str(path), [_few_predicted(record) for record in records], RankedDish)
+    valid, lost = validate(str(path), [_few_predicted(record) for record in records], RankedDish)
     notes += [f"{model}/{language}/{template}: {n} dishes left out: {why}" for why, n in lost.items()]
-    return Ranking(model, language, template, tuple(kept))
+    return Ranking(model, language, template, tuple(valid))
 
 
 def _few_predicted(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Of what was predicted the first ones, as many as the dish has ingredients: more is not used."""
+    """The record with the first predictions, as many as the dish has ingredients: more is not used."""
     predicted, names = record.get("predicted"), record.get("obj_name")
     if isinstance(predicted, list | tuple) and isinstance(names, list | tuple):
-        texts = [name for name in names if isinstance(name, str)]
-        places = {name: predicted.index(name) for name in texts if name in predicted}
+        places = {n: predicted.index(n) for n in names if isinstance(n, str) and n in predicted}
         unused = {"probs": None, "prob_true": None, "n_candidates": len(predicted)}
         return {**record, **unused, "places": places, "predicted": predicted[: len(names)]}
     return dict(record)
@@ -200,7 +269,7 @@ def _few_predicted(record: Mapping[str, Any]) -> dict[str, Any]:
 class _Ignored:
     """In the place of numbers of numpy, which the records hold beside what is read."""
 
-    def __init__(self, *given: Any) -> None: ...
+    def __init__(self, *arguments: Any) -> None: ...
 
     def __setstate__(self, state: Any) -> None: ...
 
@@ -232,8 +301,3 @@ def _bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise BenchmarkError(f"{path}: cannot be read ({error.strerror}): check the path") from error
-
-
-def languages(content: Content) -> Iterator[str]:
-    """Those that anything is there of."""
-    yield from sorted({*content.dishes, *(ranking.language for ranking in content.rankings)})

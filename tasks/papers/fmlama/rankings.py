@@ -1,15 +1,34 @@
-"""Models' rankings as average precision and word similarity of each dish, and the marks of a judge. Pure."""
+"""Precisions of dishes: of the baseline that names common ingredients, and of models' rankings. Pure.
+
+Beside them their word similarity, and the marks of a judge.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.metrics.ranking import average_precision, expected_average_precision
+from tasks.metrics.ranking import (
+    average_precision,
+    expected_average_precision,
+    frequency_scores,
+    seed_dumb_average_precision,
+    top_mask,
+)
 from tasks.metrics.similarity import cosine_matrix, expected_word_similarity, word_similarity_rows
-from tasks.metrics.types import FloatArray
-from tasks.papers.fmlama.files import TYPES, Content, MarkedDish, RankedDish, Ranking, marks_of
+from tasks.metrics.types import BoolArray, FloatArray
+from tasks.papers.fmlama.files import (
+    TYPES,
+    Content,
+    FileDish,
+    FmlamaReproduced,
+    MarkedDish,
+    Ranking,
+    marks_of,
+)
+from tasks.papers.reproduction import Rows
 
 FOLDERS: Mapping[str, tuple[str, ...]] = {
     "bert-base_uncased": ("Bb",),
@@ -26,7 +45,76 @@ FOLDERS: Mapping[str, tuple[str, ...]] = {
 }
 """The authors' folders -> models in the paper's tables; other folders have the model's name."""
 
-Embed = Callable[[Sequence[str]], FloatArray]
+ALL = "ALL"
+UNITED_KINGDOM = "United Kingdom"
+RANDOM_RANKINGS = 20
+"""For the null of the baseline."""
+
+
+def origin_groups(rows: Rows, england: str) -> dict[str, str]:
+    """Origin -> group of the paper, as in runs. Apart: England, Scotland and Wales are in none."""
+    groups = {str(row["origin"]): str(row["origin_group"]) for row in rows}
+    if england == "uk":
+        return groups
+    kingdom = groups.get(UNITED_KINGDOM)
+    return {o: group for o, group in groups.items() if group != kingdom or o == UNITED_KINGDOM}
+
+
+@dataclass(frozen=True)
+class DishTable:
+    """Dishes x candidates; columns are in the order that settles ties.
+
+    Attributes:
+        group: [dishes] group of the paper, "" for none.
+        relevant: [dishes, candidates] the ingredients of each.
+    """
+
+    group: np.typing.NDArray[np.str_]
+    relevant: BoolArray
+
+    @classmethod
+    def of(
+        cls, dishes: Sequence[FileDish], groups: Mapping[str, str], options: FmlamaReproduced
+    ) -> DishTable:
+        """The table of the dishes that the options take."""
+        members = [dish for dish in dishes if options.dishes[0] == "all" or dish.origin in groups]
+        names = dict.fromkeys(name for dish in members for name in dish.ingredients)
+        ordered = list(names) if options.ties[0] == "file" else sorted(names)
+        column = {name: i for i, name in enumerate(ordered)}
+        relevant = np.zeros((len(members), len(column)), dtype=np.bool_)
+        for row, dish in enumerate(members):
+            relevant[row, [column[name] for name in dish.ingredients]] = True
+        group = np.array([groups.get(dish.origin, "") for dish in members], dtype=np.str_)
+        return cls(group, relevant)
+
+    def members(self, origin: str) -> BoolArray:
+        """[dishes] whether a dish is of a group, or of any."""
+        return np.ones(len(self.group), dtype=np.bool_) if origin == ALL else np.asarray(self.group == origin)
+
+
+def baseline(table: DishTable, options: FmlamaReproduced) -> tuple[FloatArray, FloatArray]:
+    """[dishes] the baseline's precision by the rule of the options, and that of ten ingredients at random."""
+    scores = frequency_scores(table.relevant, leave_one_out=options.own_dish == "left-out")
+    own = _precision(scores, table.relevant, options)
+    generator = np.random.Generator(np.random.PCG64(options.seed))
+    random = [
+        _precision(generator.random(table.relevant.shape), table.relevant, options)
+        for _ in range(RANDOM_RANKINGS)
+    ]
+    return own, np.mean(random, axis=0)
+
+
+def _precision(scores: FloatArray, relevant: BoolArray, options: FmlamaReproduced) -> FloatArray:
+    k = min(options.top, relevant.shape[1])
+    named = top_mask(scores, k)
+    if options.baseline[0] == "equation-4":
+        return np.asarray(average_precision(np.where(named, scores, -np.inf), relevant))
+    by_hits = seed_dumb_average_precision(scores, relevant, k)
+    if options.baseline[0] == "hits":
+        return by_hits
+    n_hits = np.count_nonzero(named & relevant, axis=1)
+    divided: FloatArray = by_hits * n_hits / np.count_nonzero(relevant, axis=1)
+    return divided
 
 
 def of_model(content: Content, model: str, language: str, names: Mapping[str, str]) -> list[Ranking]:
@@ -60,7 +148,9 @@ def precisions(ranking: Ranking, denominator: str) -> tuple[FloatArray, FloatArr
     return own, chance
 
 
-def similarities(ranking: Ranking, embed: Embed) -> tuple[FloatArray, FloatArray]:
+def similarities(
+    ranking: Ranking, embed: Callable[[Sequence[str]], FloatArray]
+) -> tuple[FloatArray, FloatArray]:
     """[dishes] word similarity of the first l predictions (equation 7), and of l at random among all that are
     an ingredient or a prediction of some dish."""
     dishes = ranking.dishes
@@ -89,11 +179,6 @@ def mark_score(dish: MarkedDish, rule: str) -> tuple[float, float]:
     return n / len(dish.predicted_ingredient), direct / len(dish.predicted_ingredient)
 
 
-def origins(ranking: Ranking) -> list[str]:
-    """The origin of each dish."""
-    return [dish.origin for dish in ranking.dishes]
-
-
 def _labels(folder: str, names: Mapping[str, str]) -> tuple[str, ...]:
     return (names[folder],) if folder in names else FOLDERS.get(folder, (folder,))
 
@@ -102,6 +187,3 @@ def _spread(values: FloatArray, n_scored: np.typing.NDArray[np.intp]) -> FloatAr
     out = np.full(len(n_scored), np.nan)
     out[n_scored > 0] = values
     return out
-
-
-__all__ = ["RankedDish", "mark_score", "of_model", "origins", "precisions", "similarities"]

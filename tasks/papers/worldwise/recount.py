@@ -18,8 +18,7 @@ from tasks.metrics.projection import project_dimensions
 from tasks.metrics.stereotypes import stereotype_scores
 from tasks.metrics.types import BoolArray, FloatArray
 from tasks.papers.reproduction import Rows, Tools, model_names
-from tasks.papers.worldwise.options import NO_EMBEDDER, WorldwiseOptions
-from tasks.papers.worldwise.stored import SOURCES, Stored, StoredAnswer
+from tasks.papers.worldwise.files import NO_EMBEDDER, SOURCES, Stored, StoredAnswer, WorldwiseOptions
 
 Labels = NDArray[np.str_]
 
@@ -59,11 +58,11 @@ class Recount:
         return np.asarray(self.culture != BASELINE)
 
     def scored_by(self, score: FloatArray) -> Recount:
-        """The same answers with other scores."""
+        """The answers with other scores."""
         return replace(self, score=score, points=_points(self.target, score))
 
     def null(self) -> tuple[str, Recount]:
-        """Of three that know nothing of the culture the one that is aligned best, where answers have points:
+        """The best aligned of three that know nothing of the culture, where answers have points:
         a score of 0, the mean of the targets for all, and the model's own answer without a persona."""
         known = ~np.isnan(self.points)
         profiles = {"zero": np.zeros(len(self.score)), "mean of the cultures": self._mean_target()}
@@ -154,7 +153,7 @@ def stereotypes(stored: Stored, options: WorldwiseOptions, texts: Sequence[str] 
 
 
 def embedded_text(answer: StoredAnswer, row: Mapping[str, object], options: WorldwiseOptions) -> str:
-    """What of an answer is embedded, its parts joined by spaces."""
+    """The text of an answer that is embedded, its parts joined by spaces."""
     chosen = _OPTION.match(answer.decision)
     option = row.get(f"option_{chosen[1].lower()}") if chosen and options.decision == "option" else None
     between = " " if options.joined == "spaces" else ", "

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from tasks.evaluations.spectral.pack import PACK, DomainRow
+from tasks.evaluations.spectral.pack import DomainRow
 from tasks.metrics.classification import lower_median
 from tasks.metrics.spectral import effective_rank, eigenvalues, er_sr_category, spectral_gap_ratio
 from tasks.metrics.types import FloatArray
+from tests.conftest import REPOSITORY
 from tests.evaluations.spectral.reference_patterns import most_have_their_own, of_lists
 
 N = 60
@@ -48,9 +49,10 @@ def test_clear_groups_are_low_in_both_numbers() -> None:
 
 
 def test_the_example_of_a_pack_has_the_category_of_its_own_list() -> None:
-    with (PACK.example / "item.csv").open(encoding="utf-8") as file:
+    example = REPOSITORY / "tasks" / "evaluations" / "spectral" / "example_pack"
+    with (example / "item.csv").open(encoding="utf-8") as file:
         rows = of_lists(row["countries"] for row in csv.DictReader(file))
-    with (PACK.example / "domain.csv").open(encoding="utf-8") as file:
+    with (example / "domain.csv").open(encoding="utf-8") as file:
         (domain,) = csv.DictReader(file)
     assert domain["human_category"] == category(rows) == "LL"
     # The second letter is the rank's half as well: the median of table 1 is 4.7, and low ranks are common.

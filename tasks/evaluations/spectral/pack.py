@@ -1,8 +1,7 @@
-"""What a pack may bring to the spectral evaluation: domains with their questions and item lists."""
+"""Rows of packs for spectral: domains with their questions and item lists."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -96,5 +95,4 @@ PACK = Shape(
         ),
     ),
     join=join,
-    example=Path(__file__).parent / "example",
 )  # fmt: skip

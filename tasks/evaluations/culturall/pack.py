@@ -1,8 +1,7 @@
-"""What a pack may bring to culturall: items, which are asked beside the shipped ones."""
+"""Rows of packs for culturall: items, which are asked beside the shipped ones."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
@@ -56,5 +55,4 @@ PACK = Shape(
         PackFile("item", ItemRow, "Grounded tasks.", ("item",), taken=Taken("culturall_item", ("item",))),
     ),
     join=join,
-    example=Path(__file__).parent / "example",
 )

@@ -1,13 +1,18 @@
-"""Tables 1 and 2 of CURE (Vo and Koyejo 2025), and the numbers of its text. Pure."""
+"""CURE's Tables 1 and 2 and the numbers of its text (Vo and Koyejo 2025).
+
+Its benchmarks are read as they are published; results and ratings have formats of ours.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
 from scrapers.countries import CountryCodes
 from tasks.evaluations.cure.benchmarks import casa, culturebank, normad, specnorm
@@ -16,61 +21,124 @@ from tasks.metrics.agreement import cohen_kappa, fleiss_kappa, pearson
 from tasks.metrics.classification import LOST, label_scores, random_baseline
 from tasks.metrics.krippendorff_alpha import krippendorff_alpha
 from tasks.metrics.types import FloatArray
-from tasks.packs.published import Row
-from tasks.papers.cure.files import SOURCES, Content, CureReproduced, Result
-from tasks.papers.reproduction import Printed, Recomputed, Rows, Tools, model_names
+from tasks.packs.published import Lower, PublishedRow, Row, Text, read_all, read_rows
+from tasks.papers.reproduction import (
+    Files,
+    Numbers,
+    Options,
+    Printed,
+    Recomputed,
+    Reproduction,
+    Source,
+    by_name,
+    model_names,
+    renamed,
+    tried,
+)  # fmt: skip
 
+SOURCES = by_name(
+    Source("normad", ("*normad*.csv", "*normad*.json*", "*normad*.parquet"), "as published"),
+    Source(
+        "specnorm",
+        ("*specnorm*.csv", "*specnorm*.json*", "*specnorm*.parquet"),
+        "columns country, persona, situation, question, label, norm, cues",
+        is_ours=True,
+    ),
+    Source("casa", ("casa_s1_*.json", "*casa*.json"), "as published: pairs of adhere and violate files"),
+    Source("culturebank", ("culturebank*.csv", "*culturebank*.parquet"), "as published"),
+    Source(
+        "results",
+        ("*results*.csv", "*results*.jsonl", "*results*.json"),
+        "CSV or JSON: model, benchmark, setting (thin or thick), item, gold, label (empty: unread), and "
+        "of thick answers score, the judge's, 0 to 1; a model whose name begins with null is the null",
+        is_ours=True,
+    ),
+    Source(
+        "ratings",
+        ("*ratings*.csv",),
+        "CSV: metric (Coverage … or Binary Correctness), item, rater (judge: the LLM), score",
+        is_ours=True,
+    ),
+)
 LOADERS: Mapping[str, Callable[[Mapping[str, Sequence[Row]], CountryCodes], Loaded]] = {
     "normad": normad.load,
     "specnorm": specnorm.load,
     "casa": casa.load,
     "culturebank": culturebank.load,
 }
-JUDGED = {
-    "Coverage": "normad",
-    "Specificity": "specnorm",
-    "Connotation": "casa",
-    "Coherence": "culturebank",
-}
+JUDGED = {"Coverage": "normad", "Specificity": "specnorm", "Connotation": "casa", "Coherence": "culturebank"}
 """Metric -> the benchmark that it is of."""
 JUDGE, NULL = "judge", "null"
 NO_FILE = "no published file holds it"
 
 
-def cells(
-    content: Content, options: CureReproduced, tools: Tools, printed: Sequence[Printed]
-) -> list[Recomputed]:
-    """A number for each printed cell; options that are tried have one value."""
-    tables = _Tables(
-        content, options, tools.tables["country"], [cell.model for cell in tools.printed if cell.model]
+class CureReproduced(Options):
+    """Choices on the way to numbers. Lists are tried in their order, until a cell's digits are met."""
+
+    size: list[Literal["items", "rows"]] = tried(
+        ["items", "rows"],
+        "size of a benchmark: items, of which a CASA pair has two and repeated ones count once, or rows",
     )
-    return [tables.cell(cell) for cell in printed]
+    countries: list[Literal["places", "names"]] = tried(
+        ["places", "names"],
+        "countries of a benchmark: places that its names mean, or names as they are written",
+    )
+    unread: list[Literal["wrong", "left-out"]] = tried(
+        ["wrong", "left-out"], "an answer without a label that could be read"
+    )
+    alpha_level: list[Literal["interval", "ordinal", "nominal"]] = tried(
+        ["interval", "ordinal", "nominal"], "level of Krippendorff's alpha: the paper does not say"
+    )
+    names: dict[str, str] = renamed()
 
 
-def further(content: Content, options: CureReproduced, tools: Tools) -> list[tuple[Printed, Recomputed]]:
-    """F1 of every model, benchmark and setting, and the judged score: the paper's figures 2 to 4."""
-    tables = _Tables(content, options, tools.tables["country"], [])
-    rows = []
-    for (model, benchmark, setting), group in tables.groups.items():
-        where = {"benchmark": benchmark, "setting": setting}
-        for metric, figure in (("F1-Micro", "Figure 2"), ("F1-Macro", "Figure 3")):
-            own = tables.f1(group, metric)
-            rows.append((Printed(figure, model, where, metric, "", None, "score"), own))
-        for metric, of in JUDGED.items():
-            if (of, setting) == (benchmark, "thick"):
-                about = Printed("Figure 4", model, {}, metric, "", None, "score")
-                rows.append((about, tables.judged(model, metric)))
-    return rows
+class Result(PublishedRow):
+    """A model's answer to an item."""
+
+    model: Text
+    benchmark: Annotated[Literal["normad", "specnorm", "casa", "culturebank"], Lower]
+    setting: Annotated[Literal["thin", "thick"], Lower]
+    item: Text
+    gold: Annotated[str, Lower, Field(min_length=1)]
+    label: Annotated[str, Lower] = ""
+    score: Annotated[float | None, Field(ge=0, le=1)] = None
+
+
+class Rating(PublishedRow):
+    """A person's mark of an answer, or the judge's."""
+
+    metric: Text
+    item: Text
+    rater: Text
+    score: Annotated[float, Field(allow_inf_nan=False)]
 
 
 @dataclass(frozen=True)
-class _Tables:
-    content: Content
-    options: CureReproduced
-    countries: Rows
-    models: Sequence[str]
+class Content:
+    """The folder's content; ``benchmarks``: name -> file -> rows as published."""
 
-    def cell(self, cell: Printed) -> Recomputed:
+    benchmarks: Mapping[str, Mapping[str, Sequence[Row]]]
+    results: Sequence[Result]
+    ratings: Sequence[Rating]
+
+
+def read(files: Files, options: CureReproduced) -> tuple[Content, Sequence[str]]:
+    """All files of the folder. Raises ValueError, which names the file and what is wrong with it."""
+    benchmarks = {
+        name: {str(path): read_rows(path) for path in files[name]} for name in LOADERS if files[name]
+    }
+    results, notes = read_all(files["results"], Result)
+    ratings, of_ratings = read_all(files["ratings"], Rating)
+    keys = [(r.model, r.benchmark, r.setting, r.item) for r in results]
+    if twice := len(keys) - len(set(keys)):
+        notes.append(f"results: {twice} rows have an earlier one's item: all are counted")
+    return Content(benchmarks, results, ratings), [*notes, *of_ratings]
+
+
+class CureNumbers(Numbers[Content, CureReproduced]):
+    """Sizes, cues, F1 and judged scores."""
+
+    def _number(self, cell: Printed) -> Recomputed:
         match cell.metric:
             case "Size" | "Countries":
                 return self._benchmark(cell.parts["dataset"].casefold(), cell.metric)
@@ -79,37 +147,51 @@ class _Tables:
             case "mean F1-Macro":
                 return self._mean_f1(cell.parts["setting"])
         if cell.metric in JUDGED:
-            return self._over_models(cell) if "models" in cell.parts else self.judged(cell.model, cell.metric)
+            return (
+                self._over_models(cell) if "models" in cell.parts else self._judged(cell.model, cell.metric)
+            )
         return self._agreement(cell) if "metric" in cell.parts else Recomputed(reason=NO_FILE)
+
+    def further(self) -> Iterator[tuple[Printed, Recomputed]]:
+        """F1 of every model, benchmark and setting, and the judged score: the paper's figures 2 to 4."""
+        for (model, benchmark, setting), group in self.groups.items():
+            parts = {"benchmark": benchmark, "setting": setting}
+            for metric, figure in (("F1-Micro", "Figure 2"), ("F1-Macro", "Figure 3")):
+                yield Printed(figure, model, parts, metric), self._f1(group, metric)
+            for metric, of in JUDGED.items():
+                if (of, setting) == (benchmark, "thick"):
+                    yield Printed("Figure 4", model, {}, metric), self._judged(model, metric)
 
     @cached_property
     def loaded(self) -> dict[str, Loaded]:
-        codes = CountryCodes({str(row["name"]): str(row["country"]) for row in self.countries})
+        rows = self.tools.tables["country"]
+        codes = CountryCodes({str(row["name"]): str(row["country"]) for row in rows})
         return {name: LOADERS[name](files, codes) for name, files in self.content.benchmarks.items()}
 
     @cached_property
     def groups(self) -> dict[tuple[str, str, str], list[Result]]:
         """(model in the paper, benchmark, setting) -> results."""
         results = self.content.results
-        name_of = model_names([r.model for r in results], self.models, self.options.names)
+        models = [cell.model for cell in self.tools.printed if cell.model]
+        name_of = model_names([r.model for r in results], models, self.options.names)
         groups: dict[tuple[str, str, str], list[Result]] = {}
         for result in results:
             groups.setdefault((name_of[result.model], result.benchmark, result.setting), []).append(result)
         return groups
 
-    def f1(self, group: Sequence[Result], metric: str) -> Recomputed:
-        """Of a model's labels; null: gold labels dealt out at random."""
-        kept = [r for r in group if r.label or self.options.unread[0] == "wrong"]
-        if not kept:
+    def _f1(self, group: Sequence[Result], metric: str) -> Recomputed:
+        """The F1 of a model's labels; null: gold labels dealt out at random."""
+        read = [r for r in group if r.label or self.options.unread[0] == "wrong"]
+        if not read:
             return Recomputed(reason="no label could be read")
-        gold = [r.gold for r in kept]
-        own, null = label_scores(gold, [r.label or LOST for r in kept]), random_baseline(gold)
+        gold = [r.gold for r in read]
+        own, null = label_scores(gold, [r.label or LOST for r in read]), random_baseline(gold)
         field = "f1_macro" if metric == "F1-Macro" else "f1_micro"
         return Recomputed(
-            getattr(own, field), null=getattr(null, field), null_name="random labels", n=len(kept)
+            getattr(own, field), null=getattr(null, field), null_name="random labels", n=len(read)
         )
 
-    def judged(self, model: str, metric: str) -> Recomputed:
+    def _judged(self, model: str, metric: str) -> Recomputed:
         """Mean of the judge's scores of a model; null: those of a model named null."""
         if not self.content.results:
             return Recomputed(reason=SOURCES["results"].missing)
@@ -132,7 +214,7 @@ class _Tables:
     def _over_models(self, cell: Printed) -> Recomputed:
         """The lowest or highest mean of any model."""
         models = [model for model in self._scores(cell.metric) if not model.startswith(NULL)]
-        each = [one for model in models if (one := self.judged(model, cell.metric)).value is not None]
+        each = [one for model in models if (one := self._judged(model, cell.metric)).value is not None]
         if not each:
             missing = SOURCES["results"].missing if not self.content.results else "no judged answer"
             return Recomputed(reason=missing)
@@ -144,7 +226,7 @@ class _Tables:
         if not self.content.results:
             return Recomputed(reason=SOURCES["results"].missing)
         each = [
-            self.f1(group, "F1-Macro")
+            self._f1(group, "F1-Macro")
             for (model, _, of), group in self.groups.items()
             if of == setting and not model.startswith(NULL)
         ]
@@ -172,7 +254,7 @@ class _Tables:
         return Recomputed(float(len(chosen)), n=len(loaded.items))
 
     def _cue(self, cue: str, metric: str) -> Recomputed:
-        """How many items of SpecNorm have a cue of a kind."""
+        """The number of SpecNorm's items that have a cue of a kind."""
         loaded = self.loaded.get("specnorm")
         if loaded is None:
             return Recomputed(reason=SOURCES["specnorm"].missing)
@@ -181,7 +263,7 @@ class _Tables:
         return Recomputed(100 * n / len(loaded.items) if metric == "%" else float(n), n=len(loaded.items))
 
     def _agreement(self, cell: Printed) -> Recomputed:
-        """Of people with each other, or of their mean or majority with the judge; null: none."""
+        """Agreement of people with each other, or of their mean or majority with the judge; null: none."""
         if not self.content.ratings:
             return Recomputed(reason=SOURCES["ratings"].missing)
         wanted = cell.parts["metric"].casefold()
@@ -190,15 +272,15 @@ class _Tables:
         items = sorted({r.item for r in rated})
         if not raters:
             return Recomputed(reason=f"no rating of {cell.parts['metric']} by people")
-        given = {(r.item, r.rater if r.rater in raters else JUDGE): r.score for r in rated}
-        people = np.array([[given.get((item, rater), np.nan) for rater in raters] for item in items])
-        judge = np.array([given.get((item, JUDGE), np.nan) for item in items])
-        value = self._number(cell.metric, people, judge)
+        scores = {(r.item, r.rater if r.rater in raters else JUDGE): r.score for r in rated}
+        people = np.array([[scores.get((item, rater), np.nan) for rater in raters] for item in items])
+        judge = np.array([scores.get((item, JUDGE), np.nan) for item in items])
+        value = self._coefficient(cell.metric, people, judge)
         if value is None:
             return Recomputed(reason=f"too few ratings of {cell.parts['metric']}")
         return Recomputed(value, null=0.0, null_name="ratings at random", n=len(items))
 
-    def _number(self, metric: str, people: FloatArray, judge: FloatArray) -> float | None:
+    def _coefficient(self, metric: str, people: FloatArray, judge: FloatArray) -> float | None:
         if metric == "Krippendorff's alpha":
             return krippendorff_alpha(people, self.options.alpha_level[0])
         if metric == "kappa of people":
@@ -217,3 +299,14 @@ class _Tables:
             return pearson(mean, judge[known])
         votes = (mean > 0.5).astype(int).tolist(), (judge[known] > 0.5).astype(int).tolist()
         return cohen_kappa(*votes, classes=(0, 1))
+
+
+REPRODUCTION = Reproduction(
+    title="CURE (Vo and Koyejo 2025): sizes of benchmarks and cues (Tables 1 and 2), F1 and judged scores.",
+    sources=SOURCES,
+    options=CureReproduced,
+    read=read,
+    numbers=CureNumbers,
+    examples=("--table 1", "--unread left-out"),
+    tables={"country": "SELECT country, name FROM country ORDER BY country"},
+)

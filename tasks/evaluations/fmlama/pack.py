@@ -1,9 +1,8 @@
-"""What a pack may bring to fmlama: templates and dishes, in languages of its own too."""
+"""Rows of packs for fmlama: templates and dishes, in languages of its own too."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, model_validator
@@ -77,5 +76,4 @@ PACK = Shape(
         ),
     ),
     join=join,
-    example=Path(__file__).parent / "example",
 )  # fmt: skip

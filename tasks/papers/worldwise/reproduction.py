@@ -1,10 +1,11 @@
-"""Printed cells of WorldWiseAI (2024) from the recounted answers, and from a null in their place. Pure."""
+"""Sections 4.1 to 4.9 and 7.4 of WorldWiseAI (2024) from stored answers, and from a null in their place."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cached_property, partial
 
 import numpy as np
@@ -14,8 +15,8 @@ from tasks.metrics.alignment import bucketed_profile, culture_distances, hofsted
 from tasks.metrics.group_tests import group_test, pair_tests
 from tasks.metrics.types import BoolArray, FloatArray, IntArray
 from tasks.metrics.value_shift import persona_shift
-from tasks.papers.reproduction import Printed, Recomputed, Tools
-from tasks.papers.worldwise.options import WorldwiseOptions
+from tasks.papers.reproduction import NoNumber, Numbers, Printed, Recomputed, Reproduction
+from tasks.papers.worldwise.files import SOURCES, Stored, WorldwiseOptions, read
 from tasks.papers.worldwise.recount import (
     Recount,
     culture_code,
@@ -25,7 +26,6 @@ from tasks.papers.worldwise.recount import (
     targets,
     with_points,
 )
-from tasks.papers.worldwise.stored import SOURCES, Stored
 
 RELABELLINGS = 200
 ERRORS = {
@@ -47,30 +47,19 @@ def depends(cell: Printed) -> tuple[str, ...]:
     return ("scores",) if cell.metric == "Stereotype Score" else DEPENDS.get(cell.metric, SCORES)
 
 
-Number = float | str
-"""A value, or why there is none."""
+Of = Callable[[Recount, BoolArray], float]
+"""A number of the chosen ones of n answers. Raises NoNumber."""
+_NONE, _LONE = "no stored answer is about it", "a standard deviation needs two answers"
 
 
-def cells(
-    stored: Stored, options: WorldwiseOptions, tools: Tools, printed: Sequence[Printed]
-) -> list[Recomputed]:
-    """A number for each printed cell; options that are tried have one value."""
-    study = _Tables(stored, options, tools, sorted({cell.model for cell in tools.printed if cell.model}))
-    return [study.cell(cell) for cell in printed]
+class WorldwiseNumbers(Numbers[Stored, WorldwiseOptions]):
+    """Alignment, values, stereotypes and tests of the answers."""
 
-
-@dataclass(frozen=True)
-class _Tables:
-    stored: Stored
-    options: WorldwiseOptions
-    tools: Tools
-    models: list[str]
-
-    def cell(self, cell: Printed) -> Recomputed:
+    def _number(self, cell: Printed) -> Recomputed:
         if cell.metric == "normalized score":
             return self._profile(cell)
-        if self.stored.answers is None:
-            return Recomputed(reason=SOURCES["answers"].missing)
+        if self.content.answers is None:
+            raise NoNumber(SOURCES["answers"].missing)
         if cell.metric in VALUES:
             return self._value_count(cell)
         if cell.metric == "TVD (%)":
@@ -88,17 +77,18 @@ class _Tables:
         elif cell.metric in POINTS:
             number = partial(_mean, ddof=self.options.ddof if cell.metric == "Std Dev" else None)
         else:
-            return Recomputed(reason="this number has no rule here")
+            raise NoNumber("this number has no rule here")
         return self._with_null(cell, partial(self._over, number), self._chosen(cell))
 
     @cached_property
     def labels(self) -> Recount:
-        """Where the answers stand; what asks for no score embeds nothing."""
-        return recount(self.stored, self.options, self.tools, self.models)
+        """The answers without scores; what asks for none embeds nothing."""
+        models = sorted({cell.model for cell in self.tools.printed if cell.model})
+        return recount(self.content, self.options, self.tools, models)
 
     @cached_property
     def answers(self) -> Recount:
-        return with_points(self.labels, self.stored, self.options, self.tools)
+        return with_points(self.labels, self.content, self.options, self.tools)
 
     @cached_property
     def null(self) -> tuple[str, Recount]:
@@ -111,17 +101,17 @@ class _Tables:
     @cached_property
     def named(self) -> list[list[str]]:
         """The values of each answer; those off the list too, unless the option leaves them out."""
-        rows = self.stored.values or self.tools.tables["guiding_value"]
+        rows = self.content.values or self.tools.tables["guiding_value"]
         listed = {str(row["label"]).casefold() for row in rows}
         keep_all = self.options.values == "all"
         return [
             [value for value in answer.top_values if keep_all or value.strip().casefold() in listed]
-            for answer in self.stored.answers or ()
+            for answer in self.content.answers or ()
         ]
 
     @cached_property
     def stereotype(self) -> FloatArray:
-        return stereotypes(self.stored, self.options)
+        return stereotypes(self.content, self.options)
 
     @cached_property
     def counts(self) -> IntArray:
@@ -154,41 +144,32 @@ class _Tables:
     def _of_culture(self, text: str) -> BoolArray:
         return np.asarray(self.labels.culture == self.culture(text))
 
-    def _with_null(
-        self, cell: Printed, number: Callable[[Recount, BoolArray], Number], chosen: BoolArray
-    ) -> Recomputed:
+    def _with_null(self, cell: Printed, number: Of, chosen: BoolArray) -> Recomputed:
         """The number of the answers, and the same of the null in their place."""
-        value = number(self.answers, chosen)
-        if isinstance(value, str):
-            return Recomputed(reason=value)
+        value, null = number(self.answers, chosen), math.nan
         name, table = self.null
-        null = number(table, chosen) if self.stored.scenarios is not None else ""
-        known = None if isinstance(null, str) or np.isnan(null) else float(null)
-        if cell.metric == "p-value":
-            known = None
-        return Recomputed(
-            float(value), null=known, null_name=name if known is not None else "", n=int(chosen.sum())
-        )
+        if self.content.scenarios is not None and cell.metric != "p-value":
+            with suppress(NoNumber):
+                null = number(table, chosen)
+        known = None if math.isnan(null) else float(null)
+        return Recomputed(float(value), null=known, null_name=name, n=int(chosen.sum()))
 
-    def _over(
-        self, number: Callable[[Recount, BoolArray], Number], table: Recount, chosen: BoolArray
-    ) -> Number:
-        """Over all models' answers together, or the mean of the models' numbers."""
+    def _over(self, number: Of, table: Recount, chosen: BoolArray) -> float:
+        """The number over all models' answers together, or the mean of the models' numbers."""
         if self.options.over == "answers" or not chosen.any():
             return number(table, chosen)
-        each = [number(table, chosen & (table.model == m)) for m in sorted(set(table.model[chosen].tolist()))]
-        reasons = [one for one in each if isinstance(one, str)]
-        return reasons[0] if reasons else float(np.mean([one for one in each if not isinstance(one, str)]))
+        models = sorted(set(table.model[chosen].tolist()))
+        return float(np.mean([number(table, chosen & (table.model == model)) for model in models]))
 
-    def _error(self, metric: str, table: Recount, chosen: BoolArray) -> Number:
-        """Of single answers, or of mean scores by culture and dimension. Stored alignments say how large an
-        error is, not its sign."""
+    def _error(self, metric: str, table: Recount, chosen: BoolArray) -> float:
+        """The error of single answers, or of mean scores by culture and dimension. Stored alignments say how
+        large an error is, not its sign."""
         if not chosen.any():
-            return _NONE
+            raise NoNumber(_NONE)
         target, score = table.target, table.score
         if np.isnan(score[chosen]).all() and not np.isnan(table.points[chosen]).all():
             if metric.startswith("Bias") or self.options.errors[0] == "profiles":
-                return "stored alignments have no sign"
+                raise NoNumber("stored alignments have no sign")
             target, score = np.zeros(len(score)), (10.0 - table.points) / 2.5
         known = chosen & ~(np.isnan(target) | np.isnan(score))
         wanted, got = target[known], score[known]
@@ -198,35 +179,34 @@ class _Tables:
             wanted, got = (np.array([side[keys == key].mean() for key in labels]) for side in (wanted, got))
         errors = hofstede_errors(wanted, got)
         if errors is None:
-            return table.why or _NONE
+            raise NoNumber(table.why or _NONE)
         match metric:
             case "Median Absolute Error":
                 return errors.median
             case "Standard Deviation":
-                return float(np.abs(got - wanted).std(ddof=self.options.ddof)) if len(got) > 1 else _LONE
+                return _deviation(np.abs(got - wanted), self.options.ddof)
             case "Total Comparisons":
                 return errors.n
             case "Bias (Signed Mean)":
                 return errors.bias
         return errors.mae
 
-    def _distance(self, cell: Printed, table: Recount, chosen: BoolArray) -> Number:
+    def _distance(self, cell: Printed, table: Recount, chosen: BoolArray) -> float:
         known = chosen & ~np.isnan(table.score)
-        of_culture = targets(self.stored, self.options, self.tools.tables["culture_profile"]).get(
-            self.culture(cell.parts["culture"]), {}
-        )
+        every = targets(self.content, self.options, self.tools.tables["culture_profile"])
+        of_culture = every.get(self.culture(cell.parts["culture"]), {})
         target = np.array([of_culture.get(d, np.nan) for d in table.dimension.tolist()])
         known &= ~np.isnan(target)
         if not known.any():
-            return self.answers.why if chosen.any() else "no answer without a persona"
+            raise NoNumber(self.answers.why if chosen.any() else "no answer without a persona")
         return float(culture_distances(table.score[known], target[known][None])[0])
 
     def _value_count(self, cell: Printed) -> Recomputed:
-        """How often a value is named; the null names the baseline's, which itself names all values alike."""
+        """The count of a value; the null names the baseline's, which itself names all values alike."""
         culture = cell.parts.get("culture", BASELINE)
         chosen = self._of_culture(culture)
         if not chosen.any():
-            return Recomputed(reason=f"no answer of {culture}")
+            raise NoNumber(f"no answer of {culture}")
         names = Counter(v for row in np.flatnonzero(chosen) for v in self.named[row])
         is_base = self._of_culture(BASELINE)
         base = Counter(v for row in np.flatnonzero(is_base) for v in self.named[row])
@@ -242,7 +222,7 @@ class _Tables:
         numbers = [self._shift_of(own & one, base & one) for one in self._pools(own)]
         known = [number for number in numbers if number is not None]
         if not known:
-            return Recomputed(reason=f"no values of {cell.parts['culture']}, or none without a persona")
+            raise NoNumber(f"no values of {cell.parts['culture']}, or none without a persona")
         tvd, floor = (100 * float(np.mean(side)) for side in zip(*known, strict=True))
         return Recomputed(tvd, null=floor, null_name="answers relabelled", n=int(own.sum()))
 
@@ -264,53 +244,51 @@ class _Tables:
         values = self.stereotype[self.labels.model == cell.model]
         known = values[~np.isnan(values)]
         if not known.size:
-            has_any = self.stored.phrases is not None or self.options.scores[0] == "stored"
-            return Recomputed(reason=f"no answer of {cell.model}" if has_any else SOURCES["phrases"].missing)
-        texts = [str(row["text"]) for row in self.stored.scenarios or () if row.get("text")]
-        of_texts = stereotypes(self.stored, self.options, texts) if texts else np.array([])
+            has_any = self.content.phrases is not None or self.options.scores[0] == "stored"
+            raise NoNumber(f"no answer of {cell.model}" if has_any else SOURCES["phrases"].missing)
+        texts = [str(row["text"]) for row in self.content.scenarios or () if row.get("text")]
+        of_texts = stereotypes(self.content, self.options, texts) if texts else np.array([])
         null = float(of_texts.mean()) if of_texts.size and not np.isnan(of_texts).any() else None
-        return Recomputed(
-            float(known.mean()), null=null, null_name="scenarios' texts" * (null is not None), n=known.size
-        )
+        return Recomputed(float(known.mean()), null=null, null_name="scenarios' texts", n=known.size)
 
     def _overall(self, cell: Printed) -> Recomputed:
         """Mean of alignment and stereotype score."""
-        both = [self.cell(cell._replace(metric=m)) for m in ("Mean Alignment", "Stereotype Score")]
-        values = [one.value for one in both if one.value is not None]
-        nulls = [one.null for one in both if one.null is not None]
-        if len(values) < 2:
-            return Recomputed(reason=next(one.reason for one in both if one.value is None))
-        null = float(np.mean(nulls)) if len(nulls) == 2 else None
-        return Recomputed(
-            float(np.mean(values)), null=null, null_name=both[0].null_name * (null is not None), n=both[0].n
+        mean, stereotype = (
+            self._number(cell._replace(metric=metric)) for metric in ("Mean Alignment", "Stereotype Score")
         )
+        assert mean.value is not None
+        assert stereotype.value is not None
+        null = None
+        if mean.null is not None and stereotype.null is not None:
+            null = (mean.null + stereotype.null) / 2
+        return Recomputed((mean.value + stereotype.value) / 2, null=null, null_name=mean.null_name, n=mean.n)
 
     def _profile(self, cell: Printed) -> Recomputed:
         """Section 7.4 from Hofstede's published scores, in the seven steps of the program."""
         code, dimension = self.culture(cell.parts["country"]), dimension_name(cell.parts["dimension"])
         for row in self.tools.tables["culture_profile"]:
             if (row["profile"], row["country"], row["dimension"]) == (BUCKETED_FROM, code, dimension):
-                return Recomputed(
-                    float(bucketed_profile([float(row["score"])])[0]), null=0.0, null_name="zero", n=1
-                )
-        return Recomputed(reason="Hofstede's score is not among the published ones here")
+                score = float(bucketed_profile([float(row["score"])])[0])
+                return Recomputed(score, null=0.0, null_name="zero", n=1)
+        raise NoNumber("Hofstede's score is not among the published ones here")
 
 
-_NONE, _LONE = "no stored answer is about it", "a standard deviation needs two answers"
-
-
-def _mean(table: Recount, chosen: BoolArray, ddof: int | None) -> Number:
+def _mean(table: Recount, chosen: BoolArray, ddof: int | None) -> float:
     """Mean of the alignments, or their standard deviation."""
     points = table.points[chosen]
     known = points[~np.isnan(points)]
     if not known.size:
-        return table.why if chosen.any() and table.why else _NONE
-    if ddof is None:
-        return float(known.mean())
-    return float(known.std(ddof=ddof)) if known.size > 1 else _LONE
+        raise NoNumber((chosen.any() and table.why) or _NONE)
+    return float(known.mean()) if ddof is None else _deviation(known, ddof)
 
 
-def _test(cell: Printed, table: Recount, chosen: BoolArray) -> Number:
+def _deviation(values: FloatArray, ddof: int) -> float:
+    if values.size < 2:
+        raise NoNumber(_LONE)
+    return float(values.std(ddof=ddof))
+
+
+def _test(cell: Printed, table: Recount, chosen: BoolArray) -> float:
     """Section 4.8: analysis of variance over answers, and Student's t of pairs, as the paper has them."""
     labels = table.culture if "Culture" in cell.table else table.model
     known = chosen & ~np.isnan(table.points)
@@ -320,10 +298,32 @@ def _test(cell: Printed, table: Recount, chosen: BoolArray) -> Number:
     if cell.metric in ("F-statistic", "p-value"):
         test = group_test(groups, reproduce=True)
         value = test.f if cell.metric == "F-statistic" else test.p_value
-        return table.why or test.reason or _NONE if value is None else value
+        if value is None:
+            raise NoNumber(table.why or test.reason or _NONE)
+        return value
     pairs = pair_tests(groups, reproduce=True)
     sides = [pair.p_value if cell.metric == "smallest p-value" else pair.d for pair in pairs]
     numbers = [abs(side) for side in sides if side is not None]
     if not numbers:
-        return table.why or (pairs[0].reason if pairs and pairs[0].reason else _NONE)
+        raise NoNumber(table.why or (pairs and pairs[0].reason) or _NONE)
     return min(numbers) if cell.metric == "smallest p-value" else max(numbers)
+
+
+REPRODUCTION = Reproduction(
+    title="WorldWiseAI (2024): sections 4.1 to 4.9 and 7.4 from stored answers.",
+    sources=SOURCES,
+    options=WorldwiseOptions,
+    read=read,
+    numbers=WorldwiseNumbers,
+    depends=depends,
+    examples=(
+        "--table 4.5",
+        "--answers results_20251122_172747.json --values-times 3",
+        "--names gpt-4=GPT-4o-mini --embedder none",
+    ),
+    tables={
+        "country": "SELECT country, name FROM country ORDER BY country",
+        "culture_profile": "SELECT * FROM culture_profile ORDER BY rowid",
+        "guiding_value": "SELECT * FROM guiding_value ORDER BY rowid",
+    },
+)

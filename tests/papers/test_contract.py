@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,8 @@ from pydantic import Field
 
 from tasks.papers.reproduction import (
     TRIED,
+    NoNumber,
+    Numbers,
     Options,
     Printed,
     Recomputed,
@@ -18,6 +19,7 @@ from tasks.papers.reproduction import (
     Source,
     Tools,
     agreement,
+    by_name,
     find_files,
     is_of_table,
     variants,
@@ -80,13 +82,16 @@ def test_a_cell_has_the_first_number_with_its_digits_else_the_first_number() -> 
     }
     asked: list[str] = []
 
-    def numbers(content: None, options: Two, tools: Tools, cells: Sequence[Printed]) -> list[Recomputed]:
-        asked.extend(c.printed for c in cells)
-        choice = (options.times[0], options.rule[0])
-        return [Recomputed(known[c.printed].get(choice), f"not {choice}") for c in cells]
+    class Known(Numbers[None, Two]):
+        def _number(self, cell: Printed) -> Recomputed:
+            asked.append(cell.printed)
+            choice = (self.options.times[0], self.options.rule[0])
+            if choice not in known[cell.printed]:
+                raise NoNumber(f"not {choice}")
+            return Recomputed(known[cell.printed][choice])
 
     kind = Reproduction(
-        "", (), Two, lambda files, options: (None, ()), numbers,
+        "", {}, Two, lambda files, options: (None, ()), Known,
         depends=lambda cell: ("times",) if cell.printed == "4.0" else ("times", "rule"),
     )  # fmt: skip
     cells = [cell(text, float(text)) for text in known]
@@ -103,16 +108,20 @@ def test_a_cell_has_the_first_number_with_its_digits_else_the_first_number() -> 
 
 
 def test_files_are_found_below_and_by_the_first_pattern_that_fits(tmp_path: Path) -> None:
-    (tmp_path / "in").mkdir()
-    for name in ("in/Results_1.json", "other.json", "in/x.csv"):
+    """A folder has the shape of a public clone: * of a pattern stays within one name."""
+    for name in (
+        ".idea/misc.xml", "README.md", "results/Results_2.json", "results/results_1.csv",
+        "results/summary_1.json", "results/plots/results.png", "probabilities/m/q.csv", "probabilities/q.csv",
+    ):  # fmt: skip
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
-    sources = [Source("a", ("results*.json", "*.json"), ""), Source("b", ("*.txt",), "")]
-    found = find_files(tmp_path, sources)
-    assert {name: [p.name for p in paths] for name, paths in found.items()} == {
-        "a": ["Results_1.json"],
-        "b": [],
-    }
-    assert sources[1].missing == "no file of b (*.txt)"
+    patterns = {"a": ("results*.json", "*.json"), "b": ("*.txt",), "c": ("probabilities/*/*.csv",)}
+    sources = by_name(*(Source(name, some, "") for name, some in patterns.items()))
+    assert {
+        name: [path.relative_to(tmp_path).as_posix() for path in paths]
+        for name, paths in find_files(tmp_path, sources).items()
+    } == {"a": ["results/Results_2.json"], "b": [], "c": ["probabilities/m/q.csv"]}
+    assert sources["b"].missing == "no file of b (*.txt)"
     with pytest.raises(ValueError, match="there is no such folder"):
         find_files(tmp_path / "nowhere", sources)
 

@@ -1,9 +1,8 @@
-"""What a pack may bring to cure: benchmarks of its own, each made like a published one."""
+"""Rows of packs for cure: benchmarks of its own, each made like a published one."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, ValidationInfo, field_validator
@@ -100,5 +99,4 @@ PACK = Shape(
         ),
     ),
     join=join,
-    example=Path(__file__).parent / "example",
 )  # fmt: skip

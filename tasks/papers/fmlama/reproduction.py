@@ -1,9 +1,8 @@
-"""Every printed cell of FmLAMA's tables from the folder's files, and from what chance gives. Pure."""
+"""The cells of FmLAMA's tables (Zhou et al. 2025) from its files, and from what chance gives. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -13,10 +12,9 @@ from tasks.metrics.agreement import pearson
 from tasks.metrics.comparison import coefficient_of_variation
 from tasks.metrics.types import FloatArray
 from tasks.papers.fmlama import rankings
-from tasks.papers.fmlama.baseline import ALL, DishTable, baseline, origin_groups
-from tasks.papers.fmlama.files import SOURCES, Content, Ranking
-from tasks.papers.fmlama.options import FmlamaReproduced
-from tasks.papers.reproduction import Printed, Recomputed, Tools
+from tasks.papers.fmlama.files import SOURCES, Content, FmlamaReproduced, Ranking, complete, read
+from tasks.papers.fmlama.rankings import ALL, DishTable, baseline, origin_groups
+from tasks.papers.reproduction import NoNumber, Numbers, Printed, Recomputed, Reproduction
 
 LANGUAGES = {"9": "ar", "10": "zh", "11": "he", "12": "ko", "13": "ru"}
 """Number of a table -> language of its dishes and templates; English is that of the others."""
@@ -31,7 +29,8 @@ Pair = tuple[float, float]
 """A number, and the same of what knows nothing; NaN where there is none."""
 
 
-OF_FILES, OF_RANKINGS = ("files", "dishes"), ("dishes", "denominator", "rounding")
+OF_DISHES = ("dishes", "england")
+OF_FILES, OF_RANKINGS = ("files", *OF_DISHES), (*OF_DISHES, "denominator", "rounding")
 OF_BASELINE = (*OF_FILES, "baseline", "ties")
 
 
@@ -41,37 +40,21 @@ def depends(cell: Printed) -> tuple[str, ...]:
         case "Count" | "Count (%)" | "Dishes":
             return OF_FILES
         case "MES":
-            return ("mes",)
+            return ("mes", "england")
         case "Rank":
             return ("template",)
         case "mWS" | "mWS sd" | "Corr.":
-            return ("dishes",)
+            return OF_DISHES
         case "Correlation":
             return (*OF_FILES, *OF_RANKINGS)
     of = OF_BASELINE if cell.model == DUMB else OF_RANKINGS
     return (*of, "cv") if cell.metric.startswith("Coefficient") else of
 
 
-def cells(
-    content: Content, options: FmlamaReproduced, tools: Tools, printed: Sequence[Printed]
-) -> list[Recomputed]:
-    """A number for each printed cell; options that are tried have one value."""
-    columns: dict[str, dict[str, None]] = {}
-    for cell in tools.printed:
-        if cell.model not in (*MEANS, DUMB, ""):
-            columns.setdefault(cell.table, {})[cell.model] = None
-    tables = _Tables(content, options, tools, {table: list(of) for table, of in columns.items()})
-    return [tables.cell(cell) for cell in printed]
+class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
+    """Counts, precisions, similarities and marks."""
 
-
-@dataclass(frozen=True)
-class _Tables:
-    content: Content
-    options: FmlamaReproduced
-    tools: Tools
-    columns: dict[str, list[str]]
-
-    def cell(self, cell: Printed) -> Recomputed:
+    def _number(self, cell: Printed) -> Recomputed:
         number = cell.table.removeprefix("Table ").split("(")[0]
         language, origin = LANGUAGES.get(number, "en"), cell.parts.get("origin", ALL)
         match cell.metric:
@@ -89,11 +72,20 @@ class _Tables:
                 return self._variation(cell, language)
             case "Correlation" | "Corr.":
                 return self._correlation(cell, language)
-        return Recomputed(reason=ELSEWHERE)
+        raise NoNumber(ELSEWHERE)
+
+    @cached_property
+    def columns(self) -> dict[str, list[str]]:
+        """Table -> the models that it has a column of."""
+        columns: dict[str, dict[str, None]] = {}
+        for cell in self.tools.printed:
+            if cell.model not in (*MEANS, DUMB, ""):
+                columns.setdefault(cell.table, {})[cell.model] = None
+        return {table: list(models) for table, models in columns.items()}
 
     @cached_property
     def groups(self) -> dict[str, str]:
-        return origin_groups(self.tools.tables["origin_group"], self.options.england)
+        return origin_groups(self.tools.tables["origin_group"], self.options.england[0])
 
     @cached_property
     def origins(self) -> list[str]:
@@ -106,188 +98,163 @@ class _Tables:
             memo[key] = make()
         return memo[key]
 
-    def _dishes(self, language: str) -> DishTable | str:
-        """The dishes of a language, or why there are none."""
+    def _dishes(self, language: str) -> DishTable:
+        """The dishes of a language."""
         o = self.options
         files = o.files[0] if o.files else "1"
-        dishes = self.content.chosen(language, files)
         if language not in self.content.dishes:
-            return f"{SOURCES['dishes'].missing} in {language}"
-        if dishes is None:
-            return f"no file {files} of dishes in {language}"
-        key = ("dishes", language, files, o.england, o.dishes[0], o.ties[0])
+            raise NoNumber(f"{SOURCES['dishes'].missing} in {language}")
+        if (dishes := self.content.chosen(language, files)) is None:
+            raise NoNumber(f"no file {files} of dishes in {language}")
+        key = ("dishes", language, files, o.england[0], o.dishes[0], o.ties[0])
         table: DishTable = self._memo(key, lambda: DishTable.of(dishes, self.groups, o))
-        return table if len(table.group) else f"no dish of the 14 groups in {language}"
+        if not len(table.group):
+            raise NoNumber(f"no dish of the 14 groups in {language}")
+        return table
 
     def _count(self, cell: Printed, language: str, origin: str) -> Recomputed:
         table = self._dishes(language)
-        if isinstance(table, str):
-            return Recomputed(reason=table)
         n, total = int(table.members(origin).sum()), len(table.group)
         if origin == "Mean":
             n = int(np.isin(table.group, self.origins).sum())
             return Recomputed(n / len(self.origins), n=n)
         return Recomputed(100 * n / total if cell.metric == "Count (%)" else float(n), n=total)
 
-    def _baseline(self, language: str) -> tuple[DishTable, FloatArray, FloatArray] | str:
-        table, o = self._dishes(language), self.options
-        if isinstance(table, str):
-            return table
-        key = ("baseline", language, id(table), o.baseline[0], o.top, o.own_dish, o.seed)
-        own, chance = self._memo(key, lambda: baseline(table, o))
-        return table, own, chance
-
     def _of_model(self, cell: Printed, language: str, origin: str, number: str) -> Recomputed:
         """A column's number of an origin: mean, or standard deviation over the templates."""
         metric, is_sd = cell.metric.removesuffix(" sd"), cell.metric.endswith(" sd")
-        values = self._templates(cell.model, language, origin, metric, number == BERT_TABLE)
-        if isinstance(values, str):
-            return Recomputed(reason=values)
-        (own, chance), n = values
+        own, chance, n = self._templates(cell.model, language, origin, metric, number == BERT_TABLE)
         if not is_sd:
             name = "ten at random" if cell.model == DUMB else "random order"
             return Recomputed(float(own.mean()), null=float(chance.mean()), null_name=name, n=n)
         if own.size < 2:
-            return Recomputed(reason="a standard deviation needs two templates")
+            raise NoNumber("a standard deviation needs two templates")
         return Recomputed(float(own.std(ddof=1)), n=n)
 
     def _templates(
         self, model: str, language: str, origin: str, metric: str, is_bert: bool = False
-    ) -> tuple[tuple[FloatArray, FloatArray], int] | str:
-        """([templates] of the model, [templates] by chance) and how many dishes; or why there are none."""
+    ) -> tuple[FloatArray, FloatArray, int]:
+        """[templates] of the model, [templates] by chance, and how many dishes they are taken over."""
         if model == DUMB:
-            table = self._baseline(language)
-            if isinstance(table, str):
-                return table
-            members = table[0].members(origin)
-            if not members.any():
-                return f"no dish of {origin}"
-            return (
-                100 * table[1][members].mean(keepdims=True),
-                100 * table[2][members].mean(keepdims=True),
-            ), int(members.sum())
+            return self._of_baseline(language, origin)
         chosen = rankings.of_model(self.content, model, language, self.options.names)
         if not chosen:
-            return f"{SOURCES['rankings'].missing} of that model in {language}"
+            raise NoNumber(f"{SOURCES['rankings'].missing} of that model in {language}")
         means, n = [], 0
         for ranking in chosen:
             of_dishes = self._of_dishes(ranking, metric, is_bert)
-            if isinstance(of_dishes, str):
-                return of_dishes
-            groups = np.array([self.groups.get(o, "") for o in rankings.origins(ranking)])
+            groups = np.array([self.groups.get(dish.origin, "") for dish in ranking.dishes])
             members = (groups == origin) if origin != ALL else np.ones(len(groups), dtype=np.bool_)
             if origin == ALL and self.options.dishes[0] == "groups":
                 members = groups != ""
             members = members & ~np.isnan(of_dishes[0])
             if not members.any():
-                return f"no dish of {origin}"
+                raise NoNumber(f"no dish of {origin}")
             n = int(members.sum())
             means.append([float(side[members].mean()) for side in of_dishes])
         own, chance = np.array(means).T
         if metric == "mAP (%)":
             own, chance = 100 * own, 100 * chance
             own = own.round(2) if self.options.rounding[0] == "templates" else own
-        return (own, chance), n
+        return own, chance, n
 
-    def _of_dishes(self, ranking: Ranking, metric: str, is_bert: bool) -> tuple[FloatArray, FloatArray] | str:
+    def _of_baseline(self, language: str, origin: str) -> tuple[FloatArray, FloatArray, int]:
+        """The baseline's mean, in the form of ``_templates``."""
+        table, o = self._dishes(language), self.options
+        key = ("baseline", language, id(table), o.baseline[0], o.top, o.own_dish, o.seed)
+        own, chance = self._memo(key, lambda: baseline(table, o))
+        members = table.members(origin)
+        if not members.any():
+            raise NoNumber(f"no dish of {origin}")
+        means = (100 * side[members].mean(keepdims=True) for side in (own, chance))
+        return next(means), next(means), int(members.sum())
+
+    def _of_dishes(self, ranking: Ranking, metric: str, is_bert: bool) -> tuple[FloatArray, FloatArray]:
         """[dishes] the metric and its chance level under one template."""
         o = self.options
-        where = (ranking.model, ranking.language, ranking.template)
+        place = (ranking.model, ranking.language, ranking.template)
+        both: tuple[FloatArray, FloatArray]
         if metric == "mAP (%)":
             rule = o.denominator[0]
-            both: tuple[FloatArray, FloatArray] = self._memo(
-                ("map", *where, rule), lambda: rankings.precisions(ranking, rule)
-            )
+            both = self._memo(("map", *place, rule), lambda: rankings.precisions(ranking, rule))
             return both
         source = o.bert_vectors if is_bert else o.word_vectors
         if source is None:
-            return NO_BERT if is_bert else NO_VECTORS
+            raise NoNumber(NO_BERT if is_bert else NO_VECTORS)
         path = source.replace("{language}", ranking.language)
-        similar: tuple[FloatArray, FloatArray] = self._memo(
-            ("mws", *where, path),
+        both = self._memo(
+            ("mws", *place, path),
             lambda: rankings.similarities(ranking, lambda words: self.tools.embed(path, words)),
         )
-        return similar
+        return both
 
     def _mean_of_models(self, cell: Printed) -> Recomputed:
         """The column of means, of models' numbers as they are printed: to their last digit."""
         digits = len(cell.printed.partition(".")[2])
-        each = [self.cell(cell._replace(model=model)) for model in self.columns.get(cell.table, [])]
-        missing = [one.reason for one in each if one.value is None]
-        if missing or not each:
-            return Recomputed(reason=missing[0] if missing else ELSEWHERE)
+        each = [self._number(cell._replace(model=model)) for model in self.columns.get(cell.table, [])]
+        if not each:
+            raise NoNumber(ELSEWHERE)
         values = [round(one.value, digits) for one in each if one.value is not None]
         nulls = [one.null for one in each if one.null is not None]
         return Recomputed(
             float(np.mean(values)), null=float(np.mean(nulls)), null_name=each[0].null_name, n=each[0].n
         )
 
-    def _by_origin(
-        self, model: str, language: str, metric: str, is_bert: bool = False
-    ) -> dict[str, Pair] | str:
+    def _by_origin(self, model: str, language: str, metric: str, is_bert: bool = False) -> dict[str, Pair]:
         """Origin, and ALL, -> mean over templates, and by chance."""
         pairs: dict[str, Pair] = {}
         for origin in (*self.origins, ALL):
-            values = self._templates(model, language, origin, metric, is_bert)
-            if isinstance(values, str):
-                return values
-            pairs[origin] = (float(values[0][0].mean()), float(values[0][1].mean()))
+            own, chance, _ = self._templates(model, language, origin, metric, is_bert)
+            pairs[origin] = (float(own.mean()), float(chance.mean()))
         return pairs
 
     def _variation(self, cell: Printed, language: str) -> Recomputed:
-        """In percent, of the origins' mAP, ALL as one more unless the options say otherwise."""
+        """The variation in percent of the origins' mAP, ALL as one more unless the options say otherwise."""
         pairs = self._by_origin(cell.model, language, "mAP (%)")
-        if isinstance(pairs, str):
-            return Recomputed(reason=pairs)
-        kept = [pair for o, pair in pairs.items() if o != ALL or self.options.cv[0] == "with-all"]
-        own, chance = (coefficient_of_variation([pair[side] for pair in kept]) for side in (0, 1))
+        with_all = [pair for o, pair in pairs.items() if o != ALL or self.options.cv[0] == "with-all"]
+        own, chance = (coefficient_of_variation([pair[side] for pair in with_all]) for side in (0, 1))
         if own is None or chance is None:
-            return Recomputed(reason="no origin has a mAP above 0")
-        return Recomputed(100 * own, null=100 * chance, null_name="random order", n=len(kept))
+            raise NoNumber("no origin has a mAP above 0")
+        return Recomputed(100 * own, null=100 * chance, null_name="random order", n=len(with_all))
 
     def _correlation(self, cell: Printed, language: str) -> Recomputed:
         """Over the origins: of a metric and the number of dishes (Table 2), or of two kinds of mWS."""
         if cell.metric == "Correlation":
             metric = {"mAP": "mAP (%)"}.get(cell.parts.get("metric", ""), "mWS")
             pairs, table = self._by_origin(cell.model, language, metric), self._dishes(language)
-            if isinstance(pairs, str) or isinstance(table, str):
-                return Recomputed(reason=pairs if isinstance(pairs, str) else str(table))
-            other: dict[str, Pair] | str = {o: (float(table.members(o).sum()),) * 2 for o in self.origins}
+            other: dict[str, Pair] = {o: (float(table.members(o).sum()),) * 2 for o in self.origins}
         else:
             pairs = self._by_origin(cell.model, language, "mWS")
             other = self._by_origin(cell.model, language, "mWS", is_bert=True)
-        if isinstance(pairs, str) or isinstance(other, str):
-            return Recomputed(reason=pairs if isinstance(pairs, str) else str(other))
         own, chance = (
             pearson(*(np.array([of[o][side] for o in self.origins]) for of in (pairs, other)))
             for side in (0, 1)
         )
         if own is None:
-            return Recomputed(reason="nothing varies over the origins")
+            raise NoNumber("nothing varies over the origins")
         return Recomputed(own, null=chance, null_name="random order", n=len(self.origins))
 
     def _rank(self, cell: Printed) -> Recomputed:
-        """Of an ingredient among the candidates, from 0; null: the middle."""
+        """The rank of an ingredient among the candidates, from 0; null: the middle."""
         chosen = rankings.of_model(self.content, cell.model, "en", self.options.names)
         if not chosen:
-            return Recomputed(reason=f"{SOURCES['rankings'].missing} of that model in en")
-        dish, name = cell.parts["subject (dish)"], cell.parts["involved object (ingredients)"]
+            raise NoNumber(f"{SOURCES['rankings'].missing} of that model in en")
+        name, dish = cell.parts["involved object (ingredients)"], cell.parts["subject (dish)"].casefold()
         for ranking in chosen:
-            if ranking.template.rpartition("_")[2] == self.options.template[0]:
-                for ranked in ranking.dishes:
-                    if ranked.subj_name.casefold() == dish.casefold() and name in ranked.places:
-                        middle, n = (ranked.n_candidates - 1) / 2, ranked.n_candidates
-                        return Recomputed(
-                            float(ranked.places[name]), null=middle, null_name="random order", n=n
-                        )
-        return Recomputed(reason="no ranking of that dish and ingredient")
+            if ranking.template.rpartition("_")[2] != self.options.template[0]:
+                continue
+            for ranked in ranking.dishes:
+                if ranked.subj_name.casefold() == dish and name in ranked.places:
+                    rank, n = float(ranked.places[name]), ranked.n_candidates
+                    return Recomputed(rank, null=(n - 1) / 2, null_name="random order", n=n)
+        raise NoNumber("no ranking of that dish and ingredient")
 
     def _marks(self, origin: str, evaluator: str) -> Recomputed:
-        """Mean of S in percent; null: ingredients that are in the reference, without any judge."""
+        """The mean of S in percent; null: ingredients that are in the reference, without any judge."""
         if evaluator == "Human":
-            return Recomputed(reason="people's marks are in no published file that is read here")
+            raise NoNumber("people's marks are in no published file that is read here")
         if not self.content.marks:
-            return Recomputed(reason=SOURCES["marks"].missing)
+            raise NoNumber(SOURCES["marks"].missing)
         dishes = [
             dish
             for name, of in self.content.marks.items()
@@ -295,8 +262,25 @@ class _Tables:
             if origin.casefold() == ALL.casefold() or self.groups.get(name, name) == origin
         ]
         if not dishes:
-            return Recomputed(reason=f"no file of marks of {origin}")
+            raise NoNumber(f"no file of marks of {origin}")
         own, direct = np.mean([rankings.mark_score(dish, self.options.mes[0]) for dish in dishes], axis=0)
         return Recomputed(
             100 * float(own), null=100 * float(direct), null_name="direct matches", n=len(dishes)
         )
+
+
+REPRODUCTION = Reproduction(
+    title="FmLAMA (Zhou et al. 2025): counts, baseline, mAP, mWS and MES of its tables.",
+    sources=SOURCES,
+    options=FmlamaReproduced,
+    read=read,
+    numbers=FmlamaNumbers,
+    examples=(
+        "--table '1(a)' --baseline hits,top-ten",
+        "--england apart --files pooled",
+        "--word-vectors cc.{language}.300.bin",
+    ),
+    tables={"origin_group": "SELECT * FROM origin_group ORDER BY rowid"},
+    complete=complete,
+    depends=depends,
+)

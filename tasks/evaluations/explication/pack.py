@@ -1,8 +1,6 @@
-"""What a pack may bring to explication: tasks and personas, a TOML file each."""
+"""Rows of packs for explication: tasks and personas, a TOML file each."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 from tasks.evaluations.explication.personas import Persona, row_of
 from tasks.evaluations.explication.task import Task
@@ -31,5 +29,4 @@ PACK = Shape(
         ),
     ),
     join=join,
-    example=Path(__file__).parent / "example",
 )  # fmt: skip

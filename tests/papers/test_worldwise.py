@@ -16,29 +16,21 @@ import numpy as np
 import pytest
 
 from tasks.metrics.types import FloatArray
-from tasks.papers.reproduction import Printed, Recomputed, Tools, find_files, model_names
-from tasks.papers.worldwise import REPRODUCTION
-from tasks.papers.worldwise.options import WorldwiseOptions
+from tasks.papers.reproduction import Printed, Recomputed, find_files, model_names
+from tasks.papers.worldwise.files import WorldwiseOptions
+from tasks.papers.worldwise.reproduction import REPRODUCTION
+from tests.papers import reproduced
 
-PROFILES = [
-    {
-        "profile": "seed_bucketed",
-        "country": code,
-        "dimension": "individualism",
-        "score": score,
-        "framework": "hofstede",
-    }
-    for code, score in (("US", 2.0), ("IN", 0.0))
-]
+OF = {"dimension": "individualism", "framework": "hofstede"}
 TABLES = {
     "country": [{"country": "US", "name": "United States"}, {"country": "IN", "name": "India"}],
     "culture_profile": [
-        *PROFILES,
-        {"profile": "hofstede_published", "country": "US", "dimension": "individualism", "score": 91.0,
-         "framework": "hofstede"},
+        {"profile": "seed_bucketed", "country": "US", "score": 2.0} | OF,
+        {"profile": "seed_bucketed", "country": "IN", "score": 0.0} | OF,
+        {"profile": "hofstede_published", "country": "US", "score": 91.0} | OF,
     ],
     "guiding_value": [{"value": "up", "label": "Up"}, {"value": "down", "label": "Down"}],
-}  # fmt: skip
+}
 
 
 def embed(source: str, texts: Sequence[str]) -> FloatArray:
@@ -47,15 +39,9 @@ def embed(source: str, texts: Sequence[str]) -> FloatArray:
 
 
 def record(culture: str, explanation: str, values: list[str], **more: Any) -> dict[str, Any]:
-    about = {
-        "scenario_id": "IND001",
-        "model": "gpt-4",
-        "culture": culture,
-        "run_num": 0,
-        "decision": "Option A",
-    }
-    given = {"explanation": explanation, "raw_response": explanation, "top_values": values}
-    return about | given | {"parse_success": True, "stereotype": 4.0} | more
+    about = {"scenario_id": "IND001", "model": "gpt-4", "run_num": 0, "decision": "Option A"}
+    about |= {"culture": culture, "explanation": explanation, "raw_response": explanation}
+    return about | {"top_values": values, "parse_success": True, "stereotype": 4.0} | more
 
 
 # Scores by the ratio of up to down in explanation and values:
@@ -84,14 +70,11 @@ def folder(path: Path, answers: Any = None, leave_out: Sequence[str] = ()) -> Pa
 
 
 def numbers(path: Path, cells: Sequence[Printed], **given: Any) -> list[Recomputed]:
-    options = WorldwiseOptions(**{"values_times": [1], "scores": ["computed"], "errors": ["answers"]} | given)
-    content, _ = REPRODUCTION.read(find_files(path, REPRODUCTION.sources), options)
-    return list(REPRODUCTION.cells(content, options, Tools(TABLES, embed, cells), cells))
+    return reproduced.numbers(REPRODUCTION, path, cells, TABLES, embed, **given)
 
 
 def cell(metric: str, table: str = "4.1", model: str = "", **parts: str) -> Printed:
-    named = {name.replace("_", " "): text for name, text in parts.items()}
-    return Printed(table, model, named, metric, "1.00", 1.0, "score")
+    return reproduced.printed(table, metric, model, **parts)
 
 
 MEAN_US, MEAN_INDIA = cell("Alignment", culture="US"), cell("Alignment", culture="India")
@@ -181,18 +164,13 @@ def test_an_option_changes_the_numbers_that_it_should_and_no_other(
     assert {name for name in CELLS if before[name] != pytest.approx(after[name])} == changed
 
 
-def test_values_written_three_times(tmp_path: Path) -> None:
+def test_texts_and_stored_scores_by_option(tmp_path: Path) -> None:
     (india,) = numbers(folder(tmp_path), [MEAN_INDIA], values_times=[3])
     assert india.value == pytest.approx(10 - 2.5 * 2 * math.tanh(4 / 6))
-
-
-def test_stored_scores(tmp_path: Path) -> None:
-    found = values(folder(tmp_path), scores=["stored"])
-    assert found["india"] == 6.25
-    assert found["mae"] == pytest.approx(1.5)  # (10 - 6.25) / 2.5
-    assert found["us"] is None
-    assert found["bias"] is None
-    assert found["stereotype"] == pytest.approx(16 / 3)  # 4, 8 and 4
+    stored = values(folder(tmp_path), scores=["stored"])
+    assert (stored["india"], stored["us"], stored["bias"]) == (6.25, None, None)
+    assert stored["mae"] == pytest.approx(1.5)  # (10 - 6.25) / 2.5
+    assert stored["stereotype"] == pytest.approx(16 / 3)  # 4, 8 and 4
 
 
 def test_errors_of_profiles(tmp_path: Path) -> None:
@@ -217,19 +195,16 @@ def test_pooled_over_answers_or_over_models(tmp_path: Path) -> None:
     assert numbers(path, [MEAN_INDIA], over="models")[0].value == pytest.approx((INDIA + 10) / 2)
 
 
-def test_failed_parsing_is_left_out_or_zero(tmp_path: Path) -> None:
+def test_failed_parsing_and_phrases(tmp_path: Path) -> None:
+    """A failure is left out or 0. "nevermore" holds never, but not as a word; nor does the explanation."""
     path = folder(tmp_path, [*ANSWERS, record("US", "up", [], parse_success=False, run_num=1)])
     assert numbers(path, [MEAN_US])[0].value == pytest.approx(US)
     assert numbers(path, [MEAN_US], unparsed="zero")[0].value == pytest.approx(US / 2)
-
-
-def test_whole_words_and_explanations(tmp_path: Path) -> None:
-    """ "nevermore" holds never, but as a word it does not; the explanation of the answer has none."""
-    path = folder(tmp_path, [record("US", "up", [], raw_response="nevermore " + "x " * 399)])
+    folder(path, [record("US", "up", [], raw_response="nevermore " + "x " * 399)])
     of = [CELLS["stereotype"]]
     assert numbers(path, of)[0].value == pytest.approx(5.0)  # 1 in 400 words: 10 - 20 * 0.25
-    assert numbers(path, of, stereotype_rule="words")[0].value == 10.0
-    assert numbers(path, of, stereotype_text="explanation")[0].value == 10.0
+    for given in ({"stereotype_rule": "words"}, {"stereotype_text": "explanation"}):
+        assert numbers(path, of, **given)[0].value == 10.0
 
 
 def test_section_4_8(tmp_path: Path) -> None:
@@ -259,9 +234,8 @@ def test_what_needs_no_score_embeds_nothing(tmp_path: Path) -> None:
         raise AssertionError(source)
 
     cells = [CELLS[name] for name in ("down", "tvd", "stereotype", "profile")]
-    content, _ = REPRODUCTION.read(find_files(folder(tmp_path), REPRODUCTION.sources), WorldwiseOptions())
-    numbers = REPRODUCTION.cells(content, WorldwiseOptions(), Tools(TABLES, none, cells), cells)
-    assert all(one.value is not None for one in numbers)
+    rows = reproduced.numbers(REPRODUCTION, folder(tmp_path), cells, TABLES, none)
+    assert all(row.value is not None for row in rows)
 
 
 def test_what_is_missing_costs_its_own_cells(tmp_path: Path) -> None:
@@ -274,26 +248,16 @@ def test_what_is_missing_costs_its_own_cells(tmp_path: Path) -> None:
 
 def test_the_files_as_data_frames_write_them(tmp_path: Path) -> None:
     """The CSV beside the JSON has lists as texts and numbers as texts."""
-    rows = ["scenario_id,model,culture,run_num,explanation,decision,top_values,parse_success"]
-    rows += ["IND001,gpt-4,India,0,up down down,Option A,\"['Down', 'Other']\",True"]
+    header = "scenario_id,model,culture,run_num,explanation,decision,top_values,parse_success"
+    row = "IND001,gpt-4,India,0,up down down,Option A,\"['Down', 'Other']\",True"
     path = folder(tmp_path, leave_out=["results_1.json"])
-    (path / "results_1.csv").write_text("\n".join(rows))
+    (path / "results_1.csv").write_text(f"{header}\n{row}")
     assert numbers(path, [MEAN_INDIA])[0].value == pytest.approx(INDIA)
 
 
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("{", "line 1: not JSON"),
-        ('{"scenario_id": 1}', "expected an array of objects"),
-        ("[1]", "expected an object"),
-        ('[{"a": 1}]', "none of 1 rows fits"),
-        ("[]", "there are no rows in it"),
-    ],
-)
-def test_broken_answers_are_refused(tmp_path: Path, text: str, complaint: str) -> None:
-    (folder(tmp_path) / "results_1.json").write_text(text)
-    with pytest.raises(ValueError, match=complaint):
+def test_broken_answers_are_refused(tmp_path: Path) -> None:
+    (folder(tmp_path) / "results_1.json").write_text('[{"a": 1}]')
+    with pytest.raises(ValueError, match="none of 1 rows fits"):
         numbers(tmp_path, [MEAN_US])
 
 
@@ -313,14 +277,6 @@ def test_several_files_and_what_is_left_out_are_said(tmp_path: Path) -> None:
 
 def test_models_are_matched_by_name_then_by_their_first_word() -> None:
     printed = ["GPT-4o-mini", "Claude 3.5 Haiku", "DeepSeek", "Gemini 2.0 Flash"]
-    names = model_names(
-        ["gpt-4", "claude-sonnet", "deepseek", "gemini-a", "gemini-b"], printed, {"gemini-b": "G"}
-    )
-    assert names == {
-        "gpt-4": "GPT-4o-mini",
-        "claude-sonnet": "Claude 3.5 Haiku",
-        "deepseek": "DeepSeek",
-        "gemini-a": "Gemini 2.0 Flash",
-        "gemini-b": "G",
-    }
+    labels = ["gpt-4", "claude-sonnet", "deepseek", "gemini-a", "gemini-b"]
+    assert model_names(labels, printed, {"gemini-b": "G"}) == dict(zip(labels, [*printed, "G"], strict=True))
     assert model_names(["gpt-a", "gpt-b"], printed, {}) == {"gpt-a": "gpt-a", "gpt-b": "gpt-b"}

@@ -1,8 +1,7 @@
-"""What a pack may bring to worldwise: scenarios, dimensions by exemplars, target profiles and values."""
+"""Rows of packs for worldwise: scenarios, dimensions by exemplars, target profiles and values."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, FiniteFloat, StringConstraints
@@ -42,7 +41,7 @@ class ExemplarRow(PackRow):
 
 
 class ProfileRow(PackRow):
-    """What one culture is held against on one dimension."""
+    """The target of one culture on one dimension."""
 
     profile: Name = Field(description="name of the profile, for --targets")
     country: Country = Field(description="ISO 3166-1 alpha-2 code")
@@ -94,5 +93,4 @@ PACK = Shape(
         ),
     ),
     join=join,
-    example=Path(__file__).parent / "example",
 )  # fmt: skip

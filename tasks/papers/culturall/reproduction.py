@@ -1,0 +1,205 @@
+"""Table 2 of CulturALL (Lin et al. 2026), and accuracy by language, topic and region, which it draws."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from tasks.evaluations.culturall.items import ItemRow
+from tasks.evaluations.culturall.matching import LETTERS
+from tasks.packs.published import PublishedRow, Text, read_all, read_rows, validate
+from tasks.papers.reproduction import (
+    Files,
+    Numbers,
+    Options,
+    Printed,
+    Recomputed,
+    Reproduction,
+    Source,
+    by_name,
+    tried,
+)  # fmt: skip
+
+SOURCES = by_name(
+    Source(
+        "items",
+        ("annotated_data.xlsx", "annotated_data_*.xlsx", "*annotated*.csv", "*items*.csv"),
+        "as published (xlsx, or CSV of the same columns): language, region, topic, scenario, question, "
+        "answer, explanation, eval_sum",
+    ),
+    Source(
+        "answers",
+        ("*answers*.csv", "*answers*.jsonl", "*answers*.json", "*answers*.xlsx"),
+        "CSV, JSON or xlsx: setting (id of Table 2, or a name: --settings), item (row of the items, "
+        "from 1), correct (true or false, empty: not judged); subset where there are no items",
+        is_ours=True,
+    ),
+)
+SUBSETS = {"easy": (10, 15), "medium": (5, 9), "hard": (0, 4)}
+"""How many of the 15 settings solve an item of each."""
+N_SETTINGS = 15
+LEVELS = ("language", "topic", "region")
+
+
+class CulturallReproduced(Options):
+    """Choices on the way to numbers. Lists are tried in their order, until a cell's digits are met."""
+
+    settings: dict[str, str] = Field({}, description="setting in the files = its id in Table 2")
+    unjudged: list[Literal["wrong", "left-out"]] = tried(
+        ["wrong", "left-out"], "an item that a setting was not judged on"
+    )
+
+
+class JudgedAnswer(PublishedRow):
+    """Whether a setting's answer to an item is right; None: not judged."""
+
+    setting: Text
+    item: Annotated[int, Field(ge=1)]
+    correct: bool | None = None
+    subset: Literal["easy", "medium", "hard"] | None = None
+
+
+@dataclass(frozen=True)
+class Task:
+    """An item; one that does not fit the columns has no language. ``subset`` and ``solved``: as published."""
+
+    language: str = ""
+    topic: str = ""
+    region: str = ""
+    is_choice: bool = False
+    subset: str | None = None
+    solved: int | None = None
+
+
+@dataclass(frozen=True)
+class Content:
+    """Items by their number, and setting -> item -> whether it was solved."""
+
+    tasks: Mapping[int, Task]
+    answers: Mapping[str, Mapping[int, bool | None]]
+    has_answers: bool
+
+
+def read(files: Files, options: CulturallReproduced) -> tuple[Content, Sequence[str]]:
+    """All files of the folder. Raises ValueError, which names the file and what is wrong with it."""
+    # Numbers are of rows as published: one that is left out keeps its own.
+    rows = [_task(path, row) for path in files["items"] for row in read_rows(path)]
+    tasks = dict(enumerate(rows, 1))
+    unread = sum(task.language == "" for task in rows)
+    notes = [f"items: {unread} rows do not fit the columns and count in ALL alone"] * bool(unread)
+    answers: dict[str, dict[int, bool | None]] = {}
+    subsets: dict[int, str] = {}
+    judged, of_answers = read_all(files["answers"], JudgedAnswer)
+    for answer in judged:
+        of = answers.setdefault(options.settings.get(answer.setting, answer.setting), {})
+        if answer.item in of:
+            raise ValueError(f"answers: setting {answer.setting} has item {answer.item} twice; leave one")
+        of[answer.item] = answer.correct
+        if answer.subset:
+            subsets[answer.item] = answer.subset
+    numbers = sorted({item for of in answers.values() for item in of})
+    if not tasks:
+        tasks = {n: Task(subset=subsets.get(n)) for n in numbers}
+    elif beyond := [n for n in numbers if n not in tasks]:
+        raise ValueError(
+            f"answers: item {beyond[0]} is none of the {len(tasks)} items; count their rows from 1"
+        )
+    return Content(_with_difficulty(tasks, answers), answers, bool(files["answers"])), [*notes, *of_answers]
+
+
+class CulturallNumbers(Numbers[Content, CulturallReproduced]):
+    """Accuracies in percent."""
+
+    def _number(self, cell: Printed) -> Recomputed:
+        if not self.content.has_answers:
+            return Recomputed(reason=SOURCES["answers"].missing)
+        setting, subset = cell.parts.get("id", ""), cell.parts.get("subset", "")
+        if setting not in self.content.answers:
+            return Recomputed(reason="no answer of that setting (--settings NAME=ID)")
+        chosen = [n for n, task in self.content.tasks.items() if subset in ("all", task.subset)]
+        if not chosen:
+            return Recomputed(reason="no item is known to be of that difficulty")
+        return self._accuracy(setting, chosen)
+
+    def further(self) -> Iterator[tuple[Printed, Recomputed]]:
+        """Accuracy of every setting by language, topic and region, and the mean of the 15 published settings,
+        of which the items say how many solve each."""
+        tasks = self.content.tasks
+        for level in LEVELS:
+            counts = Counter(str(getattr(task, level)) for task in tasks.values())
+            for value in [value for value, _ in counts.most_common() if value]:
+                chosen = [n for n, task in tasks.items() if getattr(task, level) == value]
+                for setting in self.content.answers:
+                    own = self._accuracy(setting, chosen)
+                    yield _cell(f"By {level}", f"setting {setting}", {level: value}), own
+        for subset in ("all", *SUBSETS):
+            of = [t.solved for t in tasks.values() if subset in ("all", t.subset) and t.solved is not None]
+            if of:
+                share = Recomputed(100 * float(np.mean(of)) / N_SETTINGS, n=len(of))
+                yield _cell("Table 2", "mean of the settings", {"subset": subset}), share
+
+    def _accuracy(self, setting: str, chosen: Sequence[int]) -> Recomputed:
+        """The share; null: a letter at random where there are letters to choose from, else nothing right."""
+        of, tasks = self.content.answers[setting], self.content.tasks
+        if self.options.unjudged[0] == "left-out":
+            chosen = [n for n in chosen if of.get(n) is not None]
+        if not chosen:
+            return Recomputed(reason=f"no judged answer of setting {setting}")
+        right, guessed = (
+            100 * float(np.mean(side))
+            for side in (
+                [bool(of.get(n)) for n in chosen],
+                [tasks[n].is_choice / len(LETTERS) for n in chosen],
+            )
+        )
+        null = guessed if any(tasks[n].language for n in chosen) else None
+        return Recomputed(right, null=null, null_name="guessed letters", n=len(chosen))
+
+
+def _cell(table: str, model: str, parts: Mapping[str, str]) -> Printed:
+    return Printed(table, model, parts, "Accuracy (%)", unit="percent")
+
+
+def _task(path: Path, row: Mapping[str, object]) -> Task:
+    """An item as a row has it; its difficulty may be in the name of the file."""
+    of_file = re.search(r"_(easy|medium|hard)\b", path.stem)
+    subset = of_file[1] if of_file else None
+    try:
+        ((item,), _) = validate(str(path), [row], ItemRow)
+    except ValueError:
+        return Task(subset=subset)
+    solved = None if item.eval_sum is None else round(item.eval_sum)
+    if subset is None and solved is not None:
+        subset = _subset(solved)
+    return Task(item.language, item.topic, item.region, item.answer in LETTERS, subset, solved)
+
+
+def _subset(solved: int) -> str:
+    return next(name for name, (low, high) in SUBSETS.items() if low <= solved <= high)
+
+
+def _with_difficulty(
+    tasks: Mapping[int, Task], answers: Mapping[str, Mapping[int, bool | None]]
+) -> Mapping[int, Task]:
+    """The items by how many of all 15 settings solve each, where nothing says how difficult they are."""
+    if len(answers) != N_SETTINGS or any(task.subset for task in tasks.values()):
+        return tasks
+    solved = {n: sum(bool(of.get(n)) for of in answers.values()) for n in tasks}
+    return {n: replace(task, subset=_subset(solved[n])) for n, task in tasks.items()}
+
+
+REPRODUCTION = Reproduction(
+    title="CulturALL (Lin et al. 2026): accuracy by difficulty (Table 2), language, topic and region.",
+    sources=SOURCES,
+    options=CulturallReproduced,
+    read=read,
+    numbers=CulturallNumbers,
+    examples=("--table 2", "--settings gemini-2.5-pro_auto_true=1", "--unjudged left-out"),
+)

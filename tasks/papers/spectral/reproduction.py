@@ -1,0 +1,226 @@
+"""Tables 1 and 4 of Measuring Meta-Cultural Competency (2025), which publishes no files: formats are ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+
+from tasks.metrics.agreement import er_sr_correlation
+from tasks.metrics.distributions import softmax
+from tasks.metrics.spectral import effective_rank, eigenvalues, spectral_gap_ratio
+from tasks.metrics.types import FloatArray
+from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_all, read_parquet
+from tasks.papers.reproduction import (
+    Files,
+    Numbers,
+    Options,
+    Printed,
+    Recomputed,
+    Reproduction,
+    Source,
+    by_name,
+    model_names,
+    renamed,
+    tried,
+)
+
+SOURCES = by_name(
+    Source(
+        "rankings",
+        ("*rankings*.csv", "*survey*.csv"),
+        "CSV: participant, domain (as in Table 1), rank (1: the most common across countries)",
+        is_ours=True,
+    ),
+    Source("items", ("*items*.csv",), "CSV: domain, item", is_ours=True),
+    Source(
+        "probabilities",
+        ("probabilities/*/*.csv", "probabilities/*/*.parquet"),
+        "a file a question in a folder a model, probabilities/MODEL/QUESTION.csv: the column country, "
+        "then one column an item, with probabilities or natural-log probabilities (none above 0)",
+        is_ours=True,
+    ),
+    Source(
+        "spectra",
+        ("*spectra*.csv", "*er_sr*.csv"),
+        "CSV: model, question, er, sr; for models without probabilities",
+        is_ours=True,
+    ),
+)
+NO_FILE = "no published file holds it"
+
+
+class SpectralReproduced(Options):
+    """Choices on the way to numbers. Lists are tried in their order, until a cell's digits are met."""
+
+    ddof: list[Literal[0, 1]] = tried(
+        [1, 0], "of the standard deviations in Table 1: divided by n - 1, or by n"
+    )
+    correlation: list[Literal["pearson", "spearman"]] = tried(
+        ["pearson", "spearman"], "which correlation of ER and SR Table 4 has: the paper does not say"
+    )
+    names: dict[str, str] = renamed()
+    seed: int = Field(0, ge=0, description="of the shuffled items behind the null of Table 4")
+
+
+class RankedDomain(PublishedRow):
+    """A participant's rank of a domain."""
+
+    participant: Text
+    domain: Text
+    rank: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class ListedItem(PublishedRow):
+    """An item of a domain's list."""
+
+    domain: Text
+    item: Text
+
+
+class Spectrum(PublishedRow):
+    """ER and SR of a model's answers to a question; SR may be infinite."""
+
+    model: Text
+    question: Text
+    er: Annotated[float, Field(ge=1, allow_inf_nan=False)]
+    sr: Annotated[float, Field(ge=1)]
+
+
+@dataclass(frozen=True)
+class Content:
+    """The folder's content; ``probabilities``: model -> question -> countries x items."""
+
+    rankings: Sequence[RankedDomain]
+    items: Sequence[ListedItem]
+    spectra: Sequence[Spectrum]
+    probabilities: Mapping[str, Mapping[str, FloatArray]]
+
+
+def read(files: Files, options: SpectralReproduced) -> tuple[Content, Sequence[str]]:
+    """All files of the folder. Raises ValueError, which names the file and what is wrong with it."""
+    rankings, notes = read_all(files["rankings"], RankedDomain)
+    items, of_items = read_all(files["items"], ListedItem)
+    spectra, of_spectra = read_all(files["spectra"], Spectrum)
+    probabilities: dict[str, dict[str, FloatArray]] = {}
+    for path in files["probabilities"]:
+        probabilities.setdefault(path.parent.name, {})[path.stem] = _matrix(path)
+    return Content(rankings, items, spectra, probabilities), [*notes, *of_items, *of_spectra]
+
+
+class SpectralNumbers(Numbers[Content, SpectralReproduced]):
+    """People's rankings, sizes of lists, and what the spectra of probabilities have in common."""
+
+    def _number(self, cell: Printed) -> Recomputed:
+        match cell.metric:
+            case "Avg Score" | "Std Dev":
+                return self._ranked(cell)
+            case "# Items":
+                return self._counted(cell.parts["domain"])
+            case "Correlation":
+                return self._correlation(self.label_of.get(cell.model, ""))
+        return Recomputed(reason=NO_FILE)
+
+    def further(self) -> Iterator[tuple[Printed, Recomputed]]:
+        """Effective rank and spectral gap ratio by model and question; null: items shuffled by country."""
+        for model, tables in self.content.probabilities.items():
+            for question, table in tables.items():
+                own, shuffled = _spectrum(table), _spectrum(self._shuffled(table))
+                for metric, value, null in zip(("ER", "SR"), own, shuffled, strict=True):
+                    about = Printed("Figures 5 and 6", model, {"question": question}, metric)
+                    yield about, Recomputed(value, null=null, null_name="items shuffled", n=len(table))
+
+    @cached_property
+    def label_of(self) -> dict[str, str]:
+        """Model in the paper -> its label in the files."""
+        models = {cell.model for cell in self.tools.printed if cell.model}
+        labels = {*self.content.probabilities, *(row.model for row in self.content.spectra)}
+        return {name: label for label, name in model_names(labels, models, self.options.names).items()}
+
+    def _ranked(self, cell: Printed) -> Recomputed:
+        """Mean rank of a domain, or its standard deviation; null: ranks dealt out at random."""
+        if not self.content.rankings:
+            return Recomputed(reason=SOURCES["rankings"].missing)
+        domain, ddof = cell.parts["domain"].casefold(), self.options.ddof[0]
+        ranks = np.array([row.rank for row in self.content.rankings if row.domain.casefold() == domain])
+        every = np.array([row.rank for row in self.content.rankings])
+        if not ranks.size:
+            return Recomputed(reason=f"no ranking of {cell.parts['domain']}")
+        if cell.metric == "Avg Score":
+            own, null = ranks.mean(), every.mean()
+        elif ranks.size > ddof:
+            own, null = ranks.std(ddof=ddof), every.std(ddof=ddof)
+        else:
+            return Recomputed(reason="a standard deviation needs two participants")
+        return Recomputed(float(own), null=float(null), null_name="random", n=ranks.size)
+
+    def _counted(self, domain: str) -> Recomputed:
+        if not self.content.items:
+            return Recomputed(reason=SOURCES["items"].missing)
+        n = len({row.item for row in self.content.items if row.domain.casefold() == domain.casefold()})
+        return Recomputed(float(n), n=n) if n else Recomputed(reason=f"no item of {domain}")
+
+    def _correlation(self, label: str) -> Recomputed:
+        """The correlation over a model's questions; null: where each country's probabilities are dealt out to
+        items at random, so that what countries share is chance."""
+        tables = self.content.probabilities.get(label, {}).values()
+        spectra = [_spectrum(table) for table in tables] or [
+            (row.er, row.sr) for row in self.content.spectra if row.model == label
+        ]
+        if not spectra:
+            wanted = [SOURCES[name].missing for name in ("probabilities", "spectra")]
+            return Recomputed(reason=f"{' and '.join(wanted)} of that model")
+        method = self.options.correlation[0]
+        er, sr = np.array(spectra).T
+        own = er_sr_correlation(er, sr, method)
+        if own.value is None:
+            return Recomputed(reason=own.reason or "")
+        er, sr = np.array([_spectrum(self._shuffled(table)) for table in tables]).reshape(-1, 2).T
+        null = er_sr_correlation(er, sr, method).value if tables else None
+        return Recomputed(own.value, null=null, null_name="items shuffled", n=len(spectra))
+
+    def _shuffled(self, table: FloatArray) -> FloatArray:
+        generator = np.random.Generator(np.random.PCG64(self.options.seed))
+        shuffled: FloatArray = generator.permuted(table, axis=1)
+        return shuffled
+
+
+def _spectrum(table: FloatArray) -> tuple[float, float]:
+    values = eigenvalues(table)
+    return effective_rank(values), spectral_gap_ratio(values)
+
+
+def _matrix(path: Path) -> FloatArray:
+    """Countries x items as probabilities. Raises BenchmarkError."""
+    try:
+        frame = read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path, infer_schema=False)
+        table = frame.drop("country").cast(pl.Float64).to_numpy()
+    except (OSError, pl.exceptions.PolarsError) as error:
+        first = str(error).splitlines()[0]
+        raise BenchmarkError(f"{path}: not countries by items: {first}") from error
+    if table.shape[0] < 2 or table.shape[1] < 1 or frame["country"].is_duplicated().any():
+        raise BenchmarkError(f"{path}: two countries are needed, each once, and an item")
+    if not np.isnan(table).any() and (table <= 0).all():
+        return softmax(table, names=frame["country"].to_list())
+    if not ((table >= 0) & np.isfinite(table)).all() or not table.any(axis=1).all():
+        raise BenchmarkError(
+            f"{path}: neither probabilities nor log-probabilities: a cell is below 0 among others above it, "
+            "empty, or a country has none above 0"
+        )
+    return table
+
+
+REPRODUCTION = Reproduction(
+    title="Measuring Meta-Cultural Competency (2025): people's rankings (Table 1), ER and SR (Table 4).",
+    sources=SOURCES,
+    options=SpectralReproduced,
+    read=read,
+    numbers=SpectralNumbers,
+    examples=("--table 4", "--correlation spearman --ddof 0"),
+)

@@ -1,0 +1,209 @@
+"""Stored answers and what belongs to them, from the user's folder; and what the paper leaves open of them."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from tasks.evaluations.worldwise.params import MINILM
+from tasks.evaluations.worldwise.user_files import STORED_EXEMPLAR, STORED_SCENARIO, Row, read_rows
+from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_all
+from tasks.packs.published import read_rows as read_published
+from tasks.papers.reproduction import TRIED, Files, Options, Source, by_name, renamed, tried
+from tasks.parsing import parse_json
+
+SOURCES = by_name(
+    Source(
+        "answers",
+        (
+            "results*.json", "*answers*.json", "*responses*.json", "*.json",
+            "results*.csv", "*answers*.csv", "*responses*.csv",
+        ),
+        "JSON list of records, or CSV of the same columns: scenario_id, model, culture (baseline or a "
+        "country), run_num, raw_response, explanation, decision, top_values, parse_success, stereotype; "
+        "scenario_category and cultural_alignment where they are stored",
+    ),
+    Source(
+        "scenarios",
+        ("*scenario*.csv",),
+        "CSV: scenario, dimension (its primary one); also category, text, option_a, option_b",
+        is_ours=True,
+    ),
+    Source(
+        "exemplars",
+        ("*exemplar*.csv",),
+        "CSV: dimension, pole (high or low), text",
+        is_ours=True,
+    ),
+    Source(
+        "phrases",
+        ("*phrase*.txt", "*stereotype*.txt", "*phrase*.csv", "*stereotype*.csv"),
+        "stereotype phrases: a text file, one a line, or CSV with the column phrase",
+        is_ours=True,
+    ),
+    Source(
+        "profiles",
+        ("*profile*.csv",),
+        "CSV: profile, country (code), dimension, score, framework; default: section 7.4",
+        is_ours=True,
+    ),
+    Source("values", ("*values*.csv",), "CSV: value, label, for --values listed", is_ours=True),
+)  # fmt: skip
+
+NO_EMBEDDER = "none"
+Order = Literal["explanation-decision-values", "explanation-values-decision", "values-explanation-decision"]
+TWICE = "{} records have scenario, model, culture and run of an earlier one: all are counted"
+
+
+def _values(cell: Any) -> Any:
+    """A list, or the text of one as data frames write it."""
+    if not isinstance(cell, str):
+        return cell
+    for parse in (parse_json, ast.literal_eval):
+        try:
+            return parse(cell)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+    return [part.strip() for part in cell.split(";")]
+
+
+class WorldwiseOptions(Options):
+    """Choices on the way from stored answers to numbers, those of the authors' program first.
+
+    Lists are tried in their order, until a cell's digits are met.
+    """
+
+    answers: str | None = Field(
+        None, description="name of the file of answers, where there are several; empty: the last by name"
+    )
+    names: dict[str, str] = renamed()
+    order: Order = Field("explanation-decision-values", description="of the embedded text")
+    values_times: list[Annotated[int, Field(ge=0, le=9)]] = Field(
+        [1, 3], min_length=1, json_schema_extra=TRIED, description="how often the values stand in it"
+    )
+    joined: Literal["spaces", "commas"] = Field("spaces", description="what stands between the values in it")
+    decision: Literal["stored", "option"] = Field(
+        "stored",
+        description='of the decision: as stored ("Option A"), or that option\'s text, where there is one',
+    )
+    scores: list[Literal["computed", "stored"]] = tried(
+        ["computed", "stored"],
+        "alignment and stereotype of an answer: computed here, or those stored with it",
+    )
+    errors: list[Literal["answers", "profiles"]] = tried(
+        ["answers", "profiles"],
+        "errors in section 4.3: of single answers, or of the mean score of each culture on each dimension",
+    )
+    values: Literal["all", "listed"] = Field(
+        "all", description="values counted: all that answers name, or those on the list alone"
+    )
+    over: Literal["answers", "models"] = Field(
+        "answers", description="pooling: all models' answers together, or the mean of the models' numbers"
+    )
+    stereotype_text: Literal["response", "explanation"] = Field(
+        "response",
+        description="where stereotype phrases are counted: in the whole response, or in the explanation",
+    )
+    stereotype_rule: Literal["substring", "words"] = Field(
+        "substring", description="how they are: anywhere in the text, each once, or as whole words, each use"
+    )
+    unparsed: Literal["left-out", "zero"] = Field(
+        "left-out", description="alignment of an answer whose parsing failed"
+    )
+    ddof: Literal[0, 1] = Field(1, description="of standard deviations: divided by n, or by n - 1")
+    targets: str = Field(
+        "seed_bucketed", description="target profile: seed_bucketed are those of section 7.4"
+    )
+    embedder: str = Field(
+        MINILM, description=f"{MINILM}, a sentence-transformers model's id or folder, or {NO_EMBEDDER}"
+    )
+    seed: int = Field(0, ge=0, description="of the relabellings behind the null of shifts")
+
+
+class StoredAnswer(PublishedRow):
+    """A record as the program of WorldWiseAI writes it."""
+
+    scenario_id: Text
+    model: Text
+    culture: Text
+    run_num: int = 0
+    raw_response: str = ""
+    explanation: str = ""
+    decision: str = ""
+    top_values: Annotated[tuple[str, ...], BeforeValidator(_values)] = ()
+    parse_success: bool = True
+    stereotype: float | None = Field(None, allow_inf_nan=False)
+    cultural_alignment: float | None = Field(None, allow_inf_nan=False)
+    scenario_category: str = ""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The folder's content; None for a file that is not there."""
+
+    answers: tuple[StoredAnswer, ...] | None
+    scenarios: list[dict[str, Any]] | None
+    exemplars: list[dict[str, Any]] | None
+    phrases: list[str] | None
+    profiles: list[dict[str, Any]] | None
+    values: list[dict[str, Any]] | None
+
+
+def read(files: Files, options: WorldwiseOptions) -> tuple[Stored, Sequence[str]]:
+    """All files of the folder. Raises ValueError, which names the file and what is wrong with it."""
+    notes: list[str] = []
+    answers = _answers(files["answers"], options.answers, notes)
+    tables = {"scenarios": STORED_SCENARIO, "exemplars": STORED_EXEMPLAR, "profiles": "culture_profile",
+              "values": "guiding_value"}  # fmt: skip
+    rows = {name: _rows(files[name], table, notes) for name, table in tables.items()}
+    paths = files["phrases"]
+    return Stored(answers, phrases=_phrases(paths[0]) if paths else None, **rows), notes
+
+
+def _answers(paths: Sequence[Path], chosen: str | None, notes: list[str]) -> tuple[StoredAnswer, ...] | None:
+    if chosen is not None:
+        named = [path for path in paths if path.name == chosen]
+        if not named:
+            known = ", ".join(path.name for path in paths) or "none"
+            raise ValueError(f"--answers {chosen}: there is no such file of answers; there are: {known}")
+        paths = named
+    if not paths:
+        return None
+    path = paths[-1]
+    if len(paths) > 1:
+        notes.append(f"{len(paths)} files of answers: {path.name} is read; --answers names another")
+    valid, dropped = read_all([path], StoredAnswer)
+    notes += dropped
+    keys = Counter((a.scenario_id, a.model, a.culture, a.run_num) for a in valid)
+    if twice := len(valid) - len(keys):
+        notes.append(f"{path.name}: {TWICE.format(twice)}")
+    return tuple(valid)
+
+
+def _rows(paths: Sequence[Path], table: str, notes: list[str]) -> list[dict[str, Any]] | None:
+    if not paths:
+        return None
+    if len(paths) > 1:
+        notes.append(f"{len(paths)} files of that kind: {paths[-1].name} is read")
+    return read_rows(paths[-1], table)
+
+
+def _phrases(path: Path) -> list[str]:
+    if path.suffix == ".csv":
+        rows: Sequence[Row] = read_published(path)
+        phrases = [str(row.get("phrase") or "").strip() for row in rows]
+    else:
+        try:
+            phrases = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
+        except (OSError, UnicodeDecodeError) as error:
+            raise BenchmarkError(f"{path}: cannot be read as UTF-8: {error}") from error
+    phrases = [phrase for phrase in phrases if phrase]
+    if not phrases:
+        raise BenchmarkError(f"{path}: no phrase in it; write one a line, or a column phrase")
+    return phrases
