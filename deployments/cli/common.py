@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Annotated, Any
 
 import typer
+from typer.models import ArgumentInfo
 
 from deployments.serve.server import ServerError
 from deployments.show.display import Format, say

@@ -20,8 +20,8 @@ import polars as pl
 
 from tasks.judging.rubric import FIELD, Rubric, normal
 from tasks.loop.prompts import Completion
-from tasks.loop.replies import field_values
 from tasks.loop.requests import Engine
+from tasks.loop.written import field_values
 
 UNANSWERED = "a judge has not answered"
 """Why there is no verdict where a judge failed, or has not been asked yet."""

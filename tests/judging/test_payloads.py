@@ -23,7 +23,7 @@ from tasks.engines.protocols import TokenAlternatives
 from tasks.judging.rubric import CLOSE, OPEN, Rubric, as_data, judge_prompt, shorten
 from tasks.judging.verdicts import Opinion, read_opinions
 from tasks.loop.prompts import Completion
-from tasks.loop.replies import option_logprobs
+from tasks.loop.written import option_logprobs
 from tests.judging.attacks import payloads
 
 KEY = "text"
