@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from tasks.engines.local.weights import model_hash
+from tasks.engines.specs import model_hash
 from tasks.evaluations.contract import Detail, Evaluation, Study, Tables, comparable
 from tasks.identity import digest
 from tasks.loop.plan import Wanted

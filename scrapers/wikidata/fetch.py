@@ -9,6 +9,7 @@ from string import Template
 
 import polars as pl
 
+from scrapers.http import TooSlowError
 from scrapers.wikidata.endpoint import Endpoint
 from scrapers.wikidata.harvest import (
     CUISINE,
@@ -22,7 +23,6 @@ from scrapers.wikidata.harvest import (
     language_tags,
     verdicts,
 )
-from scrapers.wikidata.transport import TooSlowError
 
 Progress = Callable[[str, int, int], None]
 """Called with the query's name, ids answered and ids in all."""

@@ -194,13 +194,23 @@ class Generation:
     seed: int = 0
     tokens: tuple[TokenAlternatives, ...] = ()
 
+    @classmethod
+    def cut_off(cls, prompt_tokens: int = 0, seed: int = 0) -> Generation:
+        """The outcome of a prompt that the model's context does not hold: nothing is written."""
+        return cls("", "length", prompt_tokens, 0, seed)
+
 
 @runtime_checkable
 class Generator(Protocol):
     """Writes text."""
 
     def generate(
-        self, conversations: Conversations, samplings: Samplings, schema: Schema = None, alternatives: int = 0
+        self,
+        conversations: Conversations,
+        samplings: Samplings,
+        schema: Schema = None,
+        alternatives: int = 0,
+        progress: Progress | None = None,
     ) -> list[Generation]:
         """One answer a conversation, in order; with ``schema`` the text is JSON valid under it.
 
@@ -211,15 +221,10 @@ class Generator(Protocol):
             samplings: one per conversation, or one for all.
             alternatives: how many of the most probable tokens to give at each position, up to
                 MAX_ALTERNATIVES; 0: none, and no ``tokens``. The texts do not depend on it.
+            progress: called by engines whose answers come one by one, while others are awaited; engines that
+                answer all at once leave it alone.
         """
         ...
-
-
-@runtime_checkable
-class Reporting(Protocol):
-    """A ``Generator`` whose answers come one by one: ``report`` is told of them while others are awaited."""
-
-    report: Progress
 
 
 @dataclass(frozen=True)

@@ -163,7 +163,12 @@ class Replicas:
         return scores
 
     def generate(
-        self, conversations: Conversations, samplings: Samplings, schema: Schema = None, alternatives: int = 0
+        self,
+        conversations: Conversations,
+        samplings: Samplings,
+        schema: Schema = None,
+        alternatives: int = 0,
+        progress: Progress | None = None,
     ) -> list[Generation]:
         """See ``Generator.generate``."""
         generations: list[Generation] = self._call("generate", conversations, samplings, schema, alternatives)

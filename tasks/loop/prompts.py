@@ -23,7 +23,6 @@ from tasks.engines.protocols import (
     Generation,
     Generator,
     Message,
-    Reporting,
     Sampling,
     Unfinished,
 )
@@ -138,10 +137,8 @@ class Prompts(Request[Completions]):
             told += n
             progress(n)
 
-        if isinstance(engine, Reporting):
-            engine.report = tell
         samplings = [self.sampling_of(unit) for unit in units]
-        by_row, failure = _generate([self.by_id[unit] for unit in units], engine, samplings)
+        by_row, failure = _generate([self.by_id[unit] for unit in units], engine, samplings, tell)
         if failure and not by_row:  # without what an engine says it has done: that is for rows
             raise EngineError(str(failure)) from None
         units = [units[row] for row in sorted(by_row)]
@@ -188,7 +185,10 @@ def prompt_seed(seed: int, prompt: str) -> int:
 
 
 def _generate(
-    prompts: Sequence[Prompt], engine: Generator, samplings: Sequence[Sampling]
+    prompts: Sequence[Prompt],
+    engine: Generator,
+    samplings: Sequence[Sampling],
+    progress: Callable[[int], None],
 ) -> tuple[dict[int, Generation], EngineError | None]:
     """One call of the engine for each schema that occurs, with options and without; all until one fails."""
     alike: dict[tuple[str, bool], list[int]] = {}
@@ -200,7 +200,7 @@ def _generate(
         alternatives = MAX_ALTERNATIVES if with_options else 0
         try:
             own = [samplings[row] for row in rows]
-            written = engine.generate(conversations, own, prompts[rows[0]].schema, alternatives)
+            written = engine.generate(conversations, own, prompts[rows[0]].schema, alternatives, progress)
         except EngineError as error:
             done = error.done if isinstance(error, Unfinished) else {}
             return generations | {rows[place]: answer for place, answer in done.items()}, error

@@ -17,10 +17,9 @@ from hypothesis import strategies as st
 
 from tasks.engines.protocols import Generation
 from tasks.engines.secrets import SHORT_SECRET, Secrets
-from tasks.engines.served.anthropic_client import read_message
-from tasks.engines.served.google_client import read_content
-from tasks.engines.served.openai_reply import read_reply
-from tasks.engines.served.openai_responses import read_response
+from tasks.engines.served.anthropic_http import read_message
+from tasks.engines.served.google_http import read_content
+from tasks.engines.served.openai_reply import read_reply, read_response
 from tasks.engines.served.transport import FINISHED, Caller, Failed, Unreadable
 
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_/+="

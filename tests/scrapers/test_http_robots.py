@@ -5,8 +5,9 @@ from __future__ import annotations
 import httpx
 import pytest
 
+from scrapers.http import _MAX_ROBOTS_BYTES as MAX_BYTES
+from scrapers.http import _Robots as Robots
 from scrapers.model import ScrapeError, TransientError
-from scrapers.robots import MAX_BYTES, Robots
 from tests.scrapers.conftest import Clock, OpenSession
 from tests.scrapers.misbehaving_server import MisbehavingServer, Reply
 
