@@ -121,5 +121,5 @@ def _shorten(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _number(item: str) -> int:
-    """Of an item's id, for sorting: Q9 before Q10."""
+    """The number of an item's id, for sorting: Q9 before Q10."""
     return int(item[1:])

@@ -19,7 +19,7 @@ LANGUAGE = r"[a-z]{2,8}(-[a-z0-9]{1,8})*"
 
 @dataclass(frozen=True)
 class Traffic:
-    """What an endpoint has answered.
+    """The answers of an endpoint, counted.
 
     Attributes:
         queries: answered ones; failed tries are not counted.

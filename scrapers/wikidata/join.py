@@ -137,7 +137,7 @@ def _by_language(
     ingredients: pl.DataFrame,
     materials: pl.DataFrame,
 ) -> dict[str, int]:
-    """What became of the dishes in one language."""
+    """Counts of what became of the dishes in one language."""
     n_named, n_rows = named.filter(language=tag).height, full.filter(language=tag).height
 
     def left_out(parts: pl.DataFrame) -> int:
@@ -154,5 +154,5 @@ def _by_language(
 
 
 def _number(column: str) -> pl.Expr:
-    """Of an item's id, for sorting: Q9 before Q10."""
+    """The number of an item's id, for sorting: Q9 before Q10."""
     return pl.col(column).str.slice(1).cast(pl.UInt64)

@@ -39,7 +39,7 @@ _LABEL = re.compile(r"^#([^:\n]+):", re.MULTILINE)
 
 
 class FakeOptions(BaseModel):
-    """What ``spec.options`` may hold for kind "fake"."""
+    """Fields of ``spec.options`` for kind "fake"."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

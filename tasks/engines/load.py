@@ -136,7 +136,7 @@ def embedder(source: str, cache: Path) -> Embedder:
 
 
 def kept(key: str, claim: Callable[[], memory.Claim], build: Callable[[], Any]) -> Any:
-    """What is loaded under a key, or is built now, as the most recently used; others leave to make room."""
+    """The engine under a key, loaded or built now, as the most recently used; others leave to make room."""
     with _lock:
         if key in _loaded:
             _loaded[key] = _loaded.pop(key)

@@ -100,7 +100,7 @@ class Cloze:
 
 @dataclass(frozen=True)
 class CandidateScores:
-    """What a model gives candidates in a blank. Which tokens are scored is the engine's: see its docstring.
+    """The scores of candidates in a blank. Which tokens are scored is the engine's: see its docstring.
 
     Attributes:
         logprob: float32 [n_subjects, n_candidates] sum over the scored tokens of log p, natural log.
@@ -154,7 +154,7 @@ MAX_ALTERNATIVES = 20
 
 @dataclass(frozen=True)
 class TokenAlternatives:
-    """What a model wrote at one position of its answer, and what it might have written there.
+    """The token that a model wrote at one position of its answer, and those that it might have written there.
 
     Attributes:
         text: of the token as written. Those of an answer make up its text, but for outer space; a
@@ -260,7 +260,7 @@ class Jobs(Protocol):
 
     @property
     def folder(self) -> Path:
-        """Of this machine, for files that last as long as a call."""
+        """A folder of this machine, for files that last as long as a call."""
 
     def locked(self) -> AbstractContextManager[Jobs]:
         """Have all others who would send the same wait; gives what to write with meanwhile: if the lock is

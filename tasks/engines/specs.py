@@ -169,7 +169,7 @@ class EngineSpec(BaseModel):
             raise EngineError(f"engine {self.name!r}, options: {error}") from error
 
     def identity(self) -> dict[str, Any]:
-        """What determines a result: not price, device, batch size or ``OPERATIONAL`` options.
+        """All that determines a result: not price, device, batch size or ``OPERATIONAL`` options.
 
         For a served model that is its server (``served_as``, else host, port and path of ``base_url``), whose
         precision and prompt template are not known here, its reasoning and web search, where it is told
@@ -195,7 +195,7 @@ class EngineSpec(BaseModel):
         return self.model_dump(include=fields) | {"options": options}
 
     def described(self) -> dict[str, Any]:
-        """What a run keeps of it: all but how to reach it; a server as its identity names it."""
+        """The fields that a run keeps: all but how to reach it; a server as its identity names it."""
         own = self.identity() if self.is_served else {}
         known = {name: own[name] for name in ("server", "not_sent") if name in own}
         return self.model_dump(exclude={"base_url", "api_key_env"}) | known

@@ -133,10 +133,11 @@ sys.stdin.read()
 @pytest.mark.parametrize(
     ("held", "then_sent"),
     [
-        (("POST", "/files"), 1),  # the file is there, and nobody knows of it: it costs nothing
+        # The file is there, and nobody knows of it: it costs nothing.
+        pytest.param(("POST", "/files"), 1, marks=pytest.mark.heavy),
         (("POST", "/batches"), 1),  # the batch is begun, and its id was never read
-        (("GET", "/batches/batch_0"), 1),
-        (("GET", "/content"), 1),
+        pytest.param(("GET", "/batches/batch_0"), 1, marks=pytest.mark.heavy),
+        pytest.param(("GET", "/content"), 1, marks=pytest.mark.heavy),
         (None, 1),  # answered, and not yet stored
     ],
     ids=["file sent", "batch begun", "waiting", "fetching", "answered"],

@@ -257,7 +257,7 @@ def _sampling_params(sampling: Sampling, schema: Mapping[str, Any] | None, alter
 
 
 def _alternatives(output: Any) -> tuple[TokenAlternatives, ...]:
-    """What vLLM gives at each position: token -> log p and the token's text after what was written."""
+    """The tokens at each position, of vLLM's token -> log p and the token's text after what was written."""
     return tuple(
         TokenAlternatives.of(at[token].decoded_token, ((a.decoded_token, a.logprob) for a in at.values()))
         for token, at in zip(output.token_ids, output.logprobs, strict=True)

@@ -44,7 +44,7 @@ _COUNTED = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tok
 
 
 class AnthropicOptions(HostedOptions):
-    """What ``spec.options`` may hold for kind "anthropic"."""
+    """Fields of ``spec.options`` for kind "anthropic"."""
 
     temperature: bool | None = Field(
         default=None,

@@ -47,7 +47,7 @@ _NO_JSON_BESIDE_SEARCH = r"gemini-[12]\."
 
 
 class GoogleOptions(HostedOptions):
-    """What ``spec.options`` may hold for kind "google"."""
+    """Fields of ``spec.options`` for kind "google"."""
 
     logprobs: bool = Field(
         default=False, description="whether the model gives log-probabilities: many refuse the request"
@@ -214,7 +214,7 @@ class _Answered(_Reply):
 
 
 def _alternatives(given: _Logprobs) -> tuple[TokenAlternatives, ...]:
-    """What was written and the most probable tokens at each position."""
+    """The tokens written, each with the most probable ones at its position."""
     pairs = zip_longest(given.chosen_candidates, given.top_candidates, fillvalue=None)
     tokens = []
     for chosen, top in pairs:

@@ -64,7 +64,7 @@ T = TypeVar("T")
 
 
 class HostedOptions(BaseModel):
-    """What ``spec.options`` may hold for every kind of server."""
+    """Fields of ``spec.options`` for every kind of server."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

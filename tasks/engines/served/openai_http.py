@@ -54,7 +54,7 @@ RESPONSES_LIMIT = "max_output_tokens"
 
 
 class HttpOptions(HostedOptions):
-    """What ``spec.options`` may hold for kind "openai"."""
+    """Fields of ``spec.options`` for kind "openai"."""
 
     batch: int | None = Field(
         default=None,

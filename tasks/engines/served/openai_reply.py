@@ -114,7 +114,7 @@ def read_refusal(failure: Failed) -> Generation | None:
 
 @dataclass
 class Results:
-    """What the files of a batch hold: lines that each answer one request, or ought to.
+    """The content of a batch's files: lines that each answer one request, or ought to.
 
     Attributes:
         ids: of the requests.
@@ -144,7 +144,7 @@ class Results:
                 self.wrong[f"{failure.status or 'no answer'}: {failure.words}"] += 1
 
     def reasons(self) -> list[str]:
-        """What was most often wrong."""
+        """The commonest faults."""
         return [f"{n:,} × {text}" for text, n in self.wrong.most_common(3)]
 
     def _answer(self, line: _Line) -> Generation:
