@@ -17,13 +17,13 @@ from typing import IO
 from urllib.parse import urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+import ijson
 import polars as pl
 from SPARQLWrapper import SPARQLWrapper
 
 from scrapers.http import WORTH_A_RETRY, OutOfTimeError, PoliteSession, Received, TooSlowError
 from scrapers.model import ScrapeError, TransientError
-from scrapers.wikidata.harvest import Traffic
-from scrapers.wikidata.result import NOT_A_RESULT, read_result
+from scrapers.wikidata.join import Traffic
 
 MAX_BYTES = 192 * 2**20
 """Of one answer, 2 million dishes or so: kept in a file, and read within 0.2 GB of memory."""
@@ -36,6 +36,14 @@ TIMED_OUT = b"java.util.concurrent.TimeoutException"
 begun to send with status 200."""
 ENDED = "the endpoint ended the query because it took too long"
 SHOWN = 200
+BATCH = 20_000
+"""Rows that are Python objects at once; each takes ten times the memory of its place in the frame."""
+DEEPEST = 5
+"""Of a result: itself, results, bindings, a row, a value. A deeper text is none, and slow to read."""
+NOT_A_RESULT = (ValueError, KeyError, ijson.JSONError)
+"""What ``read_result`` raises."""
+
+_ROWS = ["results", "bindings", ""]
 
 
 class Endpoint:
@@ -151,6 +159,61 @@ def _read(file: IO[bytes], received: Received) -> pl.DataFrame:
             f"{excerpt(start)}"
         )
     raise _refusal(received, start)
+
+
+def read_result(content: IO[bytes]) -> pl.DataFrame:
+    """One string column a variable, in the query's order.
+
+    Addresses and literals come as their text, blank nodes as ``_:name``, unbound variables as null. Half a
+    surrogate pair, which is no text, becomes a question mark.
+
+    Raises:
+        NOT_A_RESULT: not JSON, not a SELECT's, or not whole.
+    """
+    names: list[str] = []
+    frames: list[pl.DataFrame] = []
+    rows: list[dict[str, str]] = []
+    row: dict[str, str] = {}
+    value: dict[str, str] = {}
+    path: list[str] = []  # of keys, down to where the reader is; "" within an array
+    is_result = False
+    for event, said in ijson.basic_parse(content):
+        depth = len(path)
+        if event == "map_key":
+            path[-1] = said
+        elif event == "string":
+            if depth == DEEPEST:
+                value[path[-1]] = said
+            elif path == ["head", "vars", ""]:
+                names.append(said)
+        elif event in ("start_map", "start_array"):
+            path.append("")
+            if depth == DEEPEST:
+                raise ValueError("nested deeper than a result")
+            if depth == 4:
+                value = {}
+            elif depth == 3:
+                row = {}
+        elif event in ("end_map", "end_array"):
+            if path[:3] == _ROWS:
+                if depth == 5:
+                    row[path[3]] = f"_:{value['value']}" if value["type"] == "bnode" else value["value"]
+                elif depth == 4:
+                    rows.append(row)
+                    if names and len(rows) == BATCH:
+                        frames.append(_batch_frame(rows, names))
+                        rows = []
+                elif depth == 3:
+                    is_result = True
+            path.pop()
+    if not names or not is_result:
+        raise ValueError("no variables or no rows")
+    return pl.concat([*frames, _batch_frame(rows, names)])
+
+
+def _batch_frame(rows: list[dict[str, str]], names: list[str]) -> pl.DataFrame:
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    return pl.DataFrame(columns, schema=dict.fromkeys(names, pl.String))
 
 
 def _refusal(received: Received, start: bytes) -> ScrapeError:

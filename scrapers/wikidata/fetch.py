@@ -11,7 +11,7 @@ import polars as pl
 
 from scrapers.http import TooSlowError
 from scrapers.wikidata.endpoint import Endpoint
-from scrapers.wikidata.harvest import (
+from scrapers.wikidata.join import (
     CUISINE,
     ENTITY,
     INGREDIENT,

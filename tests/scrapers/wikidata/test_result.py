@@ -9,8 +9,8 @@ import tracemalloc
 
 import pytest
 
-from scrapers.wikidata import result as module
-from scrapers.wikidata.result import NOT_A_RESULT, read_result
+from scrapers.wikidata import endpoint as module
+from scrapers.wikidata.endpoint import NOT_A_RESULT, read_result
 
 ITEM = "http://www.wikidata.org/entity/Q"
 HEAD = {"vars": ["dish", "name"], "link": [["x"]]}
