@@ -24,8 +24,8 @@ from flows import runs
 from flows.cohort import Selection
 from flows.packs import tables_of, with_packs
 from tasks.engines import load
-from tasks.engines.local.weights import model_hash
 from tasks.engines.protocols import EngineError
+from tasks.engines.specs import model_hash
 from tasks.evaluations.contract import (
     Completions,
     Detail,

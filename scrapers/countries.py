@@ -72,7 +72,7 @@ class CountryCodes:
 
 
 def _key(name: str) -> str:
-    """What two spellings of one name have in common."""
+    """The key that two spellings of one name have in common."""
     letters = unicodedata.normalize("NFKD", _APOSTROPHE.sub("", name).replace("&", " and ")).casefold()
     plain = "".join(letter for letter in letters if not unicodedata.combining(letter))
     return " ".join(_NOT_A_LETTER.sub(" ", plain).split()).removeprefix("the ")

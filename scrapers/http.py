@@ -1,7 +1,9 @@
-"""One polite session for every live source: the only code that asks a web page of anyone.
+"""One polite session for every live source: the only code that asks a server of anyone.
 
-It connects directly. Proxies of the environment (HTTPS_PROXY and the like) are not used, because behind one
-nobody could check which address a request reaches. SSL_CERT_FILE and SSL_CERT_DIR are honoured.
+Pages are asked for as robots.txt and good manners want it, on condition that they have changed, of public
+addresses alone, and over a direct connection: behind a proxy of the environment (HTTPS_PROXY and the like)
+nobody could check which address a request reaches. SSL_CERT_FILE and SSL_CERT_DIR are honoured. A form goes
+to an endpoint that the user names, with the same pauses, second tries, caps and deadline.
 """
 
 from __future__ import annotations
@@ -10,35 +12,44 @@ import math
 import re
 import threading
 import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from email.message import Message
+from email.utils import parsedate_to_datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
+from urllib.parse import urlencode
 from urllib.request import getproxies
 
 import httpcore
 import httpx
-from tenacity import (
-    RetryCallState,
-    Retrying,
-    retry_if_exception_type,
-    retry_if_not_exception_type,
-    wait_exponential,
-)
+from protego import Protego
+from tenacity import RetryCallState, Retrying, retry_if_exception, wait_exponential
 
+from scrapers import http_cache
 from scrapers.addresses import CheckedBackend, checked_redirect, checked_url, shown
-from scrapers.exchange import BROKEN, Answer, exchange
 from scrapers.model import Page, ScrapeError, TransientError
-from scrapers.robots import PRODUCT, Robots
 
-__all__ = ["PoliteSession", "user_agent"]
+__all__ = ["OutOfTimeError", "PoliteSession", "Received", "TooSlowError", "user_agent"]
 
+PRODUCT = "culturescope"
+"""Our product token: the group of robots.txt that speaks to us, else the group of ``*``."""
+WORTH_A_RETRY = frozenset({408, 425, 429, 500, 502, 503, 504})
+_BROKEN = (httpcore.NetworkError, httpcore.TimeoutException, httpcore.RemoteProtocolError)
+"""Errors that a connection may die of; a later one may live."""
+_PIECE = 1 << 20
+"""Bytes that are inflated at once."""
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MAX_REDIRECTS = 5
 _SILENCE_S = 30.0
 """The longest that a connection may stay silent; the deadline may cut it shorter."""
-
-_backoff = wait_exponential(multiplier=1, max=60)
+_LONGEST_CRAWL_DELAY_S = 60.0
+_MAX_ROBOTS_BYTES = 512 * 1024
+"""Read of a robots.txt; RFC 9309 asks for 500 KiB at least. Rules beyond are none."""
 
 _E_MAIL = r"[^\s@/:]+@[^\s@/:]+\.[^\s@/:]+"
 _WEB_PAGE = r"https?://[^\s@/]+\.[^\s@/]+(/\S*)?"
@@ -51,6 +62,8 @@ _ADVICE = {
     410: "the page is gone for good: find where it went, or leave this source out",
     451: "it is withheld for legal reasons: leave this source out",
 }
+
+T = TypeVar("T")
 
 
 def user_agent(contact: str | None) -> str:
@@ -66,24 +79,95 @@ def user_agent(contact: str | None) -> str:
     return f"{PRODUCT}/{version('culturescope')} (+{text})"
 
 
-class _OutOfTimeError(TransientError):
+class TooSlowError(TransientError):
+    """The time for a request was over before its answer was: the same request is not sent again."""
+
+
+class OutOfTimeError(TransientError):
     """The session's deadline has come, or comes before a wait would end: no further try in this session."""
 
 
+@dataclass(frozen=True)
+class Received:
+    """An answer whose body is still to be read."""
+
+    url: httpx.URL
+    response: httpcore.Response
+    max_bytes: int
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        return self.response.status
+
+    @property
+    def headers(self) -> httpx.Headers:
+        """The headers, whatever the case of their names."""
+        return httpx.Headers(self.response.headers)
+
+    def retry_after(self) -> float | None:
+        """Seconds that the server asks to wait; None: it does not say."""
+        return retry_after(self.headers.get("Retry-After"), datetime.now(UTC))
+
+    def pieces(self) -> Iterator[bytes]:
+        """The body as it comes, gzip or deflate undone. It ends at the cap, as sent and undone, so that a
+        few bytes cannot fill the memory or the disk.
+
+        Raises ScrapeError over the cap or for another encoding, TransientError for a damaged body.
+        """
+        encoding = self.headers.get("Content-Encoding", "identity").strip().lower()
+        if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
+            raise ScrapeError(
+                f"{shown(self.url)} comes in the encoding {encoding!r}, which was not asked for"
+            )
+        sent = self._capped(self.response.iter_stream())
+        yield from sent if encoding in ("", "identity") else self._capped(self._inflated(sent))
+
+    def _capped(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        size = 0
+        for chunk in chunks:
+            size += len(chunk)
+            if size > self.max_bytes:
+                raise ScrapeError(
+                    f"{shown(self.url)} is larger than {self.max_bytes:,} bytes: not the page that was "
+                    "meant, or raise max_bytes"
+                )
+            yield chunk
+
+    def _inflated(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """gzip, of which there may be several members, or zlib: the header says which (32)."""
+        inflate = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
+        begun = False
+        try:
+            for packed in chunks:
+                begun = True
+                while packed:
+                    if inflate.eof:
+                        inflate = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
+                    yield inflate.decompress(packed, _PIECE)
+                    packed = inflate.unconsumed_tail or inflate.unused_data
+        except zlib.error as error:
+            raise TransientError(f"{shown(self.url)}: the compressed body is damaged ({error})") from error
+        if begun and not inflate.eof:
+            raise TransientError(f"{shown(self.url)}: the compressed body is damaged (it broke off)")
+
+
 class PoliteSession:
-    """Fetches pages one at a time over one connection, as robots.txt and good manners ask.
+    """Asks one thing at a time over one connection, as robots.txt and good manners want it.
 
     Threads may share a session; they wait for each other.
 
     Args:
         user_agent: from the function of that name.
         cache: folder of pages to revalidate; made when needed.
-        deadline_s: seconds from now for all that the session does, waiting included.
-        max_bytes: the largest page, before and after gzip is undone.
+        deadline_s: seconds for all that the session does, waiting included, from its first request on.
+        max_bytes: the largest answer, before and after gzip is undone.
         pause_s: least seconds from the end of one request to a host to the start of the next.
         retries: further tries of a request that may yet succeed.
-        allow_private: reach private addresses too, and allow a pause under a second: for tests and for a
-            server of one's own.
+        first_wait_s: before the first of them, unless the server names a time; it doubles, up to a minute.
+        allow_private: reach private addresses too, and allow a pause under a second: for tests, for a server
+            of one's own, and for an endpoint that the user names.
+        proxy: address of a proxy to go through, with ``allow_private`` only.
     """
 
     def __init__(
@@ -95,22 +179,29 @@ class PoliteSession:
         max_bytes: int = 50 * 2**20,
         pause_s: float = 1.0,
         retries: int = 4,
+        first_wait_s: float = 1.0,
         allow_private: bool = False,
+        proxy: str | None = None,
     ) -> None:
         if pause_s < 1 and not allow_private:
             raise ValueError(f"a pause of {pause_s} s: public hosts get a second or more between requests")
+        if proxy and not allow_private:
+            raise ValueError("behind a proxy no address can be checked")
         self._headers = {"User-Agent": user_agent, "Accept": "*/*", "Accept-Encoding": "gzip"}
         self._cache = cache
-        self._deadline_s = deadline_s
-        self._ends = time.monotonic() + deadline_s
+        self._deadline_s, self._ends = deadline_s, math.nan  # the end is known at the first request
+        self._request_ends, self._too_slow = math.inf, TooSlowError("")
         self._max_bytes = max_bytes
         self._pause_s = pause_s
         self._retries = retries
-        self._robots: dict[httpx.URL, Robots] = {}
+        self._backoff = wait_exponential(multiplier=first_wait_s, max=60)
+        self._robots: dict[httpx.URL, _Robots] = {}
         self._free_from: dict[str, float] = {}
         self._one_at_a_time = threading.Lock()
+        self._proxy = proxy
         self._pool = httpcore.ConnectionPool(
             ssl_context=httpx.create_ssl_context(),
+            proxy=httpcore.Proxy(proxy) if proxy else None,
             max_connections=1,
             network_backend=CheckedBackend(self._seconds_left, allow_private),
         )
@@ -143,7 +234,29 @@ class PoliteSession:
             from_cache=answer.from_cache,
         )
 
-    def _follow(self, start: httpx.URL, obey_robots: bool = True) -> tuple[httpx.URL, Answer]:
+    def post(
+        self,
+        url: str,
+        form: Mapping[str, str],
+        read: Callable[[Received], T],
+        headers: Mapping[str, str],
+        seconds: float,
+    ) -> T:
+        """The value that ``read`` makes of the answer to a form. Neither robots.txt nor the cache has a say,
+        and a redirect is an answer like any other.
+
+        seconds: for one try, from connecting to the last byte that is read.
+
+        Raises:
+            TooSlowError: a try took longer. OutOfTimeError: the session's deadline is over. Otherwise as
+            ``read`` raises; after a TransientError the form is sent again, as a page is.
+        """
+        sent = {"Content-Type": "application/x-www-form-urlencoded", **headers}
+        content = urlencode(form).encode()
+        with self._one_at_a_time:
+            return self._tried(checked_url(url), self._pause_s, read, sent, content, seconds)
+
+    def _follow(self, start: httpx.URL, obey_robots: bool = True) -> tuple[httpx.URL, _Answer]:
         """The first answer that is no redirect, and its address. robots.txt has its say at each redirect."""
         url = start
         for _ in range(_MAX_REDIRECTS + 1):
@@ -152,13 +265,35 @@ class PoliteSession:
                 robots = self._robots_of(url)
                 robots.require(url)
                 pause_s = max(pause_s, robots.delay_s(url.host))
-            answer = self._retrying()(self._attempt, url, pause_s)
+            stored = http_cache.load(self._cache, str(url))
+            conditions = stored.conditions() if stored else {}
+            answer = self._tried(url, pause_s, partial(self._page, stored), conditions)
             if answer.status not in _REDIRECTS:
                 return url, answer
             url = checked_redirect(url, answer.location)
         raise ScrapeError(f"{shown(start)} redirects over {_MAX_REDIRECTS} times: give the final address")
 
-    def _robots_of(self, url: httpx.URL) -> Robots:
+    def _page(self, stored: http_cache.Stored | None, received: Received) -> _Answer:
+        """The page, stored once it came whole. Raises TransientError for a status worth a retry."""
+        if received.status in WORTH_A_RETRY:
+            wish = received.retry_after()
+            wait = "" if wish is None else f" and asks to wait {wish:.0f} s"
+            raise TransientError(f"{shown(received.url)} answers with status {received.status}{wait}", wish)
+        if received.status == 304 and stored:
+            received.response.read()  # Nothing, but only a response that was read leaves the connection open.
+            return _Answer(200, "", stored.content, stored.content_type, from_cache=True)
+        headers = received.headers
+        if received.status != 200:
+            return _Answer(received.status, headers.get("Location", ""))
+        content, content_type = b"".join(received.pieces()), headers.get("Content-Type", "")
+        if "no-store" not in headers.get("Cache-Control", "").lower():
+            page = http_cache.Stored(
+                content, content_type, headers.get("ETag", ""), headers.get("Last-Modified", "")
+            )
+            http_cache.save(self._cache, str(received.url), page)
+        return _Answer(200, "", content, content_type)
+
+    def _robots_of(self, url: httpx.URL) -> _Robots:
         """The site's rules, asked once a session. No robots.txt (4xx): no rules. No answer: closed."""
         address = url.join("/robots.txt")
         if address not in self._robots:
@@ -169,29 +304,56 @@ class PoliteSession:
                 raise TransientError(f"{closed}: {error}", error.retry_after) from error
             if answer.status != 200 and not 400 <= answer.status < 500:
                 raise ScrapeError(f"{closed}: {shown(address)} answers with status {answer.status}")
-            self._robots[address] = Robots(answer.content)
+            self._robots[address] = _Robots(answer.content)
         return self._robots[address]
 
-    def _retrying(self) -> Retrying:
-        return Retrying(
-            retry=retry_if_exception_type(TransientError) & retry_if_not_exception_type(_OutOfTimeError),
-            wait=_wait,
-            stop=lambda state: (
-                state.attempt_number > self._retries or state.upcoming_sleep > self._ends - time.monotonic()
-            ),
+    def _tried(
+        self,
+        url: httpx.URL,
+        pause_s: float,
+        read: Callable[[Received], T],
+        headers: Mapping[str, str],
+        content: bytes | None = None,
+        seconds: float = math.inf,
+    ) -> T:
+        """The value that ``read`` makes of the first answer on which it raises no TransientError."""
+        retrying = Retrying(
+            retry=retry_if_exception(_may_pass),
+            wait=self._wait,
+            stop=lambda state: state.attempt_number > self._retries or state.upcoming_sleep > self._left(),
             sleep=self._sleep,
             reraise=True,
         )
+        value: T = retrying(self._attempt, url, pause_s, read, headers, content, seconds)
+        return value
 
-    def _attempt(self, url: httpx.URL, pause_s: float) -> Answer:
+    def _wait(self, state: RetryCallState) -> float:
+        """Seconds before the next try: the server's own wish, else twice as long every time."""
+        error = state.outcome.exception() if state.outcome else None
+        wish = error.retry_after if isinstance(error, TransientError) else None
+        return self._backoff(state) if wish is None else wish
+
+    def _attempt(
+        self,
+        url: httpx.URL,
+        pause_s: float,
+        read: Callable[[Received], T],
+        headers: Mapping[str, str],
+        content: bytes | None,
+        seconds: float,
+    ) -> T:
         """One request, after the pause that is due to its host."""
         self._sleep(self._free_from.get(url.host, -math.inf) + pause_s - time.monotonic())
+        self._request_ends = time.monotonic() + seconds
+        self._too_slow = TooSlowError(f"{shown(url)}: no complete answer within {seconds:.1f} s")
+        sent, method = {**self._headers, **headers}, "GET" if content is None else "POST"
         try:
-            return exchange(self._pool, url, self._headers, self._cache, self._max_bytes)
-        except BROKEN as error:
+            with self._pool.stream(method, str(url), headers=[*sent.items()], content=content) as response:
+                return read(Received(url, response, self._max_bytes))
+        except _BROKEN as error:
             self._seconds_left()  # Time that is up explains the error better than the error does.
             reason = str(error) or type(error).__name__
-            if isinstance(error, httpcore.ConnectError) and getproxies():
+            if isinstance(error, httpcore.ConnectError) and not self._proxy and getproxies():
                 reason += "; proxies of the environment are not used, a direct connection is needed"
             raise TransientError(f"{shown(url)}: {reason}") from error
         finally:
@@ -199,26 +361,83 @@ class PoliteSession:
 
     def _sleep(self, seconds: float) -> None:
         """Wait, unless that would outlast the session."""
-        if seconds > self._ends - time.monotonic():
+        if seconds > self._left():
             raise self._out_of_time()
         if seconds > 0:
             time.sleep(seconds)
 
+    def _left(self) -> float:
+        """Seconds until the deadline."""
+        if math.isnan(self._ends):
+            self._ends = time.monotonic() + self._deadline_s
+        return self._ends - time.monotonic()
+
     def _seconds_left(self) -> float:
         """How long one operation on a connection may take now."""
-        left = self._ends - time.monotonic()
-        if left <= 0:
+        if (left := self._left()) <= 0:
             raise self._out_of_time()
-        return min(left, _SILENCE_S)
+        if math.isinf(self._request_ends):
+            return min(left, _SILENCE_S)
+        if (of_request := self._request_ends - time.monotonic()) <= 0:
+            raise self._too_slow
+        return min(left, of_request)
 
-    def _out_of_time(self) -> _OutOfTimeError:
-        return _OutOfTimeError(
+    def _out_of_time(self) -> OutOfTimeError:
+        return OutOfTimeError(
             f"the {self._deadline_s:g} s of this session are used up: run again, or allow a longer deadline"
         )
 
 
-def _wait(state: RetryCallState) -> float:
-    """The server's own wish, else 1, 2, 4 ... 60 s."""
-    error = state.outcome.exception() if state.outcome else None
-    wish = error.retry_after if isinstance(error, TransientError) else None
-    return _backoff(state) if wish is None else wish
+@dataclass(frozen=True)
+class _Answer:
+    """A status with the page of a 200, or with the address of a redirect."""
+
+    status: int
+    location: str = ""
+    content: bytes = b""
+    content_type: str = ""
+    from_cache: bool = False
+
+
+class _Robots:
+    """A site's robots.txt (RFC 9309). Unknown lines, an HTML page among them, are no rules."""
+
+    def __init__(self, content: bytes) -> None:
+        self._rules = Protego.parse(content[:_MAX_ROBOTS_BYTES].decode("utf-8-sig", errors="replace"))
+
+    def require(self, url: httpx.URL) -> None:
+        """Raise ScrapeError if the address is closed to us: the longest rule that matches decides."""
+        if not self._rules.can_fetch(str(url), PRODUCT):
+            raise ScrapeError(
+                f"{shown(url)}: robots.txt closes this address to {PRODUCT}. Leave this source out, or ask "
+                "its operator for the data"
+            )
+
+    def delay_s(self, host: str) -> float:
+        """Seconds between two requests by Crawl-delay, 0 without one. Raises ScrapeError above a minute."""
+        delay = self._rules.crawl_delay(PRODUCT) or 0.0
+        if delay > _LONGEST_CRAWL_DELAY_S:
+            raise ScrapeError(
+                f"robots.txt of {host} asks for {delay:g} s between requests, over "
+                f"{_LONGEST_CRAWL_DELAY_S:g} s: too slow for a live run. Leave this source out, or ask its "
+                "operator for the data"
+            )
+        return delay
+
+
+def _may_pass(error: BaseException) -> bool:
+    """Whether the same request may go well if it is sent again in this session."""
+    return isinstance(error, TransientError) and not isinstance(error, TooSlowError | OutOfTimeError)
+
+
+def retry_after(header: str | None, now: datetime) -> float | None:
+    """Seconds to wait by a Retry-After header, given as seconds or as a date; None if it says neither."""
+    text = (header or "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text)
+    try:
+        date = parsedate_to_datetime(text)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    # A date without a zone is UTC: HTTP knows no other.
+    return max(0.0, ((date if date.tzinfo else date.replace(tzinfo=UTC)) - now).total_seconds())

@@ -20,7 +20,7 @@ class ScrapeError(RuntimeError):
 
 
 class TransientError(ScrapeError):
-    """The same request may succeed later. ``retry_after`` is the server's own wish in seconds, if any."""
+    """A failure that may pass. ``retry_after`` is the server's own wish in seconds, if any."""
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -29,7 +29,7 @@ class TransientError(ScrapeError):
 
 @dataclass(frozen=True)
 class Page:
-    """What one address answered. ``content`` is as the server sent it, after content-encoding is undone.
+    """The answer of one address. ``content`` is as the server sent it, after content-encoding is undone.
 
     Attributes:
         charset: of the Content-Type header; None if it names none.
@@ -77,14 +77,14 @@ class ListItem:
 
 @dataclass(frozen=True)
 class Parsed:
-    """What a source yielded: items in code-point order, each text once; how many were left out and why."""
+    """The yield of a source: items in code-point order, each text once; how many were left out and why."""
 
     items: tuple[ListItem, ...]
     dropped: Mapping[str, int] = field(default_factory=dict)
 
 
 def parsed(entries: Iterable[ListItem], dropped: Mapping[str, int], source: str) -> Parsed:
-    """What a source yielded, merged. Raises ScrapeError if that is nothing: no source is ever empty."""
+    """The yield of a source, merged. Raises ScrapeError if that is nothing: no source is ever empty."""
     items = merged(entries)
     counts = {reason: count for reason, count in sorted(dropped.items()) if count}
     if not items:

@@ -58,7 +58,6 @@ OWN = {
     "scrapers/tasteatlas/parse.py": "as fmlama's",
     "scrapers/worldcuisines/parse.py": "as fmlama's",
     "tasks/engines/local/embedded.py": "a catalogue, shipped; its own cache",
-    "tasks/engines/served/google_client.py": "a server's answer: what it raises is the server's failure",
     "tasks/engines/served/transport.py": "a server's answer, as deep as it may be",
     "tasks/builders/culturall/prompts.py": "shipped",
     "tasks/evaluations/culturall/quantities.py": "shipped",

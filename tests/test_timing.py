@@ -23,9 +23,7 @@ CLOCKS = {
 ALLOWED = {
     "waiting.py": "where it is waited",
     "engines/test_openai.py": "a lower bound",
-    "engines/test_transport.py": "a lower bound",
     "scrapers/misbehaving_server.py": "when requests came: only that they are apart by a pause is asserted",
-    "scrapers/wikidata/test_endpoint.py": "lower bounds",
     "scrapers/test_html_table.py": "processor time of the thread, far below what it bounds",
     "scrapers/test_mutations.py": "processor time of the thread, far below what it bounds",
     "scrapers/wikidata/test_result.py": "processor time of the thread, far below what it bounds",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from scrapers.wikidata.endpoint import Endpoint
 from scrapers.wikidata.fetch import fetch
-from scrapers.wikidata.harvest import Harvest, Traffic
-from scrapers.wikidata.join import join
+from scrapers.wikidata.join import Harvest, Traffic, join
 
 __all__ = ["Endpoint", "Harvest", "Traffic", "fetch", "join"]

@@ -9,8 +9,9 @@ from string import Template
 
 import polars as pl
 
+from scrapers.http import TooSlowError
 from scrapers.wikidata.endpoint import Endpoint
-from scrapers.wikidata.harvest import (
+from scrapers.wikidata.join import (
     CUISINE,
     ENTITY,
     INGREDIENT,
@@ -22,7 +23,6 @@ from scrapers.wikidata.harvest import (
     language_tags,
     verdicts,
 )
-from scrapers.wikidata.transport import TooSlowError
 
 Progress = Callable[[str, int, int], None]
 """Called with the query's name, ids answered and ids in all."""
@@ -121,5 +121,5 @@ def _shorten(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _number(item: str) -> int:
-    """Of an item's id, for sorting: Q9 before Q10."""
+    """The number of an item's id, for sorting: Q9 before Q10."""
     return int(item[1:])

@@ -36,7 +36,7 @@ class Copy(Protocol):
     """A copy as whoever asks has it; serves one call at a time."""
 
     def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
-        """What a method of the engine returned; or the exception that it raised, returned.
+        """The value that a method of the engine returned, or the exception that it raised, returned.
 
         Raises:
             ReplicaLost: the copy died.
@@ -157,7 +157,7 @@ class Actor:
 
 
 def connected(address: str) -> dict[str, float]:
-    """What a Ray cluster has in all, such as {"GPU": 4.0}; joins it if this process has not.
+    """All resources of a Ray cluster, such as {"GPU": 4.0}; joins it if this process has not.
 
     Raises:
         EngineError: Ray is not installed, or does not answer there, or not without its token.

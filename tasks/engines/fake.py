@@ -39,7 +39,7 @@ _LABEL = re.compile(r"^#([^:\n]+):", re.MULTILINE)
 
 
 class FakeOptions(BaseModel):
-    """What ``spec.options`` may hold for kind "fake"."""
+    """Fields of ``spec.options`` for kind "fake"."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -88,7 +88,12 @@ class FakeEngine:
         return CandidateScores(logprob, np.exp(logprob / n_tokens, dtype=np.float32), n_tokens)
 
     def generate(
-        self, conversations: Conversations, samplings: Samplings, schema: Schema = None, alternatives: int = 0
+        self,
+        conversations: Conversations,
+        samplings: Samplings,
+        schema: Schema = None,
+        alternatives: int = 0,
+        progress: Progress | None = None,
     ) -> list[Generation]:
         """See ``Generator.generate``; the text depends on the conversation, the model and the seed.
 

@@ -18,9 +18,7 @@ from typing import Any, Literal
 from tasks.engines import embedders
 from tasks.engines.local import embedded, memory
 from tasks.engines.protocols import Embedder, EngineError, Jobs
-from tasks.engines.served.families import check_settings
-from tasks.engines.served.openai_settings import check_dialect
-from tasks.engines.served.providers import SERVERS
+from tasks.engines.served.providers import SERVERS, check_settings
 from tasks.engines.specs import EngineSpec, check_trust, resolved
 
 Ability = Literal["score", "candidates", "generate", "embed"]
@@ -28,8 +26,8 @@ Ability = Literal["score", "candidates", "generate", "embed"]
 
 CLASSES = {
     "openai": "served.openai_http.OpenAIGenerator",
-    "anthropic": "served.anthropic_client.AnthropicGenerator",
-    "google": "served.google_client.GoogleGenerator",
+    "anthropic": "served.anthropic_http.AnthropicGenerator",
+    "google": "served.google_http.GoogleGenerator",
     "fake": "fake.FakeEngine",
     "vllm": "local.vllm_engine.VllmEngine",
     "packed_trie": "local.packed_trie.PackedTrieScorer",
@@ -66,7 +64,7 @@ def check_ability(spec: EngineSpec, ability: Ability) -> None:
 
     Raises:
         EngineError: it cannot; says which kinds can. Or it asks for more than is allowed (``check_trust``),
-            or for reasoning or web search that its model does not take (``families``).
+            or for reasoning or web search that its model does not take (``providers``).
     """
     check_trust(spec)
     kind = spec.kind
@@ -83,7 +81,6 @@ def check_ability(spec: EngineSpec, ability: Ability) -> None:
             )
         case "generate" if spec.is_served:
             check_settings(spec)
-            check_dialect(spec)
         case "generate" if kind in ("packed_trie", "masked", "seq2seq"):
             raise EngineError(
                 f'model {spec.name!r}: kind "{kind}" only scores; set kind = "vllm" to generate, or "openai" '
@@ -139,7 +136,7 @@ def embedder(source: str, cache: Path) -> Embedder:
 
 
 def kept(key: str, claim: Callable[[], memory.Claim], build: Callable[[], Any]) -> Any:
-    """What is loaded under a key, or is built now, as the most recently used; others leave to make room."""
+    """The engine under a key, loaded or built now, as the most recently used; others leave to make room."""
     with _lock:
         if key in _loaded:
             _loaded[key] = _loaded.pop(key)

@@ -90,7 +90,7 @@ def frame(tokenizer: PreTrainedTokenizerBase, questions: Sequence[str], style: s
 
 
 def fill(cloze: Cloze, candidates: Sequence[str]) -> list[str]:
-    """What follows ``cloze.before`` for each candidate: the candidate and the rest of the sentence.
+    """The text after ``cloze.before`` for each candidate: the candidate and the rest of the sentence.
 
     A decoder-only model cannot see what follows the blank, so it scores candidate and rest together: only
     so does the rest bear on the ranking. Where the blank ends the sentence, the candidate alone is scored.

@@ -100,7 +100,7 @@ class Cloze:
 
 @dataclass(frozen=True)
 class CandidateScores:
-    """What a model gives candidates in a blank. Which tokens are scored is the engine's: see its docstring.
+    """The scores of candidates in a blank. Which tokens are scored is the engine's: see its docstring.
 
     Attributes:
         logprob: float32 [n_subjects, n_candidates] sum over the scored tokens of log p, natural log.
@@ -154,7 +154,7 @@ MAX_ALTERNATIVES = 20
 
 @dataclass(frozen=True)
 class TokenAlternatives:
-    """What a model wrote at one position of its answer, and what it might have written there.
+    """The token that a model wrote at one position of its answer, and those that it might have written there.
 
     Attributes:
         text: of the token as written. Those of an answer make up its text, but for outer space; a
@@ -194,13 +194,23 @@ class Generation:
     seed: int = 0
     tokens: tuple[TokenAlternatives, ...] = ()
 
+    @classmethod
+    def cut_off(cls, prompt_tokens: int = 0, seed: int = 0) -> Generation:
+        """The outcome of a prompt that the model's context does not hold: nothing is written."""
+        return cls("", "length", prompt_tokens, 0, seed)
+
 
 @runtime_checkable
 class Generator(Protocol):
     """Writes text."""
 
     def generate(
-        self, conversations: Conversations, samplings: Samplings, schema: Schema = None, alternatives: int = 0
+        self,
+        conversations: Conversations,
+        samplings: Samplings,
+        schema: Schema = None,
+        alternatives: int = 0,
+        progress: Progress | None = None,
     ) -> list[Generation]:
         """One answer a conversation, in order; with ``schema`` the text is JSON valid under it.
 
@@ -211,15 +221,10 @@ class Generator(Protocol):
             samplings: one per conversation, or one for all.
             alternatives: how many of the most probable tokens to give at each position, up to
                 MAX_ALTERNATIVES; 0: none, and no ``tokens``. The texts do not depend on it.
+            progress: called by engines whose answers come one by one, while others are awaited; engines that
+                answer all at once leave it alone.
         """
         ...
-
-
-@runtime_checkable
-class Reporting(Protocol):
-    """A ``Generator`` whose answers come one by one: ``report`` is told of them while others are awaited."""
-
-    report: Progress
 
 
 @dataclass(frozen=True)
@@ -255,7 +260,7 @@ class Jobs(Protocol):
 
     @property
     def folder(self) -> Path:
-        """Of this machine, for files that last as long as a call."""
+        """A folder of this machine, for files that last as long as a call."""
 
     def locked(self) -> AbstractContextManager[Jobs]:
         """Have all others who would send the same wait; gives what to write with meanwhile: if the lock is

@@ -76,7 +76,7 @@ def load_engine(spec: EngineSpec, cache: Path, ability: load.Ability, jobs: Jobs
 
 
 def _claim(spec: EngineSpec, cache: Path, n: int, address: str | None) -> memory.Claim:
-    """What n copies take of the device that they share: the memory of this machine, or the cluster's GPUs."""
+    """The claim of n copies on the device that they share: this machine's memory, or the cluster's GPUs."""
     each, gpus = _gpus_of_each(spec, n, address)
     if address:
         return memory.Claim("ray", int(n * each * memory.GIB), int(gpus * memory.GIB))
@@ -163,7 +163,12 @@ class Replicas:
         return scores
 
     def generate(
-        self, conversations: Conversations, samplings: Samplings, schema: Schema = None, alternatives: int = 0
+        self,
+        conversations: Conversations,
+        samplings: Samplings,
+        schema: Schema = None,
+        alternatives: int = 0,
+        progress: Progress | None = None,
     ) -> list[Generation]:
         """See ``Generator.generate``."""
         generations: list[Generation] = self._call("generate", conversations, samplings, schema, alternatives)
@@ -175,7 +180,7 @@ class Replicas:
             one.close()
 
     def _call(self, method: str, *arguments: Any) -> Any:
-        """What a copy answers.
+        """The answer of a copy.
 
         Raises:
             ReplicaLost: it died. Anything else: as the engine raised it.

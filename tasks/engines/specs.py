@@ -10,6 +10,8 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -18,8 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from tasks.engines.local import devices
 from tasks.engines.protocols import EngineError, Generation
 from tasks.engines.served.by_name import fields_of
-from tasks.engines.served.families import unsent
-from tasks.engines.served.providers import SERVERS, server
+from tasks.engines.served.providers import SERVERS, server, unsent
 from tasks.identity import checked_name
 from tasks.parsing import parse_toml
 
@@ -48,6 +49,9 @@ PICKLE_ADVICE = (
 )
 PICKLE_FORMATS = ("pt", "npcache")
 """vLLM's load_format of weights that are unpickled."""
+
+WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
+"""Endings of files with weights."""
 
 Options = TypeVar("Options", bound=BaseModel)
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
@@ -166,7 +170,7 @@ class EngineSpec(BaseModel):
             raise EngineError(f"engine {self.name!r}, options: {error}") from error
 
     def identity(self) -> dict[str, Any]:
-        """What determines a result: not price, device, batch size or ``OPERATIONAL`` options.
+        """All that determines a result: not price, device, batch size or ``OPERATIONAL`` options.
 
         For a served model that is its server (``served_as``, else host, port and path of ``base_url``), whose
         precision and prompt template are not known here, its reasoning and web search, where it is told
@@ -192,7 +196,7 @@ class EngineSpec(BaseModel):
         return self.model_dump(include=fields) | {"options": options}
 
     def described(self) -> dict[str, Any]:
-        """What a run keeps of it: all but how to reach it; a server as its identity names it."""
+        """The fields that a run keeps: all but how to reach it; a server as its identity names it."""
         own = self.identity() if self.is_served else {}
         known = {name: own[name] for name in ("server", "not_sent") if name in own}
         return self.model_dump(exclude={"base_url", "api_key_env"}) | known
@@ -205,6 +209,50 @@ class EngineSpec(BaseModel):
 def has_dtype(spec: EngineSpec) -> bool:
     """Whether the spec's dtype bears on results: that of a served model is the server's own."""
     return not spec.is_served and spec.kind != "fake"
+
+
+def model_hash(spec: EngineSpec) -> str:
+    """16 hex digits that name the model of a spec, whatever runs it; everything across evaluations joins on
+    them. schema/042_model_hash.sql makes the same of stored specs.
+
+    A model is its weights and its prompt style. The engine, its precision and its options change digits of an
+    answer, not whose answer it is: two engines of one model are one model. Weights are told apart by what is
+    known of them without loading any:
+
+    - a local folder: the content of its weight files, those of an adapter among them, whatever they are
+      named, read once per process; its path, if it is not there or holds no weights
+    - an embedded model: its name, whose content the package pins
+    - a Hugging Face id: the id and the revision that the spec names
+    - a served model: its id, the server (``served_as``, else host, port and path), and how much it reasons
+      and whether it searches the web, where the spec says so: nothing else is known of what answers there
+    """
+    if spec.is_served:
+        at = spec.served_as or server(spec.base_url or SERVERS[spec.kind].url)
+        reasoning = "" if spec.reasoning is None else str(spec.reasoning)
+        web = "" if spec.web is None else str(spec.web).lower()
+        parts = [f"{at}/{spec.model}", spec.revision or "", "", reasoning, web]
+    else:
+        weights = _weights_hash(Path(spec.model)) or spec.model
+        parts = [weights, spec.revision or "", spec.prompt_style, "", ""]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def _weights_hash(folder: Path) -> str | None:
+    """SHA-256 of the weight files' contents, in the order of these; None: there are none."""
+    if not folder.is_dir():
+        return None
+    files = [path for path in sorted(folder.iterdir()) if path.suffix in WEIGHTS and path.is_file()]
+    signs = [(s.st_ino, s.st_mtime_ns, s.st_size) for s in (path.stat() for path in files)]
+    with ThreadPoolExecutor(4) as pool:
+        hashes = sorted(pool.map(_file_hash, files, signs))
+    return f"sha256:{hashlib.sha256(''.join(hashes).encode()).hexdigest()}" if hashes else None
+
+
+@lru_cache(maxsize=4096)
+def _file_hash(path: Path, sign: tuple[int, int, int]) -> str:
+    """The SHA-256 of one file; ``sign`` has it hashed anew once it has changed."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def allow(remote_code: bool = False, pickle: bool = False) -> None:

@@ -32,7 +32,7 @@ DISH_COLUMNS = ["url", "language", "name", "origin", "origin_name", "ingredients
 
 @dataclass(frozen=True)
 class Asked:
-    """What a source may use. Files need neither session nor endpoint."""
+    """The means of a source. Files need neither session nor endpoint."""
 
     countries: CountryCodes
     languages: Sequence[str] = ()
@@ -43,7 +43,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Harvested:
-    """What a source yielded: items of a list, or dishes; and what it was read from."""
+    """The yield of a source: items of a list, or dishes; and what it was read from."""
 
     url: str
     n_pages: int

@@ -32,7 +32,7 @@ UNION ALL SELECT source FROM dish_set WHERE dish_set = $target
 
 
 class Refused(ScrapeError):  # noqa: N818 - "raise Refused" says it all
-    """What came failed the sanity check; the attempt is written down."""
+    """A harvest that failed the sanity check; the attempt is written down."""
 
 
 def _is_transient(task: Any, run: Any, state: Any) -> bool:
@@ -84,7 +84,7 @@ def record_failure(source: str, started_at: datetime, error: Exception) -> None:
 
 
 def _asked(warehouse: Warehouse, params: IngestParams, deadline_s: float) -> Asked:
-    """What the source may use; a session or endpoint is made only by sources that ask for one."""
+    """The means of the source; a session or endpoint is made only by sources that ask for one."""
     rows = warehouse.query("SELECT name, alpha3, country FROM country").rows()
     names = {name: code for name, _, code in rows} | {alpha3: code for _, alpha3, code in rows}
     return Asked(

@@ -23,7 +23,6 @@ from tasks.engines.protocols import (
     Generation,
     Generator,
     Message,
-    Reporting,
     Sampling,
     Unfinished,
 )
@@ -137,10 +136,8 @@ class Prompts(Request[Completions]):
             reported += n
             progress(n)
 
-        if isinstance(engine, Reporting):
-            engine.report = report
         samplings = [self.sampling_of(unit) for unit in units]
-        by_row, failure = _generate([self.by_id[unit] for unit in units], engine, samplings)
+        by_row, failure = _generate([self.by_id[unit] for unit in units], engine, samplings, report)
         if failure and not by_row:  # without what an engine says it has done: that is for rows
             raise EngineError(str(failure)) from None
         units = [units[row] for row in sorted(by_row)]
@@ -187,7 +184,10 @@ def prompt_seed(seed: int, prompt: str) -> int:
 
 
 def _generate(
-    prompts: Sequence[Prompt], engine: Generator, samplings: Sequence[Sampling]
+    prompts: Sequence[Prompt],
+    engine: Generator,
+    samplings: Sequence[Sampling],
+    progress: Callable[[int], None],
 ) -> tuple[dict[int, Generation], EngineError | None]:
     """One call of the engine for each schema that occurs, with options and without; all until one fails."""
     alike: dict[tuple[str, bool], list[int]] = {}
@@ -199,7 +199,7 @@ def _generate(
         alternatives = MAX_ALTERNATIVES if with_options else 0
         try:
             own = [samplings[row] for row in rows]
-            written = engine.generate(conversations, own, prompts[rows[0]].schema, alternatives)
+            written = engine.generate(conversations, own, prompts[rows[0]].schema, alternatives, progress)
         except EngineError as error:
             done = error.done if isinstance(error, Unfinished) else {}
             return generations | {rows[place]: answer for place, answer in done.items()}, error

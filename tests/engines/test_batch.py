@@ -116,7 +116,7 @@ def test_it_needs_a_place_for_its_job_files(server: BatchServer) -> None:
 CLIENT = """
 import sys
 from pathlib import Path
-from tasks.engines import openai_batch
+from tasks.engines.served import openai_batch
 from tasks.engines.served.openai_http import OpenAIGenerator
 from tasks.engines.protocols import Sampling
 from tests.engines.test_batch import SCHEMA, TALKS, EngineSpec, FolderJobs
@@ -133,10 +133,11 @@ sys.stdin.read()
 @pytest.mark.parametrize(
     ("held", "then_sent"),
     [
-        (("POST", "/files"), 1),  # the file is there, and nobody knows of it: it costs nothing
+        # The file is there, and nobody knows of it: it costs nothing.
+        pytest.param(("POST", "/files"), 1, marks=pytest.mark.heavy),
         (("POST", "/batches"), 1),  # the batch is begun, and its id was never read
-        (("GET", "/batches/batch_0"), 1),
-        (("GET", "/content"), 1),
+        pytest.param(("GET", "/batches/batch_0"), 1, marks=pytest.mark.heavy),
+        pytest.param(("GET", "/content"), 1, marks=pytest.mark.heavy),
         (None, 1),  # answered, and not yet stored
     ],
     ids=["file sent", "batch begun", "waiting", "fetching", "answered"],
@@ -440,6 +441,5 @@ def test_no_secret_and_no_text_is_in_a_job_file(server: BatchServer, ask: Ask, t
 def test_how_far_it_is_comes_from_the_server(server: BatchServer, tmp_path: Path) -> None:
     server.polls = 5
     engine, told = OpenAIGenerator(batched(server), FolderJobs(tmp_path / "jobs")), list[int]()
-    engine.report = told.append
-    engine.generate(TALKS, Sampling())
+    engine.generate(TALKS, Sampling(), progress=told.append)
     assert told == [1] * 4  # the fifth is told by whoever has the answers

@@ -205,7 +205,7 @@ def test_real_models_equal_brute_force(model: str, cloze: Cloze, request: pytest
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("style", ["chat", "base"])
+@pytest.mark.parametrize("style", ["chat", pytest.param("base", marks=pytest.mark.heavy)])
 def test_framed_questions_are_scored_alike(style: Any, smollm2_folder: Path) -> None:
     """A cloze made of framed prompts: the candidates are answers, as in the other evaluations."""
     scorer = PackedTrieScorer(tiny.spec(prompt_style=style), str(smollm2_folder))

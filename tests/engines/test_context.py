@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tasks.engines.protocols import EngineError, Generation, Sampling, Unfinished
-from tasks.engines.served.context import room
+from tasks.engines.served.hosted import room
 from tasks.engines.served.openai_http import OpenAIGenerator
 from tasks.engines.served.transport import Failed
 from tasks.engines.specs import EngineSpec

@@ -26,7 +26,7 @@ def continuation(folder: Path, tokenizer: PreTrainedTokenizerBase, prompt: str, 
     return str(tokenizer.decode(out[0, ids.shape[1] :]))
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_gemma_knows_a_capital(gemma3_folder: Path, gemma3_tokenizer: PreTrainedTokenizerBase) -> None:
     """Asked, it knows; "The capital of France is" it continues with " the capital of the country"."""
     prompt = "Question: What is the capital of France?\nAnswer:"

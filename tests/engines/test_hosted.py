@@ -1,4 +1,4 @@
-"""Engines of Anthropic and Google, through their own clients, against scripted servers of their APIs.
+"""Engines of Anthropic and Google against scripted servers of their APIs.
 
 The servers are real ones on this machine; what goes wrong there goes wrong for both kinds in the same way.
 """
@@ -7,21 +7,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
 
 from tasks.engines import load
-from tasks.engines.protocols import EngineError, Generation, Generator, Reporting, Sampling, Unfinished
-from tasks.engines.served import hosted
+from tasks.engines.protocols import EngineError, Generation, Generator, Sampling
 from tasks.engines.served.hosted import HostedGenerator
-from tasks.engines.served.transport import Caller
 from tasks.engines.specs import EngineSpec, cost
 from tests.http_server import Answer, HttpServer, Send
-
-pytest.importorskip("anthropic", reason="the extra [anthropic] is not installed")
-pytest.importorskip("google.genai", reason="the extra [google] is not installed")
 
 KEY = "sk-test-0123456789abcdef"
 SCHEMA = {
@@ -125,7 +119,6 @@ def test_anthropic_is_asked_in_its_words(serve: Start) -> None:
     server = serve(Reply(said("anthropic")))
     engine = engine_of("anthropic", server, extra_body={"thinking": {"type": "disabled"}})
     assert isinstance(engine, Generator)
-    assert isinstance(engine, Reporting)
     assert engine.generate(TALK, SAMPLING, SCHEMA) == [Generation("Ceviche.", "stop", 5, 2, 3)]
     assert server.paths == ["/v1/messages"]
     assert server.requests == [
@@ -135,8 +128,8 @@ def test_anthropic_is_asked_in_its_words(serve: Start) -> None:
             "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}},
         }
     ]  # fmt: skip
-    assert server.headers[0]["authorization"] == f"Bearer {KEY}"
-    assert "anthropic-version" in server.headers[0]
+    assert server.headers[0]["x-api-key"] == KEY
+    assert server.headers[0]["anthropic-version"] == "2023-06-01", "the version that takes a temperature"
 
 
 def test_google_is_asked_in_its_words(serve: Start) -> None:
@@ -225,58 +218,19 @@ def test_tokens_are_counted_thoughts_too(serve: Start, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_order_and_concurrency(serve: Start, kind: str) -> None:
-    def reply(_: int, request: dict[str, Any]) -> Reply:
-        number = json.dumps(request).count("again")
-        if number == 0:  # the first is answered after all others
-            server.wait_until(lambda: len(server.received) == 9 and server.under_way == 1)
-        return Reply(said(kind, f"answer {number}"))
-
-    server = serve(reply)
-    engine, told = engine_of(kind, server, max_concurrency=3), list[int]()
-    engine.report = told.append
-    talks = [[{"role": "user", "content": "again " * n}] for n in range(9)]
-    assert [a.text for a in engine.generate(talks, SAMPLING)] == [f"answer {n}" for n in range(9)]
-    assert 2 <= server.most_at_once <= 3
-    assert told == [1] * 9
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_transient_errors_are_tried_again_after_the_pause_that_is_asked_for(
-    serve: Start, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pauses = list[float]()
-
-    async def pause(_: Caller, seconds: float) -> bool:
-        pauses.append(seconds)
-        return False
-
-    monkeypatch.setattr(Caller, "pause", pause)
-    replies = {0: refused(kind, 429, "slow down", Retry_After="0.2"), 1: refused(kind, 529, "overloaded")}
-    server = serve(lambda n, _: replies.get(n, Reply(said(kind))))
-    assert engine_of(kind, server, max_retries=2).generate(TALK, SAMPLING)[0].text == "Ceviche."
-    assert len(server.requests) == 3
-    assert pauses[1:] == [0.2, pytest.approx(0.875, abs=0.126)]  # the first is for its turn
-
-
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("status", "words"),
     [
         (400, r"rejected a request for 'm-1' \(400: it is too long\): check the prompt's length"),
         (401, r"refused the key \(401\): check the variable TEST_KEY"),
-        (403, r"refused the key \(403\)"),
         (404, r"has no model 'm-1', or no \w+ API there"),
-        (429, r"over its limit after 1 try \(429: it is too long\): set options\.requests_per_minute"),
-        (500, r"failed after 1 try \(500: it is too long\)"),
-        (307, r"it redirects to http://elsewhere\.example: make that the base_url"),
     ],
 )
 def test_errors_say_what_to_do_and_are_asked_once(serve: Start, kind: str, status: int, words: str) -> None:
     server = serve(refused(kind, status, "it is too long", Location="http://elsewhere.example"))
     with pytest.raises(EngineError, match=words):
         engine_of(kind, server).generate(TALK, SAMPLING)
-    assert len(server.requests) == 1, "the client's own retries are off"
+    assert len(server.requests) == 1
 
 
 def test_google_says_of_a_wrong_key_that_the_request_is_bad(serve: Start) -> None:
@@ -287,13 +241,8 @@ def test_google_says_of_a_wrong_key_that_the_request_is_bad(serve: Start) -> Non
 
 GARBAGE = {
     "no JSON": b"\xff\xfe no JSON",
-    "cut off": b'{"content": [',
-    "list": b"[]",
-    "nothing": b"",
     "other shape": b'{"content": "text", "candidates": {"a": 1}}',
     "empty object": b"{}",
-    "deep": b"[" * 100_000,
-    "page": b"<html>sign in</html>",
 }
 
 
@@ -307,32 +256,12 @@ def test_garbage_is_one_line(serve: Start, kind: str, what: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_answer_that_drips_or_has_no_end_is_bounded(
-    serve: Start, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def drip(handler: BaseHTTPRequestHandler) -> None:
-        """A byte every 50 ms, without end."""
-        handler.send_response(200)
-        handler.send_header("Content-Length", str(10**9))
-        handler.end_headers()
-        while not server.closing.wait(0.05):
-            handler.wfile.write(b" ")
-
-    server = serve(lambda *_: drip)
-    with pytest.raises(EngineError, match=r"no answer within 0\.5 s after 1 try"):
-        engine_of(kind, server, timeout=0.5).generate(TALK, SAMPLING)
-    monkeypatch.setattr("tasks.engines.served.transport.MAX_BYTES", 2**20)
-    with pytest.raises(EngineError, match="more than 1 MiB"):
-        engine_of(kind, serve(Reply(b" " * 2**21))).generate(TALK, SAMPLING)
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_the_key_is_neither_shown_nor_stored(
     serve: Start, kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     shown = [f"{KEY} is wrong", f"Bearer {KEY}"]
     for words in shown:
-        for status in (400, 429, 500):
+        for status in (400, 500):
             with pytest.raises(EngineError) as caught:
                 engine_of(kind, serve(refused(kind, status, words))).generate(TALK, SAMPLING)
             assert KEY not in f"{caught.value!r} {caught.value.__cause__!r} {caught.value.__context__!r}"
@@ -344,24 +273,6 @@ def test_the_key_is_neither_shown_nor_stored(
     assert KEY not in caplog.text
     engine = engine_of(kind, serve(Reply(said(kind))))
     assert KEY not in json.dumps([engine.spec.described(), engine.spec.identity()])
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_half_a_surrogate_pair_can_be_stored(serve: Start, kind: str) -> None:
-    (answer,) = engine_of(kind, serve(Reply(said(kind, "a\ud800b")))).generate(TALK, SAMPLING)
-    assert answer.text.encode() == b"a?b"
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_was_answered_before_a_failure_comes_with_it(serve: Start, kind: str) -> None:
-    def reply(n: int, _: dict[str, Any]) -> Reply:
-        return Reply(said(kind, f"answer {n}")) if n < 2 else refused(kind, 403, "no more")
-
-    server = serve(reply)
-    with pytest.raises(Unfinished, match="refused the key") as caught:
-        engine_of(kind, server, max_concurrency=1).generate(TALK * 5, SAMPLING)
-    assert {place: a.text for place, a in caught.value.done.items()} == {0: "answer 0", 1: "answer 1"}
-    assert len(server.requests) == 3
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -388,20 +299,10 @@ def test_the_environment_sends_no_key_and_no_request_elsewhere(
 @pytest.mark.parametrize(
     ("kind", "variable"), [("anthropic", "ANTHROPIC_API_KEY"), ("google", "GEMINI_API_KEY")]
 )
-def test_a_missing_key_or_client_is_one_line(
-    kind: str, variable: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_key_is_one_line(kind: str, variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = EngineSpec(name="far", kind=kind, model="m")
     monkeypatch.delenv(variable, raising=False)
     with pytest.raises(EngineError, match=f"{variable} is not set: export that variable with the key for"):
-        load._class(spec)(spec)
-    monkeypatch.setenv(variable, KEY)
-
-    def missing(name: str) -> Any:
-        raise ModuleNotFoundError(name)
-
-    monkeypatch.setattr(hosted, "import_module", missing)
-    with pytest.raises(EngineError, match=rf"needs the client .*: pip install 'culturescope\[{kind}\]'"):
         load._class(spec)(spec)
 
 

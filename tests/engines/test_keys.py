@@ -12,15 +12,14 @@ from urllib.parse import quote
 
 import httpx
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tasks.engines.protocols import Generation
 from tasks.engines.secrets import SHORT_SECRET, Secrets
-from tasks.engines.served.anthropic_client import read_message
-from tasks.engines.served.google_client import read_content
-from tasks.engines.served.openai_reply import read_reply
-from tasks.engines.served.openai_responses import read_response
+from tasks.engines.served.anthropic_http import read_message
+from tasks.engines.served.google_http import read_content
+from tasks.engines.served.openai_reply import read_reply, read_response
 from tasks.engines.served.transport import FINISHED, Caller, Failed, Unreadable
 
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_/+="
@@ -112,6 +111,7 @@ def leaks(key: str, text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("api", APIS)
+@settings(max_examples=30)
 @given(key=KEYS, spelling=st.sampled_from(sorted(SPELLINGS)))
 @example(key="sk-proj-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP", spelling="Basic")
 def test_no_field_of_an_answer_holds_a_key(api: str, key: str, spelling: str) -> None:
@@ -123,6 +123,7 @@ def test_no_field_of_an_answer_holds_a_key(api: str, key: str, spelling: str) ->
         assert not leaks(key, text), "a part of the key is left"
 
 
+@settings(max_examples=30)
 @given(key=KEYS, spelling=st.sampled_from(sorted(SPELLINGS)), before=st.integers(0, 3000))
 def test_no_error_holds_a_part_of_a_key_wherever_it_is_cut(key: str, spelling: str, before: int) -> None:
     said, own = "y" * before + " " + SPELLINGS[spelling](key), caller(key)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,17 @@ from transformers import (
     XLMRobertaForMaskedLM,
 )
 
-from tasks.engines.local import pretrained
 from tasks.engines.local.masked import MaskedScorer
-from tasks.engines.protocols import CandidateScorer, Cloze, EngineError
+from tasks.engines.protocols import Cloze, EngineError
 from tests.engines import tiny_models as tiny
+from tests.engines.candidate_contract import (  # noqa: F401 - tests of every scorer of candidates
+    Expected,
+    test_a_candidate_that_cannot_be_spelled_is_nan_and_changes_nothing,
+    test_batches_and_order_do_not_matter,
+    test_equals_brute_force,
+    test_half_precision_stays_near_float32,
+    test_progress_adds_up,
+)
 
 SIZES = {
     "hidden_size": 32,
@@ -82,23 +90,9 @@ def scorer(folder: Path) -> MaskedScorer:
     return MaskedScorer(tiny.spec(), str(folder))
 
 
-def test_it_is_a_candidate_scorer(scorer: MaskedScorer) -> None:
-    assert isinstance(scorer, CandidateScorer)
-
-
-@pytest.mark.parametrize("name", tiny.CLOZES)
-def test_equals_brute_force(name: str, family: Family, folder: Path, scorer: MaskedScorer) -> None:
-    cloze = tiny.CLOZES[name]
-    texts = tiny.candidates(cloze)
-    logprob, probability, n_tokens = brute_force(family, folder, cloze, texts)
-    scores = scorer.score_candidates(cloze, texts)
-    np.testing.assert_array_equal(scores.n_tokens, n_tokens)
-    np.testing.assert_allclose(scores.logprob, logprob, atol=1e-5)
-    np.testing.assert_allclose(scores.probability, probability, atol=1e-5)
-    assert scores.logprob.dtype == scores.probability.dtype == np.float32
-    assert set(n_tokens) == {1, 2, 3, 4}
-    assert logprob[:, n_tokens == 1].std() > 0.05  # the model tells candidates apart,
-    assert np.ptp(logprob, axis=0).min() > 1e-3  # and sentences
+@pytest.fixture(scope="module")
+def expected(family: Family, folder: Path) -> Expected:
+    return partial(brute_force, family, folder)
 
 
 def brute_force(
@@ -125,39 +119,6 @@ def brute_force(
     return logprob, probability, n_tokens
 
 
-def test_batches_and_order_do_not_matter(scorer: MaskedScorer, monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = tiny.ENGLISH_CANDIDATES
-    scores = scorer.score_candidates(tiny.ENGLISH, texts)
-    generator = np.random.default_rng(0)
-    rows, columns = generator.permutation(len(tiny.ENGLISH.before)), generator.permutation(len(texts))
-    shuffled = replace(tiny.ENGLISH, before=tuple(tiny.ENGLISH.before[i] for i in rows))
-    # One sentence a pass, so no padding, and a few tokens of the vocabulary at a time.
-    monkeypatch.setattr(scorer, "spec", scorer.spec.model_copy(update={"batch_tokens": 1}))
-    monkeypatch.setitem(pretrained.VOCABULARY_SLICE, "cpu", 7)
-    again = scorer.score_candidates(shuffled, [texts[i] for i in columns])
-    np.testing.assert_allclose(again.logprob, scores.logprob[np.ix_(rows, columns)], atol=1e-5)
-    np.testing.assert_allclose(again.probability, scores.probability[np.ix_(rows, columns)], atol=1e-5)
-    np.testing.assert_array_equal(again.n_tokens, scores.n_tokens[columns])
-
-
-def test_a_candidate_that_cannot_be_spelled_is_nan_and_changes_nothing(scorer: MaskedScorer) -> None:
-    scores = scorer.score_candidates(tiny.ENGLISH, ["rice", "zebra", "rice zebra", "salt"])
-    without = scorer.score_candidates(tiny.ENGLISH, ["rice", "salt"])
-    assert np.isnan(scores.logprob[:, [1, 2]]).all()
-    assert np.isnan(scores.probability[:, [1, 2]]).all()
-    np.testing.assert_allclose(scores.logprob[:, [0, 3]], without.logprob, atol=1e-5)
-    nothing = scorer.score_candidates(tiny.ENGLISH, ["zebra"])
-    assert np.isnan(nothing.logprob).all()
-
-
-@pytest.mark.parametrize("texts", [["rice", "zebra", "rice pudding", "salt"], ["zebra"]])
-def test_progress_adds_up(texts: list[str], scorer: MaskedScorer) -> None:
-    counts: list[int] = []
-    scorer.score_candidates(tiny.ENGLISH, texts, counts.append)
-    assert sum(counts) == len(tiny.ENGLISH.before) * len(texts)
-    assert min(counts) > 0
-
-
 def test_the_longest_sentence_is_scored_and_a_longer_one_refused(scorer: MaskedScorer) -> None:
     # Two special tokens, the subject's words, one for "has", a mask: 40 fit both models.
     fits = Cloze(before=("rice " * 36 + "has",), lead=" ", after="", tail=" has")
@@ -176,13 +137,6 @@ def test_a_mask_in_the_subject_is_refused(family: Family, scorer: MaskedScorer) 
 def test_a_candidate_without_a_token_is_named(scorer: MaskedScorer) -> None:
     with pytest.raises(EngineError, match="candidate '' has no token"):
         scorer.score_candidates(tiny.ENGLISH, ["rice", ""])
-
-
-def test_half_precision_stays_near_float32(folder: Path, scorer: MaskedScorer) -> None:
-    half = MaskedScorer(tiny.spec(dtype="bfloat16"), str(folder))
-    scores = half.score_candidates(tiny.ENGLISH, tiny.ENGLISH_CANDIDATES)
-    full = scorer.score_candidates(tiny.ENGLISH, tiny.ENGLISH_CANDIDATES)
-    assert np.abs(scores.logprob - full.logprob).mean() < 0.2
 
 
 def test_a_checkpoint_without_its_head_is_refused(tmp_path: Path) -> None:

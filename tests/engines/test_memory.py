@@ -123,7 +123,7 @@ def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch, stated: str)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("bfloat16", marks=pytest.mark.heavy)])
 def test_a_real_model_takes_what_was_estimated(smollm2_folder: Path, dtype: str) -> None:
     scorer = PackedTrieScorer(spec(dtype=dtype), str(smollm2_folder))
     weights = sum(p.numel() * p.element_size() for p in scorer.model.parameters())

@@ -63,7 +63,7 @@ def save_random(config: object, tokenizer_folder: Path, folder: Path) -> Path:
 
 
 def brute_force(folder: Path, prefixes: list[str], continuations: list[str]) -> np.ndarray:
-    """Sum of token log-probabilities by one plain forward pass a pair, without any of our engine code."""
+    """Sum of token log-probabilities by one plain forward pass a prefix, without any of our engine code."""
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForCausalLM.from_pretrained(
         folder, dtype=torch.float32, attn_implementation="eager"
@@ -71,11 +71,16 @@ def brute_force(folder: Path, prefixes: list[str], continuations: list[str]) -> 
     out = np.empty((len(prefixes), len(continuations)))
     for i, prefix in enumerate(prefixes):
         start = prompting.prefix_tokens(tokenizer, prefix)
-        for j, rest in enumerate(prompting.continuation_tokens(tokenizer, prefix, continuations)):
-            with torch.no_grad():
-                logits = model(torch.tensor([start + rest])).logits[0]
-            logprobs = torch.log_softmax(logits.float(), dim=-1)
-            out[i, j] = sum(float(logprobs[len(start) - 1 + k, token]) for k, token in enumerate(rest))
+        rests = prompting.continuation_tokens(tokenizer, prefix, continuations)
+        longest = max(map(len, rests))  # what is padded on the right is seen by nothing before it
+        with torch.no_grad():
+            logits = model(
+                torch.tensor([start + rest + [0] * (longest - len(rest)) for rest in rests])
+            ).logits
+        logprobs = torch.log_softmax(logits[:, len(start) - 1 :].float(), dim=-1)
+        out[i] = [
+            sum(float(own[k, t]) for k, t in enumerate(r)) for own, r in zip(logprobs, rests, strict=True)
+        ]
     return out
 
 
@@ -110,23 +115,35 @@ def windowed(tokenizer_folder: Path, tmp_path_factory: pytest.TempPathFactory) -
     return save_random(config, tokenizer_folder, tmp_path_factory.mktemp("windowed"))
 
 
+@pytest.fixture(scope="module")
+def windowed_scorer(windowed: Path) -> PackedTrieScorer:
+    return PackedTrieScorer(EngineSpec(name="tiny", model="x", dtype="float32"), str(windowed))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("shared", SHARING)
 @pytest.mark.parametrize("items", [ITEMS, ["rice", "bread", "tea"]], ids=["trie", "single tokens"])
 def test_equals_brute_force_whatever_the_prefixes_share(
-    shared: str, items: list[str], windowed: Path
+    shared: str,
+    items: list[str],
+    windowed: Path,
+    windowed_scorer: PackedTrieScorer,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    scorer = PackedTrieScorer(EngineSpec(name="tiny", model="x", dtype="float32"), str(windowed))
     continuations = [" " + item for item in items]
     expected = brute_force(windowed, SHARING[shared], continuations)
-    np.testing.assert_allclose(scorer.score(SHARING[shared], continuations), expected, atol=1e-3)
-    scorer.spec = scorer.spec.model_copy(update={"batch_tokens": 64})
-    np.testing.assert_allclose(scorer.score(SHARING[shared], continuations), expected, atol=1e-3)
+    for batch_tokens in (4096, 64):
+        spec = windowed_scorer.spec.model_copy(update={"batch_tokens": batch_tokens})
+        monkeypatch.setattr(windowed_scorer, "spec", spec)
+        scores = windowed_scorer.score(SHARING[shared], continuations)
+        np.testing.assert_allclose(scores, expected, atol=1e-3)
 
 
 @pytest.mark.slow
-def test_what_prefixes_share_is_run_once(windowed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scorer = PackedTrieScorer(EngineSpec(name="tiny", model="x", dtype="float32"), str(windowed))
+def test_what_prefixes_share_is_run_once(
+    windowed_scorer: PackedTrieScorer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scorer = windowed_scorer
     run, hidden = [], scorer._hidden
 
     def counted(ids: np.ndarray, *more: object) -> torch.Tensor:
@@ -188,7 +205,7 @@ def test_real_models_equal_brute_force_whatever_the_batch_and_order(
     np.testing.assert_allclose(again[::-1], scores[:, order], atol=1e-3)
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_half_precision_stays_near_float32(smollm2_folder: Path) -> None:
     scores = {}
     for dtype in ("float32", "bfloat16"):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,18 @@ from transformers import (
     T5ForConditionalGeneration,
 )
 
-from tasks.engines.local import pretrained
 from tasks.engines.local.seq2seq import Seq2SeqScorer, trie_paths
 from tasks.engines.local.trie import build_trie
-from tasks.engines.protocols import CandidateScorer, Cloze, EngineError
+from tasks.engines.protocols import Cloze, EngineError
 from tests.engines import tiny_models as tiny
+from tests.engines.candidate_contract import (  # noqa: F401 - tests of every scorer of candidates
+    Expected,
+    test_a_candidate_that_cannot_be_spelled_is_nan_and_changes_nothing,
+    test_batches_and_order_do_not_matter,
+    test_equals_brute_force,
+    test_half_precision_stays_near_float32,
+    test_progress_adds_up,
+)
 
 SIZES = {
     "vocab_size": len(tiny.UNIGRAMS) + 6,  # rows to spare, as T5's
@@ -84,23 +92,9 @@ def scorer(folder: Path) -> Seq2SeqScorer:
     return Seq2SeqScorer(tiny.spec(), str(folder))
 
 
-def test_it_is_a_candidate_scorer(scorer: Seq2SeqScorer) -> None:
-    assert isinstance(scorer, CandidateScorer)
-
-
-@pytest.mark.parametrize("name", tiny.CLOZES)
-def test_equals_brute_force(name: str, family: Family, folder: Path, scorer: Seq2SeqScorer) -> None:
-    cloze = tiny.CLOZES[name]
-    texts = tiny.candidates(cloze)
-    logprob, probability, n_tokens = brute_force(family, folder, cloze, texts)
-    scores = scorer.score_candidates(cloze, texts)
-    np.testing.assert_array_equal(scores.n_tokens, n_tokens)
-    np.testing.assert_allclose(scores.logprob, logprob, atol=1e-5)
-    np.testing.assert_allclose(scores.probability, probability, atol=1e-5)
-    assert scores.logprob.dtype == scores.probability.dtype == np.float32
-    assert set(n_tokens) == {1, 2, 3, 4}
-    assert logprob[:, n_tokens == 1].std() > 0.05  # the model tells candidates apart,
-    assert np.ptp(logprob, axis=0).min() > 1e-3  # and sentences
+@pytest.fixture(scope="module")
+def expected(family: Family, folder: Path) -> Expected:
+    return partial(brute_force, family, folder)
 
 
 def brute_force(
@@ -130,21 +124,6 @@ def brute_force(
     return logprob, probability, n_tokens
 
 
-def test_batches_and_order_do_not_matter(scorer: Seq2SeqScorer, monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = tiny.ENGLISH_CANDIDATES
-    scores = scorer.score_candidates(tiny.ENGLISH, texts)
-    generator = np.random.default_rng(0)
-    rows, columns = generator.permutation(len(tiny.ENGLISH.before)), generator.permutation(len(texts))
-    shuffled = replace(tiny.ENGLISH, before=tuple(tiny.ENGLISH.before[i] for i in rows))
-    # One path a pass, so no padding, and a few tokens of the vocabulary at a time.
-    monkeypatch.setattr(scorer, "spec", scorer.spec.model_copy(update={"batch_tokens": 1}))
-    monkeypatch.setitem(pretrained.VOCABULARY_SLICE, "cpu", 7)
-    again = scorer.score_candidates(shuffled, [texts[i] for i in columns])
-    np.testing.assert_allclose(again.logprob, scores.logprob[np.ix_(rows, columns)], atol=1e-5)
-    np.testing.assert_allclose(again.probability, scores.probability[np.ix_(rows, columns)], atol=1e-5)
-    np.testing.assert_array_equal(again.n_tokens, scores.n_tokens[columns])
-
-
 @given(
     st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=5), min_size=1, max_size=12),
     st.integers(1, 40),
@@ -164,24 +143,6 @@ def test_paths_read_every_edge_once_at_its_own_prefix(sequences: list[list[int]]
     assert sorted(met) == list(range(len(trie.edge_token)))
 
 
-def test_a_candidate_that_cannot_be_spelled_is_nan_and_changes_nothing(scorer: Seq2SeqScorer) -> None:
-    scores = scorer.score_candidates(tiny.ENGLISH, ["rice", "zebra", "rice zebra", "salt"])
-    without = scorer.score_candidates(tiny.ENGLISH, ["rice", "salt"])
-    assert np.isnan(scores.logprob[:, [1, 2]]).all()
-    assert np.isnan(scores.probability[:, [1, 2]]).all()
-    np.testing.assert_allclose(scores.logprob[:, [0, 3]], without.logprob, atol=1e-5)
-    nothing = scorer.score_candidates(tiny.ENGLISH, ["zebra"])
-    assert np.isnan(nothing.logprob).all()
-
-
-@pytest.mark.parametrize("texts", [["rice", "zebra", "rice pudding", "salt"], ["zebra"]])
-def test_progress_adds_up(texts: list[str], scorer: Seq2SeqScorer) -> None:
-    counts: list[int] = []
-    scorer.score_candidates(tiny.ENGLISH, texts, counts.append)
-    assert sum(counts) == len(tiny.ENGLISH.before) * len(texts)
-    assert min(counts) > 0
-
-
 def test_the_longest_sentence_is_scored_and_a_longer_one_refused(scorer: Seq2SeqScorer) -> None:
     # The subject's words, one for "has", the sentinel, the end token: the tokenizer says 40.
     fits = Cloze(before=("rice " * 37 + "has",), lead=" ", after="", tail=" has")
@@ -189,13 +150,6 @@ def test_the_longest_sentence_is_scored_and_a_longer_one_refused(scorer: Seq2Seq
     too_long = Cloze(before=("rice has", "salt " * 38 + "has"), lead=" ", after="", tail=" has")
     with pytest.raises(EngineError, match=r"'salt salt .* has 41 tokens .* 40 at most \(1 such .* of 2\)"):
         scorer.score_candidates(too_long, ["salt"])
-
-
-def test_half_precision_stays_near_float32(folder: Path, scorer: Seq2SeqScorer) -> None:
-    half = Seq2SeqScorer(tiny.spec(dtype="bfloat16"), str(folder))
-    scores = half.score_candidates(tiny.ENGLISH, tiny.ENGLISH_CANDIDATES)
-    full = scorer.score_candidates(tiny.ENGLISH, tiny.ENGLISH_CANDIDATES)
-    assert np.abs(scores.logprob - full.logprob).mean() < 0.2
 
 
 def test_bart_is_refused(tmp_path: Path) -> None:

@@ -17,9 +17,6 @@ from tasks.engines.served.hosted import HostedGenerator
 from tasks.engines.specs import EngineSpec
 from tests.http_server import Answer, HttpServer, Request
 
-pytest.importorskip("anthropic", reason="the extra [anthropic] is not installed")
-pytest.importorskip("google.genai", reason="the extra [google] is not installed")
-
 TALK = [[{"role": "user", "content": "Name a dish."}]]
 SAMPLING = Sampling(temperature=0.0, max_tokens=8192, seed=0)
 SCHEMA = {

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import gzip
 import json
 import threading
-import time
 import traceback
 from collections.abc import Callable, Iterator
 from email.utils import formatdate
@@ -16,7 +14,6 @@ from itertools import count
 from threading import Event
 from typing import Any
 
-import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -88,7 +85,7 @@ def ask(url: str, monkeypatch: pytest.MonkeyPatch, key: str = KEY, **options: An
 # --- secrets -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("status", [302, 400, 401, 403, 404, 409, 418, 422, 429, 500, 503])
+@pytest.mark.parametrize("status", [302, 401, 429, 500])
 def test_an_echoed_key_does_not_leave_the_engine(
     status: int, serve: Callable[[Handler], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,15 +139,9 @@ def test_a_short_key_may_be_a_word_of_an_answer() -> None:
     ("body", "kind", "said"),
     [
         (b"<!DOCTYPE html><title>Welcome</title>", "text/html", "a web page"),
-        (b"<html>sign in</html>", "application/json", "a web page"),
-        (b'data: {"choices": []}\n\n', "text/event-stream", "a stream of events"),
-        (b'data: {"choices": []}\n\n', "application/json", "a stream of events"),
-        (b'{"choices": [', "application/json", "no JSON"),
         (b"\xff\xfe\x00garbage", "application/json", "no JSON"),
         (b"", "application/json", "no JSON"),
-        (b"[" * 100_000, "application/json", "no JSON"),
         (b"null", "application/json", "JSON that is no object"),
-        (b"[1]", "application/json", "JSON that is no object"),
     ],
 )
 def test_what_is_no_answer_is_named(
@@ -233,32 +224,6 @@ def test_a_pause_that_the_server_asks_for_is_kept(
 
     assert ask(serve(busy_once), monkeypatch, max_retries=1).text == "good"
     assert pauses == [2.0 if as_date else 1.5]
-
-
-def test_a_pause_lasts_as_long_as_it_is_to() -> None:
-    client = httpx.AsyncClient()
-    caller = Caller(client, "http://127.0.0.1", Secrets(None), 1.0, 0)
-
-    async def waited(seconds: float) -> bool:
-        return await caller.pause(seconds)
-
-    begun = time.monotonic()
-    assert asyncio.run(waited(0.05)) is False
-    assert time.monotonic() - begun >= 0.05
-
-
-def test_a_pause_that_is_too_long_is_told_at_once(
-    serve: Callable[[Handler], str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[int] = []
-
-    def busy(handler: BaseHTTPRequestHandler) -> None:
-        asked.append(1)
-        send(handler, b'{"error": "quota"}', 429, Retry_After="3600")
-
-    with pytest.raises(EngineError, match=r"after 1 try \(429: quota; it asks for a pause of 3600 s, and we"):
-        ask(serve(busy), monkeypatch, max_retries=5)
-    assert len(asked) == 1
 
 
 @pytest.mark.parametrize("said", ["soon", "nan", "-5", ""])

@@ -90,6 +90,7 @@ def test_scores_equal_a_plain_forward_pass(
     assert sum(done) == scores.size
 
 
+@pytest.mark.heavy
 def test_scores_do_not_depend_on_order_or_batch_or_what_ran_before(engine: VllmEngine) -> None:
     scores = engine.score(prefixes(engine), ITEMS)
     backwards = engine.score(prefixes(engine)[::-1], ITEMS[::-1])
@@ -119,6 +120,7 @@ def test_generations_are_valid_json_and_repeatable(engine: VllmEngine) -> None:
     assert [a.text for a in other] != [a.text for a in answers]
 
 
+@pytest.mark.heavy
 def test_seeded_samples_of_more_prompts_than_a_pass_holds(engine: VllmEngine) -> None:
     talks = [[{"role": "user", "content": f"{i} " + "word " * 380 + "Go on."}] for i in range(4)]
     sampling = Sampling(temperature=1.0, max_tokens=8, seed=3)
@@ -128,6 +130,7 @@ def test_seeded_samples_of_more_prompts_than_a_pass_holds(engine: VllmEngine) ->
     assert engine.generate(talks, sampling) == answers
 
 
+@pytest.mark.heavy
 def test_alternatives_are_what_scoring_gives(engine: VllmEngine) -> None:
     """Without a schema: natural-log probabilities of the model, whatever the temperature."""
     question = "Is ceviche a dish of Peru? Answer yes or no."
@@ -179,6 +182,7 @@ def test_option_logprobs_of_a_bound_answer(
     assert found == pytest.approx(expected, abs=2e-3)
 
 
+@pytest.mark.heavy
 def test_stop_and_length(engine: VllmEngine) -> None:
     talk = [[{"role": "user", "content": "Count: one, two, three, four, five, six."}]]
     cut = engine.generate(talk, Sampling(max_tokens=3))[0]

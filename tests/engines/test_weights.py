@@ -9,8 +9,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from tasks.engines.local.weights import model_hash
-from tasks.engines.specs import EngineSpec
+from tasks.engines.specs import EngineSpec, model_hash
 
 MIGRATION = Path(__file__).parents[2] / "warehouse" / "schema" / "042_model_hash.sql"
 HUB: dict[str, Any] = {"name": "a", "model": "owner/model", "dtype": "float32"}

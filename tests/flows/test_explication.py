@@ -33,7 +33,7 @@ CONFIGURED: dict[str, Any] = {
 
 
 def generate(
-    self: FakeEngine, conversations: Conversations, samplings: Samplings, schema: Schema = None, n: int = 0
+    self: FakeEngine, conversations: Conversations, samplings: Samplings, schema: Schema = None, *_: object
 ) -> list[Generation]:
     """The script of the engine's name; another one gives everybody the same hostile recipe."""
 

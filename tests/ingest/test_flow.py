@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from deployments.serve.server import pointed_at
 from flows.ingest import ingest
-from scrapers.model import ScrapeError
+from scrapers.model import ScrapeError, TransientError
 from tasks.ingest import steps
 from tasks.ingest.params import IngestParams
 from tests.ingest.conftest import CURRENCIES, RELIGIONS, Serve
@@ -19,8 +20,6 @@ from tests.scrapers.hand_made import PAGES
 from tests.scrapers.misbehaving_server import MisbehavingServer, Reply
 from tests.scrapers.wikidata.servers import misbehaving, reply
 from warehouse import Warehouse, run_checks
-
-pytestmark = pytest.mark.slow
 
 Run = Callable[..., dict[str, str]]
 GOOD = Reply(body=(PAGES / "religions_ranges.html").read_bytes())
@@ -42,6 +41,7 @@ def run(
         yield flow
 
 
+@pytest.mark.slow
 def test_one_source_fails_and_the_others_are_refreshed(
     run: Run, warehouse: Warehouse, web: MisbehavingServer, serve: Serve
 ) -> None:
@@ -63,20 +63,15 @@ def test_one_source_fails_and_the_others_are_refreshed(
     assert run("wikipedia-religions") == {"wikipedia-religions": "unchanged"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("replies", "n_asked", "status"),
     [
-        ([BUSY, GOOD], 2, "replaced"),
         ([BUSY, Reply(manner="reset"), GOOD], 3, "replaced"),
         ([BUSY, BUSY, BUSY, GOOD], 3, "failed"),  # tried twice more and no further
-        ([BUSY, Reply(404), GOOD], 2, "failed"),
-        ([Reply(404), GOOD], 1, "failed"),
-        ([Reply(403), GOOD], 1, "failed"),
-        ([Reply(429, headers={"Retry-After": "9"}), GOOD], 2, "replaced"),
-        ([Reply(429, headers={"Retry-After": "11"}), GOOD], 1, "failed"),  # over RETRY_AFTER_S
     ],
 )
-def test_only_what_may_pass_is_tried_again(
+def test_a_source_is_tried_twice_more(
     run: Run, warehouse: Warehouse, web: MisbehavingServer, replies: list[Reply], n_asked: int, status: str
 ) -> None:
     web.replies[RELIGIONS] = replies
@@ -91,6 +86,22 @@ def test_only_what_may_pass_is_tried_again(
     assert [row["status"] for row in attempts(warehouse)] == [status]  # one row, however many tries
 
 
+@pytest.mark.parametrize(
+    ("error", "may_pass"),
+    [
+        (TransientError("busy"), True),
+        (TransientError("busy", 10.0), True),  # RETRY_AFTER_S
+        (TransientError("busy", 11.0), False),
+        (ScrapeError("there is no such page"), False),
+        (ValueError("a parser's fault"), False),
+    ],
+)
+def test_only_what_may_pass_is_tried_again(error: Exception, may_pass: bool) -> None:
+    assert steps._is_transient(None, None, SimpleNamespace(data=error)) == may_pass
+    assert steps.refresh.retry_condition_fn is steps._is_transient
+
+
+@pytest.mark.slow
 def test_a_refused_harvest_is_one_row_and_not_asked_for_again(
     run: Run, warehouse: Warehouse, web: MisbehavingServer, serve: Serve
 ) -> None:
@@ -102,6 +113,7 @@ def test_a_refused_harvest_is_one_row_and_not_asked_for_again(
     assert (row["status"], row["n_kept"], row["n_pages"]) == ("refused", 5, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "given",
     [{"endpoint": "ftp://nowhere.example"}, {"languages": ["English!"]}],
@@ -116,6 +128,7 @@ def test_a_parameter_that_only_the_source_can_judge(
     assert [row["status"] for row in attempts(warehouse)] == ["failed", "replaced"]
 
 
+@pytest.mark.slow
 def test_keys_in_addresses_are_neither_kept_nor_said(
     run: Run, warehouse: Warehouse, web: MisbehavingServer, tmp_path: Path
 ) -> None:

@@ -34,9 +34,10 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[list[str]]]:
         sampling: Sampling,
         schema: Mapping[str, Any] | None = None,
         alternatives: int = 0,
+        *more: Any,
     ) -> list[Generation]:
         calls.append([c[-1]["content"] for c in conversations])
-        return answer(self, conversations, sampling, schema, alternatives)
+        return answer(self, conversations, sampling, schema, alternatives, *more)
 
     monkeypatch.setattr(FakeEngine, "generate", generate)
     load.unload()

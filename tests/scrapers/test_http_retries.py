@@ -7,7 +7,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from scrapers.exchange import retry_after
+from scrapers.http import retry_after
 from scrapers.model import TransientError
 from tests.scrapers.conftest import Clock, OpenSession
 from tests.scrapers.misbehaving_server import MisbehavingServer, Reply

@@ -129,7 +129,7 @@ def _ids(tokenizer: Any, text: str) -> list[int]:
 
 
 def _special_tokens(tokenizer: Any) -> tuple[list[int], list[int]]:
-    """What the tokenizer puts around a sentence."""
+    """The tokens that the tokenizer puts before and after a sentence."""
     bare, whole = _ids(tokenizer, ANCHOR), list(tokenizer(ANCHOR).input_ids)
     start = next(i for i in range(len(whole)) if whole[i : i + len(bare)] == bare)
     return whole[:start], whole[start + len(bare) :]

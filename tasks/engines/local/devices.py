@@ -129,7 +129,7 @@ def _fastest_dtype(name: str, record: Path | None = None) -> FastDtype:
 
 
 def _cpu() -> str:
-    """What a product's speed depends on: processor, libraries, and what these are held to."""
+    """All that a product's speed depends on: processor, libraries, and what these are held to."""
     import torch
 
     held = os.environ.get("ONEDNN_MAX_CPU_ISA", "")

@@ -74,7 +74,7 @@ class Packaged:
 
     @property
     def mark(self) -> dict[str, Any]:
-        """What the record of a folder that need not be prepared again holds."""
+        """The record of a folder that need not be prepared again."""
         if self.member:
             return {"wheel_sha256": self.sha256}
         return {"gguf_sha256": self.sha256, "conversion": CONVERSION}

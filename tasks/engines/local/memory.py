@@ -69,7 +69,7 @@ def budget(device: str) -> int:
 
 
 def of_engine(spec: EngineSpec, source: str) -> Claim:
-    """What an engine takes; the whole budget if nothing is known, so that it has the device to itself.
+    """The claim of an engine; the whole budget if nothing is known, so that it has the device to itself.
 
     Args:
         source: folder or Hugging Face id (``embedded.resolve``). An id's size is known once it is downloaded.
@@ -93,7 +93,7 @@ def of_engine(spec: EngineSpec, source: str) -> Claim:
 
 
 def of_embedder(source: str) -> Claim:
-    """What an embedder takes, see ``of_engine``; source is a file, a folder or a Hugging Face id."""
+    """The claim of an embedder, see ``of_engine``; source is a file, a folder or a Hugging Face id."""
     path = Path(source).expanduser()
     if path.is_file():  # word vectors: text is read through, a .bin is unpacked into memory
         return Claim("cpu", 0 if path.suffix == ".vec" else 2 * path.stat().st_size)
@@ -126,7 +126,7 @@ def _name(device: str) -> str:
 
 
 def _cpu_kv_cache() -> int:
-    """What vLLM's CPU build takes for its cache where a spec does not say."""
+    """Bytes that vLLM's CPU build takes for its cache where a spec does not say."""
     return int(float(os.environ.get("VLLM_CPU_KVCACHE_SPACE") or 0) * GIB) or CPU_KV_CACHE_BYTES
 
 

@@ -59,7 +59,7 @@ def _weights(model: Any) -> list[torch.Tensor]:
 
 
 def _seconds(states: Mapping[int, torch.Tensor], weights: Sequence[torch.Tensor], clock: Clock) -> float:
-    """Of one product with each weight."""
+    """Seconds of one product with each weight."""
     start = clock()
     for weight in weights:
         torch.nn.functional.linear(states[weight.shape[1]], weight)

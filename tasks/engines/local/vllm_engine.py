@@ -31,7 +31,6 @@ from tasks.engines.protocols import (
     TokenAlternatives,
     each,
 )
-from tasks.engines.served.context import cut_off
 from tasks.engines.specs import EngineSpec, is_allowed, resolved
 
 REQUESTS_PER_CALL = 512
@@ -77,7 +76,12 @@ class VllmEngine(ContinuationScorer):
             ) from error
 
     def generate(
-        self, conversations: Conversations, samplings: Samplings, schema: Schema = None, alternatives: int = 0
+        self,
+        conversations: Conversations,
+        samplings: Samplings,
+        schema: Schema = None,
+        alternatives: int = 0,
+        progress: Progress | None = None,
     ) -> list[Generation]:
         """See ``Generator.generate``. With ``schema`` only finish reason "length" can leave JSON cut off. A
         conversation that the context does not hold has an empty answer with that reason.
@@ -107,7 +111,7 @@ class VllmEngine(ContinuationScorer):
             )
             for i, o in zip(fitting, outputs, strict=True)
         }
-        return [answers.get(i) or cut_off(n, own[i].seed) for i, n in enumerate(lengths)]
+        return [answers.get(i) or Generation.cut_off(n, own[i].seed) for i, n in enumerate(lengths)]
 
     def _length(self, talk: list[dict[str, str]]) -> int:
         """Tokens of a conversation; 0 where the template does not take it, which vLLM then says."""
@@ -253,7 +257,7 @@ def _sampling_params(sampling: Sampling, schema: Mapping[str, Any] | None, alter
 
 
 def _alternatives(output: Any) -> tuple[TokenAlternatives, ...]:
-    """What vLLM gives at each position: token -> log p and the token's text after what was written."""
+    """The tokens at each position, of vLLM's token -> log p and the token's text after what was written."""
     return tuple(
         TokenAlternatives.of(at[token].decoded_token, ((a.decoded_token, a.logprob) for a in at.values()))
         for token, at in zip(output.token_ids, output.logprobs, strict=True)

@@ -1,6 +1,7 @@
-"""What all engines behind a server share: concurrency, pace, keys, failures in words.
+"""The engine behind a server, whatever its API: concurrency, pace, keys, long prompts, failures in words.
 
-Kinds differ in what they send and how they read the answer.
+Kinds differ in what they send and how they read the answer. All send by one ``Caller``, without the
+providers' own clients: these take keys, headers and addresses of the environment, and retry on their own.
 
 Keys come from the environment alone. They are neither stored nor logged, and a provider's usual variable is
 sent to that provider only: to send it elsewhere, a spec has to name it.
@@ -10,12 +11,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
 from dataclasses import replace
-from importlib import import_module
 from typing import Any, ClassVar, TypeVar
 from urllib.parse import urlsplit
 
@@ -36,19 +36,35 @@ from tasks.engines.protocols import (
     each,
 )
 from tasks.engines.secrets import Secrets
-from tasks.engines.served.context import cut_off, room
-from tasks.engines.served.families import check_settings
-from tasks.engines.served.providers import SERVERS
+from tasks.engines.served.providers import SERVERS, check_settings
 from tasks.engines.served.transport import Caller, Failed, Pace, TimedOut, Unreadable
 from tasks.engines.specs import EngineSpec
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 
+CODES = ("context_length_exceeded", "exceed_context_size_error")
+"""OpenAI's and llama.cpp's."""
+_TOO_LONG = re.compile(
+    r"maximum (context|model) length|exceeds?( the)?( available| model's)? context|context limit"
+    r"|context (window|length|size) (of|is exceeded|exceeded)|prompt is too long"
+    r"|longer than the (model's context|maximum model) length|input token count .{0,40}exceeds",
+    re.IGNORECASE,
+)
+"""OpenAI, OpenRouter, vLLM, llama.cpp, Anthropic and Google."""
+_LIMIT = re.compile(r"max_(completion_|output_|new_)?tokens", re.IGNORECASE)
+_PROMPT = r"(?:at least |about )?(?P<prompt>\d+)"
+_ROOM = (
+    rf"context length is (?P<all>\d+) tokens.*?\({_PROMPT} (?:tokens )?(?:in the messages|of text input)",
+    rf"context length is (?P<all>\d+) tokens.*?(?:request has|prompt contains) {_PROMPT} input tokens",
+    r"exceed context limit: (?P<prompt>\d+) \+ \d+ > (?P<all>\d+)",
+)
+"""Where a server says how long the context and the prompt are, in tokens."""
+
 T = TypeVar("T")
 
 
 class HostedOptions(BaseModel):
-    """What ``spec.options`` may hold for every kind of server."""
+    """Fields of ``spec.options`` for every kind of server."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -70,17 +86,19 @@ class HostedOptions(BaseModel):
 
 
 class HostedGenerator(ABC):
-    """A served chat model behind the ``Generator`` and ``Reporting`` protocols."""
+    """A served chat model behind the ``Generator`` protocol."""
 
     options_type: ClassVar[type[HostedOptions]] = HostedOptions
     api: ClassVar[str]
-    """What the server is expected to speak: "no answer of …"."""
+    """The API that the server is expected to have: "no answer of …"."""
     speaks: ClassVar[str]
-    """The same in full."""
+    """Its name in full."""
     refuses: ClassVar[str]
-    """What else of a request a model may not take."""
+    """Further parts of a request that a model may not take."""
+    path: str
+    """The place below the server's address that requests go to."""
     limit_field: str = "max_tokens"
-    """Where a request says how many tokens there may be."""
+    """The field of a request that says how many tokens there may be."""
 
     def __init__(self, spec: EngineSpec, jobs: Jobs | None = None) -> None:
         """Read the options and the key; nothing is sent before ``generate``.
@@ -89,12 +107,11 @@ class HostedGenerator(ABC):
             jobs: where what has been sent may be written down.
 
         Raises:
-            EngineError: an option is wrong, the model takes no such reasoning or search (``families``), or
+            EngineError: an option is wrong, the model takes no such reasoning or search (``providers``), or
                 the key's variable is not set.
         """
         check_settings(spec)
         self.spec, self.jobs = spec, jobs
-        self.report: Progress = lambda _: None
         self.base_url = (spec.base_url or SERVERS[spec.kind].url).rstrip("/")
         self.options: Any = spec.read_options(self.options_type)
         self.key = _key(spec, self.base_url)
@@ -103,7 +120,12 @@ class HostedGenerator(ABC):
         self._certificates = httpx.create_ssl_context()  # takes long, so once
 
     def generate(
-        self, conversations: Conversations, samplings: Samplings, schema: Schema = None, alternatives: int = 0
+        self,
+        conversations: Conversations,
+        samplings: Samplings,
+        schema: Schema = None,
+        alternatives: int = 0,
+        progress: Progress | None = None,
     ) -> list[Generation]:
         """See ``Generator.generate``. Schemas are sent as strict, so objects must list their properties as
         required and forbid others. Refusals come back with finish reason "refusal" or "content_filter".
@@ -119,7 +141,7 @@ class HostedGenerator(ABC):
             for talk, sampling in zip(conversations, own, strict=True)
         ]
         answers: dict[int, Generation] = {}
-        failures = _finished(self._send(requests, answers))
+        failures = _finished(self._send(requests, answers, progress or (lambda _: None)))
         answers = {i: replace(answer, seed=own[i].seed) for i, answer in answers.items()}
         if failures:
             raise Unfinished(str(failures[0]), answers) from None
@@ -129,32 +151,31 @@ class HostedGenerator(ABC):
     def request(
         self, conversation: Sequence[Message], sampling: Sampling, schema: Schema, alternatives: int
     ) -> dict[str, Any]:
-        """What is sent for one conversation."""
+        """The JSON object to send for one conversation. Raises EngineError: the API cannot say it."""
 
     @abstractmethod
-    async def ask(self, way: Any, request: dict[str, Any]) -> Generation:
-        """Send one request by what ``way`` gave; its seed is noted by ``generate``. Raises Failed."""
+    def read(self, body: Any) -> Generation:
+        """The generation that an answer holds; its seed is noted by ``generate``. Raises Unreadable."""
 
-    @asynccontextmanager
-    async def way(self, caller: Caller) -> AsyncIterator[Any]:
-        """What ``ask`` sends by: the caller itself, or a client that sends by it."""
-        yield caller
-
+    @abstractmethod
     def headers(self) -> dict[str, str]:
-        """Of every request, beside those that a client of its own sets."""
-        return {}
+        """The headers of every request, the key among them."""
+
+    async def ask(self, caller: Caller, request: dict[str, Any]) -> Generation:
+        """Send one request and read its answer. Raises Failed."""
+        return self.read(await caller.ask("POST", self.path, json=request))
 
     def filtered(self, failure: Failed) -> Generation | None:
         """The answer that a failure is, where that is how a server says that it filtered; None: no answer."""
         return None
 
-    async def answer(self, way: Any, request: dict[str, Any]) -> Generation:
-        """What comes of one request. A refusal that is about this prompt alone is its outcome: it was
+    async def answer(self, caller: Caller, request: dict[str, Any]) -> Generation:
+        """The outcome of one request. A refusal that is about this prompt alone is its outcome: it was
         filtered, or the model's context does not hold it. Where the context holds the prompt but not as many
         further tokens, it is sent again with as many as there is room for. Raises Failed: everything else."""
         while True:
             try:
-                return await self.ask(way, request)
+                return await self.ask(caller, request)
             except Failed as failure:
                 if filtered := self.filtered(failure):
                     return filtered
@@ -162,34 +183,37 @@ class HostedGenerator(ABC):
                 if left is None:
                     raise
                 if left <= (self.spec.reasoning if isinstance(self.spec.reasoning, int) else 0):
-                    return cut_off()
+                    return Generation.cut_off()
                 request = {**request, self.limit_field: left}
 
     async def send_all(
-        self, caller: Caller, requests: Sequence[dict[str, Any]], answers: dict[int, Generation]
+        self,
+        caller: Caller,
+        requests: Sequence[dict[str, Any]],
+        answers: dict[int, Generation],
+        progress: Progress,
     ) -> list[EngineError]:
-        """Fill ``answers``, each request by itself; what failed, after which nothing more is sent."""
+        """Fill ``answers``, each request by itself; the first failure ends it. Returns the failures."""
         failures: list[EngineError] = []
         turns = asyncio.Semaphore(self.options.max_concurrency)
 
-        async def one(way: Any, place: int) -> None:
+        async def one(place: int) -> None:
             async with turns:
                 if caller.stopped.is_set() or await caller.pause(self._pace.turn()):
                     return
                 try:
-                    answers[place] = await self.answer(way, requests[place])
+                    answers[place] = await self.answer(caller, requests[place])
                 except Failed as failure:
                     failures.append(self.explain(failure))
                     caller.stopped.set()
                     return
-                self.report(1)
+                progress(1)
 
-        async with self.way(caller) as way:
-            await asyncio.gather(*(one(way, place) for place in range(len(requests))))
+        await asyncio.gather(*(one(place) for place in range(len(requests))))
         return failures
 
     async def _send(
-        self, requests: Sequence[dict[str, Any]], answers: dict[int, Generation]
+        self, requests: Sequence[dict[str, Any]], answers: dict[int, Generation], progress: Progress
     ) -> list[EngineError]:
         options = self.options
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=options.max_concurrency)
@@ -198,10 +222,10 @@ class HostedGenerator(ABC):
         )
         async with client:
             caller = Caller(client, self.base_url, self.secrets, options.timeout, options.max_retries)
-            return await self.send_all(caller, requests, answers)
+            return await self.send_all(caller, requests, answers, progress)
 
     def explain(self, failure: Failed) -> EngineError:
-        """What went wrong, where, and what to do; a server's words on a bad key are left out."""
+        """The error that says what went wrong and what to do, without a server's words on a bad key."""
         at, model, words = self.base_url, self.spec.model, f"{failure.status}: {failure.words}"
         tried = f"after {failure.tries} {'try' if failure.tries == 1 else 'tries'}"
         match failure.status:
@@ -242,7 +266,7 @@ class HostedGenerator(ABC):
 
     @property
     def where(self) -> str:
-        """What to look at where it has no such model."""
+        """The advice where the server has no such model."""
         return "compare the provider's list of models, and see that base_url is right"
 
     def is_about_the_key(self, failure: Failed) -> bool:
@@ -250,15 +274,27 @@ class HostedGenerator(ABC):
         return failure.status in (401, 403)
 
 
-def needed(package: str, extra: str, spec: EngineSpec) -> Any:
-    """A provider's client, imported; raises EngineError that says what to install."""
-    try:
-        return import_module(package)
-    except ImportError as error:
-        raise EngineError(
-            f"engine {spec.name!r}: kind {spec.kind!r} needs the client {package}: pip install "
-            f"'culturescope[{extra}]'"
-        ) from error
+def room(failure: Failed, limit: int) -> int | None:
+    """Tokens that the context leaves for an answer, where prompt and answer were refused as too long.
+
+    Such a refusal is one prompt's outcome, as an answer that is cut off before its first token is: other
+    prompts of the run are shorter. Where only the limit of tokens does not fit, there is room for some.
+
+    0 where the prompt alone is longer, or where what is left is no less than the ``limit`` that was refused.
+    None where the refusal is about something else, or about the limit in words that do not say how much is
+    left: that is the run's to mend.
+    """
+    error = failure.body.get("error") if isinstance(failure.body, dict) else None
+    codes = [error.get("code"), error.get("type")] if isinstance(error, dict) else []
+    is_said = any(code in codes for code in CODES) or _TOO_LONG.search(failure.words)
+    if failure.status != 400 or not is_said:
+        return None
+    words = failure.words.replace(",", "")
+    found = next(filter(None, (re.search(pattern, words, re.I | re.S) for pattern in _ROOM)), None)
+    if found:
+        left = int(found["all"]) - int(found["prompt"])
+        return left if 0 < left < limit else 0
+    return None if _LIMIT.search(words) else 0
 
 
 def _finished(work: Coroutine[Any, Any, T]) -> T:

@@ -82,7 +82,7 @@ class _Job(BaseModel):
 
     @property
     def name(self) -> str:
-        """Of the note."""
+        """The name of the note."""
         return hashlib.sha256(self.file.encode()).hexdigest()[:16]
 
     def save(self, jobs: Jobs) -> None:
@@ -95,7 +95,7 @@ class _Job(BaseModel):
 
 @dataclass
 class Batches:
-    """What is sent of one thing that is asked.
+    """The jobs of one call: those that were sent before, and those that it sends.
 
     Attributes:
         jobs: what was sent of it, by whomever.
@@ -219,7 +219,7 @@ class Batches:
         return None
 
     async def _answers(self, job: _Job) -> dict[str, Generation]:
-        """What a job comes to, once it has ended; requests without an answer leave its note."""
+        """The answers of a job, once it has ended; requests without an answer leave its note."""
         results = Results(self.caller, set(job.ids))
         try:
             batch = await self._ended(job)
@@ -317,7 +317,7 @@ def _names(requests: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _reasons(batch: _Batch) -> list[str]:
-    """What the server says of a job that it refused as a whole."""
+    """The server's words on a job that it refused as a whole."""
     data = batch.errors.get("data") if isinstance(batch.errors, dict) else None
     errors = data if isinstance(data, list) else []
     return [str(error["message"]) for error in errors[:3] if isinstance(error, dict) and error.get("message")]

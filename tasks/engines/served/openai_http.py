@@ -30,21 +30,31 @@ from tasks.engines.protocols import (
     Generation,
     Jobs,
     Message,
+    Progress,
     Sampling,
     Schema,
 )
-from tasks.engines.served.families import by_responses, family, takes_temperature
 from tasks.engines.served.hosted import HostedGenerator, HostedOptions
 from tasks.engines.served.openai_batch import MAX_REQUESTS, Batches
-from tasks.engines.served.openai_reply import read_refusal, read_reply
-from tasks.engines.served.openai_responses import LIMIT, PATH, read_response, responses_request
-from tasks.engines.served.openai_settings import Dialect, LimitField, limit_field, settings_body
+from tasks.engines.served.openai_reply import read_refusal, read_reply, read_response
+from tasks.engines.served.providers import (
+    Dialect,
+    LimitField,
+    by_responses,
+    family,
+    limit_field,
+    settings_body,
+    takes_temperature,
+)
 from tasks.engines.served.transport import Caller, Failed
 from tasks.engines.specs import EngineSpec
 
+RESPONSES_LIMIT = "max_output_tokens"
+"""The Responses API's limit of tokens, reasoning included."""
+
 
 class HttpOptions(HostedOptions):
-    """What ``spec.options`` may hold for kind "openai"."""
+    """Fields of ``spec.options`` for kind "openai"."""
 
     batch: int | None = Field(
         default=None,
@@ -100,7 +110,8 @@ class OpenAIGenerator(HostedGenerator):
         self._settings = settings_body(spec, self.options.dialect)
         self._by_responses, self._temperature = by_responses(spec), takes_temperature(spec)
         self._chat_limit = self.options.token_limit_field or limit_field(spec)
-        self.limit_field = LIMIT if self._by_responses else self._chat_limit
+        self.limit_field = RESPONSES_LIMIT if self._by_responses else self._chat_limit
+        self.path = "/responses" if self._by_responses else "/chat/completions"
         self._logprobs = self.options.logprobs
         if self._logprobs is None:
             self._logprobs = not ((known := family(spec)) and known.temperature == "never")
@@ -129,11 +140,9 @@ class OpenAIGenerator(HostedGenerator):
             request = responses_request(request, self._chat_limit)
         return {**request, **self._settings, **self.options.extra_body}
 
-    async def ask(self, way: Caller, request: dict[str, Any]) -> Generation:
-        """See ``HostedGenerator.ask``."""
-        if self._by_responses:
-            return read_response(await way.ask("POST", PATH, json=request), self.secrets)
-        return read_reply(await way.ask("POST", "/chat/completions", json=request), self.secrets)
+    def read(self, body: Any) -> Generation:
+        """See ``HostedGenerator.read``."""
+        return (read_response if self._by_responses else read_reply)(body, self.secrets)
 
     def headers(self) -> dict[str, str]:
         """See ``HostedGenerator.headers``."""
@@ -144,15 +153,19 @@ class OpenAIGenerator(HostedGenerator):
         return read_refusal(failure)
 
     async def send_all(
-        self, caller: Caller, requests: Sequence[dict[str, Any]], answers: dict[int, Generation]
+        self,
+        caller: Caller,
+        requests: Sequence[dict[str, Any]],
+        answers: dict[int, Generation],
+        progress: Progress,
     ) -> list[EngineError]:
         """See ``HostedGenerator.send_all``; with option ``batch`` as jobs."""
         if self.options.batch is None:
-            return await super().send_all(caller, requests, answers)
+            return await super().send_all(caller, requests, answers, progress)
         name, at, n = self.spec.name, self.base_url, self.options.batch
         if self.jobs is None:
             raise EngineError(f"engine {name!r}: options.batch needs a place to write down its jobs")
-        batches = Batches(caller, self.jobs, name, at, n, self.explain, self.report)
+        batches = Batches(caller, self.jobs, name, at, n, self.explain, progress)
         await batches.send(requests, answers)
         return batches.failures
 
@@ -160,3 +173,20 @@ class OpenAIGenerator(HostedGenerator):
     def where(self) -> str:
         """See ``HostedGenerator.where``."""
         return f"compare {self.base_url}/models, and see that base_url ends in /v1"
+
+
+def responses_request(chat: dict[str, Any], chat_limit: str) -> dict[str, Any]:
+    """A chat request in the words of OpenAI's Responses API; nothing is kept at the server.
+
+    Raises:
+        EngineError: it has stop texts, of which that API has none, as it has no seed.
+    """
+    if "stop" in chat:
+        raise EngineError(
+            'the Responses API takes no stop texts: set options.api = "chat", or ask without them'
+        )
+    request: dict[str, Any] = {name: chat[name] for name in ("model", "temperature", "top_p") if name in chat}
+    request |= {"input": chat["messages"], RESPONSES_LIMIT: chat[chat_limit], "store": False}
+    if "response_format" in chat:
+        request["text"] = {"format": {"type": "json_schema", **chat["response_format"]["json_schema"]}}
+    return request

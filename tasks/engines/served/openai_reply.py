@@ -1,4 +1,5 @@
-"""What is read of an answer of the OpenAI chat API: of a reply, or of a line of a batch's results."""
+"""Answers of OpenAI's APIs as generations: replies of the chat API, lines of a batch's results, and responses
+of the Responses API, by which its models search the web."""
 
 from __future__ import annotations
 
@@ -14,8 +15,9 @@ from pydantic import BaseModel, Field
 
 from tasks.engines.protocols import Generation, TokenAlternatives
 from tasks.engines.secrets import Secrets
-from tasks.engines.served.context import cut_off, room
+from tasks.engines.served.hosted import room
 from tasks.engines.served.transport import (
+    EXCERPT,
     MAX_BYTES,
     MAX_COUNT,
     Caller,
@@ -112,7 +114,7 @@ def read_refusal(failure: Failed) -> Generation | None:
 
 @dataclass
 class Results:
-    """What the files of a batch hold: lines that each answer one request, or ought to.
+    """The content of a batch's files: lines that each answer one request, or ought to.
 
     Attributes:
         ids: of the requests.
@@ -142,7 +144,7 @@ class Results:
                 self.wrong[f"{failure.status or 'no answer'}: {failure.words}"] += 1
 
     def reasons(self) -> list[str]:
-        """What was most often wrong."""
+        """The commonest faults."""
         return [f"{n:,} × {text}" for text, n in self.wrong.most_common(3)]
 
     def _answer(self, line: _Line) -> Generation:
@@ -155,12 +157,12 @@ class Results:
         if answer := read_refusal(failure):
             return answer
         if room(failure, MAX_COUNT) == 0:
-            return cut_off()
+            return Generation.cut_off()
         raise failure
 
 
 def _alternatives(content: Sequence[_Token]) -> tuple[TokenAlternatives, ...]:
-    """What was written and the server's top tokens at each position, which may leave out the written one."""
+    """The tokens written, each with the server's top ones, which may leave out the written one."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     tokens = []
     for at in content:
@@ -172,3 +174,62 @@ def _alternatives(content: Sequence[_Token]) -> tuple[TokenAlternatives, ...]:
         ]
         tokens.append(TokenAlternatives.of(text, [(text, at.logprob), *others]))
     return tuple(tokens)
+
+
+_INCOMPLETE = {"max_output_tokens": "length", "content_filter": "content_filter"}
+
+
+class _ResponsePart(BaseModel):
+    type: str
+    text: str | None = None
+    refusal: str | None = None
+
+
+class _ResponseItem(BaseModel):
+    type: str
+    content: list[_ResponsePart] | None = None
+    phase: str | None = None
+
+
+class _Incomplete(BaseModel):
+    reason: str | None = None
+
+
+class _ResponseError(BaseModel):
+    message: str = "no reason is given"
+
+
+class _ModelResponse(BaseModel):
+    status: str
+    output: list[_ResponseItem]
+    incomplete_details: _Incomplete | None = None
+    error: _ResponseError | None = None
+    usage: Any = None
+
+
+def read_response(body: Any, secrets: Secrets) -> Generation:
+    """The message after the last search; reasoning and remarks before it are left out, and counted.
+
+    Raises:
+        Unreadable: it is no answer of the Responses API, or says that it failed.
+    """
+    response = checked(_ModelResponse, body)
+    if response.status not in ("completed", "incomplete"):
+        why = response.error or _ResponseError()
+        raise Unreadable(200, secrets.hide(f"status: {response.status}: {why.message}")[:EXCERPT])
+    parts: list[_ResponsePart] = []
+    for item in response.output:
+        if item.type.endswith("_call"):
+            parts = []
+        elif item.type == "message" and item.phase != "commentary":
+            parts += item.content or []
+    refusals = [part.refusal for part in parts if part.refusal]
+    text = "".join(refusals or [part.text or "" for part in parts if part.type == "output_text"])
+    finish = "stop"
+    if response.status == "incomplete":
+        why_cut = response.incomplete_details.reason if response.incomplete_details else None
+        finish = _INCOMPLETE.get(why_cut or "", "unknown")
+    usage = response.usage if isinstance(response.usage, dict) else {}
+    sent, written = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
+    finish = "refusal" if refusals else finish
+    return Generation(secrets.hide_in_answer(text), finish, sent if written else 0, written)

@@ -88,7 +88,7 @@ class TimedOut(Failed):
 
 
 class Unreadable(Failed):
-    """What came back with a status of success is no JSON object; asking again would not help."""
+    """A status of success without a JSON object; asking again would not help."""
 
 
 @dataclass
@@ -213,7 +213,7 @@ class Caller:
         return dict(self.secrets.clean(answer)) if self.secrets.are_in(text) else answer
 
     def refusal(self, status: int, headers: httpx.Headers, content: bytes) -> Failed:
-        """What the server says of its refusal, in plain characters."""
+        """The failure that a refusal is, with the server's words in plain characters."""
         body: Any = None
         words = _plain(content)
         try:
@@ -260,7 +260,7 @@ def _retry_after(headers: httpx.Headers) -> float | None:
 
 
 def checked(model: type[M], body: Any) -> M:
-    """What a server says, in the shape that is expected; raises Unreadable, which names what differs."""
+    """An answer in the shape that is expected; raises Unreadable, which names what differs."""
     try:
         return model.model_validate(body)
     except ValidationError as error:

@@ -62,7 +62,7 @@ class Script:
     sent: list[tuple[Sequence[Message], int]] = field(default_factory=list)
 
     def generate(
-        self, conversations: Conversations, samplings: Samplings, schema: Schema = None, alternatives: int = 0
+        self, conversations: Conversations, samplings: Samplings, schema: Schema = None, *_: object
     ) -> list[Generation]:
         own = list(zip(conversations, each(samplings, len(conversations)), strict=True))
         self.sent += [(conversation, sampling.seed) for conversation, sampling in own]

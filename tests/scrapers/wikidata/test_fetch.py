@@ -8,11 +8,10 @@ from collections.abc import Sequence
 import polars as pl
 import pytest
 
+from scrapers.http import TooSlowError
 from scrapers.wikidata import Endpoint, Harvest, Traffic, fetch, join
 from scrapers.wikidata.fetch import values
-from scrapers.wikidata.harvest import language_tags
-from scrapers.wikidata.join import BY_DISH, ROW_SCHEMA
-from scrapers.wikidata.transport import TooSlowError
+from scrapers.wikidata.join import BY_DISH, ROW_SCHEMA, language_tags
 
 AGENT = "culturescope-tests (tests@example.org)"
 FILES = "http://commons.wikimedia.org/wiki/Special:FilePath/"

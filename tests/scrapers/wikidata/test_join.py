@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 
 import polars as pl
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapers.wikidata import Harvest, Traffic, join
@@ -122,6 +122,7 @@ def row(
     }
 
 
+@settings(max_examples=50)
 @given(worlds())
 def test_the_join_is_what_its_rules_say(harvest: Harvest) -> None:
     rows, counts = join(harvest, LANGUAGES)
@@ -136,6 +137,7 @@ def test_the_join_is_what_its_rules_say(harvest: Harvest) -> None:
         assert parts[0] == rows.filter(language=tag).height
 
 
+@settings(max_examples=25)
 @given(worlds(), st.integers(0, 2**32))
 def test_the_order_of_the_answers_does_not_matter(harvest: Harvest, seed: int) -> None:
     def shuffled(answer: pl.DataFrame) -> pl.DataFrame:

@@ -9,8 +9,8 @@ import tracemalloc
 
 import pytest
 
-from scrapers.wikidata import result as module
-from scrapers.wikidata.result import NOT_A_RESULT, read_result
+from scrapers.wikidata import endpoint as module
+from scrapers.wikidata.endpoint import NOT_A_RESULT, read_result
 
 ITEM = "http://www.wikidata.org/entity/Q"
 HEAD = {"vars": ["dish", "name"], "link": [["x"]]}
@@ -87,3 +87,11 @@ def test_nesting_is_given_up_at_once(deep: str) -> None:
     with pytest.raises(NOT_A_RESULT):
         read_result(of(deep * 100_000))
     assert time.thread_time() - begun < 10
+
+
+def test_values_blank_nodes_and_unbound_variables() -> None:
+    text = (
+        '{"head":{"vars":["a","b","c"]},"results":{"bindings":[{"a":{"type":"uri","value":"http://x/1"},'
+        '"b":{"type":"bnode","value":"t1"}},{"c":{"type":"literal","xml:lang":"en","value":"\\"q\\", r"}}]}}'
+    )
+    assert read_result(of(text)).rows() == [("http://x/1", "_:t1", None), (None, None, '"q", r')]

@@ -1,4 +1,4 @@
-"""Generation by Google's models, through Google's own client (google-genai, the extra ``google``).
+"""Generation by any server that speaks Google's Gemini API.
 
 A spec, as a file ``$CULTURESCOPE_HOME/engines/<name>.toml``; the key is in GEMINI_API_KEY::
 
@@ -8,19 +8,18 @@ A spec, as a file ``$CULTURESCOPE_HOME/engines/<name>.toml``; the key is in GEMI
     usd_per_million_output_tokens = 2.50
     options = { max_concurrency = 8, logprobs = true }
 
-``reasoning`` is a budget of tokens up to Gemini 2.5 and a word from Gemini 3 on (``families``); ``web =
+``reasoning`` is a budget of tokens up to Gemini 2.5 and a word from Gemini 3 on (``providers``); ``web =
 true`` lets the model search. What a model thinks counts as output, for its limit of tokens too: a low
 ``max_tokens`` may leave no answer.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
+from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -36,9 +35,9 @@ from tasks.engines.protocols import (
     TokenAlternatives,
 )
 from tasks.engines.secrets import Secrets
-from tasks.engines.served.families import family
-from tasks.engines.served.hosted import HostedGenerator, HostedOptions, needed
-from tasks.engines.served.transport import Caller, Failed, LogProbability, checked, count, finish_reason
+from tasks.engines.served.hosted import HostedGenerator, HostedOptions
+from tasks.engines.served.providers import family
+from tasks.engines.served.transport import Failed, LogProbability, checked, count, finish_reason
 from tasks.engines.specs import EngineSpec
 
 _ENDED = {"STOP": "stop", "MAX_TOKENS": "length"}
@@ -48,7 +47,7 @@ _NO_JSON_BESIDE_SEARCH = r"gemini-[12]\."
 
 
 class GoogleOptions(HostedOptions):
-    """What ``spec.options`` may hold for kind "google"."""
+    """Fields of ``spec.options`` for kind "google"."""
 
     logprobs: bool = Field(
         default=False, description="whether the model gives log-probabilities: many refuse the request"
@@ -67,73 +66,54 @@ class GoogleGenerator(HostedGenerator):
     )
 
     def __init__(self, spec: EngineSpec, jobs: Jobs | None = None) -> None:
-        """See ``HostedGenerator``; raises EngineError also where the client is not installed."""
+        """See ``HostedGenerator``."""
         super().__init__(spec, jobs)
-        self._package = needed("google.genai", "google", spec)
-        self._settings = _settings(spec)
+        name = spec.model if spec.model.startswith(("models/", "tunedModels/")) else f"models/{spec.model}"
+        self.path = f"/{self.options.api_version}/{quote(name)}:generateContent"
+        self._tools: list[dict[str, Any]] = [{"googleSearch": {}}] if spec.web else []
+        self._thinking = _thinking(spec)
 
     def request(
         self, conversation: Sequence[Message], sampling: Sampling, schema: Schema, alternatives: int
     ) -> dict[str, Any]:
-        """See ``HostedGenerator.request``: arguments of the client's ``generate_content``.
-
-        Raises:
-            EngineError: the model gives no JSON while it searches.
-        """
+        """See ``HostedGenerator.request``; raises EngineError where a search allows no JSON."""
         if schema is not None and self.spec.web and re.match(_NO_JSON_BESIDE_SEARCH, self.spec.model):
             raise EngineError(
                 f"engine {self.spec.name!r}: {self.spec.model!r} gives no JSON where it searches the web: "
                 "leave web out, take Gemini 3 or newer, or have it answer in text where that is an option"
             )
-        system = "\n\n".join(m["content"] for m in conversation if m["role"] == "system")
         config: dict[str, Any] = {
             "temperature": sampling.temperature,
-            "top_p": sampling.top_p,
+            "topP": sampling.top_p,
             "seed": sampling.seed % 2**31,
-            "max_output_tokens": sampling.max_tokens,
-            "automatic_function_calling": {"disable": True},
-            "should_return_http_response": True,
+            "maxOutputTokens": sampling.max_tokens,
+            **self._thinking,
         }
-        config |= self._settings
-        if system:
-            config["system_instruction"] = system
         if sampling.stop:
-            config["stop_sequences"] = list(sampling.stop)
+            config["stopSequences"] = list(sampling.stop)
         if schema is not None:
-            config |= {"response_mime_type": "application/json", "response_json_schema": dict(schema)}
+            config |= {"responseMimeType": "application/json", "responseJsonSchema": dict(schema)}
         if alternatives and self.options.logprobs:
-            config |= {"response_logprobs": True, "logprobs": min(alternatives, MAX_ALTERNATIVES)}
-        contents = [
-            {"role": _ROLES.get(m["role"], m["role"]), "parts": [{"text": m["content"]}]}
-            for m in conversation
-            if m["role"] != "system"
-        ]
-        return {"model": self.spec.model, "contents": contents, "config": config}
+            config |= {"responseLogprobs": True, "logprobs": min(alternatives, MAX_ALTERNATIVES)}
+        request: dict[str, Any] = {
+            "contents": [
+                {"role": _ROLES.get(m["role"], m["role"]), "parts": [{"text": m["content"]}]}
+                for m in conversation
+                if m["role"] != "system"
+            ],
+            "generationConfig": config,
+        }
+        if system := "\n\n".join(m["content"] for m in conversation if m["role"] == "system"):
+            request["systemInstruction"] = {"role": "user", "parts": [{"text": system}]}
+        request |= {"tools": self._tools} if self._tools else {}
+        return _merged(request, self.options.extra_body)
 
-    @asynccontextmanager
-    async def way(self, caller: Caller) -> AsyncIterator[Any]:
-        """See ``HostedGenerator.way``: the client."""
-        from tasks.engines.served.through_caller import http_client
+    def headers(self) -> dict[str, str]:
+        """See ``HostedGenerator.headers``."""
+        return {"x-goog-api-key": self.key or "none"}
 
-        key = self.key or "none"
-        async with http_client(caller, key) as http:
-            options = self._package.types.HttpOptions(
-                base_url=self.base_url,
-                api_version=self.options.api_version,
-                httpx_async_client=http,
-                extra_body=self.options.extra_body or None,
-            )
-            yield self._package.Client(vertexai=False, api_key=key, http_options=options).aio
-
-    async def ask(self, way: Any, request: dict[str, Any]) -> Generation:
-        """See ``HostedGenerator.ask``."""
-        from tasks.engines.served.through_caller import failed
-
-        try:
-            answer = await way.models.generate_content(**request)
-            body = json.loads(answer.sdk_http_response.body)
-        except Exception as error:  # of many kinds, all the client's
-            raise failed(error, self.secrets) from None
+    def read(self, body: Any) -> Generation:
+        """See ``HostedGenerator.read``."""
         return read_content(body, self.secrets)
 
     def is_about_the_key(self, failure: Failed) -> bool:
@@ -142,16 +122,24 @@ class GoogleGenerator(HostedGenerator):
         return is_said or super().is_about_the_key(failure)
 
 
-def _settings(spec: EngineSpec) -> dict[str, Any]:
-    """What a request carries for the spec's ``reasoning`` and ``web``."""
-    config: dict[str, Any] = {"tools": [{"google_search": {}}]} if spec.web else {}
+def _thinking(spec: EngineSpec) -> dict[str, Any]:
+    """Fields of ``generationConfig`` for the spec's ``reasoning``."""
     known = family(spec)
     if spec.reasoning in (None, "auto") or (known and not known.reasons):
-        return config
+        return {}
     if spec.reasoning == "none" or isinstance(spec.reasoning, int):
-        budget = 0 if spec.reasoning == "none" else spec.reasoning
-        return config | {"thinking_config": {"thinking_budget": budget}}
-    return config | {"thinking_config": {"thinking_level": spec.reasoning.upper()}}
+        return {"thinkingConfig": {"thinking_budget": 0 if spec.reasoning == "none" else spec.reasoning}}
+    return {"thinkingConfig": {"thinking_level": spec.reasoning.upper()}}
+
+
+def _merged(request: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+    """A request with further fields, which may stand within its own objects."""
+    return {**request} | {
+        name: _merged(request[name], value)
+        if isinstance(value, Mapping) and isinstance(request.get(name), Mapping)
+        else value
+        for name, value in extra.items()
+    }
 
 
 class _Camel(BaseModel):
@@ -226,7 +214,7 @@ class _Answered(_Reply):
 
 
 def _alternatives(given: _Logprobs) -> tuple[TokenAlternatives, ...]:
-    """What was written and the most probable tokens at each position."""
+    """The tokens written, each with the most probable ones at its position."""
     pairs = zip_longest(given.chosen_candidates, given.top_candidates, fillvalue=None)
     tokens = []
     for chosen, top in pairs:

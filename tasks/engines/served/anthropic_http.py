@@ -1,4 +1,4 @@
-"""Generation by Anthropic's models, through Anthropic's own client (the extra ``anthropic``).
+"""Generation by any server that speaks Anthropic's Messages API.
 
 A spec, as a file ``$CULTURESCOPE_HOME/engines/<name>.toml``; the key is in ANTHROPIC_API_KEY::
 
@@ -8,26 +8,27 @@ A spec, as a file ``$CULTURESCOPE_HOME/engines/<name>.toml``; the key is in ANTH
     usd_per_million_output_tokens = 5.0
     options = { max_concurrency = 8, requests_per_minute = 50 }
 
-``reasoning`` is a budget of tokens, or words for models that think as much as they need (``families``);
+``reasoning`` is a budget of tokens, or words for models that think as much as they need (``providers``);
 ``web = true`` lets the model search. The API takes no seed, so greedy answers and repetitions may differ from
-run to run, and it gives no log-probabilities: judges' verdicts are not graded.
+run to run, and it gives no log-probabilities: judges' verdicts are not graded. Requests keep to API version
+2023-06-01: the next one (2026-10-21), which the provider's client sends, takes no temperature at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel, Field
 
 from tasks.engines.protocols import EngineError, Generation, Jobs, Message, Sampling, Schema
 from tasks.engines.secrets import Secrets
-from tasks.engines.served.families import family, takes_temperature
-from tasks.engines.served.hosted import HostedGenerator, HostedOptions, needed
+from tasks.engines.served.hosted import HostedGenerator, HostedOptions
+from tasks.engines.served.providers import family, takes_temperature
 from tasks.engines.served.transport import Caller, checked, count, finish_reason
 from tasks.engines.specs import EngineSpec
 
+API_VERSION = "2023-06-01"
 _ENDED = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -43,7 +44,7 @@ _COUNTED = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tok
 
 
 class AnthropicOptions(HostedOptions):
-    """What ``spec.options`` may hold for kind "anthropic"."""
+    """Fields of ``spec.options`` for kind "anthropic"."""
 
     temperature: bool | None = Field(
         default=None,
@@ -62,36 +63,31 @@ class AnthropicGenerator(HostedGenerator):
         "(options.temperature = false does without)"
     )
 
+    path = "/v1/messages"
+
     def __init__(self, spec: EngineSpec, jobs: Jobs | None = None) -> None:
-        """See ``HostedGenerator``; raises EngineError also where the client is not installed."""
+        """See ``HostedGenerator``."""
         super().__init__(spec, jobs)
-        self._package = needed("anthropic", "anthropic", spec)
         self._temperature, self._settings, self._effort = takes_temperature(spec), *_settings(spec)
 
     def request(
         self, conversation: Sequence[Message], sampling: Sampling, schema: Schema, alternatives: int
     ) -> dict[str, Any]:
-        """See ``HostedGenerator.request``: arguments of the client's ``messages.create``.
-
-        Raises:
-            EngineError: all tokens that there may be are for thinking.
-        """
+        """See ``HostedGenerator.request``; raises EngineError where all tokens would be for thinking."""
         if isinstance(self.spec.reasoning, int) and self.spec.reasoning >= sampling.max_tokens:
             raise EngineError(
                 f"engine {self.spec.name!r}: reasoning = {self.spec.reasoning} leaves nothing of "
                 f"{sampling.max_tokens} tokens for the answer: raise the limit (--max-tokens), or think less"
             )
         system = "\n\n".join(m["content"] for m in conversation if m["role"] == "system")
-        body: dict[str, Any] = {}
-        if self._temperature:
-            body = {"temperature": sampling.temperature}
-            body |= {"top_p": sampling.top_p} if sampling.top_p < 1 else {}
         request: dict[str, Any] = {
             "model": self.spec.model,
             "max_tokens": sampling.max_tokens,
             "messages": [dict(m) for m in conversation if m["role"] != "system"],
-            "extra_body": body | self._settings | self.options.extra_body,
         }
+        if self._temperature:
+            request["temperature"] = sampling.temperature
+            request |= {"top_p": sampling.top_p} if sampling.top_p < 1 else {}
         output: dict[str, Any] = dict(self._effort)
         if system:
             request["system"] = system
@@ -99,35 +95,22 @@ class AnthropicGenerator(HostedGenerator):
             request["stop_sequences"] = list(sampling.stop)
         if schema is not None:
             output["format"] = {"type": "json_schema", "schema": dict(schema)}
-        return request | ({"output_config": output} if output else {})
+        request |= {"output_config": output} if output else {}
+        return {**request, **self._settings, **self.options.extra_body}
 
-    @asynccontextmanager
-    async def way(self, caller: Caller) -> AsyncIterator[Any]:
-        """See ``HostedGenerator.way``: the client."""
-        from tasks.engines.served.through_caller import http_client
+    def headers(self) -> dict[str, str]:
+        """See ``HostedGenerator.headers``."""
+        return {"x-api-key": self.key or "none", "anthropic-version": API_VERSION}
 
-        key = self.key or "none"
-        async with http_client(caller, key) as http:
-            yield self._package.AsyncAnthropic(
-                api_key=key,
-                default_headers={"Authorization": f"Bearer {key}"},  # above the environment's
-                base_url=self.base_url,
-                http_client=http,
-                max_retries=0,
-                timeout=self.options.timeout,
-            )
+    def read(self, body: Any) -> Generation:
+        """See ``HostedGenerator.read``."""
+        return read_message(body, self.secrets)
 
-    async def ask(self, way: Any, request: dict[str, Any]) -> Generation:
+    async def ask(self, caller: Caller, request: dict[str, Any]) -> Generation:
         """See ``HostedGenerator.ask``. A turn that the API pauses amid its searches is gone on with."""
-        from tasks.engines.served.through_caller import failed
-
         paused: list[Any] = []
         while True:
-            try:
-                answer = await way.messages.with_raw_response.create(**request)
-                body = answer.http_response.json()
-            except Exception as error:  # of many kinds, all the client's
-                raise failed(error, self.secrets) from None
+            body = await caller.ask("POST", self.path, json=request)
             is_paused = checked(_Message, body).stop_reason == "pause_turn"
             if not (self.spec.web and is_paused and len(paused) < MAX_PAUSES):
                 return read_message(body, self.secrets, paused)
@@ -137,7 +120,7 @@ class AnthropicGenerator(HostedGenerator):
 
 
 def _settings(spec: EngineSpec) -> tuple[dict[str, Any], dict[str, str]]:
-    """What a request carries for the spec's ``reasoning`` and ``web``: fields, and of ``output_config``."""
+    """Fields of a request for the spec's ``reasoning`` and ``web``, and fields of its ``output_config``."""
     fields: dict[str, Any] = {"tools": [WEB_SEARCH]} if spec.web else {}
     known = family(spec)
     if spec.reasoning in (None, "auto") or (known and not known.reasons):

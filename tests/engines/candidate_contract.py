@@ -1,0 +1,76 @@
+"""Tests of every scorer of candidates on small random models: a module imports them and has their fixtures.
+
+``scorer`` is the engine, ``folder`` its model, and ``expected`` gives log-probabilities, probabilities and
+numbers of tokens by one plain forward pass a sentence and candidate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tasks.engines.local import pretrained
+from tasks.engines.protocols import CandidateScorer, Cloze
+from tests.engines import tiny_models as tiny
+
+Expected = Callable[[Cloze, list[str]], tuple[np.ndarray, np.ndarray, np.ndarray]]
+
+
+@pytest.mark.parametrize("name", tiny.CLOZES)
+def test_equals_brute_force(name: str, expected: Expected, scorer: Any) -> None:
+    assert isinstance(scorer, CandidateScorer)
+    cloze = tiny.CLOZES[name]
+    texts = tiny.candidates(cloze)
+    logprob, probability, n_tokens = expected(cloze, texts)
+    scores = scorer.score_candidates(cloze, texts)
+    np.testing.assert_array_equal(scores.n_tokens, n_tokens)
+    np.testing.assert_allclose(scores.logprob, logprob, atol=1e-5)
+    np.testing.assert_allclose(scores.probability, probability, atol=1e-5)
+    assert scores.logprob.dtype == scores.probability.dtype == np.float32
+    assert set(n_tokens) == {1, 2, 3, 4}
+    assert logprob[:, n_tokens == 1].std() > 0.05  # the model tells candidates apart,
+    assert np.ptp(logprob, axis=0).min() > 1e-3  # and sentences
+
+
+def test_batches_and_order_do_not_matter(scorer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = tiny.ENGLISH_CANDIDATES
+    scores = scorer.score_candidates(tiny.ENGLISH, texts)
+    generator = np.random.default_rng(0)
+    rows, columns = generator.permutation(len(tiny.ENGLISH.before)), generator.permutation(len(texts))
+    shuffled = replace(tiny.ENGLISH, before=tuple(tiny.ENGLISH.before[i] for i in rows))
+    # One sentence or path a pass, so no padding, and a few tokens of the vocabulary at a time.
+    monkeypatch.setattr(scorer, "spec", scorer.spec.model_copy(update={"batch_tokens": 1}))
+    monkeypatch.setitem(pretrained.VOCABULARY_SLICE, "cpu", 7)
+    again = scorer.score_candidates(shuffled, [texts[i] for i in columns])
+    np.testing.assert_allclose(again.logprob, scores.logprob[np.ix_(rows, columns)], atol=1e-5)
+    np.testing.assert_allclose(again.probability, scores.probability[np.ix_(rows, columns)], atol=1e-5)
+    np.testing.assert_array_equal(again.n_tokens, scores.n_tokens[columns])
+
+
+def test_a_candidate_that_cannot_be_spelled_is_nan_and_changes_nothing(scorer: Any) -> None:
+    scores = scorer.score_candidates(tiny.ENGLISH, ["rice", "zebra", "rice zebra", "salt"])
+    without = scorer.score_candidates(tiny.ENGLISH, ["rice", "salt"])
+    assert np.isnan(scores.logprob[:, [1, 2]]).all()
+    assert np.isnan(scores.probability[:, [1, 2]]).all()
+    np.testing.assert_allclose(scores.logprob[:, [0, 3]], without.logprob, atol=1e-5)
+    assert np.isnan(scorer.score_candidates(tiny.ENGLISH, ["zebra"]).logprob).all()
+
+
+@pytest.mark.parametrize("texts", [["rice", "zebra", "rice pudding", "salt"], ["zebra"]])
+def test_progress_adds_up(texts: list[str], scorer: Any) -> None:
+    counts: list[int] = []
+    scorer.score_candidates(tiny.ENGLISH, texts, counts.append)
+    assert sum(counts) == len(tiny.ENGLISH.before) * len(texts)
+    assert min(counts) > 0
+
+
+def test_half_precision_stays_near_float32(folder: Path, scorer: Any) -> None:
+    half = type(scorer)(tiny.spec(dtype="bfloat16"), str(folder))
+    scores = half.score_candidates(tiny.ENGLISH, tiny.ENGLISH_CANDIDATES)
+    full = scorer.score_candidates(tiny.ENGLISH, tiny.ENGLISH_CANDIDATES)
+    assert np.abs(scores.logprob - full.logprob).mean() < 0.2
