@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tasks.evaluations.explication.personas import Persona, row_of
-from tasks.evaluations.explication.task import Task
+from tasks.evaluations.explication.materials import Persona, Task, row_of
 from tasks.packs.shape import ByName, PackFile, Refers, Shape, Taken
 
 
