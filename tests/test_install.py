@@ -27,7 +27,7 @@ MODELS = ("torch", "transformers", "accelerate", "gguf", "sentence-transformers"
 
 START = """
 import pathlib, sys
-from deployments import server
+from deployments.serve import server
 home = pathlib.Path(sys.argv[1])
 with server.started(home, server.free_port()) as url:
     print("started", url)

@@ -180,5 +180,5 @@ def _build(spec: EngineSpec, source: str) -> Any:
 
 
 def _class(spec: EngineSpec) -> Any:
-    module, name = CLASSES[spec.kind].split(".")
+    module, _, name = CLASSES[spec.kind].rpartition(".")
     return getattr(import_module(f"tasks.engines.{module}"), name)

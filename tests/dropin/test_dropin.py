@@ -108,7 +108,7 @@ def test_a_file_overrides_what_the_recipe_makes(copy: Path) -> None:
 from pathlib import Path
 door, own = Path("deployments/evaluations/idioms.py"), Path("deployments/evaluations/idioms.toml")
 text = "DOOR = replace(recipes.door('idioms'), title='Other words')"
-door.write_text(f"from dataclasses import replace\\nfrom deployments import recipes\\n{text}\\n")
+door.write_text(f"from dataclasses import replace\\nfrom deployments.packs import recipes\\n{text}\\n")
 from deployments.evaluations import doors, params, profiles
 from deployments.show.report import reported
 print(doors()["idioms"].title, sorted(profiles("idioms")), "limit" in params("idioms").model_fields)
