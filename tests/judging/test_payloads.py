@@ -102,7 +102,7 @@ def read(written: Written, own: str, finish_reason: str = "stop") -> Opinion:
     return opinion
 
 
-@pytest.mark.parametrize("own", MENU)
+@pytest.mark.parametrize("own", [pytest.param("YES", marks=pytest.mark.heavy), "NO"])
 @pytest.mark.parametrize("judge", [keeping, quoting, echoing, obedient])
 def test_no_text_changes_what_its_judge_said(judge: Judge, own: str) -> None:
     (wanted,) = set(MENU) - {own}

@@ -16,6 +16,8 @@ from tasks.engines.specs import EngineSpec
 from tasks.evaluations.explication.study import ExplicationStudy, Key
 from tests.evaluations.explication.conftest import PERSONAS, Loop, engine, study
 
+pytestmark = pytest.mark.heavy  # loads a real model; the same holds of scripts in test_evaluation
+
 pytest.importorskip("vllm", reason="the extra [cpu] or [gpu] is not installed")
 
 from tasks.engines.local.vllm_engine import VllmEngine
