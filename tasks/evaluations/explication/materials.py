@@ -187,14 +187,14 @@ class Persona(_Part):
 
     def described(self, task: str) -> str:
         """What simulator and judge read of the person: box 2, the situation of the task, and no phrases."""
-        shown = self.model_dump(
+        profile = self.model_dump(
             mode="json", exclude={"persona", "cuisine_countries", "facts", "checks", "dishes", "situations"}
         )
-        shown["facts"] = [fact.text for fact in self.facts_for(task)]
+        profile["facts"] = [fact.text for fact in self.facts_for(task)]
         if task in self.situations:
-            shown["what_this_is_about"] = self.situations[task]
+            profile["what_this_is_about"] = self.situations[task]
         return "\n".join(
-            f"{_words(name).capitalize()}: {_shown(value)}" for name, value in shown.items() if value
+            f"{_words(name).capitalize()}: {_shown(value)}" for name, value in profile.items() if value
         )
 
 

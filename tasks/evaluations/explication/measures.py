@@ -176,31 +176,33 @@ def measure(
 ) -> Measures:
     """Counts of one conversation, as far as it went."""
     facts = persona.facts_for(task.name)
-    asked = [question for turn in turns if turn.speaker == RECOMMENDER for question in _asked(task, turn)]
-    of_kinds = [texts.kinds(question) for question in asked]
-    said = [turn for turn in turns if turn.speaker == USER]
+    questions = [question for turn in turns if turn.speaker == RECOMMENDER for question in _asked(task, turn)]
+    of_kinds = [texts.kinds(question) for question in questions]
+    own = [turn for turn in turns if turn.speaker == USER]
     told, unasked = _told(task, facts, turns)
     elicitable = [fact.fact for fact in facts if fact.elicitable]
     recommendation = recommendation_of(task, turns)
     return Measures(
         turns=len(turns),
-        questions=len(asked),
+        questions=len(questions),
         question_kinds=len(frozenset().union(*of_kinds) - {texts.DISH}),
         new_questions=(
-            sum(texts.is_new(q, asked[:n]) for n, q in enumerate(asked)) / len(asked) if asked else None
+            sum(texts.is_new(q, questions[:n]) for n, q in enumerate(questions)) / len(questions)
+            if questions
+            else None
         ),
         dish_requests=sum(texts.DISH in kinds for kinds in of_kinds),
         told=tuple(fact.fact for fact in facts if fact.fact in told),
         facts=len(elicitable),
         elicited=len(told & set(elicitable) - unasked),
         unasked=len(unasked),
-        contradicted=sum(_is_denied(fact, said) for fact in facts),
-        divulged=sum(any(is_in([dish], turn.text) for turn in said) for dish in persona.dishes),
-        too_long=sum(len(turn.text.split()) > MOST_WORDS for turn in said),
-        user_turns=len(said),
+        contradicted=sum(_is_denied(fact, own) for fact in facts),
+        divulged=sum(any(is_in([dish], turn.text) for turn in own) for dish in persona.dishes),
+        too_long=sum(len(turn.text.split()) > MOST_WORDS for turn in own),
+        user_turns=len(own),
         confused=sum(turn.is_confused for turn in turns if turn.speaker == RECOMMENDER),
         repeated=sum(turn.is_repeated for turn in turns),
-        user_confused=sum(turn.is_confused for turn in said),
+        user_confused=sum(turn.is_confused for turn in own),
         cut_short=cut_short,
         **({} if recommendation is None else _recommended(persona, task, facts, recommendation, dishes)),
     )
@@ -267,9 +269,9 @@ def _told(task: Task, facts: Sequence[Fact], turns: Sequence[Turn]) -> tuple[set
     return told, unasked
 
 
-def _is_denied(fact: Fact, said: Sequence[Turn]) -> bool:
-    """Whether the user contradicted a fact: said its opposite, or denied the words by which it is told."""
-    return any(is_in(fact.denied_by, turn.text) or texts.is_denied(fact.told_by, turn.text) for turn in said)
+def _is_denied(fact: Fact, turns: Sequence[Turn]) -> bool:
+    """Whether the user contradicted a fact: turns its opposite, or denied the words by which it is told."""
+    return any(is_in(fact.denied_by, turn.text) or texts.is_denied(fact.told_by, turn.text) for turn in turns)
 
 
 @dataclass(frozen=True)

@@ -259,9 +259,9 @@ def _diversity_rows(of: Conversations) -> Iterator[Metric]:
             yield scored(name, where, float(table[pairs].mean()), counts, interval, 1.0)
 
 
-def _mean_within(table: FloatArray, pairs: BoolArray, kept: IntArray) -> float | None:
-    """The mean over pairs of what is kept."""
-    grid = np.ix_(kept, kept)
+def _mean_within(table: FloatArray, pairs: BoolArray, members: IntArray) -> float | None:
+    """The mean over the members' pairs."""
+    grid = np.ix_(members, members)
     return float(table[grid][pairs[grid]].mean()) if pairs[grid].any() else None
 
 

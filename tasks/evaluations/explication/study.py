@@ -67,7 +67,7 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Kept:
+class Progress:
     """What need not be made again in every round.
 
     Attributes:
@@ -86,7 +86,7 @@ class ExplicationStudy:
         simulator: who plays the personas.
         judges: the name that the params give a judge -> its engine; none: nobody judges.
         rubrics: by name.
-        kept: between rounds: (engine hash, occasion) -> its conversations, as far as they are heard.
+        progress: between rounds: (engine hash, occasion) -> its conversations, as far as they are heard.
     """
 
     params: ExplicationParams
@@ -96,7 +96,7 @@ class ExplicationStudy:
     simulator: Engine
     judges: Mapping[str, Engine]
     rubrics: Mapping[str, Rubric]
-    kept: dict[tuple[str, str], Kept] = field(default_factory=dict, compare=False, repr=False)
+    progress: dict[tuple[str, str], Progress] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def materials(self) -> dict[str, str]:
@@ -111,12 +111,12 @@ class ExplicationStudy:
         """The judges, who read conversations by several rubrics."""
         return Judges(self.judges, "conversations", self.params.batch)
 
-    def kept_of(self, candidate: Engine | None, occasion: str) -> Kept:
+    def progress_of(self, candidate: Engine | None, occasion: str) -> Progress:
         """What is kept of a model's conversations, or of the study's own."""
         key = (candidate.hash if candidate else "", occasion)
-        if key not in self.kept:
-            self.kept[key] = Kept(Stage(self.dialogues() if candidate else self.shared_dialogues()))
-        return self.kept[key]
+        if key not in self.progress:
+            self.progress[key] = Progress(Stage(self.dialogues() if candidate else self.shared_dialogues()))
+        return self.progress[key]
 
     @cached_property
     def described(self) -> dict[tuple[str, str], str]:

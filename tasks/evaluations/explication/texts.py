@@ -239,8 +239,8 @@ def is_filled(content: str, label: str, holds: str) -> bool:
         return False
     if likeness(inner, holds) >= _ECHO or plain(inner) == plain(label):
         return False
-    asked = questions(content)
-    return not asked or plain(" ".join(asked)) != plain(content)
+    of_content = questions(content)
+    return not of_content or plain(" ".join(of_content)) != plain(content)
 
 
 def _is_label(match: re.Match[str]) -> bool:

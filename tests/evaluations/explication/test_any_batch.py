@@ -16,8 +16,6 @@ from tasks.engines.specs import EngineSpec
 from tasks.evaluations.explication.study import ExplicationStudy, Key
 from tests.evaluations.explication.conftest import PERSONAS, Loop, engine, study
 
-pytestmark = pytest.mark.heavy  # loads a real model; the same holds of scripts in test_evaluation
-
 pytest.importorskip("vllm", reason="the extra [cpu] or [gpu] is not installed")
 
 from tasks.engines.local.vllm_engine import VllmEngine
@@ -44,7 +42,7 @@ def held(smollm2: VllmEngine, personas: list[str], batch: int) -> Transcripts:
     talks: ExplicationStudy = study(personas=personas, judges=[], **short)
     scripts: Any = {"m": smollm2, "sim": smollm2}
     Loop(scripts).run(talks, batch=batch)
-    stage = talks.kept_of(engine("m"), "").stage
+    stage = talks.progress_of(engine("m"), "").stage
     return {key: [(turn.speaker, turn.written) for turn in stage.talks[key].turns] for key in talks.real()}
 
 
