@@ -12,8 +12,7 @@ import pytest
 from tasks.builders.specnorm.drafting import DraftError, parse_draft
 from tasks.engines.local.memory import of_embedder
 from tasks.engines.specs import read_spec
-from tasks.evaluations.explication.personas import read_personas
-from tasks.evaluations.explication.task import load_task
+from tasks.evaluations.explication.materials import load_task, read_personas
 from tasks.judging.rubric import load_rubric
 from tasks.loop.replies import json_fields
 from tasks.parsing import DEEPEST, TooDeep, parse_json, parse_toml
@@ -63,10 +62,9 @@ OWN = {
     "tasks/evaluations/culturall/quantities.py": "shipped",
     "tasks/evaluations/cure/answers.py": "one quoted text",
     "tasks/evaluations/cure/requests.py": "shipped",
-    "tasks/evaluations/explication/farewell.py": "shipped",
-    "tasks/evaluations/explication/food.py": "shipped",
+    "tasks/evaluations/explication/texts.py": "shipped",
+    "tasks/evaluations/explication/measures.py": "shipped",
     "tasks/evaluations/explication/interview.py": "shipped",
-    "tasks/evaluations/explication/phrases.py": "shipped",
     "tasks/evaluations/explication/study.py": "what it has just written",
     "tasks/loop/prompts.py": "its own parts",
     "tasks/parsing.py": "the function itself",

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from deployments.cli.app import app
-from tasks.evaluations.explication.farewell import LEAVE
+from tasks.evaluations.explication.texts import LEAVE
 from tasks.identity import digest
 from tests.engines.test_openai import Scripted, completion
 from warehouse import Warehouse

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,16 +14,16 @@ from tasks.engines.fake import FakeEngine
 from tasks.engines.protocols import Conversations, EngineError, Generation, Samplings, Schema, each
 from tasks.evaluations.explication.evaluation import EVALUATION
 from tasks.evaluations.explication.params import ExplicationParams
+from tests.evaluations.explication.conftest import SIX
 from tests.evaluations.explication.test_evaluation import judge, recommend, user
 from warehouse import Warehouse
 from warehouse.recovery import run_checks
 
 HOSTILE = "<script>alert('x')</script> & <b>10</b>"
 SAY = {"adapts": recommend, "sim": user, "judge": judge}
-PERSONAS = ["aisha-kano", "heena-ahmedabad", "jonas-lulea", "leila-lyon", "rogelio-oaxaca", "soonja-busan"]
 CONFIGURED: dict[str, Any] = {
     "models": ["adapts", "ignores"],
-    "personas": PERSONAS,
+    "personas": SIX,
     "simulator": "sim",
     "judges": ["judge"],
     "repetitions": 2,
@@ -78,14 +77,7 @@ def test_nothing_is_sent_twice_and_a_second_run_sends_nothing(warehouse: Warehou
 
 def test_the_leaderboard_shows_who_adapts(warehouse: Warehouse) -> None:
     board = warehouse.query("SELECT * FROM leaderboard_explication ORDER BY place")
-    assert board["model"].to_list() == [
-        "adapts",
-        "ignores",
-        "adapts",
-        "ignores",
-        "null:fixed",
-        "null:generic",
-    ]
+    assert board["model"].to_list() == [*["adapts", "ignores"] * 2, "null:fixed", "null:generic"]
     assert board["condition"].to_list() == ["control", "control", "treatment", "treatment", "", ""]
     first, second = board.to_dicts()[:2]
     assert (first["apr"], first["apr_null"], first["tells_real_from_shuffled"]) == (9.0, 2.0, True)
@@ -130,14 +122,7 @@ def test_the_page_shows_figures_transcripts_and_no_live_markup(warehouse: Wareho
     assert html == page(warehouse, "explication", config(warehouse))
     assert "<script" not in html
     assert "&lt;script&gt;alert(" in html
-    for part in (
-        'id="figure-meta"',
-        'id="figure-instructions"',
-        "figure 4 of the paper",
-        "figure 3 of the paper",
-    ):
-        assert part in html
-    assert "do not tell a recommendation from another persona’s" in html
+    assert html.count('id="figure-') == 3
     assert "adapts</bdi> less <bdi" in html
 
 
@@ -160,13 +145,3 @@ def test_profiles_fit_the_knobs() -> None:
     assert list(profiles("explication")) == ["smoke", "demo", "full"]
     demo = ExplicationParams(models=["m"], **profiles("explication")["demo"])
     assert (demo.max_personas, demo.repetitions, len(demo.conditions)) == (3, 2, 2)
-
-
-def test_the_shipped_files_are_all_there() -> None:
-    folder = Path(EVALUATION.study.__code__.co_filename).parent
-    assert {f.name for f in (folder / "tasks").iterdir()} == {
-        "breakfast.toml",
-        "gift.toml",
-        "celebration.toml",
-    }
-    assert {f.stem for f in (folder / "rubrics").iterdir()} == {"quality", "failures", "instructions"}

@@ -60,8 +60,8 @@ def test_scripts_stay_readable() -> None:
 
 def test_no_letter_or_digit_of_any_script_has_to_be_escaped() -> None:
     """But for two of Canadian syllabics, they are not looked at."""
-    letters = set(re.findall(r"\w", "".join(map(chr, range(0x110000))))) - {"\u1433", "\u1438"}
-    assert len(letters) > 100_000
+    letters = set(re.findall(r"\w", "".join(map(chr, range(0x10000))))) - {"\u1433", "\u1438"}
+    assert len(letters) > 40_000
     assert [c for c in letters if _escaped(c) != c] == []
     assert "\u1433" not in as_data("\u1433/data\u1438", 100)
 

@@ -5,7 +5,7 @@ The text must never turn its judge's words into others, nor pose as anything but
 flip: a completion that can be read in two ways is worth nothing, and costs its writer the score. A judge whom
 a text *persuades*, so that its own verdict becomes the one that was asked for, writes what an honest judge of
 a good text writes: no reader can tell them apart. That is counted instead, by null explanations and the
-judge's check (``judge_check``), and is not tested here.
+judge's check (``controls``), and is not tested here.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def read(written: Written, own: str, finish_reason: str = "stop") -> Opinion:
     return opinion
 
 
-@pytest.mark.parametrize("own", MENU)
+@pytest.mark.parametrize("own", [pytest.param("YES", marks=pytest.mark.heavy), "NO"])
 @pytest.mark.parametrize("judge", [keeping, quoting, echoing, obedient])
 def test_no_text_changes_what_its_judge_said(judge: Judge, own: str) -> None:
     (wanted,) = set(MENU) - {own}

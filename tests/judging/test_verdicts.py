@@ -1,18 +1,32 @@
-"""Reading a judge's answer: what counts, what is unscored, and that no answer breaks the reader."""
+"""Reading a judge's answer, its probabilities, several votes as one, and rows."""
 
 from __future__ import annotations
 
 import json
+import math
+import random
+from statistics import stdev
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.judging.rubric import Rubric, answer_schema
-from tasks.judging.verdicts import parse_verdicts
+from tasks.judging.verdicts import (
+    SCHEMA,
+    Ensemble,
+    VerdictRow,
+    Vote,
+    combine,
+    graded,
+    parse_verdicts,
+    verdict_frame,
+)
 from tests.judging.attacks import ATTACKS
+from warehouse import KINDS
 
 KEYS = ["plum", "kale", "stone"]
 GOOD = {"verdict": "Good", "reason": "tasty"}
@@ -210,3 +224,144 @@ JSON = st.recursive(
 def test_no_text_breaks_the_reader(rubric: Rubric, text: str, cut: int) -> None:
     for answer in (text, text[:cut], text + text):
         assert len(said(rubric, answer)) == 3
+
+
+YES_NO = {"Yes": 1.0, "No": 0.0}
+
+logprobs = st.dictionaries(
+    st.sampled_from(["Yes", " yes", "YES", "No", "no ", "Maybe", "The", ""]),
+    st.floats(-2000, 0) | st.just(-math.inf),
+)
+
+
+@pytest.mark.parametrize(
+    ("shares", "values", "score"),
+    [
+        # 0.6 / (0.6 + 0.2); the rest of the probability goes to other words.
+        ({"Yes": 0.6, "No": 0.2, "Well": 0.15}, YES_NO, 0.75),
+        # Spellings are pooled: Yes 0.3 + 0.2 + 0.1, No 0.1 + 0.1: 0.6 / 0.8.
+        (
+            {"Yes": 0.3, " yes": 0.2, "YES\n": 0.1, "No": 0.1, "no": 0.1, "None": 0.1, "Ye": 0.1},
+            YES_NO,
+            0.75,
+        ),
+        # 0.5 * 1 + 0.3 * 0.5.
+        ({"good": 0.5, "unsure": 0.3, "bad": 0.2}, {"Good": 1.0, "Unsure": 0.5, "Bad": 0.0}, 0.65),
+        ({"No": 0.4}, YES_NO, 0.0),  # a verdict that is not listed has no probability
+    ],
+)
+def test_by_hand(shares: dict[str, float], values: dict[str, float], score: float) -> None:
+    assert graded({text: math.log(p) for text, p in shares.items()}, values) == pytest.approx(score)
+
+
+def test_improbable_verdicts_are_still_compared() -> None:
+    # exp(-2000) is 0 in floating point; their ratio is e.
+    assert graded({"Yes": -2000.0, "No": -2001.0}, YES_NO) == pytest.approx(math.e / (math.e + 1))
+
+
+@pytest.mark.parametrize("given", [None, {}, {"Perhaps": -0.1}, {"Yes": -math.inf, "No": -math.inf}])
+def test_without_a_verdict_there_is_none(given: dict[str, float] | None) -> None:
+    assert graded(given, YES_NO) is None
+
+
+@given(logprobs, st.randoms(use_true_random=False))
+def test_the_score_is_in_range_whatever_the_order(logprobs: dict[str, float], order: random.Random) -> None:
+    score, mixed = graded(logprobs, YES_NO), list(logprobs.items())
+    order.shuffle(mixed)
+    assert graded(dict(mixed), YES_NO) == score
+    if score is not None:
+        assert 0 <= score <= 1
+        assert graded(logprobs, {"Yes": 0.0, "No": 1.0}) == pytest.approx(1 - score)
+
+
+@pytest.mark.parametrize("logprob", [0.5, math.nan, math.inf])
+def test_no_log_probability(logprob: float) -> None:
+    with pytest.raises(ValueError, match="'Yes' has the log-probability"):
+        graded({"Yes": logprob}, YES_NO)
+    assert graded({"Yes": 1e-6}, YES_NO) == 1.0  # rounding
+
+
+SCORES = {"Yes": 1.0, "Maybe": 0.5, "No": 0.0, None: None}
+votes = st.lists(
+    st.builds(
+        lambda judge, phrasing, verdict: Vote(judge, phrasing, verdict, SCORES[verdict]),
+        st.sampled_from(["a", "b"]),
+        st.sampled_from(["1", "2"]),
+        st.sampled_from(list(SCORES)),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+def samples(*scores: float | None, judge: str = "a", phrasing: str = "1") -> list[Vote]:
+    """Votes of one judge, Yes from 0.5 on."""
+    return [Vote(judge, phrasing, None if s is None else "Yes" if s >= 0.5 else "No", s) for s in scores]
+
+
+def test_samples_of_one_judge() -> None:
+    # Mean 0.7; distances 0.2, 0.1, -0.3: variance 0.14 / 2.
+    result = combine(samples(0.9, 0.8, 0.4))
+    assert (result.mean, result.sd) == pytest.approx((0.7, 0.07**0.5))
+    assert result.verdict == "Yes"
+
+
+def test_lost_samples_do_not_shift_the_weight_of_a_judge() -> None:
+    # Judge a: phrasing 1 has mean 0.5, phrasing 2 mean 1: 0.75. Judge b: 0. Mean of judges 0.375.
+    votes = samples(1.0, 0.0) + samples(1.0, None, phrasing="2") + samples(0.0, None, None, judge="b")
+    result = combine(votes)
+    assert result.mean == pytest.approx(0.375)
+    assert result.verdict is None  # two Yes, two No
+
+
+def test_one_vote_and_none() -> None:
+    assert combine(samples(0.3)) == Ensemble(0.3, None, "No")
+    assert combine(samples(None, None)) == combine([]) == Ensemble(None, None, None)
+    assert combine(samples(1.0, 1.0)).sd == 0
+
+
+@given(votes, st.randoms(use_true_random=False))
+def test_bounds_order_and_sd(votes: list[Vote], order: random.Random) -> None:
+    result, mixed = combine(votes), list(votes)
+    order.shuffle(mixed)
+    assert combine(mixed) == result
+    scores = [vote.score for vote in votes if vote.score is not None]
+    if scores:
+        assert result.mean is not None
+        assert min(scores) <= result.mean <= max(scores)
+        counts = [sum(v.verdict == name for v in votes) for name in ("Yes", "Maybe", "No")]
+        assert (result.verdict is None) == (counts.count(max(counts)) > 1)
+    if len(scores) > 1:
+        assert result.sd == pytest.approx(stdev(scores))
+
+
+ROW = VerdictRow("judge-a", "0a1b", "coverage 0123", "dish-1", "a text", "IN", "real:0")
+
+
+def test_a_verdict_is_a_row_with_all_its_cells() -> None:
+    read = ROW._replace(verdict="yes", reason="names the norm", value=1.0, graded=0.75, disagreement=0.5)
+
+    assert verdict_frame([read]).row(0, named=True) == read._asdict()
+
+
+def test_what_is_unknown_is_null_and_typed_all_the_same() -> None:
+    """Also with the first known number after many rows: nothing is inferred from the beginning."""
+    rows = [ROW._replace(item=str(n)) for n in range(200)] + [ROW._replace(value=0.5)]
+
+    frame = verdict_frame(rows)
+
+    assert frame.schema == SCHEMA
+    assert frame["value"].null_count() == 200
+    assert frame["value"][-1] == 0.5
+
+
+def test_no_rows_are_a_table_with_columns() -> None:
+    assert verdict_frame([]).schema == SCHEMA
+
+
+def test_the_columns_are_those_that_a_part_of_verdicts_declares() -> None:
+    provenance = {"part", "request_hash", "run_id", "model"}
+
+    assert set(SCHEMA) == set(KINDS["verdict"].columns) - provenance
+    assert all(isinstance(KINDS["verdict"].columns[name], type(kind)) for name, kind in SCHEMA.items())
+    assert isinstance(SCHEMA["value"], pl.Float64)

@@ -6,7 +6,7 @@ Koyejo (2025) score all responses. Where the engine gives the labels' probabilit
 is taken. Label and explanation are read each on their own: one that is missing does not take the other with
 it. An explanation that was cut off is lost: no judge sees half of one; the label before it counts. An
 explanation to which the rubric does not apply is not judged. Of a draw of items the same judge
-marks three null explanations (``tasks.judging.null_texts``) that should score badly: another item's, a
+marks three null explanations (``tasks.judging.controls``) that should score badly: another item's, a
 sentence that fits every item of the benchmark, and none at all.
 """
 

@@ -15,7 +15,7 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from tasks.engines.protocols import Message
-from tasks.evaluations.explication.personas import FactKind, Persona, identifier_of
+from tasks.evaluations.explication.materials import FactKind, Persona, identifier_of
 from tasks.loop.replies import json_fields
 
 Turns = Sequence[tuple[str, str]]

@@ -2,31 +2,80 @@
 
 Everything is counted by phrases, questions by their marks, so what is said in words that no phrase foresees
 is missed: counts are lower bounds, the same for all models.
+
+What a recommendation must keep is decided by its ingredients, or not at all. ``foods.toml`` says what foods
+are. The ingredients are those that the recommendation lists; where it lists none, those that the warehouse
+knows of a dish of that name. A rule is broken by any ingredient of a class that it forbids, and kept if most
+ingredients are known foods and none is forbidden or in doubt; else nothing is said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any
 
-from tasks.evaluations.explication import food, phrases
-from tasks.evaluations.explication.food import Dishes, Verdicts
-from tasks.evaluations.explication.personas import Fact, Persona
-from tasks.evaluations.explication.task import (
+from tasks.evaluations.explication import texts
+from tasks.evaluations.explication.materials import (
     RECOMMENDER,
     USER,
+    Fact,
+    Persona,
     Task,
     first_label,
     recommendation_of,
     sections_of,
 )
+from tasks.evaluations.explication.texts import is_in, plain
 from tasks.loop.dialogue import Turn
+from tasks.metrics.intervals import POSITIVE, SHARE
 
 MOST_WORDS = 100
 """That a simulated user may write in one turn."""
 _NEAR = (0.5, 1.5)
 """Parts of a section's number of words between which it keeps to it."""
+
+_FILE: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("foods.toml").read_text(encoding="utf-8"))
+RULES: Mapping[str, list[str]] = _FILE["rules"]
+_UNSURE: Mapping[str, list[str]] = _FILE["unsure"]
+_WITHOUT = {plain(word).strip(): set(classes) for word, classes in _FILE["without"].items()}
+
+_KIND_OF_RULE = {
+    **dict.fromkeys(("vegetarian", "vegan"), "diet"),
+    **dict.fromkeys(("halal", "kosher", "jain", "no_beef"), "religion"),
+    **dict.fromkeys(("coeliac", "diabetic", "low_salt"), "health"),
+}
+KNOWN_SHARE = 0.6
+"""Part of the ingredients that must be known foods before a rule counts as kept."""
+
+_LONGEST = 4
+"""Words of a food's name at most."""
+_ABSENT = re.compile(r"(?:no|without|instead of|not|free from|avoid|skip|omit)(?: \w+)?$")
+_UNITS = {"minute": 1.0, "min": 1.0, "mins": 1.0, "minutes": 1.0} | dict.fromkeys(
+    ("hour", "hours", "hr", "hrs", "h"), 60.0
+)
+_NUMBERS = {
+    "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8,
+    "ten": 10, "twelve": 12, "fifteen": 15, "twenty": 20,
+    "thirty": 30, "forty": 40, "sixty": 60, "half an": 0.5,
+}  # fmt: skip
+_DURATION = re.compile(
+    rf"\b(?:(?:(\d+(?:[.,]\d+)?)\s*(?:-|–|to|or)\s*)?(\d+(?:[.,]\d+)?)|({'|'.join(_NUMBERS)}))[\s-]*"
+    rf"({'|'.join(sorted(_UNITS, key=len, reverse=True))})\b",
+    re.IGNORECASE,
+)
+
+UNFINISHED = "the conversation was not finished"
+NOT_RECOMMENDED = "nothing was recommended"
+NOTHING_ASKED = "no question was asked"
+NO_USER_TURN = "the user said nothing"
+
+Verdicts = dict[str, bool | None]
+"""What must be kept -> whether it is; None: cannot be decided."""
 
 
 @dataclass(frozen=True)
@@ -39,17 +88,17 @@ class Measures:
         new_questions: share that are not an earlier one in other words.
         dish_requests: questions that ask the user to name dishes.
         told: names of the facts that the user told.
-        cut_short: why nobody knows whether a recommendation would have come (``task.cut_short``).
         facts, elicited: that matter for the task and a question brings out; told when asked.
+        unasked, contradicted, divulged, too_long: the user's turns or facts: facts told though no question
+            was about them, facts denied, dish names said, turns over MOST_WORDS.
+        confused, repeated: turns cut off as another's words; turns said before, of all turns. So of the user.
+        cut_short: why nobody knows whether a recommendation would have come (``materials.cut_short``).
         used: facts of ``usable`` that the recommendation shows to have heeded.
         usable: facts by which a use can be seen.
         kept: what had to be kept.
         sections, exact_labels, near_length: parts of the required form: there; labelled exactly as asked; of
             about the number of words asked, of those that have one.
         dish, dish_countries: the warehouse's name in the recommendation's title, and its countries.
-        contradicted, divulged, unasked, too_long: the user's turns or facts: facts denied, dish names said,
-            facts told though no question was about them, turns over MOST_WORDS.
-        confused, repeated: turns cut off as another's words; turns said before, of all turns. So of the user.
     """
 
     turns: int
@@ -81,36 +130,79 @@ class Measures:
     dish_countries: tuple[str, ...] = ()
 
 
+def _share(part: int | None, whole: int) -> float | None:
+    """None where there is no part, or no whole."""
+    return None if part is None or not whole else part / whole
+
+
+def _violated(m: Measures) -> float | None:
+    """Share of the constraints that could be decided that the recommendation violates."""
+    decided = [is_kept for is_kept in m.kept.values() if is_kept is not None]
+    return _share(decided.count(False), len(decided))
+
+
+def _decided(m: Measures) -> float | None:
+    return _share(sum(is_kept is not None for is_kept in m.kept.values()), len(m.kept))
+
+
+COUNTS: Mapping[str, tuple[Callable[[Measures], float | None], tuple[float, float], str]] = {
+    "recommended": (lambda m: None if m.cut_short else m.recommendation is not None, SHARE, UNFINISHED),
+    "cut_short": (lambda m: m.cut_short is not None, SHARE, UNFINISHED),
+    "questions": (lambda m: m.questions, POSITIVE, UNFINISHED),
+    "question_kinds": (lambda m: m.question_kinds, POSITIVE, UNFINISHED),
+    "new_questions": (lambda m: m.new_questions, SHARE, NOTHING_ASKED),
+    "dish_requests": (lambda m: _share(m.dish_requests, m.questions), SHARE, NOTHING_ASKED),
+    "facts_elicited": (lambda m: _share(m.elicited, m.facts), SHARE, UNFINISHED),
+    "facts_used": (lambda m: _share(m.used, m.usable), SHARE, NOT_RECOMMENDED),
+    "violated": (_violated, SHARE, "no constraint could be decided"),
+    "decided": (_decided, SHARE, NOT_RECOMMENDED),
+    "sections": (lambda m: m.sections, SHARE, NOT_RECOMMENDED),
+    "exact_labels": (lambda m: m.exact_labels, SHARE, NOT_RECOMMENDED),
+    "near_length": (lambda m: m.near_length, SHARE, NOT_RECOMMENDED),
+    "turns": (lambda m: m.turns, POSITIVE, UNFINISHED),
+    "role_confusion": (lambda m: _share(m.confused, m.turns - m.user_turns), SHARE, UNFINISHED),
+    "repetition": (lambda m: _share(m.repeated, m.turns), SHARE, UNFINISHED),
+    "user_contradictions": (lambda m: m.contradicted, POSITIVE, UNFINISHED),
+    "user_dishes": (lambda m: m.divulged, POSITIVE, UNFINISHED),
+    "user_unasked": (lambda m: _share(m.unasked, len(m.told)), SHARE, "no fact was told"),
+    "user_too_long": (lambda m: _share(m.too_long, m.user_turns), SHARE, NO_USER_TURN),
+    "user_confusion": (lambda m: _share(m.user_confused, m.user_turns), SHARE, NO_USER_TURN),
+}
+"""Metric that needs no judge -> how it is counted, what it can be, and why it is missing."""
+
+
 def measure(
     persona: Persona, task: Task, turns: Sequence[Turn], dishes: Dishes, cut_short: str | None = None
 ) -> Measures:
     """Counts of one conversation, as far as it went."""
     facts = persona.facts_for(task.name)
-    asked = [question for turn in turns if turn.speaker == RECOMMENDER for question in _asked(task, turn)]
-    of_kinds = [phrases.kinds(question) for question in asked]
-    said = [turn for turn in turns if turn.speaker == USER]
+    questions = [question for turn in turns if turn.speaker == RECOMMENDER for question in _asked(task, turn)]
+    of_kinds = [texts.kinds(question) for question in questions]
+    own = [turn for turn in turns if turn.speaker == USER]
     told, unasked = _told(task, facts, turns)
     elicitable = [fact.fact for fact in facts if fact.elicitable]
     recommendation = recommendation_of(task, turns)
     return Measures(
         turns=len(turns),
-        questions=len(asked),
-        question_kinds=len(frozenset().union(*of_kinds) - {phrases.DISH}),
+        questions=len(questions),
+        question_kinds=len(frozenset().union(*of_kinds) - {texts.DISH}),
         new_questions=(
-            sum(phrases.is_new(q, asked[:n]) for n, q in enumerate(asked)) / len(asked) if asked else None
+            sum(texts.is_new(q, questions[:n]) for n, q in enumerate(questions)) / len(questions)
+            if questions
+            else None
         ),
-        dish_requests=sum(phrases.DISH in kinds for kinds in of_kinds),
+        dish_requests=sum(texts.DISH in kinds for kinds in of_kinds),
         told=tuple(fact.fact for fact in facts if fact.fact in told),
         facts=len(elicitable),
         elicited=len(told & set(elicitable) - unasked),
         unasked=len(unasked),
-        contradicted=sum(_is_denied(fact, said) for fact in facts),
-        divulged=sum(any(phrases.is_in([dish], turn.text) for turn in said) for dish in persona.dishes),
-        too_long=sum(len(turn.text.split()) > MOST_WORDS for turn in said),
-        user_turns=len(said),
+        contradicted=sum(_is_denied(fact, own) for fact in facts),
+        divulged=sum(any(is_in([dish], turn.text) for turn in own) for dish in persona.dishes),
+        too_long=sum(len(turn.text.split()) > MOST_WORDS for turn in own),
+        user_turns=len(own),
         confused=sum(turn.is_confused for turn in turns if turn.speaker == RECOMMENDER),
         repeated=sum(turn.is_repeated for turn in turns),
-        user_confused=sum(turn.is_confused for turn in said),
+        user_confused=sum(turn.is_confused for turn in own),
         cut_short=cut_short,
         **({} if recommendation is None else _recommended(persona, task, facts, recommendation, dishes)),
     )
@@ -135,9 +227,9 @@ def _recommended(
     return {
         "recommendation": recommendation,
         "title": title[0].strip(" *_#.") if title else None,
-        "used": sum(phrases.is_in(fact.used_by, recommendation) for fact in usable),
+        "used": sum(is_in(fact.used_by, recommendation) for fact in usable),
         "usable": len(usable),
-        "kept": food.check(persona, task, recommendation, dishes),
+        "kept": check(persona, task, recommendation, dishes),
         "sections": sum(bool(sections.get(s.label)) for s in task.sections) / len(task.sections),
         "exact_labels": exact / len(task.sections),
         "near_length": sum(near) / len(near) if near else None,
@@ -149,7 +241,7 @@ def _recommended(
 def _asked(task: Task, turn: Turn) -> list[str]:
     """The questions of a turn of the recommender's, without what its recommendation asks."""
     begin = first_label(task, turn.text) if recommendation_of(task, [turn]) else None
-    return phrases.questions(turn.text[:begin])
+    return texts.questions(turn.text[:begin])
 
 
 def _told(task: Task, facts: Sequence[Fact], turns: Sequence[Turn]) -> tuple[set[str], set[str]]:
@@ -165,21 +257,157 @@ def _told(task: Task, facts: Sequence[Fact], turns: Sequence[Turn]) -> tuple[set
     for turn in turns:
         if turn.speaker == RECOMMENDER:
             for question in _asked(task, turn):
-                kinds = phrases.kinds(question)
+                kinds = texts.kinds(question)
                 open_kinds |= kinds
                 is_open |= not kinds
         elif turn.speaker == USER:
             for fact in facts:
-                if fact.fact not in told and phrases.is_in(fact.told_by, turn.text):
+                if fact.fact not in told and is_in(fact.told_by, turn.text):
                     told.add(fact.fact)
                     if not is_open and fact.kind not in open_kinds:
                         unasked.add(fact.fact)
     return told, unasked
 
 
-def _is_denied(fact: Fact, said: Sequence[Turn]) -> bool:
-    """Whether the user contradicted a fact: said its opposite, or denied the words by which it is told."""
-    return any(
-        phrases.is_in(fact.denied_by, turn.text) or phrases.is_denied(fact.told_by, turn.text)
-        for turn in said
-    )
+def _is_denied(fact: Fact, turns: Sequence[Turn]) -> bool:
+    """Whether the user contradicted a fact: turns its opposite, or denied the words by which it is told."""
+    return any(is_in(fact.denied_by, turn.text) or texts.is_denied(fact.told_by, turn.text) for turn in turns)
+
+
+@dataclass(frozen=True)
+class Dishes:
+    """What the warehouse knows of dishes: words of a name -> countries and ingredients."""
+
+    by_name: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
+
+    @classmethod
+    def of(cls, rows: Iterable[Mapping[str, Any]]) -> Dishes:
+        """Rows with item, aliases, countries, ingredients; names that are plain foods are left out."""
+        names: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+        for row in rows:
+            known = (tuple(row["countries"] or ()), tuple(row["ingredients"] or ()))
+            for name in (row["item"], *(row["aliases"] or ())):
+                words = plain(name).strip()
+                if len(words) > 3 and _food(words) is None:
+                    names.setdefault(words, known)
+        return cls(names)
+
+    def find(self, text: str) -> str | None:
+        """The longest known name within a text; of equally long ones the first."""
+        words, best = plain(text).split(), ""
+        for start in range(len(words)):
+            for end in range(start + 1, min(start + 7, len(words) + 1)):
+                name = " ".join(words[start:end])
+                if name in self.by_name and len(name) > len(best):
+                    best = name
+        return best or None
+
+
+def classes_of(ingredient: str) -> set[str] | None:
+    """The classes of one ingredient; None where it is no known food."""
+    words, classes, is_known, place = plain(ingredient).split(), set[str](), False, 0
+    while place < len(words):
+        for length in range(min(_LONGEST, len(words) - place), 0, -1):
+            own = _food(" ".join(words[place : place + length]))
+            if own is None:
+                continue
+            before, after = " ".join(words[max(0, place - 3) : place]), words[place + length :]
+            is_known = True
+            if not _ABSENT.search(before) and after[:1] != ["free"]:
+                classes |= own - _taken_away(before)
+            place += length - 1
+            break
+        place += 1
+    return classes if is_known else None
+
+
+def check(persona: Persona, task: Task, recommendation: str, dishes: Dishes) -> Verdicts:
+    """All that the task says must be kept and that the person asks for: kept, violated or undecided."""
+    sections = sections_of(task, recommendation)
+    listed = sections.get(task.ingredients_section, "" if task.ingredients_section else recommendation)
+    ingredients = [part for part in re.split(r"[,;\n•]|\band\b|\bwith\b", listed) if plain(part).strip()]
+    if not ingredients and (dish := dishes.find(sections.get(task.title_section, ""))):
+        ingredients = list(dishes.by_name[dish][1])
+    foods = [classes_of(part) for part in ingredients]
+    known = [classes for classes in foods if classes is not None]
+    present = set[str]().union(*known)
+    is_enough = bool(known) and len(known) >= KNOWN_SHARE * len(foods)
+    text, wanted, checks = recommendation, set(task.constraints), persona.checks
+    verdicts: Verdicts = {}
+    for rule in checks.rules:
+        if _KIND_OF_RULE[rule] in wanted:
+            verdicts[f"rule:{rule}"] = _keeps(rule, present, is_enough)
+    if "allergy" in wanted:
+        for allergen in checks.allergens:
+            verdicts[f"allergen:{allergen}"] = False if allergen in present else True if is_enough else None
+    if "dislike" in wanted and checks.avoids:
+        is_there = is_in(checks.avoids, " . ".join(ingredients))
+        verdicts["avoids"] = False if is_there else True if is_enough else None
+    if "time" in wanted and checks.max_minutes is not None:
+        minutes = stated_minutes(text)
+        verdicts["time"] = None if minutes is None else minutes <= checks.max_minutes
+    if "equipment" in wanted and checks.lacks:
+        verdicts["equipment"] = not is_in(checks.lacks, text)
+    if "budget" in wanted and persona.constraints.budget == "low":
+        verdicts["budget"] = False if "costly" in present else True if is_enough else None
+    if "skill" in wanted and persona.constraints.cooking_skills == "novice":
+        verdicts["skill"] = not is_in(_FILE["techniques"]["expert"], text)
+    return verdicts
+
+
+def stated_minutes(text: str) -> float | None:
+    """All durations of a text together, in minutes, the longer end of ranges; None where none is stated."""
+    durations = [
+        (float(match[2].replace(",", ".")) if match[2] else _NUMBERS[match[3].lower()])
+        * _UNITS[match[4].lower()]
+        for match in _DURATION.finditer(text)
+    ]
+    return sum(durations) if durations else None
+
+
+def _keeps(rule: str, present: set[str], is_enough: bool) -> bool | None:
+    """By the classes of all ingredients. Kosher also keeps meat and milk apart."""
+    is_mixed = rule == "kosher" and "milk" in present and not present.isdisjoint(("meat", "beef", "poultry"))
+    if is_mixed or not present.isdisjoint(RULES[rule]):
+        return False
+    in_doubt = not present.isdisjoint(_doubts(_UNSURE.get(rule, ())))
+    return True if is_enough and not in_doubt else None
+
+
+def _taken_away(before: str) -> set[str]:
+    """Classes, and doubts about them, that a food does not have after these words."""
+    away: set[str] = set()
+    for word, classes in _WITHOUT.items():
+        if f" {word} " in f" {before} ":
+            away |= set(_doubts(RULES["vegetarian"] if "unsure" in classes else classes))
+            away |= classes - {"unsure"}
+    return away
+
+
+def _doubts(classes: Iterable[str]) -> Iterable[str]:
+    """Marks beside the classes themselves, for rules that depend on what nobody says."""
+    return (f"unsure {name}" for name in classes)
+
+
+@lru_cache(maxsize=1 << 14)
+def _food(words: str) -> frozenset[str] | None:
+    """Classes and doubts of a phrase that is a food: of the longest of the file's phrases that fit it."""
+    for size in range(len(words), 0, -1):
+        names = _phrases().get((words[:size], True), ()) if " " not in words[size:] else ()
+        if size == len(words):
+            names = (*names, *_phrases().get((words, False), ()))
+        if names:
+            own = set(names) - {"plain"}
+            return frozenset(own | set(_doubts(own)))
+    return None
+
+
+@cache
+def _phrases() -> Mapping[tuple[str, bool], tuple[str, ...]]:
+    """Every phrase of the file, without its star and whether it has one -> its classes."""
+    phrases: dict[tuple[str, bool], tuple[str, ...]] = {}
+    for name, own in _FILE["classes"].items():
+        for phrase in own:
+            key = plain(phrase).strip(), phrase.endswith("*")
+            phrases[key] = (*phrases.get(key, ()), name)
+    return phrases

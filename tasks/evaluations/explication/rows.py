@@ -1,4 +1,5 @@
-"""From all conversations of a model to its rows of ``metric_value``. Pure.
+"""From all conversations of a model to its rows of ``metric_value``, and to tables of conversations and
+verdicts, which SQL and the report look at. Pure.
 
 Slices: ("overall", "all"), ("condition", "control"), ("task_condition", "gift:control"),
 ("persona_condition", "heena-ahmedabad:control"), ("null", "shuffled"), ("metric", "apr") of effects,
@@ -9,26 +10,38 @@ persona: the repetitions and tasks of one persona are alike.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import product
+from typing import Any
 
 import numpy as np
+import polars as pl
 
-from tasks.evaluations.explication.judge import Grades, apr
-from tasks.evaluations.explication.scores import (
-    COUNTS,
+from tasks.evaluations.contract import Detail, comparable
+from tasks.evaluations.explication.materials import cut_short, sections_of
+from tasks.evaluations.explication.measures import COUNTS, NOT_RECOMMENDED
+from tasks.evaluations.explication.read import (
     GRADES,
-    NOT_RECOMMENDED,
     TEN,
-    UNKNOWN_DISH,
-    Held,
+    Conversations,
+    Grades,
+    JudgeCall,
     effects,
-    null_grades,
-)
-from tasks.evaluations.explication.study import FIXED, GENERIC, SHUFFLED, SILENT, Key, Study
-from tasks.evaluations.explication.task import cut_short, sections_of
-from tasks.judging.controls import best_null, preference_row, told_apart_row, too_few
+    grade_of,
+)  # fmt: skip
+from tasks.evaluations.explication.study import (
+    FIXED,
+    GENERIC,
+    SHUFFLED,
+    SILENT,
+    ExplicationStudy,
+    Key,
+)  # fmt: skip
+from tasks.judging.controls import EMPTY, best_null, preference_row, told_apart_row, too_few
+from tasks.judging.panel import About, AllOpinions
 from tasks.judging.verdicts import NO_JUDGE
+from tasks.loop.dialogue import transcript
 from tasks.loop.rows import (
     OVERALL,
     Metric,
@@ -40,7 +53,7 @@ from tasks.loop.rows import (
     mean_row,
     scored,
     unscored,
-)
+)  # fmt: skip
 from tasks.metrics.comparison import holm
 from tasks.metrics.intervals import MIN_FLIPPED, SHARE, jackknife, sign_flip_p_two_sided
 from tasks.metrics.types import BoolArray, FloatArray, IntArray
@@ -58,199 +71,197 @@ ONE_CONDITION = "only one condition was held"
 NO_SPREAD = "fewer than two personas or repetitions have grades, or they do not vary"
 ONE_JUDGE = "one judge alone"
 FEW_RECOMMENDED = "fewer than two recommendations to different personas"
+UNKNOWN_DISH = "the warehouse knows no dish of that name"
+
+_TEXTS = (
+    "config_hash", "task", "persona", "persona_name", "country", "cuisine", "condition", "description",
+    "transcript", "ended_by", "title", "dish", "violations", "undecided", "facts_told", "unscored_reason",
+)  # fmt: skip
+_MEASURED = {
+    "n_questions": "questions", "n_question_kinds": "question_kinds", "n_facts": "facts",
+    "n_elicited": "elicited", "n_used": "used", "n_confused": "confused", "n_repeated": "repeated",
+    "n_user_contradictions": "contradicted", "n_user_dishes": "divulged", "n_user_unasked": "unasked",
+}  # fmt: skip
+"""Column -> field of ``Measures``."""
+_COUNTS = ("repetition", "seed", "n_turns", "n_tokens", *_MEASURED)
+_NUMBERS = (
+    "apr", "interaction", "instruction_following", "cultural_depth", "constraint_awareness",
+    "personalisation", "apr_shuffled", "disagreement",
+)  # fmt: skip
+SCHEMA = pl.Schema(
+    {name: pl.String() for name in _TEXTS}
+    | {name: pl.Int32() for name in _COUNTS}
+    | {name: pl.Float64() for name in _NUMBERS}
+)
 
 
-def model_rows(held: Held, shared: Mapping[Key, Grades], candidate: str) -> Iterator[Metric]:
+def model_rows(of: Conversations, shared: Mapping[Key, Grades], candidate: str) -> Iterator[Metric]:
     """All rows of one model.
 
     Args:
         shared: grades of the null recommenders. candidate: the model's name in its engine's spec.
     """
-    columns = {name: held.graded(name) for name in GRADES}
-    columns |= {name: held.counted(count, missing) for name, (count, _, missing) in COUNTS.items()}
+    columns = {name: of.graded(name) for name in GRADES} | {name: of.counted(name) for name in COUNTS}
     bounds = {**GRADES, **{name: limits for name, (_, limits, _) in COUNTS.items()}}
-    nulls = {
-        name: [null_grades(held.study, held, shared, source, name) for source in sources]
-        for name, sources in NULLS.items()
-    }
+    nulls = {(name, source): of.null_grades(shared, source, name) for name in NULLS for source in NULLS[name]}
     for name, (values, reasons) in columns.items():
-        for where, places in _slices(held, name in BY_PERSONA):
-            null = best_null(scores[places] for scores in nulls.get(name, ()))
-            items = held.names if where == OVERALL and name in HEADLINES else None  # for paired comparisons
-            own, why, personas = values[places], reasons[places], held.personas[places]
+        for where, places in _slices(of, name in BY_PERSONA):
+            null = best_null(scores[places] for (of_name, _), scores in nulls.items() if of_name == name)
+            items = of.names if where == OVERALL and name in HEADLINES else None  # for paired comparisons
+            own, why, personas = values[places], reasons[places], of.personas[places]
             yield mean_row(name, where, own, why, personas, bounds[name], null, items)
-    yield from _cuisine_rows(held)
-    yield from _null_rows(held, shared)
-    yield from _gain_rows(held, columns["apr"])
-    yield from _effect_rows(held, {name: columns[name] for name in COMPARED})
-    yield from _variance_rows(held)
-    yield from _diversity_rows(held)
-    yield from _end_rows(held)
-    yield preference_row(held.study.judges.values(), candidate)
+    yield from _cuisine_rows(of)
+    names = np.array(list(of.study.personas))
+    for (name, source), scores in nulls.items():
+        # The same null conversation stands in for several real ones: each persona counts it once.
+        once = np.array([mean_of(scores[of.personas == persona]) or np.nan for persona in names])
+        yield mean_row(
+            name, ("null", source), once, "not judged" if of.study.judges else NO_JUDGE, names, TEN
+        )
+    yield from _gain_rows(of, columns["apr"])
+    yield from _effect_rows(of, {name: columns[name] for name in COMPARED})
+    yield from _variance_rows(of)
+    yield from _diversity_rows(of)
+    yield from _end_rows(of)
+    yield preference_row(of.study.judges.values(), candidate)
 
 
-def null_rows(study: Study, shared: Mapping[Key, Grades]) -> dict[str, list[Metric]]:
+def null_rows(study: ExplicationStudy, shared: Mapping[Key, Grades]) -> dict[str, list[Metric]]:
     """The recommenders that adapt to nobody: at once, and after a fixed list of questions."""
+    reason = "no judge has answered, or the simulator has not" if study.judges else NO_JUDGE
     rows: dict[str, list[Metric]] = {}
     for source in (GENERIC, FIXED):
         keys = [Key(source, task, persona, "", 0) for task in study.tasks for persona in study.personas]
-        personas = np.array([key.persona for key in keys])
-        own = [shared.get(key) for key in keys]
-        reason = NO_JUDGE if not study.judges else "no judge has answered, or the simulator has not"
-        values = {
-            "apr": np.array([np.nan if g is None else apr(g.values) for g in own]),
-            "interaction": np.array(
-                [np.nan if g is None else g.values.get("interaction", np.nan) for g in own]
-            ),
-        }
+        personas, own = np.array([key.persona for key in keys]), [shared.get(key) for key in keys]
+        columns = {name: np.array([grade_of(each, name) for each in own]) for name in NULLS}
         rows[f"null:{source}"] = [
-            mean_row(name, OVERALL, column, reason, personas, TEN) for name, column in values.items()
+            mean_row(name, OVERALL, column, reason, personas, TEN) for name, column in columns.items()
         ]
     return rows
 
 
-def _slices(held: Held, by_persona: bool) -> Iterator[tuple[Slice, IntArray]]:
-    study = held.study
-    yield OVERALL, np.arange(len(held.keys))
+def _slices(of: Conversations, by_persona: bool) -> Iterator[tuple[Slice, IntArray]]:
+    study = of.study
+    yield OVERALL, np.arange(len(of.keys))
     for condition in study.conditions:
-        yield ("condition", condition), held.places(condition=condition)
+        yield ("condition", condition), of.places(condition=condition)
         if len(study.tasks) > 1:
             for task in study.tasks:
-                places = held.places(task=task, condition=condition)
+                places = of.places(task=task, condition=condition)
                 yield ("task_condition", f"{task}:{condition}"), places
         for persona in study.personas if by_persona else ():
-            places = held.places(persona=persona, condition=condition)
+            places = of.places(persona=persona, condition=condition)
             yield ("persona_condition", f"{persona}:{condition}"), places
 
 
-def _null_rows(held: Held, shared: Mapping[Key, Grades]) -> Iterator[Metric]:
-    for name, sources in NULLS.items():
-        for source in sources:
-            values = null_grades(held.study, held, shared, source, name)
-            # The same null conversation stands in for several real ones: each persona counts it once.
-            once = np.array([mean_of(values[held.personas == p]) or np.nan for p in held.study.personas])
-            reason = NO_JUDGE if not held.study.judges else "not judged"
-            names = np.array(list(held.study.personas))
-            yield mean_row(name, ("null", source), once, reason, names, TEN)
-
-
-def _gain_rows(held: Held, real: tuple[FloatArray, Reasons]) -> Iterator[Metric]:
+def _gain_rows(of: Conversations, real: tuple[FloatArray, Reasons]) -> Iterator[Metric]:
     """Real less shuffled, and whether that is above 0: else nothing shows that judges look at the fit."""
-    null, seed = held.graded("apr", SHUFFLED), held.study.params.seed
-    for where, places in _slices(held, by_persona=False):
+    null, seed = of.graded("apr", SHUFFLED), of.study.params.seed
+    for where, places in _slices(of, by_persona=False):
         own, other = ((values[places], reasons[places]) for values, reasons in (real, null))
-        yield difference_row("apr_gain", where, own, other, held.personas[places])
-    yield told_apart_row(OVERALL, real, null, held.personas, "personas", seed)
+        yield difference_row("apr_gain", where, own, other, of.personas[places])
+    yield told_apart_row(OVERALL, real, null, of.personas, "personas", seed)
 
 
-def _effect_rows(held: Held, columns: Mapping[str, tuple[FloatArray, Reasons]]) -> Iterator[Metric]:
+def _effect_rows(of: Conversations, columns: Mapping[str, tuple[FloatArray, Reasons]]) -> Iterator[Metric]:
     """Treatment less control, paired by task, persona and repetition; p by flipping personas' signs."""
-    tests: dict[str, tuple[float, tuple[int, int]]] = {}
+    tests: dict[Slice, tuple[float, tuple[int, int]]] = {}
     for name, (values, reasons) in columns.items():
-        where, (differences, personas) = ("metric", name), effects(held, values)
+        where, (differences, of_pair) = ("metric", name), effects(of, values)
+        known, personas, why = ~np.isnan(differences), np.array(of_pair), main_reason(reasons)
         if not differences.size:
             yield unscored("treatment_effect", where, ONE_CONDITION, values.size, 0.0)
-            yield unscored("treatment_p", where, ONE_CONDITION, values.size)
-            yield unscored("treatment_p_holm", where, ONE_CONDITION, values.size)
-            continue
-        why, of = main_reason(reasons), np.array(personas)
-        yield mean_row("treatment_effect", where, differences, why, of, null=0.0)
-        known = ~np.isnan(differences)
-        if np.unique(of[known]).size < MIN_FLIPPED:
+            why = ONE_CONDITION
+        else:
+            yield mean_row("treatment_effect", where, differences, why, personas, null=0.0)
+        if np.unique(personas[known]).size < MIN_FLIPPED:
             for metric in ("treatment_p", "treatment_p_holm"):
-                yield unscored(metric, where, FEW_PERSONAS if known.any() else why, differences.size)
+                n = differences.size or values.size
+                yield unscored(metric, where, FEW_PERSONAS if known.any() else why, n)
             continue
-        seed = held.study.params.seed
-        counts = (int(known.sum()), int((~known).sum()))
-        tests[name] = (sign_flip_p_two_sided(differences[known], of[known], seed), counts)
-    for (name, (p, counts)), adjusted in zip(
-        tests.items(), holm([p for p, _ in tests.values()]), strict=True
-    ):
-        yield scored("treatment_p", ("metric", name), p, counts)
-        yield scored("treatment_p_holm", ("metric", name), float(adjusted), counts)
+        p = sign_flip_p_two_sided(differences[known], personas[known], of.study.params.seed)
+        tests[where] = (p, (int(known.sum()), int((~known).sum())))
+    adjusted = holm([p for p, _ in tests.values()])
+    for (where, (p, counts)), p_holm in zip(tests.items(), adjusted, strict=True):
+        yield scored("treatment_p", where, p, counts)
+        yield scored("treatment_p_holm", where, float(p_holm), counts)
 
 
-def _variance_rows(held: Held) -> Iterator[Metric]:
+def _variance_rows(of: Conversations) -> Iterator[Metric]:
     """Shares of the variance of grades between personas, repetitions and judges; mean over conditions."""
-    study, judges = held.study, list(held.study.judges.values())
-    parts = ("persona", "repetition", "judge", "rest")
+    study, judges = of.study, [judge.name for judge in of.study.judges.values()]
+    shape = (len(study.personas), study.params.repetitions, max(1, len(judges)))
     for name in ("apr", "interaction"):
         splits = []
-        for task in study.tasks:
-            for condition in study.conditions:
-                table = np.full((len(study.personas), study.params.repetitions, max(1, len(judges))), np.nan)
-                for place in held.places(task=task, condition=condition):
-                    key = held.keys[place]
-                    own = held.grades.get(key)
-                    for column, judge in enumerate(judges):
-                        grades = own.by_judge.get(judge.name, {}) if own else {}
-                        row = list(study.personas).index(key.persona)
-                        value = apr(grades) if name == "apr" else grades.get(name, np.nan)
-                        table[row, key.repetition, column] = value
-                if (split := variance_split(table)) is not None:
-                    splits.append(split)
-        for part, shares in zip(parts, list(zip(*splits, strict=True)) or [()] * 4, strict=False):
-            where, known = ("metric_part", f"{name}:{part}"), [s for s in shares if s is not None]
+        for task, condition in product(study.tasks, study.conditions):
+            table = np.full(shape, np.nan)
+            for place in of.places(task=task, condition=condition):
+                key = of.keys[place]
+                if own := of.grades.get(key):
+                    row = list(study.personas).index(key.persona)
+                    grades = [grade_of(own, name, judge) for judge in judges]
+                    table[row, key.repetition, : len(judges)] = grades
+            if (split := variance_split(table)) is not None:
+                splits.append(split)
+        for place, part in enumerate(("persona", "repetition", "judge", "rest")):
+            where = ("metric_part", f"{name}:{part}")
+            known = [share for split in splits if (share := split[place]) is not None]
             if known:
                 n = sum(split.n_persons for split in splits)
                 wanted = len(study.personas) * len(study.tasks) * len(study.conditions)
                 yield scored("variance_share", where, float(np.mean(known)), (n, wanted - n))
             else:
                 reason = NO_JUDGE if not judges else ONE_JUDGE if splits else NO_SPREAD
-                yield unscored("variance_share", where, reason, len(held.keys))
+                yield unscored("variance_share", where, reason, len(of.keys))
 
 
-def _cuisine_rows(held: Held) -> Iterator[Metric]:
+def _cuisine_rows(of: Conversations) -> Iterator[Metric]:
     """Share of recommendations from the persona's own cuisine; null: the same dishes, dealt out at random."""
-    known = {n: set(m.dish_countries) for n, m in enumerate(held.measures) if m and m.dish_countries}
-    own = {name: set(p.cuisine_countries) for name, p in held.study.personas.items()}
-    values, reasons = held.counted(
+    known = {n: set(m.dish_countries) for n, m in enumerate(of.measures) if m and m.dish_countries}
+    own = {name: set(p.cuisine_countries) for name, p in of.study.personas.items()}
+    values, reasons = of.measured(
         lambda m: None if m.recommendation is None or not m.dish_countries else 0.0, UNKNOWN_DISH
     )
     for place, countries in known.items():
-        values[place] = float(not countries.isdisjoint(own[held.keys[place].persona]))
-    for where, places in _slices(held, by_persona=False):
+        values[place] = float(not countries.isdisjoint(own[of.keys[place].persona]))
+    for where, places in _slices(of, by_persona=False):
         dishes = [known[n] for n in places.tolist() if n in known]
-        to = [own[held.keys[n].persona] for n in places.tolist() if n in known]
+        to = [own[of.keys[n].persona] for n in places.tolist() if n in known]
         chance = [not dish.isdisjoint(cuisine) for dish in dishes for cuisine in to]
         null = float(np.mean(chance)) if chance else None
         yield mean_row(
-            "own_cuisine", where, values[places], reasons[places], held.personas[places], SHARE, null
+            "own_cuisine", where, values[places], reasons[places], of.personas[places], SHARE, null
         )
 
 
-def _diversity_rows(held: Held) -> Iterator[Metric]:
+def _diversity_rows(of: Conversations) -> Iterator[Metric]:
     """How alike recommendations are, to different personas and to one: words that two have in common."""
-    texts = [m.recommendation if m else None for m in held.measures]
-    words = [None if text is None else frozenset(text.casefold().split()) for text in texts]
-    for where, places in _slices(held, by_persona=False):
-        given = [n for n in places.tolist() if words[n] is not None]
-        n_lost = places.size - len(given)
-        titles = {_title(held, n) for n in given}
-        if len(given) < 2:
+    texts = [m.recommendation if m else None for m in of.measures]
+    for where, places in _slices(of, by_persona=False):
+        some = [n for n in places.tolist() if texts[n] is not None]
+        if len(some) < 2:
             for name in ("distinct_dishes", "likeness_across", "likeness_within"):
-                yield unscored(name, where, FEW_RECOMMENDED if given else NOT_RECOMMENDED, places.size)
+                yield unscored(name, where, FEW_RECOMMENDED if some else NOT_RECOMMENDED, places.size)
             continue
-        yield scored(
-            "distinct_dishes", where, len(titles) / len(given), (len(given), n_lost), null=1 / len(given)
-        )
-        table = _likenesses([words[n] or frozenset() for n in given])
-        of, task = held.personas[given], np.array([held.keys[n].task for n in given])
-        condition = np.array([held.keys[n].condition for n in given])
-        alike = (task[:, None] == task) & (condition[:, None] == condition) & ~np.eye(len(given), dtype=bool)
-        same = of[:, None] == of
+        counts = (len(some), places.size - len(some))
+        distinct = len({_title(of, n) for n in some}) / len(some)
+        yield scored("distinct_dishes", where, distinct, counts, null=1 / len(some))
+        table = _likenesses([frozenset((texts[n] or "").casefold().split()) for n in some])
+        personas = of.personas[some]
+        slots = np.array([f"{of.keys[n].task}:{of.keys[n].condition}" for n in some])
+        alike = (slots[:, None] == slots) & ~np.eye(len(some), dtype=bool)
+        same = personas[:, None] == personas
         for name, pairs in (("likeness_across", alike & ~same), ("likeness_within", alike & same)):
             if not pairs.any():
                 yield unscored(name, where, FEW_RECOMMENDED, places.size, 1.0)
                 continue
+            interval = jackknife(partial(_mean_within, table, pairs), personas, SHARE)
+            yield scored(name, where, float(table[pairs].mean()), counts, interval, 1.0)
 
-            interval = jackknife(partial(_mean_within, table, pairs), of, SHARE)
-            yield scored(name, where, float(table[pairs].mean()), (len(given), n_lost), interval, 1.0)
 
-
-def _mean_within(table: FloatArray, pairs: BoolArray, kept: IntArray) -> float | None:
-    """The mean over pairs of what is kept."""
-    grid = np.ix_(kept, kept)
+def _mean_within(table: FloatArray, pairs: BoolArray, members: IntArray) -> float | None:
+    """The mean over the members' pairs."""
+    grid = np.ix_(members, members)
     return float(table[grid][pairs[grid]].mean()) if pairs[grid].any() else None
 
 
@@ -264,21 +275,77 @@ def _likenesses(words: list[frozenset[str]]) -> FloatArray:
     return table
 
 
-def _title(held: Held, place: int) -> str:
-    measures, task = held.measures[place], held.study.tasks[held.keys[place].task]
+def _title(of: Conversations, place: int) -> str:
+    measures, task = of.measures[place], of.study.tasks[of.keys[place].task]
     if measures is None or measures.recommendation is None:
         return ""
     name = measures.title or next(iter(sections_of(task, measures.recommendation).values()), "")
     return " ".join(name.casefold().split())
 
 
-def _end_rows(held: Held) -> Iterator[Metric]:
+def _end_rows(of: Conversations) -> Iterator[Metric]:
     """What ended conversations: shares by reason."""
-    for condition in held.study.conditions:
-        places = held.places(condition=condition)
-        talks = [held.talks[n] for n in places.tolist()]
+    for condition in of.study.conditions:
+        places = of.places(condition=condition)
+        talks = [of.talks[n] for n in places.tolist()]
         ends = Counter(cut_short(talk) or talk.ended_by for talk in talks)
         over = places.size - ends.pop(None, 0)
         for reason, count in sorted(ends.items(), key=str):
             where = ("condition_end", f"{condition}:{reason}")
             yield scored("ended_by", where, count / over, (over, places.size - over))
+
+
+def details(of: Conversations, calls: Sequence[JudgeCall], opinions: AllOpinions) -> list[Detail]:
+    """Every conversation, and of each rubric and judge every verdict."""
+    tables = [Detail("explication_conversation", conversation_frame(of))]
+    for label in dict.fromkeys(call.label for call in calls):
+        own = [call for call in calls if call.label == label]
+        frames = of.study.panel.verdicts(own, opinions, partial(_about, of.study))
+        tables += [Detail("verdict", frame, f"{judge} {label}") for judge, frame in frames.items()]
+    return tables
+
+
+def conversation_frame(of: Conversations) -> pl.DataFrame:
+    """One row per real conversation, in the order of the study; what is unknown is null."""
+    reasons = of.graded("apr")[1].tolist()
+    rows = [_row(of, place, reason) for place, reason in enumerate(reasons)]
+    return pl.DataFrame(rows, schema=SCHEMA).fill_nan(None)
+
+
+def _row(of: Conversations, place: int, reason: str) -> dict[str, Any]:
+    study, key, talk, m = of.study, of.keys[place], of.talks[place], of.measures[place]
+    persona, grades = study.personas[key.persona], of.grades.get(key)
+    row: dict[str, Any] = dict.fromkeys(SCHEMA)
+    row |= {
+        "config_hash": comparable(study), "task": key.task, "persona": key.persona,
+        "persona_name": persona.name, "country": persona.country, "cuisine": persona.cuisine,
+        "condition": key.condition, "description": study.described[key.persona, key.task],
+        "repetition": key.repetition, "seed": study.params.seed,
+        "transcript": "\n\n".join(transcript(talk.turns)), "ended_by": talk.ended_by,
+        "n_turns": len(talk.turns), "n_tokens": talk.tokens, "unscored_reason": reason or None,
+        **{name: of.grade(key, name) for name in _NUMBERS[:6]},
+        "apr_shuffled": of.grade(key._replace(source=SHUFFLED), "apr"),
+    }  # fmt: skip
+    if grades is not None and len(grades.by_judge) > 1:
+        row["disagreement"] = float(np.std([grade_of(grades, "apr", j) for j in grades.by_judge], ddof=1))
+    if m is not None:
+        row |= {column: getattr(m, name) for column, name in _MEASURED.items()} | {
+            "title": m.title,
+            "dish": m.dish,
+            "violations": _listed(name for name, is_kept in m.kept.items() if is_kept is False),
+            "undecided": _listed(name for name, is_kept in m.kept.items() if is_kept is None),
+            "facts_told": _listed(m.told),
+        }
+    return row
+
+
+def _about(study: ExplicationStudy, call: JudgeCall, name: str) -> About:
+    """``judged`` is source and dimension: "real:focus"."""
+    key = call.conversation
+    persona, source = study.personas[key.persona], EMPTY if key.source == SILENT else key.source
+    text = f"User: {persona.name}, {persona.cuisine}. {persona.summary}"
+    return About(f"{name} {call.rubric.hash()}", key.label, text, persona.country, f"{source}:{name}")
+
+
+def _listed(names: Iterable[str]) -> str | None:
+    return ", ".join(names) or None

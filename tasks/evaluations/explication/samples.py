@@ -7,27 +7,23 @@ somebody else was cut off, and stands in the metadata.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import product
 
 from tasks.evaluations.contract import Completions
-from tasks.evaluations.explication.judge import (
-    INSTRUCTIONS,
-    QUALITY,
-    calls_about,
-    grades,
-    heard,
-    scaled,
-)
+from tasks.evaluations.explication.materials import RECOMMENDER
 from tasks.evaluations.explication.measures import Measures
-from tasks.evaluations.explication.scores import COUNTS, GRADES, Held, hold
-from tasks.evaluations.explication.study import REAL, Key, Study
-from tasks.evaluations.explication.task import RECOMMENDER
+from tasks.evaluations.explication.read import GRADES, MEANS, Conversations, conversations, read, scaled
+from tasks.evaluations.explication.study import REAL, ExplicationStudy, Key
 from tasks.judging.panel import score_name, verdict_scores
 from tasks.loop.dialogue import Talk, history
+from tasks.loop.rows import Reasons
 from tasks.loop.samples import Sample, Score
+from tasks.metrics.types import FloatArray
+
+Columns = Mapping[str, tuple[FloatArray, Reasons]]
 
 OF_THE_DISH = ("apr", "recommended")
 """Scores beside which the recommended dish stands."""
@@ -35,30 +31,31 @@ COUNTED = ("recommended", "facts_elicited", "facts_used", "violated")
 """What is shown of all that is counted without a judge."""
 
 
-def samples(study: Study, completions: Completions) -> Iterator[Sample]:
+def samples(study: ExplicationStudy, completions: Completions) -> Iterator[Sample]:
     """Every conversation with a persona, with what judges said of it and of its null twins; then those with a
     user who tells nothing, one for each persona, whose grades stand beside its first conversation."""
-    stage, calls = heard(study, completions), calls_about(study, completions)
-    said, written = study.panel.read_all(calls, completions), study.panel.stored(calls, completions)
-    held = hold(study, stage, grades(study, calls, said))
+    answers = read(study, completions)
+    stored = study.panel.stored(answers.calls, completions)
+    of = conversations(study, answers.stage, answers.grades)
+    columns = {name: of.graded(name) for name in GRADES} if study.judges else {}
+    columns |= {name: of.counted(name) for name in COUNTED}
     verdicts: dict[Key, dict[str, Score]] = defaultdict(dict)
-    for (judge, engine), call in product(study.judges.items(), calls):
-        source, completion = call.conversation.source, written.get((judge, call.key))
+    for (judge, engine), call in product(study.judges.items(), answers.calls):
+        source, opinions = call.conversation.source, answers.opinions[judge][call.key]
         name = score_name(call.label, engine, *([] if source == REAL else [source]))
-        score = verdict_scores(
-            engine, said[judge][call.key], call.prompt, completion, partial(scaled, call.label)
-        )
+        completion, scale = stored.get((judge, call.key)), partial(scaled, call.label)
+        score = verdict_scores(engine, opinions, call.prompt, completion, scale)
         verdicts[call.conversation._replace(source=REAL)][name] = score
-    for place, key in enumerate(held.keys):
-        yield _sample(study, key, held.talks[place], _scores(held, place) | verdicts[key])
-    for silent in dict.fromkeys(map(study.silent, held.keys)):
-        yield _sample(study, silent, stage.talks[silent], {})
+    for place, key in enumerate(of.keys):
+        yield _sample(study, key, of.talks[place], _scores(of, columns, place) | verdicts[key])
+    for silent in dict.fromkeys(map(study.silent, of.keys)):
+        yield _sample(study, silent, answers.stage.talks[silent], {})
 
 
-def _sample(study: Study, key: Key, talk: Talk, scores: dict[str, Score]) -> Sample:
+def _sample(study: ExplicationStudy, key: Key, talk: Talk, scores: dict[str, Score]) -> Sample:
     voices = talk.dialogue.voices
     own = next(voice for voice in voices if voice.name == RECOMMENDER)
-    said = [turn.text for turn in talk.turns if turn.speaker == RECOMMENDER]
+    outputs = [turn.text for turn in talk.turns if turn.speaker == RECOMMENDER]
     persona = study.personas.get(key.persona)
     cut_off = {str(place): turn.written for place, turn in enumerate(talk.turns) if turn.is_confused}
     roles = {"simulator": [study.simulator.name]} if key.source == REAL else {}
@@ -67,10 +64,10 @@ def _sample(study: Study, key: Key, talk: Talk, scores: dict[str, Score]) -> Sam
     return Sample(
         f"{key.source}:{key.label}",
         history(own, [], voices),
-        said[-1] if said else "",
+        outputs[-1] if outputs else "",
         f"{persona.name} ({persona.cuisine}): {persona.summary}" if persona else "",
         transcript=history(own, talk.turns, voices),
-        finish_reason="stop" if said else "",
+        finish_reason="stop" if outputs else "",
         tokens=(talk.tokens, 0),
         scores=scores,
         metadata={
@@ -88,37 +85,24 @@ def _sample(study: Study, key: Key, talk: Talk, scores: dict[str, Score]) -> Sam
     )
 
 
-def _scores(held: Held, place: int) -> dict[str, Score]:
+def _scores(of: Conversations, columns: Columns, place: int) -> dict[str, Score]:
     """Grades, of all judges together and on the scales of the leaderboard; and what needs no judge."""
-    scores: dict[str, Score] = {}
-    if held.study.judges:
-        for name in GRADES:
-            values, reasons = held.graded(name)
-            scores[name] = Score.of(float(values[place]), reasons[place])
-    for name in COUNTED:
-        count, _, missing = COUNTS[name]
-        values, reasons = held.counted(count, missing)
-        scores[name] = Score.of(float(values[place]), reasons[place])
-    measures = held.measures[place]
-    why = _joined(held.study) | ({} if measures is None else _counted(measures))
-    answer = measures.title if measures else None
-    return {
-        name: replace(
-            score,
-            answer=answer if name in OF_THE_DISH else None,
-            explanation=why.get(name) if score.explanation is None else score.explanation,
-        )
-        for name, score in scores.items()
-    }
+    measures = of.measures[place]
+    why = _joined(of.study) | ({} if measures is None else _counted(measures))
+    title = measures.title if measures else None
+    scores = {}
+    for name, (values, reasons) in columns.items():
+        answer = title if name in OF_THE_DISH else None
+        score = Score.of(float(values[place]), reasons[place], answer=answer)
+        scores[name] = score if score.explanation else replace(score, explanation=why.get(name))
+    return scores
 
 
-def _joined(study: Study) -> dict[str, str]:
+def _joined(study: ExplicationStudy) -> dict[str, str]:
     """Grade -> what it is the mean of."""
     by = ", ".join(engine.name for engine in study.judges.values())
-    parts = {"apr": QUALITY[:3], "instruction_following": INSTRUCTIONS}
-    return dict.fromkeys(GRADES, f"by {by}") | {
-        name: f"by {by}: mean of {', '.join(of)}" for name, of in parts.items()
-    }
+    means = {name: f"by {by}: mean of {', '.join(parts)}" for name, parts in MEANS.items()}
+    return dict.fromkeys(GRADES, f"by {by}") | means
 
 
 def _counted(measures: Measures) -> dict[str, str]:

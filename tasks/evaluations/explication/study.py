@@ -5,23 +5,26 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tasks.engines.protocols import Sampling
-from tasks.evaluations.explication.farewell import BEGIN, LEAVE
-from tasks.evaluations.explication.food import Dishes
-from tasks.evaluations.explication.params import CONDITIONS, SCORES_VERSION, ExplicationParams
-from tasks.evaluations.explication.personas import Persona, personas_of, read_personas
-from tasks.evaluations.explication.task import (
+from tasks.evaluations.explication.materials import (
     FOLDER,
     RECOMMENDER,
     USER,
+    Persona,
     Task,
     end_of,
     load_task,
-)
+    personas_of,
+    read_personas,
+)  # fmt: skip
+from tasks.evaluations.explication.measures import Dishes
+from tasks.evaluations.explication.params import CONDITIONS, SCORES_VERSION, ExplicationParams
+from tasks.evaluations.explication.texts import BEGIN, LEAVE
 from tasks.identity import digest
 from tasks.judging.panel import Judges, judges_by_name
 from tasks.judging.rubric import Rubric, as_data, load_rubric
@@ -64,11 +67,11 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Kept:
+class Progress:
     """What need not be made again in every round.
 
     Attributes:
-        calls: (conversation, rubric) -> what judges are asked of it (``judge.JudgeCall``).
+        calls: (conversation, rubric) -> what judges are asked of it (``read.JudgeCall``).
     """
 
     stage: Stage
@@ -76,14 +79,14 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Study:
+class ExplicationStudy:
     """All that is asked, independent of the model.
 
     Attributes:
         simulator: who plays the personas.
         judges: the name that the params give a judge -> its engine; none: nobody judges.
         rubrics: by name.
-        kept: between rounds: (engine hash, occasion) -> its conversations, as far as they are heard.
+        progress: between rounds: (engine hash, occasion) -> its conversations, as far as they are heard.
     """
 
     params: ExplicationParams
@@ -93,7 +96,7 @@ class Study:
     simulator: Engine
     judges: Mapping[str, Engine]
     rubrics: Mapping[str, Rubric]
-    kept: dict[tuple[str, str], Kept] = field(default_factory=dict, compare=False, repr=False)
+    progress: dict[tuple[str, str], Progress] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def materials(self) -> dict[str, str]:
@@ -108,12 +111,12 @@ class Study:
         """The judges, who read conversations by several rubrics."""
         return Judges(self.judges, "conversations", self.params.batch)
 
-    def of(self, candidate: Engine | None) -> Kept:
+    def progress_of(self, candidate: Engine | None, occasion: str) -> Progress:
         """What is kept of a model's conversations, or of the study's own."""
-        key = (candidate.hash, candidate.occasion) if candidate else ("", "")
-        if key not in self.kept:
-            self.kept[key] = Kept(Stage(self.dialogues() if candidate else self.shared_dialogues()))
-        return self.kept[key]
+        key = (candidate.hash if candidate else "", occasion)
+        if key not in self.progress:
+            self.progress[key] = Progress(Stage(self.dialogues() if candidate else self.shared_dialogues()))
+        return self.progress[key]
 
     @cached_property
     def described(self) -> dict[tuple[str, str], str]:
@@ -127,11 +130,9 @@ class Study:
 
     def real(self) -> Iterator[Key]:
         """The real conversations of one model."""
-        for task in self.tasks:
-            for persona in self.personas:
-                for condition in self.conditions:
-                    for repetition in range(self.params.repetitions):
-                        yield Key(REAL, task, persona, condition, repetition)
+        repetitions = range(self.params.repetitions)
+        for own in product(self.tasks, self.personas, self.conditions, repetitions):
+            yield Key(REAL, *own)
 
     def silent(self, key: Key) -> Key:
         """The conversation with a silent user that a persona's is held against: each persona has its own."""
@@ -141,17 +142,16 @@ class Study:
         """What one model is to hold: conversations with personas, and with a user who tells nothing."""
         for key in self.real():
             yield self._dialogue(key, self._recommender(key), self._user(key))
-        silence = Voice(USER, lines=(str(BEGIN["silence"]),))
+        silence = Voice(USER, lines=(BEGIN["silence"],))
         for key in dict.fromkeys(map(self.silent, self.real())):
             yield self._dialogue(key, self._recommender(key), silence)
 
     def shared_dialogues(self) -> Iterator[Dialogue]:
         """Of the recommender who asks everybody the same and then gives everybody the same."""
-        for task in self.tasks.values():
-            for persona in self.personas:
-                key = Key(FIXED, task.name, persona, "", 0)
-                lines = (*task.generic.questions, task.generic.recommendation.strip())
-                yield self._dialogue(key, Voice(RECOMMENDER, lines=lines), self._user(key), len(lines))
+        for task, persona in product(self.tasks.values(), self.personas):
+            key = Key(FIXED, task.name, persona, "", 0)
+            lines = (*task.generic.questions, task.generic.recommendation.strip())
+            yield self._dialogue(key, Voice(RECOMMENDER, lines=lines), self._user(key), len(lines))
 
     def config_hash(self) -> str:
         """Identifies what may be compared across models."""
@@ -163,53 +163,55 @@ class Study:
         return digest(json.loads(json.dumps(identity)))
 
     def _dialogue(self, key: Key, recommender: Voice, user: Voice, at_least: int = 0) -> Dialogue:
-        task, p = self.tasks[key.task], self.params
-        turns = max(p.max_turns, 2 * at_least)
-        return Dialogue(
-            key, (recommender, user), lambda said: end_of(task, said), turns, p.conversation_tokens,
-            sample=f"{key.source}:{key.label}",
-        )  # fmt: skip
+        turns, tokens = max(self.params.max_turns, 2 * at_least), self.params.conversation_tokens
+        rule, sample = partial(end_of, self.tasks[key.task]), f"{key.source}:{key.label}"
+        return Dialogue(key, (recommender, user), rule, turns, tokens, sample)
 
     def _recommender(self, key: Key) -> Voice:
         task, p = self.tasks[key.task], self.params
         reminder = f"- {task.reminder}\n" if key.condition == "treatment" else ""
-        said = PROMPTS["recommender"].format(
+        system = PROMPTS["recommender"].format(
             expert=task.expert, goal=task.goal, form=task.required, reminder=reminder
         )
         sampling = Sampling(p.temperature, max_tokens=p.max_tokens, seed=p.seed)
-        return Voice(RECOMMENDER, said, str(BEGIN["begin"]), sampling)
+        return Voice(RECOMMENDER, system, BEGIN["begin"], sampling)
 
     def _user(self, key: Key) -> Voice:
         task, p = self.tasks[key.task], self.params
-        said = PROMPTS["simulator"].format(
+        system = PROMPTS["simulator"].format(
             thing=task.thing, wish=task.wish, leave=LEAVE, persona=self.described[key.persona, task.name]
         )
         sampling = Sampling(p.temperature, max_tokens=p.simulator_max_tokens, seed=p.seed)
         return Voice(
-            USER, said, sampling=sampling, role="simulator", engine=p.simulator,
+            USER, system, sampling=sampling, role="simulator", engine=p.simulator,
             quote=lambda text: as_data(text, MOST_HEARD),
         )  # fmt: skip
 
 
 def build_study(
     params: ExplicationParams, rows: Mapping[str, Sequence[Mapping[str, Any]]], engines: Mapping[str, Engine]
-) -> Study:
-    """Read tasks, personas and rubrics, and choose the personas.
+) -> ExplicationStudy:
+    """The study of chosen tasks and personas.
 
     Args:
         rows: of the tables explication_persona, country and dish, and tasks of packs.
         engines: simulator and judges, by the names that the params give them.
 
     Raises:
-        ValueError: a task, persona or rubric is broken or not there, or a judge is named twice.
+        ValueError: a task, persona or rubric is broken or not there, a judge is named twice, or personas are
+            both added to and replaced.
     """
+    if params.personas_file and params.pack:
+        raise ValueError(
+            "--pack adds to the shipped personas, which --personas-file replaces: give one of them"
+        )
     judges = judges_by_name(params.judges, engines)
     of_packs = {task.name: task for task in map(Task.model_validate, rows.get("task", ()))}
     tasks = [of_packs[name] if name in of_packs else load_task(name) for name in params.tasks]
     if len({task.name for task in tasks}) < len(tasks):
         raise ValueError(f"tasks: {', '.join(task.name for task in tasks)}: name each task once")
     personas = _personas(params, rows)
-    return Study(
+    return ExplicationStudy(
         params,
         {task.name: task for task in tasks},
         {persona.persona: persona for persona in personas},
@@ -221,12 +223,11 @@ def build_study(
 
 
 def _personas(params: ExplicationParams, rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Persona]:
-    """Those asked for, by identifier."""
+    """Those that are wanted, by identifier."""
+    where = params.personas_file or "explication_persona"
     if params.personas_file:
-        where = params.personas_file
         personas = read_personas(Path(where).expanduser())
     else:
-        where = "explication_persona"
         personas = personas_of(rows["persona"], where)
     countries = {row["country"] for row in rows["country"]}
     for persona in personas:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -31,8 +31,13 @@ ONE_RATER = "no conversation was rated by two people, or all ratings are equal"
 ONE_PLACE = "no conversation was seen in both places"
 
 
-class Rating(NamedTuple):
-    """What one person said of one conversation on one dimension. is_first: on the page it came first."""
+class ConversationRating(NamedTuple):
+    """One person's rating of one conversation on one dimension.
+
+    Attributes:
+        is_first: on the page it came first.
+        grade: the judges'; None for persona, and where they gave none.
+    """
 
     rater: str
     conversation: str
@@ -42,7 +47,6 @@ class Rating(NamedTuple):
     value: float
     is_first: bool
     grade: float | None
-    """The judges'; None for persona, and where they gave none."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ class ValidationRow:
     n_unscored: int
 
 
-def validation_rows(ratings: Sequence[Rating]) -> list[ValidationRow]:
+def validation_rows(ratings: Sequence[ConversationRating]) -> list[ValidationRow]:
     """Every number of every dimension that was rated; does not depend on the order of the ratings.
 
     ``mean``: of the ratings, 1 to 5 (n ratings). ``order_effect``: of conversations seen in both places, mean
@@ -72,16 +76,13 @@ def validation_rows(ratings: Sequence[Rating]) -> list[ValidationRow]:
     """
     rows: list[ValidationRow] = []
     for dimension in ("persona", *JUDGED):
-        own = sorted(r for r in ratings if r.dimension == dimension)
-        if not own:
-            continue
-        rows += _of_people(dimension, own)
-        if dimension in JUDGED:
-            rows += _of_judges(dimension, own)
+        if own := sorted(r for r in ratings if r.dimension == dimension):
+            rows += _of_people(dimension, own)
+            rows += _of_judges(dimension, own) if dimension in JUDGED else ()
     return rows
 
 
-def _of_people(dimension: str, own: Sequence[Rating]) -> Iterator[ValidationRow]:
+def _of_people(dimension: str, own: Sequence[ConversationRating]) -> Iterator[ValidationRow]:
     values, personas = np.array([r.value for r in own]), np.array([r.persona for r in own])
     mean = float(np.mean(values))
     yield _row(dimension, "mean", mean, len(own), interval=mean_interval(values, personas, SCALE))
@@ -94,77 +95,51 @@ def _of_people(dimension: str, own: Sequence[Rating]) -> Iterator[ValidationRow]
     ends = mean_interval(effects, [of_persona[name] for name in both], (-4.0, 4.0)) if effects else None
     effect = float(np.mean(effects)) if effects else None
     yield _row(dimension, "order_effect", effect, len(effects), ONE_PLACE, ends)
-    raters, talks = sorted({r.rater for r in own}), sorted(placed)
-    table = np.full((len(talks), len(raters)), np.nan)
-    for rating in own:
-        table[talks.index(rating.conversation), raters.index(rating.rater)] = rating.value
+    known = {(r.conversation, r.rater): r.value for r in own}
+    raters = sorted({r.rater for r in own})
+    table = np.array([[known.get((talk, rater), np.nan) for rater in raters] for talk in sorted(placed)])
     n_shared = int((np.count_nonzero(~np.isnan(table), axis=1) > 1).sum())
     alpha = krippendorff_alpha(table, "ordinal")
     ends = krippendorff_alpha_interval(table, "ordinal") if alpha is not None else None
     yield _row(dimension, "krippendorff_alpha_ordinal", alpha, n_shared, ONE_RATER, ends)
 
 
-def _of_judges(dimension: str, own: Sequence[Rating]) -> Iterator[ValidationRow]:
+def _of_judges(dimension: str, own: Sequence[ConversationRating]) -> Iterator[ValidationRow]:
     graded = [r for r in own if r.grade is not None]
-    people, grades = (
-        np.array([r.value for r in graded]),
-        np.array([r.grade for r in graded], dtype=np.float64),
-    )
-    raters, personas = np.array([r.rater for r in graded]), np.array([r.persona for r in graded])
-    models = np.array([r.model for r in graded])
+    people, grades = np.array([(r.value, r.grade) for r in graded], dtype=np.float64).reshape(-1, 2).T
+    raters, personas, models = np.array([(r.rater, r.persona, r.model) for r in graded]).reshape(-1, 3).T
     lost = len(own) - len(graded)
 
-    @cache
-    def counted(kept: bytes) -> OppositeOrder | None:
-        places = np.frombuffer(kept, dtype=np.intp)
+    def order(places: IntArray) -> OppositeOrder | None:
         return opposite_order(people[places], grades[places], raters[places])
 
-    def order(places: IntArray) -> OppositeOrder | None:
-        return counted(places.astype(np.intp).tobytes())
+    def of_pairs(read: Callable[[OppositeOrder], float | None], places: IntArray) -> float | None:
+        counted = order(places)
+        return None if counted is None else read(counted)
 
-    everything = np.arange(len(graded))
-    whole = order(everything) if graded else None
+    whole = order(np.arange(len(graded)))
+    why = NO_ORDER if whole else NO_PAIR
     for metric, read, bounds, null in _PAIRS:
-        value = read(whole) if whole else None
-        of = _of(order, read)
-        ends = jackknife(of, personas, bounds) if value is not None else None
-        null_value = None if whole is None or null is None else null(whole)
-        n = whole.n if whole else 0
-        yield _row(dimension, metric, value, n, NO_ORDER if whole else NO_PAIR, ends, null_value, lost)
+        value, null_value = (read(whole), null and null(whole)) if whole else (None, None)
+        ends = jackknife(partial(of_pairs, read), personas, bounds)
+        yield _row(dimension, metric, value, whole.n if whole else 0, why, ends, null_value, lost)
 
     def ranks(places: IntArray) -> float | None:
         return _model_ranks(people[places], grades[places], models[places])
 
-    rho = ranks(everything) if graded else None
-    ends = jackknife(ranks, personas, CORRELATION) if rho is not None else None
-    n_models = len(set(models.tolist()))
+    ends, n_models = jackknife(ranks, personas, CORRELATION), len(set(models.tolist()))
+    rho = ranks(np.arange(len(graded)))
     yield _row(dimension, "spearman_models", rho, n_models, FEW_MODELS, ends, 0.0, lost)
 
 
-_Pairs = tuple[
-    str,
-    Callable[[OppositeOrder], float | None],
-    tuple[float, float],
-    Callable[[OppositeOrder], float] | None,
-]
-_PAIRS: tuple[_Pairs, ...] = (
+_Read = Callable[[OppositeOrder], float | None]
+_PAIRS: Sequence[tuple[str, _Read, tuple[float, float], _Read | None]] = (
     ("opposite", lambda o: o.opposite, SHARE, lambda o: 0.5),
     ("tied", lambda o: o.tied, SHARE, None),
-    ("misaligned", lambda o: 0.0 if o.opposite is None else o.opposite * (1 - o.tied), SHARE,
-     lambda o: 0.5 * (1 - o.tied)),
+    ("misaligned", lambda o: (o.opposite or 0.0) * (1 - o.tied), SHARE, lambda o: 0.5 * (1 - o.tied)),
     ("cohen_kappa", lambda o: o.kappa, CORRELATION, lambda o: 0.0),
 )  # fmt: skip
 """Metric of pairs, how it is read, what it can be, and what chance gives."""
-
-
-def _of(
-    order: Callable[[IntArray], OppositeOrder | None], read: Callable[[OppositeOrder], float | None]
-) -> Callable[[IntArray], float | None]:
-    def statistic(places: IntArray) -> float | None:
-        counted = order(places)
-        return None if counted is None else read(counted)
-
-    return statistic
 
 
 def _model_ranks(people: FloatArray, grades: FloatArray, models: np.ndarray) -> float | None:

@@ -14,7 +14,7 @@ from deployments.people.site import Site, answers
 from tasks.engines.fake import FakeEngine
 from tasks.engines.protocols import Conversations, EngineError, Generation, Sampling, Schema
 from tasks.evaluations.explication.interview import persona_of, texts_of
-from tasks.evaluations.explication.personas import Persona, read_personas
+from tasks.evaluations.explication.materials import Persona, read_personas
 from tasks.loop.steps import spec_of
 from tests.deployments.test_cli_people import people
 from tests.deployments.test_people_app import ORIGIN, Person

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,9 @@ import polars as pl
 from tasks.engines.protocols import Conversations, Generation, Message, Sampling, Samplings, Schema, each
 from tasks.evaluations.contract import Completions
 from tasks.evaluations.explication.evaluation import EVALUATION
+from tasks.evaluations.explication.materials import Persona, personas_of
 from tasks.evaluations.explication.params import ExplicationParams
-from tasks.evaluations.explication.personas import Persona, personas_of
-from tasks.evaluations.explication.study import Study
+from tasks.evaluations.explication.study import ExplicationStudy
 from tasks.loop.requests import Engine
 from tests.conftest import REPOSITORY
 
@@ -30,6 +31,7 @@ DISHES = [
 ]
 
 
+@cache
 def rows_of(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
@@ -40,14 +42,19 @@ PERSONAS: Mapping[str, Persona] = {
 }
 
 
+SIX = ["aisha-kano", "heena-ahmedabad", "jonas-lulea", "leila-lyon", "rogelio-oaxaca", "soonja-busan"]
+"""As many as a test needs, of six cuisines."""
+
+
 def engine(name: str) -> Engine:
     return Engine(name, "fake", name, name)
 
 
-def study(**params: Any) -> Study:
-    """A study with a simulator "sim" and, unless told otherwise, a judge "judge"."""
-    given = {"models": ["m"], "simulator": "sim", "judges": ["judge"], "repetitions": 2} | params
-    chosen = ExplicationParams(**given)
+def study(**params: Any) -> ExplicationStudy:
+    """A study of six personas with a simulator "sim" and a judge "judge", unless params say otherwise."""
+    usual = {"models": ["m"], "simulator": "sim", "judges": ["judge"], "repetitions": 2}
+    usual |= {} if "personas_file" in params else {"personas": SIX}
+    chosen = ExplicationParams(**usual | params)
     tables = {"persona": rows_of(REFERENCE / "explication_persona.csv"), "dish": DISHES}
     tables["country"] = [{"country": row["country"]} for row in rows_of(REFERENCE / "country.csv")]
     names = {chosen.simulator, *chosen.judges}
@@ -82,7 +89,7 @@ class Loop:
         schema["option_logprobs"] = pl.String
         return pl.DataFrame([{c: row.get(c) for c in columns} for row in rows], schema=schema)
 
-    def run(self, study: Study, model: str = "m", batch: int = 1000, rounds: int = 100) -> Any:
+    def run(self, study: ExplicationStudy, model: str = "m", batch: int = 1000, rounds: int = 100) -> Any:
         """Until nothing is left, or for so many rounds; what ``read`` makes of it. "": the study's own."""
         candidate = engine(model) if model else None
         names = {study.params.simulator, *study.params.judges}

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tasks.engines.specs import EngineSpec
-from tasks.evaluations.explication.study import Key, Study
+from tasks.evaluations.explication.study import ExplicationStudy, Key
 from tests.evaluations.explication.conftest import PERSONAS, Loop, engine, study
 
 pytest.importorskip("vllm", reason="the extra [cpu] or [gpu] is not installed")
@@ -39,10 +39,10 @@ def smollm2(smollm2_folder: Path) -> Iterator[VllmEngine]:
 def held(smollm2: VllmEngine, personas: list[str], batch: int) -> Transcripts:
     """What is said, turn by turn, when so many conversations are sent at once."""
     short = {"max_turns": 4, "max_tokens": 32, "simulator_max_tokens": 32, "repetitions": 1}
-    talks: Study = study(personas=personas, judges=[], **short)
+    talks: ExplicationStudy = study(personas=personas, judges=[], **short)
     scripts: Any = {"m": smollm2, "sim": smollm2}
     Loop(scripts).run(talks, batch=batch)
-    stage = talks.of(engine("m")).stage
+    stage = talks.progress_of(engine("m"), "").stage
     return {key: [(turn.speaker, turn.written) for turn in stage.talks[key].turns] for key in talks.real()}
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from tasks.engines.protocols import Message, Sampling, Schema
-from tasks.evaluations.explication.judge import KEYS
+from tasks.evaluations.explication.read import KEYS
 from tasks.evaluations.explication.study import REAL, Key
 from tasks.judging.rubric import CLOSE, OPEN
 from tests.evaluations.explication.conftest import Loop, Script, study
@@ -56,11 +56,7 @@ def gullible(conversation: Sequence[Message], sampling: Sampling, schema: Schema
     question = conversation[-1]["content"]
     assert question.count(OPEN) == question.count(CLOSE) == (2 if "focus" in keys else 3)
     outside = re.sub(f"{re.escape(OPEN)}.*?{re.escape(CLOSE)}", "", question, flags=re.S)
-    if (
-        re.search(r"10|grade|verdict|goodbye", outside, re.IGNORECASE)
-        or "<|" in question
-        or "[INST" in question
-    ):
+    if re.search(r"10|grade|verdict|goodbye", outside, re.IGNORECASE) or re.search(r"<\||\[INST", question):
         return answer(keys, "10", "well grounded")
     if "contradicted" in keys:
         return answer(keys, "NO", "not there")
@@ -92,9 +88,7 @@ def test_no_attack_moves_a_verdict_or_ends_a_conversation(attack: str) -> None:
     answers = Loop(made).run(of)
     key = Key(REAL, "breakfast", "leila-lyon", "control", 0)
     talk = answers.stage.talks[key]
-    assert (talk.ended_by, [turn.speaker for turn in talk.turns]) == (
-        "recommendation",
-        ["recommender", "user", "recommender"],
-    )
+    assert talk.ended_by == "recommendation"
+    assert [turn.speaker for turn in talk.turns] == ["recommender", "user", "recommender"]
     assert {answers.grades[key].values[name] for name in KEYS["quality"]} == {2.0}
     assert {answers.grades[key].values[name] for name in KEYS["instructions"]} == {3.0}

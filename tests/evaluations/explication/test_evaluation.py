@@ -13,13 +13,14 @@ import pytest
 
 from tasks.engines.protocols import Message, Sampling, Schema
 from tasks.evaluations.contract import Cohort, Completions
-from tasks.evaluations.explication.evaluation import EVALUATION, Answers
+from tasks.evaluations.explication.evaluation import EVALUATION
+from tasks.evaluations.explication.materials import RECOMMENDER, TaskError, load_task
 from tasks.evaluations.explication.params import CONDITIONS
-from tasks.evaluations.explication.study import REAL, SHUFFLED, SILENT, Key, Study
-from tasks.evaluations.explication.task import RECOMMENDER, TaskError, load_task
+from tasks.evaluations.explication.read import ExplicationAnswers
+from tasks.evaluations.explication.study import REAL, SHUFFLED, SILENT, ExplicationStudy, Key
 from tasks.judging.rubric import CLOSE, OPEN
 from tasks.loop.dialogue import Stage, Voice
-from tests.evaluations.explication.conftest import Loop, Script, engine, study
+from tests.evaluations.explication.conftest import SIX, Loop, Script, engine, study
 
 RECIPE = """#Dish name: Bibimbap of {name}
 #Ingredients: rice, spinach, carrot, cucumber, sesame oil, chili
@@ -82,17 +83,17 @@ def rows(of: Any, loop: Loop) -> dict[tuple[str, str, str], Any]:
 def test_rounds_are_turns_and_every_conversation_has_an_opening_of_its_own() -> None:
     loop, of = Loop(scripts()), study()
     loop.run(of, rounds=1)
-    # Thirty personas, two conditions, two repetitions; and with a silent user once for each of the former.
-    assert len(loop.scripts["m"].sent) == 30 * 2 * 2 + 30 * 2
+    # Six personas, two conditions, two repetitions; and with a silent user once for each of the former.
+    assert len(loop.scripts["m"].sent) == 6 * 2 * 2 + 6 * 2
     assert len({seed for _, seed in loop.scripts["m"].sent}) == len(loop.scripts["m"].sent)
-    answers: Answers = loop.run(of)
+    answers: ExplicationAnswers = loop.run(of)
     sent = [json.dumps([list(c), seed]) for s in loop.scripts.values() for c, seed in s.sent]
     assert len(set(sent)) == len(sent)
     assert {talk.ended_by for talk in answers.stage.talks.values()} == {"recommendation"}
-    assert len(list(of.real())) == 30 * 2 * 2
+    assert len(list(of.real())) == 6 * 2 * 2
 
 
-def waiting(of: Study, who: str) -> Counter[str]:
+def waiting(of: ExplicationStudy, who: str) -> Counter[str]:
     """Unit -> how many conversations of the plan's first round wait for it; who: candidate or simulator."""
     lines = Voice(RECOMMENDER, lines=("What do you like?",))
     units: Counter[str] = Counter()
@@ -115,9 +116,8 @@ def test_no_two_sampled_conversations_share_a_unit(who: str) -> None:
 
 def test_greedy_conversations_share_what_begins_alike() -> None:
     of = study(tasks=["breakfast", "gift"], personas=["leila-lyon", "aisha-kano"], temperature=0)
-    assert (
-        sorted(waiting(of, "candidate").values()) == [6] * 4
-    )  # 2 personas x (2 repetitions + the silent user)
+    # 2 personas x (2 repetitions + the silent user).
+    assert sorted(waiting(of, "candidate").values()) == [6] * 4
     assert sorted(waiting(of, "simulator").values()) == [4] * 4  # the conditions look alike to the user
 
 
@@ -146,8 +146,8 @@ def test_the_numbers_of_a_model_that_adapts() -> None:
     assert named["treatment_p_holm", "metric", "apr"].value == 1.0
     assert named["instruction_following", "condition", "control"].value == 4.0
     # One dish for everybody but for the name in its title, and it is Korean.
-    assert named["own_cuisine", "overall", "all"].value == pytest.approx(1 / 30)
-    assert named["own_cuisine", "overall", "all"].null_value == pytest.approx(1 / 30)
+    assert named["own_cuisine", "overall", "all"].value == pytest.approx(1 / 6)
+    assert named["own_cuisine", "overall", "all"].null_value == pytest.approx(1 / 6)
     assert named["likeness_across", "overall", "all"].value > 0.5
 
 
@@ -196,18 +196,12 @@ def test_without_judges_all_is_counted_and_grades_say_why_not() -> None:
     assert named["facts_elicited", "overall", "all"].value is not None
 
 
-@pytest.mark.parametrize("batch", [1, 7])
-def test_seeds_give_the_same_transcripts_whatever_the_batch(batch: int) -> None:
-    def transcripts(size: int) -> Any:
-        answers = Loop(scripts()).run(study(), batch=size)
-        return {key: talk.turns for key, talk in answers.stage.talks.items()}
-
-    assert transcripts(batch) == transcripts(1000)
-
-
-def test_killed_at_every_round_nothing_is_sent_twice() -> None:
+def test_killed_at_every_round_nothing_is_sent_twice_and_batches_change_nothing() -> None:
     whole, resumed = Loop(scripts()), Loop(scripts())
     undisturbed = whole.run(study())
+    in_batches = Loop(scripts()).run(study(), batch=7)
+    turns = [{key: talk.turns for key, talk in a.stage.talks.items()} for a in (undisturbed, in_batches)]
+    assert turns[0] == turns[1]
     for _ in range(12):
         resumed.run(study(), rounds=1)  # a new study: only what is stored is known
     answers = resumed.run(study())
@@ -219,11 +213,8 @@ def test_killed_at_every_round_nothing_is_sent_twice() -> None:
 
 def test_repetitions_have_seeds_of_their_own() -> None:
     answers = Loop(scripts()).run(study(seed=7, repetitions=3))
-    said = {
-        answers.stage.talks[Key(REAL, "breakfast", "heena-ahmedabad", "control", r)].turns[1].text
-        for r in range(3)
-    }
-    assert len(said) == 3
+    keys = [Key(REAL, "breakfast", "heena-ahmedabad", "control", r) for r in range(3)]
+    assert len({answers.stage.talks[key].turns[1].text for key in keys}) == 3
 
 
 def test_a_task_is_a_file(tmp_path: Any) -> None:
@@ -255,12 +246,12 @@ def test_what_cannot_be_asked_is_said_in_one_line(more: dict[str, Any], message:
 def test_what_may_be_compared() -> None:
     base = study().config_hash()
     assert base == study(models=["other"], batch=1, profile="x").config_hash()
-    for more in (
-        {"repetitions": 3},
-        {"tasks": ["gift"]},
-        {"judges": []},
-        {"personas": ["leila-lyon"]},
-        {"seed": 1},
+    for name, value in (
+        ("repetitions", 3),
+        ("tasks", ["gift"]),
+        ("judges", []),
+        ("personas", SIX[1:]),
+        ("seed", 1),
     ):
-        assert study(**more).config_hash() != base
+        assert study(**{name: value}).config_hash() != base
     assert study(conditions=["treatment", "control"]).conditions == CONDITIONS

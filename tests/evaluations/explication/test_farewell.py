@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.evaluations.explication.farewell import LEAVE, is_farewell
-from tasks.evaluations.explication.personas import Persona
+from tasks.evaluations.explication.materials import FAREWELL, RECOMMENDER, USER, Persona, end_of, load_task
 from tasks.evaluations.explication.study import PROMPTS
-from tasks.evaluations.explication.task import FAREWELL, RECOMMENDER, USER, end_of, load_task
+from tasks.evaluations.explication.texts import LEAVE, is_farewell
 from tasks.loop.dialogue import Turn
 from tests.evaluations.explication.conftest import PERSONAS, study
 

@@ -7,10 +7,9 @@ from collections import Counter
 
 import pytest
 
-from tasks.evaluations.explication.food import Dishes, check, classes_of, stated_minutes
-from tasks.evaluations.explication.personas import Checks
-from tasks.evaluations.explication.phrases import is_denied, is_in, is_new, kinds, questions
-from tasks.evaluations.explication.task import load_task
+from tasks.evaluations.explication.materials import Checks, load_task
+from tasks.evaluations.explication.measures import Dishes, check, classes_of, stated_minutes
+from tasks.evaluations.explication.texts import is_denied, is_in, is_new, kinds, questions
 from tests.evaluations.explication.conftest import DISHES, PERSONAS, REFERENCE
 
 BREAKFAST = load_task("breakfast")

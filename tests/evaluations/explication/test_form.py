@@ -9,7 +9,13 @@ from typing import Any
 
 import pytest
 
-from tasks.evaluations.explication.task import RECOMMENDER, USER, load_task, recommendation_of, sections_of
+from tasks.evaluations.explication.materials import (
+    RECOMMENDER,
+    USER,
+    load_task,
+    recommendation_of,
+    sections_of,
+)
 from tasks.loop.dialogue import Turn, Voice, own_words
 
 TEXTS = tomllib.loads(Path(__file__).with_name("recommendations.toml").read_text(encoding="utf-8"))["text"]

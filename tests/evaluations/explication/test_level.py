@@ -12,8 +12,8 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from tasks.evaluations.explication.read import Conversations
 from tasks.evaluations.explication.rows import _effect_rows
-from tasks.evaluations.explication.scores import Held
 from tasks.evaluations.explication.study import REAL, Key
 
 SPREADS = {"effect": 0.5, "repetition": 0.5, "opening": 1.0, "rest": 0.7}
@@ -35,7 +35,7 @@ def seen(n_personas: int, repetitions: int, are_shared: bool, samples: int) -> t
         for r in range(repetitions)
     )
     study = SimpleNamespace(params=SimpleNamespace(seed=0))
-    held = cast("Held", SimpleNamespace(keys=keys, study=study))
+    held = cast("Conversations", SimpleNamespace(keys=keys, study=study))
     shape = (n_personas, 2, repetitions)
     reasons = np.full(len(keys), "", dtype=object)
     rejected, missed = 0, 0

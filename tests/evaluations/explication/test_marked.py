@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from tasks.evaluations.explication.food import Dishes
-from tasks.evaluations.explication.measures import Measures, measure
-from tasks.evaluations.explication.task import RECOMMENDER, USER, end_of, load_task
+from tasks.evaluations.explication.materials import RECOMMENDER, USER, end_of, load_task
+from tasks.evaluations.explication.measures import Dishes, Measures, measure
 from tasks.loop.dialogue import Dialogue, Talk, Voice
 from tests.evaluations.explication.conftest import DISHES, PERSONAS
 

@@ -11,10 +11,10 @@ import pytest
 
 from deployments.show.report import page
 from tasks.evaluations.explication.params import ExplicationParams
+from tasks.evaluations.explication.read import conversations, grade_of
 from tasks.evaluations.explication.report import Data, badge, ends, figures, judges, model_pairs
 from tasks.evaluations.explication.rows import null_rows
-from tasks.evaluations.explication.scores import hold
-from tasks.evaluations.explication.study import Key, Study
+from tasks.evaluations.explication.study import ExplicationStudy, Key
 from tasks.loop.dialogue import TURN_LIMIT
 from tasks.loop.rows import Metric
 from tests.evaluations.explication import test_rows as made
@@ -30,12 +30,12 @@ def stored(rows: list[Metric]) -> list[dict[str, object]]:
 
 
 @pytest.fixture(scope="module", name="of")
-def _of() -> Study:
-    return study(personas=made.PERSONAS, max_turns=5)
+def _of() -> ExplicationStudy:
+    return study(max_turns=5)
 
 
 @pytest.fixture(scope="module", name="warehouse")
-def _warehouse(of: Study, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
+def _warehouse(of: ExplicationStudy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
     """Model "all" lost nothing; of "cut" half of the conversations, and it is graded 1 less."""
     params = of.params.model_dump(mode="json")
     with pytest.MonkeyPatch.context() as patch:
@@ -44,11 +44,11 @@ def _warehouse(of: Study, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         for name in NAMES:
             stage, grades = made.stage_of(of), made.own_grades(of)
             for key in of.real() if name == "cut" else ():
-                grades[key] = made.grades(grades[key].apr - 1)
+                grades[key] = made.grades(grade_of(grades[key], "apr") - 1)
                 if key.repetition == 0:
                     made.talked(stage.talks[key], TURN_LIMIT, made.asked())
                     del grades[key]
-            rows = made.rows_of(hold(of, stage, grades), made.shared_grades(of))
+            rows = made.rows_of(conversations(of, stage, grades), made.shared_grades(of))
             store_run(warehouse, "explication", name, stored(list(rows.values())), params, engine=(name, "x"))
         for name, own in null_rows(of, made.shared_grades(of)).items():
             store_run(warehouse, "explication", name, stored(own), params, engine=(name, "null"))
@@ -71,11 +71,14 @@ def _data(warehouse: Warehouse) -> Data:
     }  # fmt: skip
     frames = {name: warehouse.query(f"FROM {view}") for name, view in views.items()}
     frames["leaderboard"] = frames["leaderboard"].sort("place")
-    judged = pl.DataFrame(
-        [
-            {"judge": "j", "judge_hash": "h", "rubric": "quality 1", "value": 0.5},
-            {"judge": "j", "judge_hash": "h", "rubric": "x 1", "value": None},
-        ]
+    # Of the last one it is only known how people agree with each other, which says nothing of the judge.
+    rows = [
+        ("quality 1", "pearson", 0.5),
+        ("x 1", "pearson", None),
+        ("y 1", "krippendorff_alpha_nominal", 0.9),
+    ]
+    judged = pl.DataFrame(rows, schema=["rubric", "metric", "value"], orient="row").with_columns(
+        judge=pl.lit("j"), judge_hash=pl.lit("h")
     )
     return Data(config_hash=CONFIG, verdicts=judged.drop("value"), validation=judged, **frames)
 
@@ -143,12 +146,10 @@ def test_models_are_compared_over_personas_under_each_condition(data: Data) -> N
     control = pairs["apr", "control"]
     # Every persona one less: 1 of 64 orders of signs is as high, on both sides; two numbers x two conditions.
     assert (control["first"], control["second"], control["n"]) == ("all", "cut", 6)
-    assert (control["difference"], control["p"]) == (1.0, 2 / 64)
+    assert (control["difference"], control["p_value"]) == (1.0, 2 / 64)
     assert control["p_holm"] == pytest.approx(4 * 2 / 64)
-    assert (pairs["interaction", "treatment"]["difference"], pairs["interaction", "treatment"]["p"]) == (
-        0.0,
-        1.0,
-    )
+    same = pairs["interaction", "treatment"]
+    assert (same["difference"], same["p_value"]) == (0.0, 1.0)
 
 
 def test_badges_say_what_grades_may_be_trusted_for() -> None:
@@ -159,7 +160,7 @@ def test_badges_say_what_grades_may_be_trusted_for() -> None:
 
 
 def test_judges_are_marked_where_people_were_asked(data: Data) -> None:
-    assert [line["validated"] for line in judges(data)] == [True, False]
+    assert [line["validated"] for line in judges(data)] == [True, False, False]
 
 
 def test_figures_have_both_conditions_of_both_models(data: Data) -> None:
@@ -179,7 +180,7 @@ def test_the_page_marks_no_model_whose_judges_look(html: str, data: Data) -> Non
     assert data.models == list(NAMES)
 
 
-def test_a_key_is_unique_within_its_source(of: Study) -> None:
+def test_a_key_is_unique_within_its_source(of: ExplicationStudy) -> None:
     labels = [key.label for key in of.real()]
     assert len(set(labels)) == len(labels) == 24
     assert Key("real", "breakfast", "p", "control", 1).label == "breakfast:p:control:1"

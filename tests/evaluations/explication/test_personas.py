@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.evaluations.explication.details import conversation_frame
-from tasks.evaluations.explication.personas import (
+from tasks.evaluations.explication.materials import (
     Persona,
     PersonaError,
     description_of,
@@ -17,8 +16,9 @@ from tasks.evaluations.explication.personas import (
     read_personas,
     row_of,
 )
-from tasks.evaluations.explication.phrases import is_in
-from tasks.evaluations.explication.scores import hold
+from tasks.evaluations.explication.read import conversations
+from tasks.evaluations.explication.rows import conversation_frame
+from tasks.evaluations.explication.texts import is_in
 from tasks.loop.dialogue import Stage
 from tests.evaluations.explication.conftest import PERSONAS, REFERENCE, rows_of, study
 
@@ -101,7 +101,7 @@ def test_a_conversation_is_stored_with_its_whole_persona_whoever_made_it(tmp_pat
     own = PERSONAS["leila-lyon"].model_copy(update={"persona": identifier_of("P07_a"), "name": "Nobody"})
     (tmp_path / "p.json").write_text(own.model_dump_json())
     of = study(personas_file=str(tmp_path), repetitions=1, tasks=["gift"])
-    talk, *_ = conversation_frame(hold(of, Stage(of.dialogues()), {})).to_dicts()
+    talk, *_ = conversation_frame(conversations(of, Stage(of.dialogues()), {})).to_dicts()
     assert (talk["persona"], description_of(talk, {})) == ("p07-a", own.described("gift"))
     assert own.situations["gift"] in description_of(talk, PERSONAS)
 

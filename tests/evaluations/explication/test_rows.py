@@ -7,17 +7,15 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from tasks.evaluations.explication.judge import Grades
+from tasks.evaluations.explication.materials import FAREWELL, RECOMMENDATION, RECOMMENDER, USER
+from tasks.evaluations.explication.read import Conversations, Grades, conversations, grade_of
 from tasks.evaluations.explication.rows import model_rows, null_rows
-from tasks.evaluations.explication.scores import Held, hold, null_grades
-from tasks.evaluations.explication.study import FIXED, GENERIC, REAL, SHUFFLED, SILENT, Key, Study
-from tasks.evaluations.explication.task import FAREWELL, RECOMMENDATION, RECOMMENDER, USER
+from tasks.evaluations.explication.study import FIXED, GENERIC, REAL, SHUFFLED, SILENT, ExplicationStudy, Key
 from tasks.loop.dialogue import TURN_LIMIT, Stage, Talk, Turn
 from tasks.loop.rows import Metric
-from tests.evaluations.explication.conftest import study
+from tests.evaluations.explication.conftest import SIX, study
 
-PERSONAS = ["aisha-kano", "heena-ahmedabad", "jonas-lulea", "leila-lyon", "rogelio-oaxaca", "soonja-busan"]
-EFFECT = dict(zip(PERSONAS, (2.0, 1.0, 1.0, 1.0, 1.0, 0.0), strict=True))
+EFFECT = dict(zip(SIX, (2.0, 1.0, 1.0, 1.0, 1.0, 0.0), strict=True))
 """Treatment less control of every repetition."""
 
 Rows = Mapping[tuple[str, str, str], Metric]
@@ -50,7 +48,7 @@ def user(text: str = "I eat early.") -> Turn:
     return Turn(USER, text, text, 5)
 
 
-def stage_of(of: Study) -> Stage:
+def stage_of(of: ExplicationStudy) -> Stage:
     """All are recommended a dish after one question: Bibimbap for Aisha and Soon-ja, else one unknown."""
     stage = Stage(of.dialogues())
     for key in of.real():
@@ -59,11 +57,11 @@ def stage_of(of: Study) -> Stage:
     return stage
 
 
-def own_grades(of: Study) -> dict[Key, Grades]:
+def own_grades(of: ExplicationStudy) -> dict[Key, Grades]:
     """Control: 3 for the first three personas, 5 for the others; shuffled ones 2 less; silent ones 2."""
     made: dict[Key, Grades] = {}
     for key in of.real():
-        value = 3.0 + 2 * (PERSONAS.index(key.persona) > 2)
+        value = 3.0 + 2 * (SIX.index(key.persona) > 2)
         value += EFFECT[key.persona] * (key.condition == "treatment")
         made[key] = grades(value)
         made[key._replace(source=SHUFFLED)] = grades(value - 2)
@@ -71,11 +69,11 @@ def own_grades(of: Study) -> dict[Key, Grades]:
     return made
 
 
-def shared_grades(of: Study) -> dict[Key, Grades]:
+def shared_grades(of: ExplicationStudy) -> dict[Key, Grades]:
     """Generic recommendations 2.5 at once; after fixed questions 1 for the first persona and 4 for others."""
     return {
         Key(source, "breakfast", persona, "", 0): grades(
-            2.5 if source == GENERIC else 1.0 if persona == PERSONAS[0] else 4.0,
+            2.5 if source == GENERIC else 1.0 if persona == SIX[0] else 4.0,
             1.5 if source == GENERIC else 3.0,
         )
         for persona in of.personas
@@ -83,18 +81,18 @@ def shared_grades(of: Study) -> dict[Key, Grades]:
     }
 
 
-def rows_of(held: Held, shared: Mapping[Key, Grades]) -> Rows:
+def rows_of(held: Conversations, shared: Mapping[Key, Grades]) -> Rows:
     return {(row.metric, row.slice_kind, row.slice): row for row in model_rows(held, shared, "m")}
 
 
 @pytest.fixture(scope="module", name="of")
-def _of() -> Study:
-    return study(personas=PERSONAS)
+def _of() -> ExplicationStudy:
+    return study()
 
 
 @pytest.fixture(scope="module", name="rows")
-def _rows(of: Study) -> Rows:
-    return rows_of(hold(of, stage_of(of), own_grades(of)), shared_grades(of))
+def _rows(of: ExplicationStudy) -> Rows:
+    return rows_of(conversations(of, stage_of(of), own_grades(of)), shared_grades(of))
 
 
 def test_means_by_slice(rows: Rows) -> None:
@@ -112,7 +110,7 @@ def test_means_by_slice(rows: Rows) -> None:
     assert (points.n, len(points.units)) == (6, 24)  # what is resampled: the persona
 
 
-def test_a_number_stands_beside_the_best_of_its_nulls(rows: Rows, of: Study) -> None:
+def test_a_number_stands_beside_the_best_of_its_nulls(rows: Rows, of: ExplicationStudy) -> None:
     # Shuffled 2 less than real, silent 2, generic 2.5, fixed (1 + 5 x 4) / 6 = 3.5.
     assert rows["apr", "condition", "control"].null_value == pytest.approx(3.5)
     assert rows["apr", "persona_condition", "aisha-kano:treatment"].null_value == pytest.approx(3.0)
@@ -135,10 +133,7 @@ def test_the_effect_is_paired_and_tested_over_personas(rows: Rows) -> None:
     effect = rows["treatment_effect", "metric", "apr"]
     assert effect.value == pytest.approx(1.0)
     # Of 2, 1, 1, 1, 1, 0: variance 2 / 5, so ± t(5) x sqrt(0.4 / 6) = 2.5706 x 0.2582.
-    assert (effect.ci_low, effect.ci_high) == (
-        pytest.approx(0.3363, abs=1e-3),
-        pytest.approx(1.6637, abs=1e-3),
-    )
+    assert (effect.ci_low, effect.ci_high) == pytest.approx((0.3363, 1.6637), abs=1e-3)
     # Sums 4, 2, 2, 2, 2, 0: 2 of 64 orders of signs are as high, whatever the sign of 0; both sides.
     assert rows["treatment_p", "metric", "apr"].value == pytest.approx(4 / 64)
     assert rows["treatment_p", "metric", "apr"].n_scored == 12
@@ -149,15 +144,15 @@ def test_the_effect_is_paired_and_tested_over_personas(rows: Rows) -> None:
         assert rows["treatment_p", "metric", name].value == 1.0
 
 
-def test_gains_over_shuffled_say_whether_the_judges_look(rows: Rows, of: Study) -> None:
+def test_gains_over_shuffled_say_whether_the_judges_look(rows: Rows, of: ExplicationStudy) -> None:
     assert rows["apr_gain", "overall", "all"].value == pytest.approx(2.0)
     assert rows["apr_gain", "condition", "treatment"].value == pytest.approx(2.0)
     assert rows["tells_real_from_shuffled", "overall", "all"].value == 1.0  # 1 of 64 orders: under 2.5 %
     alike = own_grades(of)
     for key in of.real():  # one persona's gain is turned: 2 of 64
         if key.persona == "leila-lyon":
-            alike[key._replace(source=SHUFFLED)] = grades(alike[key].apr + 0.1)
-    less = rows_of(hold(of, stage_of(of), alike), shared_grades(of))
+            alike[key._replace(source=SHUFFLED)] = grades(grade_of(alike[key], "apr") + 0.1)
+    less = rows_of(conversations(of, stage_of(of), alike), shared_grades(of))
     assert less["tells_real_from_shuffled", "overall", "all"].value == 0.0
 
 
@@ -177,10 +172,10 @@ def test_what_was_recommended(rows: Rows) -> None:
     )
 
 
-def test_variance_is_split_between_personas_repetitions_and_judges(of: Study) -> None:
+def test_variance_is_split_between_personas_repetitions_and_judges(of: ExplicationStudy) -> None:
     stage = stage_of(of)
-    only = {key: grades(5, 5, {"judge": 1.0 + PERSONAS.index(key.persona)}) for key in of.real()}
-    rows = rows_of(hold(of, stage, only), {})
+    only = {key: grades(5, 5, {"judge": 1.0 + SIX.index(key.persona)}) for key in of.real()}
+    rows = rows_of(conversations(of, stage, only), {})
     shares = {
         part: rows["variance_share", "metric_part", f"apr:{part}"]
         for part in ("persona", "repetition", "judge")
@@ -189,17 +184,15 @@ def test_variance_is_split_between_personas_repetitions_and_judges(of: Study) ->
     assert shares["repetition"].value == pytest.approx(0.0)
     assert (shares["judge"].value, shares["judge"].unscored_reason) == (None, "one judge alone")
     still = {key: grades(5.0) for key in of.real()}
-    nothing = rows_of(hold(of, stage, still), {})["variance_share", "metric_part", "apr:persona"]
+    nothing = rows_of(conversations(of, stage, still), {})["variance_share", "metric_part", "apr:persona"]
     assert (nothing.value, nothing.unscored_reason is None) == (None, False)
 
 
 @pytest.fixture(scope="module", name="lost")
-def _lost(of: Study) -> Rows:
+def _lost(of: ExplicationStudy) -> Rows:
     """Of 24: one over the turn limit, one whose user wrote nothing, one whose user left, one unfinished."""
     stage, made = stage_of(of), own_grades(of)
-    first, silent, left, broken = (
-        Key(REAL, "breakfast", persona, "treatment", 0) for persona in PERSONAS[:4]
-    )
+    first, silent, left, broken = (Key(REAL, "breakfast", persona, "treatment", 0) for persona in SIX[:4])
     talked(stage.talks[first], TURN_LIMIT, asked(), user(), asked("And what about nuts?"))
     talked(stage.talks[silent], "empty answer", asked(), user(""))
     talked(stage.talks[left], FAREWELL, asked(), user("Thanks, bye!"))
@@ -208,7 +201,7 @@ def _lost(of: Study) -> Rows:
         del made[key], made[key._replace(source=SHUFFLED)]
     del made[left._replace(source=SHUFFLED)]
     made[left] = grades(1.0)
-    return rows_of(hold(of, stage, made), shared_grades(of))
+    return rows_of(conversations(of, stage, made), shared_grades(of))
 
 
 def test_what_a_limit_ended_is_unscored_with_its_reason_and_counted(lost: Rows) -> None:
@@ -249,19 +242,17 @@ def test_a_pair_with_one_lost_is_left_out_of_the_effect(lost: Rows) -> None:
         ("judge", "a judge has not answered"),
     ],
 )
-def test_why_nothing_has_a_grade(of: Study, lose: str, reason: str) -> None:
+def test_why_nothing_has_a_grade(of: ExplicationStudy, lose: str, reason: str) -> None:
     stage = stage_of(of)
     for key in of.real():
         if lose == "limit":
             talked(stage.talks[key], TURN_LIMIT, asked(), user(), asked())
         elif lose == "unfinished":
             stage.talks[key].ended_by = None
-    rows = rows_of(hold(of, stage, {}), {})
+    rows = rows_of(conversations(of, stage, {}), {})
     for name in ("apr", "interaction", "instruction_following"):
-        assert (rows[name, "overall", "all"].value, rows[name, "overall", "all"].unscored_reason) == (
-            None,
-            reason,
-        )
+        assert rows[name, "overall", "all"].value is None
+        assert rows[name, "overall", "all"].unscored_reason == reason
     assert rows["apr_gain", "overall", "all"].unscored_reason == reason
     assert rows["treatment_p", "metric", "apr"].unscored_reason == reason
     of_words = rows["facts_used", "overall", "all"]
@@ -269,24 +260,20 @@ def test_why_nothing_has_a_grade(of: Study, lose: str, reason: str) -> None:
 
 
 def test_five_personas_and_one_condition_have_no_test() -> None:
-    few = study(personas=PERSONAS[:5])
-    rows = rows_of(hold(few, stage_of(few), own_grades(few)), {})
-    assert (
-        rows["treatment_p", "metric", "apr"].unscored_reason
-        == "fewer than 6 personas cannot show a difference"
-    )
+    few = study(personas=SIX[:5])
+    rows = rows_of(conversations(few, stage_of(few), own_grades(few)), {})
+    assert "fewer than 6 personas" in str(rows["treatment_p", "metric", "apr"].unscored_reason)
     assert rows["tells_real_from_shuffled", "overall", "all"].value is None
     assert rows["treatment_effect", "metric", "apr"].value == pytest.approx(6 / 5)
-    one = study(personas=PERSONAS, conditions=["control"])
-    alone = rows_of(hold(one, stage_of(one), own_grades(one)), {})
+    one = study(conditions=["control"])
+    alone = rows_of(conversations(one, stage_of(one), own_grades(one)), {})
     assert alone["treatment_effect", "metric", "apr"].unscored_reason == "only one condition was held"
 
 
-def test_null_grades_stand_where_the_real_conversations_do(of: Study) -> None:
-    held = hold(of, stage_of(of), own_grades(of))
-    fixed = null_grades(of, held, shared_grades(of), FIXED, "apr")
+def test_null_grades_stand_where_the_real_conversations_do(of: ExplicationStudy) -> None:
+    held = conversations(of, stage_of(of), own_grades(of))
+    fixed = held.null_grades(shared_grades(of), FIXED, "apr")
     assert fixed.tolist() == [1.0] * 4 + [4.0] * 20
-    silent = null_grades(of, held, {}, SILENT, "apr")
+    silent = held.null_grades({}, SILENT, "apr")
     # Each persona's own, held against its first conversation of each condition.
     assert np.flatnonzero(~np.isnan(silent)).tolist() == list(range(0, 24, 2))
-    assert np.isnan(null_grades(of, None, {}, SHUFFLED, "apr")).all()

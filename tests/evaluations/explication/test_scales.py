@@ -5,9 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tasks.evaluations.explication.judge import FAILURES, INSTRUCTIONS, KEYS, QUALITY, Grades, scaled
-from tasks.evaluations.explication.scores import GRADES, Held, null_grades
-from tasks.evaluations.explication.study import FIXED, GENERIC, SHUFFLED, SILENT, Key, Study
+from tasks.evaluations.explication.read import (
+    FAILURES,
+    GRADES,
+    INSTRUCTIONS,
+    KEYS,
+    QUALITY,
+    Conversations,
+    Grades,
+    scaled,
+)
+from tasks.evaluations.explication.study import FIXED, GENERIC, SHUFFLED, SILENT, ExplicationStudy, Key
 from tests.evaluations.explication.conftest import study
 
 APR = QUALITY[:3]
@@ -27,7 +35,7 @@ def test_scales_are_those_of_the_paper() -> None:
 
 
 @pytest.fixture(scope="module")
-def of() -> Study:
+def of() -> ExplicationStudy:
     return study(personas=["aisha-kano", "jonas-lulea"])
 
 
@@ -35,25 +43,26 @@ def grade(value: float) -> Grades:
     return Grades(dict.fromkeys(APR, value), {}, "")
 
 
-def test_null_grades_of_a_study_are_the_same_in_every_condition_and_repetition(of: Study) -> None:
+def test_null_grades_of_a_study_are_the_same_in_every_condition_and_repetition(of: ExplicationStudy) -> None:
     """They are made once for each task and persona; a model's own stand beside each conversation."""
     keys = tuple(of.real())
+    held = Conversations(of, keys, (), (), {})
     shared = {
         key._replace(source=source, condition="", repetition=0): grade(2.0 + (source == FIXED))
         for key in keys
         for source in (GENERIC, FIXED)
     }
     for source, value in ((GENERIC, 2.0), (FIXED, 3.0)):
-        np.testing.assert_array_equal(null_grades(of, None, shared, source, "apr"), [value] * len(keys))
+        np.testing.assert_array_equal(held.null_grades(shared, source, "apr"), [value] * len(keys))
     # Under any other key they are none, and a key of another persona is none for this one.
     other = {key._replace(repetition=1): own for key, own in shared.items()}
-    assert np.isnan(null_grades(of, None, other, GENERIC, "apr")).all()
+    assert np.isnan(held.null_grades(other, GENERIC, "apr")).all()
     of_one = {key: own for key, own in shared.items() if key.persona == keys[0].persona}
-    known = ~np.isnan(null_grades(of, None, of_one, GENERIC, "apr"))
+    known = ~np.isnan(held.null_grades(of_one, GENERIC, "apr"))
     assert known.tolist() == [key.persona == keys[0].persona for key in keys]
 
 
-def test_a_models_own_null_grades_stand_at_its_own_conversations(of: Study) -> None:
+def test_a_models_own_null_grades_stand_at_its_own_conversations(of: ExplicationStudy) -> None:
     """In its own order, which need not be the study's, and only of sources that are its own."""
     keys: tuple[Key, ...] = tuple(reversed(tuple(of.real())))[1:]
     own = {
@@ -61,8 +70,7 @@ def test_a_models_own_null_grades_stand_at_its_own_conversations(of: Study) -> N
         for place, key in enumerate(keys)
         for source in (SHUFFLED, SILENT)
     }
-    held = Held(of, keys, (), (), own)
-    np.testing.assert_array_equal(null_grades(of, held, {}, SHUFFLED, "apr"), range(len(keys)))
-    np.testing.assert_array_equal(null_grades(of, held, {}, SILENT, "apr"), np.arange(len(keys)) + 10.0)
-    assert np.isnan(null_grades(of, held, own, GENERIC, "apr")).all()
-    assert null_grades(of, None, own, SHUFFLED, "apr").shape == (len(tuple(of.real())),)
+    held = Conversations(of, keys, (), (), own)
+    np.testing.assert_array_equal(held.null_grades({}, SHUFFLED, "apr"), range(len(keys)))
+    np.testing.assert_array_equal(held.null_grades({}, SILENT, "apr"), np.arange(len(keys)) + 10.0)
+    assert np.isnan(held.null_grades(own, GENERIC, "apr")).all()

@@ -10,20 +10,20 @@ from tasks.evaluations.explication.validation import (
     FEW_MODELS,
     NO_PAIR,
     ONE_RATER,
-    Rating,
+    ConversationRating,
     validation_rows,
 )
 
 
-def rated(*rows: tuple[str, str, float, float | None], dimension: str = "apr") -> list[Rating]:
+def rated(*rows: tuple[str, str, float, float | None], dimension: str = "apr") -> list[ConversationRating]:
     """(rater, conversation "model persona", value, grade)."""
     return [
-        Rating(rater, talk, *talk.split(" "), dimension, value, True, grade)
+        ConversationRating(rater, talk, *talk.split(" "), dimension, value, True, grade)
         for rater, talk, value, grade in rows
     ]
 
 
-def numbers(ratings: list[Rating]) -> dict[str, float | None]:
+def numbers(ratings: list[ConversationRating]) -> dict[str, float | None]:
     return {row.metric: row.value for row in validation_rows(ratings)}
 
 

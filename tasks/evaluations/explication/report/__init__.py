@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,7 @@ import polars as pl
 from markupsafe import Markup
 
 from tasks.evaluations.explication.params import CONDITIONS, ExplicationParams
-from tasks.evaluations.explication.report.meta import correlations, differences
-from tasks.metrics.comparison import holm
+from tasks.evaluations.explication.report.meta import correlations, differences, with_holm
 from tasks.metrics.intervals import MIN_FLIPPED, sign_flip_p_two_sided
 from tasks.report import Badge, Frames, Report, Row, view
 from tasks.report.bars import Key, bar_of, bar_panels
@@ -31,6 +30,8 @@ FIGURES = {
     ),
 }
 """Name -> metrics with their titles, where the axis ends, and what it shows."""
+OF_PEOPLE = "krippendorff_alpha"
+"""Begins the metrics that say how people agree with each other."""
 NULLS = {
     "shuffled": "another persona’s recommendation", "silent": "a user who tells nothing",
     "generic": "the same for all, at once", "fixed": "the same for all, after fixed questions",
@@ -105,36 +106,27 @@ def figures(data: Data) -> dict[str, Markup]:
 def model_pairs(data: Data) -> list[dict[str, Any]]:
     """Every two models under each condition: difference over personas that both have, p and Holm's p."""
     pairs: list[dict[str, Any]] = []
-    for metric in ("apr", "interaction"):
-        for condition in data.conditions:
-            own = data.personas.filter(pl.col("condition") == condition).drop_nulls(metric)
-            means: dict[str, dict[str, float]] = {
-                model: dict(own.filter(pl.col("model") == model).select("persona", metric).iter_rows())
-                for model in data.models
-            }
-            for first, second in combinations(data.models, 2):
-                shared = sorted(means[first].keys() & means[second].keys())
-                differences = np.array([means[first][p] - means[second][p] for p in shared])
-                line: dict[str, Any] = {
-                    "metric": metric,
-                    "condition": condition,
-                    "first": first,
-                    "second": second,
-                }
-                line |= {"n": len(shared), "difference": float(differences.mean()) if shared else None}
-                line["p"] = None
-                if len(shared) >= MIN_FLIPPED:
-                    line["p"] = sign_flip_p_two_sided(differences)
-                pairs.append(line)
-    tested = [line for line in pairs if line["p"] is not None]
-    for line, adjusted in zip(tested, holm([line["p"] for line in tested]).tolist(), strict=True):
-        line["p_holm"] = adjusted
-    return pairs
+    for metric, condition in product(("apr", "interaction"), data.conditions):
+        own = data.personas.filter(pl.col("condition") == condition).drop_nulls(metric)
+        means: dict[str, dict[str, float]] = {
+            model: dict(own.filter(pl.col("model") == model).select("persona", metric).iter_rows())
+            for model in data.models
+        }
+        for first, second in combinations(data.models, 2):
+            shared = sorted(means[first].keys() & means[second].keys())
+            gaps = np.array([means[first][p] - means[second][p] for p in shared])
+            line = {"metric": metric, "condition": condition, "first": first, "second": second}
+            p_value = sign_flip_p_two_sided(gaps) if len(shared) >= MIN_FLIPPED else None
+            difference = float(gaps.mean()) if shared else None
+            pairs.append(line | {"n": len(shared), "difference": difference, "p_value": p_value})
+    return with_holm(pairs)
 
 
 def judges(data: Data) -> list[Mapping[str, Any]]:
-    """Who judged by which rubric, and whether that was held against people."""
-    known = set(data.validation.drop_nulls("value").select("judge_hash", "rubric").iter_rows())
+    """Who judged by which rubric, and whether that was held against people: agreement of people among
+    themselves says nothing of the judge."""
+    on_judge = data.validation.drop_nulls("value").filter(~pl.col("metric").str.starts_with(OF_PEOPLE))
+    known = set(on_judge.select("judge_hash", "rubric").iter_rows())
     rows = data.verdicts.iter_rows(named=True)
     return [row | {"validated": (row["judge_hash"], row["rubric"]) in known} for row in rows]
 

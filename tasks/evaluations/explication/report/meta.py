@@ -36,17 +36,10 @@ def correlations(rows: Iterable[Row]) -> list[dict[str, Any]]:
         elif ends is None:
             reason = f"{n} models; an interval needs 5"
         low, high = ends or (None, None)
-        lines.append(
-            {
-                **row,
-                "ci_low": low,
-                "ci_high": high,
-                "p_value": test and test[1],
-                "needed": points_for_correlation(test[0], n) if test else None,
-                "unscored_reason": reason,
-            }
-        )
-    return _corrected(lines)
+        needed = points_for_correlation(test[0], n) if test else None
+        own = {"ci_low": low, "ci_high": high, "p_value": test and test[1], "needed": needed}
+        lines.append({**row, **own, "unscored_reason": reason})
+    return with_holm(lines)
 
 
 def differences(rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -64,27 +57,19 @@ def differences(rows: Sequence[Row]) -> list[dict[str, Any]]:
         is_of_facts = row["other_evaluation"] == "external" or _number(row) == _FACTS
         if first is None or not is_of_facts or row["metric"] not in _GRADES:
             continue
-        own, known = dict(zip(row["model_hashes"], row["own_values"], strict=True)), _others(first)
-        facts = _others(row)
+        own, known, facts = _by_model(row, "own"), _by_model(first, "other"), _by_model(row, "other")
         shared = [model for model in own if model in known]
-        found = difference(*([side[model] for model in shared] for side in (own, known, facts)))
+        test = difference(*([side[model] for model in shared] for side in (own, known, facts)))
         reason = "fewer than three models have all three" if len(shared) < 3 else "one of them does not vary"
-        low, high = (found and found.interval) or (None, None)
-        lines.append(
-            {c: row[c] for c in (*_SAME, "other_evaluation", "other_metric")}
-            | {
-                "n_models": len(shared),
-                "first": found and found.first,
-                "second": found and found.second,
-                "difference": found and found.value,
-                "ci_low": low,
-                "ci_high": high,
-                "p_value": found and found.p_value,
-                "needed": found and found.needed,
-                "unscored_reason": found.unscored_reason if found else reason,
-            }
-        )
-    return _corrected(lines)
+        low, high = (test and test.interval) or (None, None)
+        numbers = {
+            "n_models": len(shared), "first": test and test.first, "second": test and test.second,
+            "difference": test and test.value, "ci_low": low, "ci_high": high,
+            "p_value": test and test.p_value, "needed": test and test.needed,
+            "unscored_reason": test.unscored_reason if test else reason,
+        }  # fmt: skip
+        lines.append({c: row[c] for c in (*_SAME, "other_evaluation", "other_metric")} | numbers)
+    return with_holm(lines)
 
 
 def _number(row: Row) -> tuple[str, str]:
@@ -92,14 +77,12 @@ def _number(row: Row) -> tuple[str, str]:
     return row["other_evaluation"], row["other_metric"]
 
 
-def _others(row: Row) -> dict[str, float]:
-    """Model -> its other number."""
-    return dict(zip(row["model_hashes"], row["other_values"], strict=True))
+def _by_model(row: Row, side: str) -> dict[str, float]:
+    """Model -> its own or its other number."""
+    return dict(zip(row["model_hashes"], row[f"{side}_values"], strict=True))
 
 
-def _corrected(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def with_holm(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The lines, with p_holm over those that have a p-value."""
-    tested = [line for line in lines if line["p_value"] is not None]
-    adjusted = holm([line["p_value"] for line in tested]).tolist()
-    by_line = dict(zip(map(id, tested), adjusted, strict=True))
-    return [line | {"p_holm": by_line.get(id(line))} for line in lines]
+    adjusted = iter(holm([line["p_value"] for line in lines if line["p_value"] is not None]).tolist())
+    return [line | {"p_holm": None if line["p_value"] is None else next(adjusted)} for line in lines]

@@ -1,0 +1,337 @@
+"""What is read of one model's conversations: what judges are asked and find, and what is counted. Pure.
+
+A judge reads the transcript as quoted data: nothing in it can give orders or pose as a verdict. Quality is
+asked of every conversation that came to its end, of its twin with another's recommendation, if it has one,
+and of null ones; failures (the penalties) and instructions of real ones only. What a limit or the simulated
+user cut short is not judged.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from tasks.engines.protocols import Sampling
+from tasks.evaluations.contract import Completions
+from tasks.evaluations.explication.materials import RECOMMENDATION, RECOMMENDER, cut_short
+from tasks.evaluations.explication.measures import COUNTS, UNFINISHED, Measures, measure
+from tasks.evaluations.explication.study import (
+    FIXED,
+    GENERIC,
+    SHUFFLED,
+    SILENT,
+    ExplicationStudy,
+    Key,
+)  # fmt: skip
+from tasks.judging.controls import shuffled
+from tasks.judging.panel import AllOpinions
+from tasks.judging.rubric import Rubric, judge_prompt
+from tasks.judging.verdicts import NO_JUDGE, UNANSWERED
+from tasks.loop.dialogue import Stage, Talk, Turn, transcript
+from tasks.loop.prompts import Prompt
+from tasks.loop.rows import Reasons
+from tasks.metrics.intervals import SHARE
+from tasks.metrics.types import FloatArray
+
+QUALITY = ("cultural_depth", "constraint_awareness", "personalisation", "interaction")
+FAILURES = {
+    "asked_for_dishes": "interaction",
+    "ignored_cues": "cultural_depth",
+    "contradicted": "constraint_awareness",
+}
+"""Failure -> the grade that it costs: at most PENALISED is left of it."""
+INSTRUCTIONS = ("format", "behaviour", "focus")
+KEYS = {"quality": QUALITY, "failures": tuple(FAILURES), "instructions": INSTRUCTIONS}
+MEANS = {"apr": QUALITY[:3], "instruction_following": INSTRUCTIONS}
+"""Grade -> those that it is the mean of; apr is appropriateness."""
+TOP = {"quality": 10, "failures": 1, "instructions": 5}
+"""What a verdict of value 1 stands for; one of value 0 is 1, of failures 0."""
+TEN, FIVE = (1.0, 10.0), (1.0, 5.0)
+GRADES: Mapping[str, tuple[float, float]] = {
+    "apr": TEN, "interaction": TEN, "instruction_following": FIVE, **dict.fromkeys(QUALITY[:3], TEN),
+    **dict.fromkeys(INSTRUCTIONS, FIVE), **dict.fromkeys(FAILURES, SHARE),
+}  # fmt: skip
+"""Metric of judges -> what it can be."""
+PENALISED = 4.0
+"""The top of the worst band of grades."""
+
+NO_TWIN = "no recommendation to another persona of another cuisine"
+
+
+@dataclass(frozen=True)
+class JudgeCall:
+    """One conversation to be judged by one rubric.
+
+    Attributes:
+        label: the name of the rubric. text: the transcript. keys: what it has a verdict for.
+    """
+
+    conversation: Key
+    label: str
+    text: str
+    rubric: Rubric
+    keys: tuple[str, ...]
+    sampling: Sampling
+    prompt: Prompt
+
+    @property
+    def key(self) -> tuple[Key, str]:
+        """What identifies the call among those about one model."""
+        return self.conversation, self.label
+
+
+def judge_call(study: ExplicationStudy, key: Key, label: str, lines: Sequence[str]) -> JudgeCall:
+    """What judges are asked of a conversation, whose turns are lines."""
+    task, rubric, sampling = study.tasks[key.task], study.rubrics[label], study.params.judge_max_tokens
+    inputs: dict[str, object] = {"task": task.described, "conversation": lines}
+    if "persona" in rubric.inputs:
+        inputs["persona"] = study.described[key.persona, task.name]
+    prompt = judge_prompt(rubric, inputs, KEYS[label], with_probabilities=False)
+    text = json.dumps(lines, ensure_ascii=False)
+    return JudgeCall(key, label, text, rubric, KEYS[label], Sampling(max_tokens=sampling), prompt)
+
+
+@dataclass(frozen=True)
+class Grades:
+    """What judges gave one conversation, on the scales of the paper, penalties applied; see ``grade_of``.
+
+    Attributes:
+        values: grade or failure -> mean over judges; NaN where unscored.
+        by_judge: judge -> its own.
+        reason: why something is unscored; "" where nothing is.
+    """
+
+    values: Mapping[str, float]
+    by_judge: Mapping[str, Mapping[str, float]]
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class ExplicationAnswers:
+    """One model's conversations, as far as they went, what judges were sent about them and their opinions."""
+
+    stage: Stage
+    calls: Sequence[JudgeCall]
+    opinions: AllOpinions
+    grades: Mapping[Key, Grades]
+
+
+def read(study: ExplicationStudy, completions: Completions, shared: Any = None) -> ExplicationAnswers:
+    """Conversations and verdicts; what is missing is unscored with a reason."""
+    stage, calls = heard(study, completions)
+    opinions = study.panel.read_all(calls, completions)
+    return ExplicationAnswers(stage, calls, opinions, grades(study, calls, opinions))
+
+
+def heard(study: ExplicationStudy, completions: Completions) -> tuple[Stage, list[JudgeCall]]:
+    """The conversations with all that is stored of them, and what judges are asked; both are kept between
+    rounds, and with a call its prompt."""
+    own = study.progress_of(completions.candidate, completions.occasion)
+    own.stage.hear(completions)
+    if not study.judges:
+        return own.stage, []
+    texts = (_real_texts if completions.candidate else _null_texts)(study, own.stage)
+    calls = []
+    for key, label, turns in texts:
+        if (key, label) not in own.calls:
+            own.calls[key, label] = judge_call(study, key, label, transcript(turns))
+        calls.append(own.calls[key, label])
+    return own.stage, calls
+
+
+JudgedText = tuple[Key, str, Sequence[Turn]]
+"""(conversation, name of the rubric, turns)"""
+
+
+def _real_texts(study: ExplicationStudy, stage: Stage) -> Iterator[JudgedText]:
+    """One model's conversations that came to their end; shuffled ones once all of their group are over."""
+    groups: dict[tuple[str, str, int], list[Key]] = defaultdict(list)
+    for key in study.real():
+        groups[key.task, key.condition, key.repetition].append(key)
+        if _is_complete(stage.talks[key]):
+            yield from ((key, label, stage.talks[key].turns) for label in KEYS)
+    for keys in groups.values():
+        if all(stage.talks[key].ended_by is not None for key in keys):
+            yield from _shuffled(study, stage, keys)
+    for key in dict.fromkeys(map(study.silent, study.real())):
+        if _is_complete(stage.talks[key]):
+            yield key, "quality", stage.talks[key].turns
+
+
+def _null_texts(study: ExplicationStudy, stage: Stage) -> Iterator[JudgedText]:
+    """The study's null recommenders: the generic recipe at once, and after a fixed list of questions."""
+    for task, persona in product(study.tasks.values(), study.personas):
+        generic, fixed = (Key(source, task.name, persona, "", 0) for source in (GENERIC, FIXED))
+        yield generic, "quality", [Turn(RECOMMENDER, task.generic.recommendation.strip(), "")]
+        if _is_complete(stage.talks[fixed]):
+            yield fixed, "quality", stage.talks[fixed].turns
+
+
+def _shuffled(study: ExplicationStudy, stage: Stage, keys: Sequence[Key]) -> Iterator[JudgedText]:
+    """Each conversation with the last turn of another persona's, of another cuisine, in place of its own."""
+    last = {
+        key.persona: stage.talks[key].turns[-1].text
+        for key in keys
+        if stage.talks[key].ended_by == RECOMMENDATION
+    }
+    cuisines = {name: frozenset((persona.cuisine,)) for name, persona in study.personas.items()}
+    scope = ":".join([keys[0].task, keys[0].condition, str(keys[0].repetition)])
+    for persona, text in shuffled(last, cuisines, scope).items():
+        key = keys[0]._replace(persona=persona)
+        turns = [*stage.talks[key].turns[:-1], Turn(RECOMMENDER, text, text)]
+        yield key._replace(source=SHUFFLED), "quality", turns
+
+
+def _is_complete(talk: Talk) -> bool:
+    """Whether a conversation is over and no limit ended it."""
+    return talk.ended_by is not None and cut_short(talk) is None
+
+
+def grades(study: ExplicationStudy, calls: Sequence[JudgeCall], opinions: AllOpinions) -> dict[Key, Grades]:
+    """Conversation -> its grades. Where a judge has not answered, the mean of the others is none."""
+    values: dict[Key, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+    reasons: dict[Key, list[str]] = defaultdict(list)
+    for call, (judge, engine) in product(calls, study.judges.items()):
+        own = values[call.conversation][engine.name]
+        for opinion in opinions[judge][call.key]:
+            name, value = opinion.verdict.key, opinion.verdict.value
+            own[name] = np.nan if value is None else scaled(call.label, value)
+            if value is None:
+                reasons[call.conversation].append(opinion.verdict.unscored_reason or UNANSWERED)
+    graded: dict[Key, Grades] = {}
+    for key, by_judge in values.items():
+        penalised = {judge: _penalised(own) for judge, own in by_judge.items()}
+        names = sorted(set().union(*penalised.values()))
+        means = {name: float(np.mean([own[name] for own in penalised.values()])) for name in names}
+        graded[key] = Grades(means, penalised, min(reasons[key], default=""))
+    return graded
+
+
+def scaled(rubric: str, value: float) -> float:
+    """A verdict's value in [0, 1] on the scale of its rubric."""
+    return value if rubric == "failures" else 1 + (TOP[rubric] - 1) * value
+
+
+def _penalised(own: Mapping[str, float]) -> dict[str, float]:
+    """Grades with the penalties of the failures found; a failure that was not judged costs nothing."""
+    left = dict(own)
+    for failure, dimension in FAILURES.items():
+        if own.get(failure) == 1 and dimension in own:
+            left[dimension] = min(own[dimension], PENALISED)
+    return left
+
+
+def grade_of(own: Grades | None, name: str, judge: str = "") -> float:
+    """One grade, or the mean of those that make it up; NaN where unscored. judge: whose; "": of all."""
+    if own is None:
+        return np.nan
+    values = own.by_judge.get(judge, {}) if judge else own.values
+    return float(np.mean([values.get(part, np.nan) for part in MEANS.get(name, (name,))]))
+
+
+@dataclass(frozen=True)
+class Conversations:
+    """One model's real conversations, in the order of the study: that of all arrays.
+
+    Attributes:
+        keys, talks: n conversations.
+        measures: None where a conversation was not finished.
+        grades: of each, and of null ones by key; empty without judges.
+    """
+
+    study: ExplicationStudy
+    keys: tuple[Key, ...]
+    talks: tuple[Talk, ...]
+    measures: tuple[Measures | None, ...]
+    grades: Mapping[Key, Grades]
+
+    @cached_property
+    def personas(self) -> np.ndarray:
+        """[n] what is resampled."""
+        return np.array([key.persona for key in self.keys])
+
+    @cached_property
+    def names(self) -> np.ndarray:
+        """[n] each conversation, the same for all models."""
+        return np.array([key.label for key in self.keys])
+
+    def places(self, **of: object) -> np.ndarray:
+        """Positions of the conversations with these fields of their keys."""
+        return np.flatnonzero([all(getattr(k, n) == v for n, v in of.items()) for k in self.keys])
+
+    def graded(self, dimension: str, source: str = "real") -> tuple[FloatArray, Reasons]:
+        """[n] grades of a dimension and why they are missing; source: of their null twins."""
+        values = np.array([self.grade(key._replace(source=source), dimension) for key in self.keys])
+        reasons = np.full(len(self.keys), "", dtype=object)
+        for place in np.flatnonzero(np.isnan(values)):
+            talk, own = self.talks[place], self.grades.get(self.keys[place]._replace(source=source))
+            if own is not None:
+                reasons[place] = own.reason or UNFINISHED
+            elif source == SHUFFLED and self.study.judges and talk.ended_by is not None:
+                reasons[place] = cut_short(talk) or NO_TWIN
+            else:
+                why = UNANSWERED if self.study.judges else NO_JUDGE
+                reasons[place] = cut_short(talk) or (UNFINISHED if talk.ended_by is None else why)
+        return values, reasons
+
+    def grade(self, key: Key, dimension: str) -> float:
+        """One grade; NaN where unscored."""
+        return grade_of(self.grades.get(key), dimension)
+
+    def counted(self, name: str) -> tuple[FloatArray, Reasons]:
+        """[n] a number of each conversation, as far as it went, and why it is missing."""
+        count, _, missing = COUNTS[name]
+        return self.measured(count, missing)
+
+    def measured(self, of: Callable[[Measures], float | None], missing: str) -> tuple[FloatArray, Reasons]:
+        """[n] a number of the measures, and why there is none."""
+        values, reasons = np.full(len(self.keys), np.nan), np.full(len(self.keys), "", dtype=object)
+        for place, measures in enumerate(self.measures):
+            value = None if measures is None else of(measures)
+            if value is None:
+                reasons[place] = UNFINISHED if measures is None else measures.cut_short or missing
+            else:
+                values[place] = value
+        return values, reasons
+
+    def null_grades(self, shared: Mapping[Key, Grades], source: str, dimension: str) -> FloatArray:
+        """[n] grade of a null conversation in each real one's place, NaN where there is none.
+
+        Args:
+            shared: those of the study's own null recommenders; shuffled and silent ones are the model's.
+        """
+        if source in (SHUFFLED, SILENT):
+            return np.array([self.grade(key._replace(source=source), dimension) for key in self.keys])
+        own = (shared.get(k._replace(source=source, condition="", repetition=0)) for k in self.keys)
+        return np.array([grade_of(each, dimension) for each in own])
+
+
+def conversations(study: ExplicationStudy, stage: Stage, grades: Mapping[Key, Grades]) -> Conversations:
+    """Every real conversation, counted if it is over."""
+    keys = tuple(study.real())
+    talks = tuple(stage.talks[key] for key in keys)
+    measures = tuple(
+        None
+        if talk.ended_by is None
+        else measure(
+            study.personas[key.persona], study.tasks[key.task], talk.turns, study.dishes, cut_short(talk)
+        )
+        for key, talk in zip(keys, talks, strict=True)
+    )
+    return Conversations(study, keys, talks, measures, grades)
+
+
+def effects(of: Conversations, values: FloatArray) -> tuple[FloatArray, Sequence[str]]:
+    """Treatment less control of every task, persona and repetition, NaN if one is missing; its persona."""
+    of_pair: dict[tuple[str, str, int], dict[str, float]] = defaultdict(dict)
+    for key, value in zip(of.keys, values, strict=True):
+        of_pair[key.task, key.persona, key.repetition][key.condition] = value
+    pairs = {pair: own for pair, own in of_pair.items() if len(own) == 2}
+    return np.array([own["treatment"] - own["control"] for own in pairs.values()]), [p for _, p, _ in pairs]
