@@ -34,6 +34,16 @@ def evaluate(evaluation: Evaluation[Any, Any, Any], params: Params) -> str:
     """
     steps.sign_in()
     session = prepared(evaluation, params) or steps.step("build", lambda: prepare(evaluation, params))
+    ids = answer_all(session)
+    if session.worked or not all(runs.is_finished(ids[name]) for name in session.alive()):
+        steps.step("score metrics", lambda: _score(session, ids))
+    steps.show_leaderboard(evaluation.name, comparable(session.study))
+    session.raise_failures()
+    return comparable(session.study)
+
+
+def answer_all(session: Session) -> dict[str, str]:
+    """Have everything answered that is asked, round by round; returns model -> its run, now started."""
     ids = session.run_ids()
     runs.start(session, ids)
     while session.plan.left:
@@ -41,11 +51,7 @@ def evaluate(evaluation: Evaluation[Any, Any, Any], params: Params) -> str:
             steps.with_each(partial(_answer, session, ids=ids, total=line.left), line.work, line.engine)
         plan_round(session)
         runs.add_requests(ids, session.wanted)
-    if session.worked or not all(runs.is_finished(ids[name]) for name in session.alive()):
-        steps.step("score metrics", lambda: _score(session, ids))
-    steps.show_leaderboard(evaluation.name, comparable(session.study))
-    session.raise_failures()
-    return comparable(session.study)
+    return ids
 
 
 def _answer(session: Session, work: Work, ids: Mapping[str, str], total: int) -> None:
@@ -89,7 +95,7 @@ def _score(session: Session, ids: Mapping[str, str]) -> None:
     config = comparable(study)
     with steps.locked_cohort(config):
         shared = _read_shared(session)
-        answers = {} if SHARED in session.lost else _read(session, shared)
+        answers = {} if SHARED in session.lost else read_models(session, shared)
         frozen = runs.frozen(config, study.params.cohort)
         needed = frozen if evaluation.compares else []
         if lacking := [past.engine.name for past in needed if past.engine.name in session.lost]:
@@ -126,7 +132,7 @@ def _read_shared(session: Session) -> Any:
     return None
 
 
-def _read(session: Session, shared: Any) -> dict[str, Any]:
+def read_models(session: Session, shared: Any) -> dict[str, Any]:
     """Model of this run -> its answers; a model whose answers cannot be read is given up."""
     answers: dict[str, Any] = {}
     alive = session.alive()

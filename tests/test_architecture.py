@@ -79,7 +79,7 @@ def _within_tasks(rest: list[str]) -> tuple[str, ...]:
             contract = ("tasks.evaluations.contract", "tasks.evaluations.recipe", "scrapers.countries")
             return (f"tasks.evaluations.{name}", *contract, *shared)
         case ["builders", name, *_]:
-            return (f"tasks.builders.{name.removesuffix('.py')}", "tasks.builders.steps", "tasks.evaluations",
+            return (f"tasks.builders.{name.removesuffix('.py')}", "tasks.builders.study", "tasks.evaluations",
                     "scrapers.countries", *shared)  # fmt: skip
         case ["papers", name, *_]:  # published files are read by the parser of their source
             own = (f"tasks.papers.{name.removesuffix('.py')}", f"scrapers.{name}", "scrapers.model")

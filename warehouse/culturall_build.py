@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from warehouse.connection import Warehouse
-from warehouse.storage import columns_of, execute_with
+from warehouse.storage import columns_of, execute_with, now
 
 Rows = Sequence[Mapping[str, object]]
 
@@ -18,24 +18,35 @@ WHERE origin = 'revision' AND parent IN (SELECT draft FROM incoming)
 _DECIDE = "INSERT OR REPLACE INTO culturall_review BY NAME SELECT * FROM incoming"
 
 _KEYS = {
-    "culturall_topic": "entry",
-    "culturall_draft": "draft",
-    "culturall_measure": "draft, engine_hash, judges",
-    "culturall_label": "draft",
+    "culturall_topic": ("entry", "made_at"),
+    "culturall_draft": ("draft", "made_at"),
+    "culturall_measure": ("draft, engine_hash, judges", "measured_at"),
+    "culturall_label": ("draft", "labelled_at"),
 }
+"""Table -> its key, and when a row was made."""
 
 
 def add(warehouse: Warehouse, table: str, rows: Rows) -> None:
-    """Store rows of a table of the build; one that is there stays as it is. Columns left out are NULL."""
+    """Store rows of a table of the build; one that is there stays as it is.
+
+    Columns left out are NULL, and the time is now.
+    """
+    if not rows:
+        return
+    key, time = _KEYS[table]
     with warehouse.write() as connection:
-        incoming = pl.DataFrame(rows, schema=columns_of(connection, table))
-        execute_with(connection, incoming, _ADD.format(table=table, key=_KEYS[table]))
+        incoming = pl.DataFrame(_timed(rows, time), schema=columns_of(connection, table))
+        execute_with(connection, incoming, _ADD.format(table=table, key=key))
+
+
+def _timed(rows: Rows, column: str) -> Rows:
+    return [{column: now(), **row} for row in rows]
 
 
 def replace_checks(warehouse: Warehouse, rows: Rows) -> None:
     """Make these all that the checks say of any draft: near-duplicates depend on the others."""
     with warehouse.write() as connection:
-        incoming = pl.DataFrame(rows, schema=columns_of(connection, "culturall_check"))
+        incoming = pl.DataFrame(_timed(rows, "checked_at"), schema=columns_of(connection, "culturall_check"))
         connection.execute("DELETE FROM culturall_check")
         execute_with(connection, incoming, "INSERT INTO culturall_check BY NAME FROM incoming")
 

@@ -14,13 +14,13 @@ from deployments.cli import (
     browse as cli_browse,
 )
 from deployments.cli import (
+    builds as cli_builds,
+)
+from deployments.cli import (
     compare as cli_compare,
 )
 from deployments.cli import (
     copy as cli_copy,
-)
-from deployments.cli import (
-    culturall as cli_culturall,
 )
 from deployments.cli import (
     doctor as cli_doctor,
@@ -54,9 +54,6 @@ from deployments.cli import (
 )
 from deployments.cli import (
     serve as cli_serve,
-)
-from deployments.cli import (
-    specnorm as cli_specnorm,
 )
 from deployments.cli.common import As, Config, Wide, errors
 from deployments.evaluations import doors
@@ -94,8 +91,8 @@ app.add_typer(cli_reproduce.app, name="reproduce")
 app.add_typer(cli_browse.app, name="export")
 app.add_typer(models_app, name="models")
 app.add_typer(cli_judge.app, name="judge")
-app.add_typer(cli_specnorm.app, name="specnorm")
-app.add_typer(cli_culturall.app, name="culturall")
+app.add_typer(cli_builds.specnorm, name="specnorm")
+app.add_typer(cli_builds.culturall, name="culturall")
 app.add_typer(cli_people.app, name="people")
 app.add_typer(cli_pack.app, name="pack")
 

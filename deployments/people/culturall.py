@@ -16,7 +16,6 @@ from deployments.people.results import Results
 from tasks.builders.culturall import steps
 from tasks.builders.culturall.drafts import TEXTS, harder_row, written_rows
 from tasks.builders.culturall.prompts import TOPIC_LIST
-from tasks.builders.culturall.release import steps as release
 from tasks.builders.culturall.review import QUEUE, queue_row
 from tasks.people.answers import lacking, latest
 from tasks.people.assignment import item_code, stratified
@@ -60,7 +59,7 @@ def draw_topics(warehouse: Warehouse, wishes: Wishes) -> Drawn:
                 content = {"topic": topic["topic"], "description": topic["description"]}
                 parts = content | {"examples": topic["examples"] or []}
                 things |= _thing(wishes, "write", language, parts, topic["topic"], (topic["topic"], str(n)))
-        for (stage, draft), line in release.lines().items():
+        for (stage, draft), line in steps.lines().items():
             if stage == "release" and line["language"] != language and line["scenario_en"]:
                 named = TOPIC_LIST.get(line["topic"], "")
                 parts = {"topic": line["topic"] or "Social", "description": named}
@@ -73,7 +72,7 @@ def draw_topics(warehouse: Warehouse, wishes: Wishes) -> Drawn:
 def draw_easy(warehouse: Warehouse, wishes: Wishes) -> Drawn:
     """Measured drafts that most models solve."""
     things: Things = {}
-    for row in steps.to_elevate()[1]:
+    for row in steps.easy():
         if row["language"] in wishes.languages:
             parts = {name: row[name] or "" for name in _HARDER}
             parts["solved"] = f"{row['n_right']} of {row['n_models']}"
@@ -84,8 +83,8 @@ def draw_easy(warehouse: Warehouse, wishes: Wishes) -> Drawn:
 def draw_waiting(warehouse: Warehouse, wishes: Wishes) -> Drawn:
     """Drafts that wait to be published, and harder versions that wait to take their parents' places."""
     harder = {row["draft"]: row for row in steps.elevations()}
-    lines = [*release.waiting(), *(queue_row(row, "elevate", []) for row in harder.values())]
-    easy = {draft: line for (_, draft), line in release.lines().items()}
+    lines = [*steps.waiting(), *(queue_row(row, "elevate", []) for row in harder.values())]
+    easy = {draft: line for (_, draft), line in steps.lines().items()}
     things: Things = {}
     for line in lines:
         if line["language"] in wishes.languages:
@@ -142,7 +141,7 @@ def follow_reviewed(warehouse: Warehouse, results: Results, folder: Path) -> lis
     by_draft: dict[tuple[str, str], list[Said]] = defaultdict(list)
     for said in _complete(results):
         by_draft[said.hidden.condition, said.hidden.code].append(said)
-    lines, left = release.lines(), Counter[str]()
+    lines, left = steps.lines(), Counter[str]()
     read = {
         (row["stage"], row["draft"]): row["reviewed_at"]
         for row in warehouse.query("SELECT stage, draft, reviewed_at FROM culturall_review").to_dicts()
@@ -159,7 +158,7 @@ def follow_reviewed(warehouse: Warehouse, results: Results, folder: Path) -> lis
             left[problem] += 1
         else:
             decided.append(row)
-    reviewed = release.take(decided)
+    reviewed = steps.take(decided)
     counts = Counter(row["decision"] for row in reviewed.decisions)
     left["the revised texts have a fault"] = len(reviewed.faulty)
     return [f"{name}: {counts[name]}" for name in DECISIONS] + _left(left)
@@ -216,7 +215,7 @@ def _some(things: Things, wishes: Wishes, none: str) -> Drawn:
 def _stored(warehouse: Warehouse, rows: list[dict[str, Any]], left: Counter[str]) -> list[str]:
     """Drafts stored; those that are there stay as they are."""
     before = warehouse.query("SELECT count(*) FROM culturall_draft").item()
-    culturall_build.add(warehouse, "culturall_draft", steps.timed(rows, "made_at"))
+    culturall_build.add(warehouse, "culturall_draft", rows)
     new = warehouse.query("SELECT count(*) FROM culturall_draft").item() - before
     faulty = Counter(fault for row in rows for fault in row["faults"])
     said = [f"{len(rows)} drafts, {new} of them new"]

@@ -99,8 +99,7 @@ def deployments(wishes: Wishes) -> list[RunnerDeployment]:
     The occasion of a re-evaluation is the week: its answers stand beside the others.
     """
     from deployments.serve.served import evaluate_all, served
-    from flows.build_culturall import build_culturall, elevate_culturall, release_culturall
-    from flows.build_specnorm import build_specnorm
+    from flows.build import build_culturall, build_specnorm, elevate_culturall, release_culturall
     from flows.ingest import ingest
 
     of_evaluations = []

@@ -30,8 +30,7 @@ import typer
 import warehouse.storage
 from deployments.cli.common import errors
 from deployments.serve.server import pointed_at
-from flows.build_culturall import build_culturall
-from flows.build_specnorm import build_specnorm
+from flows.build import build_culturall, build_specnorm
 from flows.evaluation import evaluate
 from flows.ingest import refresh_all
 from tasks.builders.culturall.params import CreateParams

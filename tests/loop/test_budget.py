@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from tasks.builders.steps import complete
 from tasks.engines.protocols import EngineError, Generation, Sampling
 from tasks.engines.specs import EngineSpec
 from tasks.loop.budget import Budget, BudgetReached, Meter, at_most
 from tasks.loop.prompts import Completion, Prompt
 from tasks.loop.requests import Engine
+from tests.loop.completing import complete
 from warehouse import Warehouse
 
 Calls = list[list[str]]

@@ -26,7 +26,7 @@ import sys
 from tasks.engines.protocols import Sampling
 from tasks.engines.specs import EngineSpec
 from tasks.loop.prompts import Prompt
-from tasks.builders.steps import complete
+from tests.loop.completing import complete
 from tasks.loop.requests import Engine
 from tasks.loop.steps import take_over_orphans
 

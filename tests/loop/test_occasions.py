@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from tasks.builders.steps import complete
 from tasks.engines.fake import FakeEngine
 from tasks.engines.protocols import Generation, Sampling
 from tasks.engines.specs import EngineSpec
@@ -16,6 +15,7 @@ from tasks.loop.budget import Budget, BudgetReached, Meter
 from tasks.loop.plan import Wanted, lay_out
 from tasks.loop.prompts import Completion, Prompt, Prompts
 from tasks.loop.requests import Engine
+from tests.loop.completing import complete
 from warehouse import Warehouse, register_orphans, run_checks, verify_parts
 
 Calls = list[list[str]]

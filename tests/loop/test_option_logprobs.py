@@ -10,12 +10,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tasks.builders.steps import complete
 from tasks.engines.fake import FakeEngine
 from tasks.engines.protocols import MAX_ALTERNATIVES, Generation, Message, Sampling, TokenAlternatives
 from tasks.engines.specs import EngineSpec
 from tasks.loop.prompts import Completion, Prompt
 from tasks.loop.requests import Engine
+from tests.loop.completing import complete
 from warehouse import KINDS, Warehouse, run_checks, verify_parts
 from warehouse.part_kinds import EMPTY_PART, part_path
 

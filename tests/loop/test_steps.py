@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from tasks.builders.steps import complete, plan
 from tasks.engines.fake import FakeEngine
 from tasks.engines.protocols import EngineError, Generation, Sampling
 from tasks.engines.specs import EngineSpec
@@ -19,6 +18,7 @@ from tasks.loop.budget import Budget, Meter
 from tasks.loop.prompts import Prompt, Prompts, prompt_seed
 from tasks.loop.requests import Engine
 from tests.engines.test_openai import Scripted, completion
+from tests.loop.completing import complete, plan
 from warehouse import Warehouse, register_orphans, run_checks
 
 Calls = list[list[str]]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import Field, JsonValue
+
+from tasks.builders.study import BuildParams
 
 Technique = Literal["long_tail", "more_context", "less_context", "composition"]
 TECHNIQUES: tuple[Technique, ...] = get_args(Technique)
@@ -19,29 +21,7 @@ _ENGINES: dict[str, JsonValue] = {"panel": "Engines"}
 _WRITER = "who writes: a catalogue name, Hugging Face id or local folder"
 
 
-class Stage(BaseModel):
-    """What every stage has."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    seed: int = Field(0, ge=0, description="of choices and of the sampling")
-    temperature: float = Field(0.7, ge=0, le=2, description="of the model that writes")
-    max_tokens: int = Field(
-        768, ge=64, description="of a draft, label or translation; a longer one is cut off"
-    )
-    batch: int = Field(
-        8, ge=1, description="completions asked and stored together, so lost at most by a kill"
-    )
-    max_total_tokens: int | None = Field(
-        None, ge=1, description="ask no more once the run has used this many tokens; empty: no limit"
-    )
-    max_usd: float | None = Field(
-        None, gt=0, description="ask no more once the run has cost this much; needs prices; empty: no limit"
-    )
-    profile: str = Field("custom", description="a label for the table run; changes nothing")
-
-
-class Measured(Stage):
+class Measured(BuildParams):
     """What a stage has whose drafts are measured."""
 
     solvers: list[str] = Field(
@@ -96,7 +76,7 @@ class ElevateParams(Measured):
     n: int | None = Field(None, ge=1, description="easy drafts to work on; empty: all")
 
 
-class ReleaseParams(Stage):
+class ReleaseParams(BuildParams):
     """Stage 4: labels, translations, checks, a queue for people, and what they accepted as a version."""
 
     temperature: float = Field(0.0, ge=0, le=2, description="of the model that labels and translates")

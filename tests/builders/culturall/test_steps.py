@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from flows.build_culturall import FLOWS
+from flows.build import FLOWS
+from tasks.builders.culturall import steps
 from tasks.builders.culturall.params import CreateParams, ElevateParams, ReleaseParams
-from tasks.builders.culturall.release import steps as release
 from tasks.evaluations.culturall.items import load_items
 from tasks.people.review_file import ReviewError
 from tests.builders.culturall.model_server import (
@@ -107,7 +107,7 @@ def test_from_excerpts_to_a_version(
                 return {}
         return accept(n, row)
 
-    reviewed, n_pending = release.read_review(decide(tmp_path / "review.csv", choose))
+    reviewed, n_pending = steps.read_review(decide(tmp_path / "review.csv", choose))
     assert (len(reviewed.decisions), len(reviewed.revisions), n_pending) == (9, 1, 1)
     decided = {"accepted": 7, "revised": 1, "replaced": 1, "rejected": 1, "review_waits": 1}
     assert states(warehouse) == decided
@@ -133,7 +133,7 @@ def test_from_excerpts_to_a_version(
     # The same again is the same version; another decision makes another.
     publish(tmp_path, "third.csv")
     assert warehouse.query("SELECT count(*) FROM culturall_release").item() == 1
-    release.read_review(decide(tmp_path / "second.csv", accept))
+    steps.read_review(decide(tmp_path / "second.csv", accept))
     publish(tmp_path, "fourth.csv")
     assert not (tmp_path / "fourth.csv").exists()  # nothing waits
     numbers = warehouse.query("SELECT number, n_items FROM culturall_release ORDER BY number").rows()
@@ -212,7 +212,7 @@ def test_easy_drafts_are_made_harder_and_measured_again(
             return {"decision": "reject", "reviewer": "ana", "note": "not true"}
         return {"decision": "accept", "reviewer": "ana"}
 
-    release.read_review(decide(queue, choose))
+    steps.read_review(decide(queue, choose))
     # Each accepted one is drafted in its parent's place.
     assert states(warehouse) == {"drafted": 8, "replaced": easy - 1, "elevation_rejected": 1}
     create(model=None)
@@ -239,7 +239,7 @@ def test_what_a_reviewer_may_not_do(
     for cells, message in wrong:
         queue.write_bytes(before)
         with pytest.raises(ReviewError, match=message):
-            release.read_review(decide(queue, lambda n, row, cells=cells: cells))  # type: ignore[misc]
+            steps.read_review(decide(queue, lambda n, row, cells=cells: cells))  # type: ignore[misc]
     assert warehouse.query("FROM culturall_review").is_empty()
     queue.write_bytes(before)
     revise = {
@@ -248,7 +248,7 @@ def test_what_a_reviewer_may_not_do(
         "note": "n",
         "scenario": "A cat sleeps on the sofa of its family all day.",
     }
-    reviewed, _ = release.read_review(decide(queue, lambda n, row: revise))
+    reviewed, _ = steps.read_review(decide(queue, lambda n, row: revise))
     assert [fault.reason for _, faults in reviewed.faulty for fault in faults] == ["wrong_language"]
     assert warehouse.query("FROM culturall_review").is_empty()
     # A queue is never overwritten.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tasks.builders.culturall.params import ReleaseParams
-from tasks.builders.culturall.release.version import easy
+from tasks.builders.culturall.release import easy
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.builders.specnorm.seeds import Seed
-from tasks.builders.specnorm.selection import coverage, select
+from tasks.builders.specnorm.seeds import Seed, coverage, select
 from tasks.evaluations.cure.benchmarks.cues import KINDS, Cue
 
 WORDS = ("tea", "shoes", "elders", "bread", "river", "song", "market", "silver", "winter", "kneel")

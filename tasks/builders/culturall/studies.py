@@ -1,0 +1,391 @@
+"""The stages of CulturALL as studies: topics, drafts, how hard these are, labels, and what the checks need.
+
+After Lin et al. (2026, section 2). Pure but for the users' files that are read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.builders.culturall import prompts, release, sources, topics
+from tasks.builders.culturall.drafts import Job, draft_row, elevation_job, item_of, source_job, written_rows
+from tasks.builders.culturall.params import CreateParams, ElevateParams, Measured, ReleaseParams
+from tasks.builders.study import BuildStudy
+from tasks.engines.protocols import Sampling
+from tasks.evaluations.contract import Completions, Rows
+from tasks.evaluations.culturall import evaluation
+from tasks.evaluations.culturall.answers import Answers, read
+from tasks.evaluations.culturall.items import Item, Loaded, Texts
+from tasks.evaluations.culturall.params import CulturallParams
+from tasks.evaluations.culturall.requests import Study
+from tasks.identity import digest
+from tasks.loop.prompts import Completion, Prompt, Prompts
+from tasks.loop.replies import json_fields
+from tasks.loop.requests import Engine, Request
+from tasks.loop.texts import Texts as EmbeddedTexts
+from tasks.packs.published import read_rows
+
+NAME = "build_culturall"
+NATIVE = "native"
+
+Row = dict[str, Any]
+Tables = Mapping[str, Rows]
+Engines = Mapping[str, Engine]
+
+
+@dataclass(frozen=True)
+class CulturallStudy(BuildStudy):
+    """A stage whose answers become rows of one table.
+
+    Attributes:
+        own: rows of that table that no model is asked for.
+    """
+
+    topic: ClassVar[str] = "culturall"
+    table: ClassVar[str]
+    own: Sequence[Row] = field(default=(), kw_only=True)
+
+    @property
+    def materials(self) -> dict[str, str]:
+        return {"prompts": prompts.PROMPT_HASH}
+
+    def config_hash(self) -> str:
+        sampling = self.sampling
+        return digest([NAME, self.stage, prompts.PROMPT_HASH, sampling.max_tokens, sampling.temperature])
+
+    def origin(self, completions: Completions) -> Row:
+        """Who wrote a row, and from what."""
+        engine = completions.candidate
+        assert engine is not None
+        return {
+            "author": engine.name,
+            "author_kind": "model",
+            "prompt_hash": prompts.PROMPT_HASH,
+            "request_hash": self.request().hash(engine),
+        }
+
+
+@dataclass(frozen=True)
+class TopicStudy(CulturallStudy):
+    """Stage 1: which topics to merge, and more examples of each."""
+
+    stage: ClassVar[str] = "topics"
+    table: ClassVar[str] = "culturall_topic"
+    listed: Sequence[sources.Topic]
+    prompts: Mapping[str, Prompt]
+
+    def ask(self, completions: Completions) -> list[Prompts]:
+        return [self.request(list(self.prompts.values()))]
+
+    def read(self, completions: Completions) -> list[Row]:
+        (request,) = self.ask(completions)
+        replies, origin = completions(request), self.origin(completions)
+        return [
+            row | origin
+            for topic, prompt in self.prompts.items()
+            for row in topics.proposed_rows(topic, self.listed, prompt, replies[prompt.id])
+        ]
+
+
+def topic_study(params: CreateParams, tables: Tables, engines: Engines) -> TopicStudy:
+    """The topics as they are listed, and what is asked about them; raises ValueError for another file."""
+    listed = listed_topics(params)
+    asked = topics.asked(listed, params.examples) if params.examples else {}
+    return TopicStudy(params, listed, asked, own=topics.given_rows(listed, params.topics or "prompts.toml"))
+
+
+def listed_topics(params: CreateParams) -> list[sources.Topic]:
+    """The topics of the file, or the sixteen."""
+    return sources.load_topics(read_rows(params.topics) if params.topics else [])
+
+
+@dataclass(frozen=True)
+class DraftStudy(CulturallStudy):
+    """Stage 2: a draft of each source.
+
+    Attributes:
+        dropped: reason -> rows of files that are left out.
+    """
+
+    stage: ClassVar[str] = "create"
+    table: ClassVar[str] = "culturall_draft"
+    jobs: Sequence[Job]
+    dropped: Mapping[str, int] = field(default_factory=dict)
+
+    def ask(self, completions: Completions) -> list[Prompts]:
+        return [self.request([job.prompt for job in self.jobs])]
+
+    def read(self, completions: Completions) -> list[Row]:
+        (request,) = self.ask(completions)
+        replies, origin = completions(request), self.origin(completions)
+        return [
+            {**draft_row(job, replies[job.prompt.id]), **origin, "draft": job.draft(origin["request_hash"])}
+            | {"response_item": job.prompt.id}
+            for job in self.jobs
+        ]
+
+
+def draft_study(params: CreateParams, tables: Tables, engines: Engines) -> DraftStudy:
+    """Sources to be drafted, and what people wrote; a source that has a usable draft is not drafted again.
+
+    Raises:
+        ValueError: a file cannot be read, or has no row that fits.
+    """
+    pages = [
+        excerpt
+        for place in params.pages
+        for excerpt in (
+            sources.read_pages(place)
+            if Path(place).is_dir()
+            else sources.excerpt_rows(place, read_rows(place))
+        )
+    ]
+    files = {file: read_rows(file) for file in params.datasets}
+    questions = sources.load_datasets(files, params.language, params.region)
+    excerpts = sources.load_excerpts(pages, params.language, params.region)
+    dropped = Counter(questions.dropped) + Counter(excerpts.dropped)
+    people: list[Row] = []
+    for file in params.written:
+        rows, left_out = written_rows(file, read_rows(file))
+        people += rows
+        dropped.update(left_out)
+    usable = {row["source_hash"] for row in tables["usable"]}
+    names, guide = language_names(tables), topics.guide(listed_topics(params))
+    chosen = sources.chosen([*questions.sources, *excerpts.sources], params.n, params.seed)
+    jobs = [source_job(source, guide, names) for source in chosen if source.hash not in usable]
+    return DraftStudy(params, jobs, dict(sorted(dropped.items())), own=people)
+
+
+@dataclass(frozen=True)
+class ElevationStudy(DraftStudy):
+    """Stage 3: a harder version of each easy draft."""
+
+    stage: ClassVar[str] = "elevate"
+
+
+def elevation_study(params: ElevateParams, tables: Tables, engines: Engines) -> ElevationStudy:
+    """Each measured draft that is not hard, with the technique whose turn it is; a composition takes another
+    draft of the language, if there is one."""
+    live, easy = to_elevate(tables["states"])
+    names = language_names(tables)
+    jobs = []
+    for n, row in enumerate(sorted(easy, key=lambda row: digest([params.seed, row["draft"]]))[: params.n]):
+        technique = params.techniques[n % len(params.techniques)]
+        others = [o for o in live if o["language"] == row["language"] and o["draft"] != row["draft"]]
+        partner = min(others, key=lambda o: digest([row["draft"], o["draft"]]), default=None)
+        if technique == "composition" and partner is None:
+            technique = "more_context"
+        joined = partner if technique == "composition" else None
+        jobs.append(elevation_job(row, joined, technique, names.get(row["language"]) or row["language"]))
+    return ElevationStudy(params, jobs)
+
+
+def to_elevate(states: Rows) -> tuple[list[Row], list[Row]]:
+    """Drafts in use, and of these the measured ones that are not hard and have no harder version yet."""
+    rows = [dict(row) for row in states]
+    live = [row for row in rows if row["status"] in ("drafted", "review_waits", "accepted", "too_easy")]
+    elevated = {row["parent"] for row in rows if row["origin"] == "elevation" and not row["faults"]}
+    return live, [row for row in live if row["is_hard"] is False and row["draft"] not in elevated]
+
+
+@dataclass(frozen=True)
+class MeasureStudy(CulturallStudy):
+    """Stage 3: which solvers answer which drafts rightly, asked and judged as the evaluation does it.
+
+    So a model that is evaluated on the released items later is not asked again about those that it measured.
+
+    Attributes:
+        drafts: those in use. measured: draft, engine hash and judges of what is known.
+        judges: by their names in the params.
+    """
+
+    stage: ClassVar[str] = "solve"
+    table: ClassVar[str] = "culturall_measure"
+    drafts: Sequence[Item]
+    measured: frozenset[tuple[str, str, str]]
+    judges: Engines
+    _studies: dict[str, Study] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def sampling(self) -> Sampling:
+        return self._study("").request(NATIVE).sampling
+
+    def ask(self, completions: Completions) -> list[Prompts]:
+        study = self.of(completions)
+        return evaluation.ask(study, completions) if study.items else []
+
+    def read(self, completions: Completions) -> list[Row]:
+        study, engine = self.of(completions), completions.candidate
+        assert engine is not None
+        who = {"engine_hash": engine.hash, "model": engine.name}
+        who["request_hash"] = study.request(NATIVE).hash(engine)
+        return [row | who for row in measure_rows(study, read(study, completions))]
+
+    def of(self, completions: Completions) -> Study:
+        """The evaluation of one solver on the drafts that it has not answered."""
+        assert completions.candidate is not None
+        return self._study(completions.candidate.hash)
+
+    def _study(self, solver: str) -> Study:
+        if solver not in self._studies:
+            panel = "|".join(sorted(judge.hash for judge in self.judges.values()))
+            left = (item for item in self.drafts if (item.item, solver, panel) not in self.measured)
+            loaded = Loaded(tuple(sorted(left, key=lambda item: item.item)), {})
+            knobs = {"max_tokens": self.knobs.answer_max_tokens, "batch": self.knobs.batch}
+            params = {"models": ["solver"], "conditions": [NATIVE], "judges": list(self.judges), **knobs}
+            self._studies[solver] = Study(CulturallParams.model_validate(params), loaded, {}, self.judges)
+        return self._studies[solver]
+
+
+def measure_study(params: Measured, tables: Tables, engines: Engines) -> MeasureStudy:
+    """The drafts in use, and what is known of how hard they are."""
+    measured = frozenset((row["draft"], row["engine_hash"], row["judges"]) for row in tables["measured"])
+    drafts = [item_of(row) for row in tables["used"]]
+    return MeasureStudy(params, drafts, measured, {name: engines[name] for name in params.judges})
+
+
+def measure_rows(study: Study, answers: Answers) -> list[Row]:
+    """Rows of culturall_measure of one solver, without who it is."""
+    judges = "|".join(sorted(judge.hash for judge in study.judges.values()))
+    rows = []
+    for (condition, draft), answer in answers.by_key.items():
+        verdict = answer.judged if study.judges else answer.matched
+        unscored = None if verdict is not None else answer.reason or answer.unjudged or "unscored"
+        rows.append(
+            {
+                "draft": draft,
+                "judges": judges,
+                "text": answer.text,
+                "matched": answer.matched,
+                "judged": answer.judged,
+                "is_right": verdict,
+                "unscored_reason": unscored,
+                "response_item": study.prompts[condition, draft].id,
+            }
+        )
+    return rows
+
+
+@dataclass(frozen=True)
+class LabelStudy(CulturallStudy):
+    """Stage 4: region, topic and content of each draft, and its texts translated to English and back."""
+
+    stage: ClassVar[str] = "label"
+    table: ClassVar[str] = "culturall_label"
+    items: Sequence[Item]
+    languages: Mapping[str, str]
+
+    def ask(self, completions: Completions) -> list[Prompts]:
+        asked = self._prompts(completions)
+        return [self.request([prompt for of_item in asked.values() for prompt in of_item.values()])]
+
+    def read(self, completions: Completions) -> list[Row]:
+        asked = self._prompts(completions)
+        replies = completions(self.request([p for of_item in asked.values() for p in of_item.values()]))
+        origin = {name: cell for name, cell in self.origin(completions).items() if name != "author_kind"}
+        rows = []
+        for draft, of_item in asked.items():
+            label, english, back = (
+                replies[of_item[step].id] if step in of_item else None
+                for step in ("label", "english", "back")
+            )
+            assert label is not None
+            ids = [prompt.id for prompt in of_item.values()]
+            rows.append(release.label_row(draft, label, english, back) | {"response_items": ids} | origin)
+        return rows
+
+    def _prompts(self, completions: Completions) -> dict[str, dict[str, Prompt]]:
+        """Draft -> step -> what can be asked now: a translation back waits for the one to English."""
+        asked: dict[str, dict[str, Prompt]] = {}
+        for item in self.items:
+            language = self.languages.get(item.language, item.language)
+            asked[item.item] = {"label": prompts.label(item, language)}
+            if item.language != "en" and not item.english:
+                asked[item.item]["english"] = prompts.translation(item.native, language, "English")
+        to_english = [of_item["english"] for of_item in asked.values() if "english" in of_item]
+        replies = completions(self.request(to_english)) if to_english else {}
+        for item in self.items:
+            if item.language == "en":
+                continue
+            first = asked[item.item].get("english")
+            texts = item.english or _texts(replies.get(first.id) if first else None)
+            if all(texts[:3]):
+                language = self.languages.get(item.language, item.language)
+                asked[item.item]["back"] = prompts.translation(texts, "English", language)
+        return asked
+
+
+def label_study(params: ReleaseParams, tables: Tables, engines: Engines) -> LabelStudy:
+    """Drafts that may be published and have no label yet; what people revised is labelled by them."""
+    items = [item_of(row) for row in tables["unlabelled"] if row["origin"] != "revision"]
+    return LabelStudy(params, items, language_names(tables))
+
+
+@dataclass(frozen=True)
+class CheckStudy(CulturallStudy):
+    """Stage 4: vectors of the English texts, so that checks find what means the same.
+
+    Attributes:
+        rows: drafts that may be published, with their labels filled in. labels: draft -> row.
+        spoken: region -> languages.
+    """
+
+    stage: ClassVar[str] = "embed"
+    rows: Sequence[Row]
+    labels: Mapping[str, Row]
+    regions: Sequence[str]
+    spoken: Mapping[str, Sequence[str]]
+    engine: Engine | None
+
+    @property
+    def texts(self) -> list[str]:
+        """In the order of the rows; "" where there is no English."""
+        return [release.english_text(item_of(row)) for row in self.rows]
+
+    @property
+    def materials(self) -> dict[str, str]:
+        return {}
+
+    def config_hash(self) -> str:
+        return self._request().hash(self.engine) if self.engine else ""
+
+    def ask(self, completions: Completions) -> list[Request[Any]]:
+        return [self._request()]
+
+    def read(self, completions: Completions) -> NDArray[np.float32]:
+        """[rows, d] vectors; zeros where there is no text."""
+        read, texts = completions(self._request()).vectors, self.texts
+        vectors = np.zeros((len(texts), read.shape[1]), dtype=np.float32)
+        vectors[[n for n, text in enumerate(texts) if text]] = read
+        return vectors
+
+    def _request(self) -> EmbeddedTexts:
+        texts = [text for text in self.texts if text]
+        return EmbeddedTexts(role="embedder", topic=self.topic, label=self.stage, texts=texts)
+
+
+def check_study(params: ReleaseParams, tables: Tables, engines: Engines) -> CheckStudy:
+    """Drafts that may be published, and what the checks hold them to."""
+    labels = {row["draft"]: dict(row) for row in tables["labels"]}
+    rows = [release.with_labels(row, labels.get(row["draft"])) for row in tables["open"]]
+    regions = [row["region"] for row in tables["regions"]]
+    spoken = {row["country"]: row["languages"] for row in tables["spoken"]}
+    return CheckStudy(params, rows, labels, regions, spoken, engines.get(params.embedder))
+
+
+def language_names(tables: Tables) -> dict[str, str]:
+    """ISO 639 code -> name in English."""
+    return {row["code"]: row["item"] for row in tables["languages"]}
+
+
+def _texts(completion: Completion | None) -> Texts:
+    """The four texts of a translation, "" where there is none."""
+    fields = (json_fields(completion.text) if completion else None) or {}
+    return Texts(*(text if isinstance(text := fields.get(name), str) else "" for name in Texts._fields))

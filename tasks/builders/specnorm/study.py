@@ -1,0 +1,206 @@
+"""The drafting of SpecNorm as a study: which seeds, what is asked for, and drafts with their faults.
+
+Pure but for the users' files that are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+from scrapers.countries import CountryCodes
+from tasks.builders.specnorm.checks import Fault, faults, near_duplicates
+from tasks.builders.specnorm.drafting import (
+    PROMPT_HASH,
+    SCHEMA,
+    Draft,
+    DraftError,
+    Stance,
+    conversation,
+    parse_draft,
+    read_written,
+    stances,
+)
+from tasks.builders.specnorm.params import SpecnormParams
+from tasks.builders.specnorm.review import TEXTS, text_hash
+from tasks.builders.specnorm.seeds import Seed, Seeds, load_seeds, select
+from tasks.builders.study import BuildStudy
+from tasks.evaluations.contract import Completions, Rows
+from tasks.evaluations.cure.benchmarks.cues import join_cues, parse_cues, specificity
+from tasks.identity import digest
+from tasks.loop.prompts import Completion, Prompt, Prompts
+from tasks.loop.requests import Engine
+from tasks.packs.published import BenchmarkError, Row, read_rows
+from tasks.people.review_file import check_new
+
+
+@dataclass(frozen=True)
+class Job:
+    """A draft to be written. ``draft`` identifies it, ``response_item`` the conversation that asks for it."""
+
+    draft: str
+    response_item: str
+    seed: Seed
+    stance: Stance
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a job: a draft, or None if the answer is not one; and why it is not used, if so."""
+
+    job: Job
+    draft: Draft | None
+    faults: tuple[Fault, ...]
+
+
+def outcomes(
+    jobs: Sequence[Job], answers: Sequence[tuple[str, str]], others: Sequence[Draft]
+) -> list[Outcome]:
+    """Read and check the answers (text and finish reason), one per job.
+
+    Near-duplicates are looked for among ``others`` and the drafts without another fault; the first stays.
+    """
+    read = [_read(job, *answer) for job, answer in zip(jobs, answers, strict=True)]
+    good = [i for i, outcome in enumerate(read) if not outcome.faults]
+    drafts = [outcome.draft for outcome in read if outcome.draft and not outcome.faults]
+    twins = near_duplicates([*others, *drafts])[len(others) :]
+    for i, twin in zip(good, twins, strict=True):
+        if twin:
+            read[i] = replace(read[i], faults=(twin,))
+    return read
+
+
+def row_of(outcome: Outcome) -> dict[str, Any]:
+    """Its cells in specnorm_draft, without those of model and run. The texts are absent if unreadable."""
+    job, draft = outcome.job, outcome.draft
+    texts = draft.written.model_dump() if draft else {}
+    return {
+        "draft": job.draft,
+        "response_item": job.response_item,
+        "seed": job.seed.seed,
+        "statement": job.seed.statement,
+        "country": job.seed.country,
+        "country_name": job.seed.country_name,
+        "cues": join_cues(job.seed.cues),
+        "specificity": specificity(len(job.seed.cues)),
+        "stance": job.stance,
+        **texts,
+        "text_hash": text_hash(texts) if draft else None,
+        "faults": [fault.reason for fault in outcome.faults],
+        "fault_details": [fault.detail for fault in outcome.faults],
+        "status": "rejected_by_checks" if outcome.faults else "queued",
+    }
+
+
+def draft_of(row: Mapping[str, Any]) -> Draft:
+    """The draft in a row of specnorm_draft that has texts."""
+    written = read_written({name: row[name] for name in TEXTS})
+    cues = parse_cues(row["cues"])
+    return Draft(row["seed"], row["country_name"], row["statement"], cues, row["stance"], written)
+
+
+def _read(job: Job, text: str, finish_reason: str) -> Outcome:
+    try:
+        draft = parse_draft(text, job.seed, job.stance)
+    except DraftError as error:
+        if finish_reason == "length":
+            fault = Fault("cut_off", f"longer than max_tokens: {error}")
+        else:
+            fault = Fault("unreadable", str(error))
+        return Outcome(job, None, (fault,))
+    return Outcome(job, draft, tuple(faults(draft)))
+
+
+@dataclass(frozen=True)
+class SpecnormStudy(BuildStudy):
+    """What is to be drafted, and by whom.
+
+    Attributes:
+        engine: who drafts.
+        seeds: those that there are. chosen: those to draft, with the answer asked for.
+        settled: rows of specnorm_draft whose draft is not rejected by the checks.
+    """
+
+    topic: ClassVar[str] = "specnorm"
+    stage: ClassVar[str] = "draft"
+    engine: Engine
+    seeds: Seeds
+    chosen: tuple[tuple[Seed, Stance], ...]
+    settled: Rows = ()
+
+    @cached_property
+    def request_hash(self) -> str:
+        """Names what is asked, whatever the seeds."""
+        return self.request().hash(self.engine)
+
+    @cached_property
+    def jobs(self) -> list[Job]:
+        """One per chosen seed, in the order of the choice."""
+        ids = [prompt(seed, stance).id for seed, stance in self.chosen]
+        return [
+            Job(digest([self.request_hash, item]), item, seed, stance)
+            for item, (seed, stance) in zip(ids, self.chosen, strict=True)
+        ]
+
+    def open_jobs(self, settled: Rows) -> list[Job]:
+        """Those whose draft is neither queued nor decided, and whose seed has no other draft that may be
+        used."""
+        drafts = {row["draft"] for row in settled}
+        taken = {row["seed"] for row in settled if row["status"] != "rejected"}
+        return [job for job in self.jobs if job.draft not in drafts and job.seed.seed not in taken]
+
+    @property
+    def materials(self) -> dict[str, str]:
+        return {"seeds": digest(sorted(seed.seed for seed, _ in self.chosen))}
+
+    def config_hash(self) -> str:
+        drawn = [self.knobs.temperature, self.knobs.max_tokens, self.knobs.seed]
+        return digest([PROMPT_HASH, drawn, [[seed.seed, stance] for seed, stance in self.chosen]])
+
+    def ask(self, completions: Completions) -> list[Prompts]:
+        return [self.request([prompt(job.seed, job.stance) for job in self.open_jobs(self.settled)])]
+
+    def read(self, completions: Completions) -> dict[str, Completion]:
+        """Draft -> its completion."""
+        (request,) = self.ask(completions)
+        replies = completions(request)
+        return {job.draft: replies[job.response_item] for job in self.open_jobs(self.settled)}
+
+
+def specnorm_study(
+    params: SpecnormParams, tables: Mapping[str, Rows], engines: Mapping[str, Engine]
+) -> SpecnormStudy:
+    """Read the seeds and choose.
+
+    Raises:
+        BenchmarkError: a file cannot be read, or has no seeds. ReviewError: the queue cannot be written.
+    """
+    check_new(Path(params.queue))
+    files: dict[str, Sequence[Row]] = {path: read_rows(path) for path in params.seeds}
+    loaded = load_seeds(files or {"specnorm_seed": list(tables["seeds"])}, codes(tables["countries"]))
+    names = {row["country"]: row["name"] for row in tables["countries"]}
+    seeds = tuple(
+        replace(seed, country_name=names[seed.country])
+        if seed.country and seed.country_name == seed.country
+        else seed
+        for seed in loaded.seeds
+    )
+    if not seeds:
+        raise BenchmarkError(f"no seed names a subgroup (rows left out: {dict(loaded.dropped)})")
+    chosen = select(seeds, params.n, params.seed)
+    pairs = tuple(zip(chosen, stances(len(chosen), params.yes_share), strict=True))
+    engine = engines[params.model]
+    return SpecnormStudy(params, engine, Seeds(seeds, loaded.dropped), pairs, tables["settled"])
+
+
+def prompt(seed: Seed, stance: Stance) -> Prompt:
+    """What the model is sent for a seed."""
+    return Prompt(conversation(seed, stance), SCHEMA)
+
+
+def codes(countries: Rows) -> CountryCodes:
+    """How a country's names and its longer code are resolved to the code of two letters."""
+    return CountryCodes({row[key]: row["country"] for row in countries for key in ("name", "alpha3")})

@@ -1,0 +1,132 @@
+"""Builds of data sets as studies of the one loop: a stage is asked, resumed and paid for as an evaluation is.
+
+A stage reads tables, says all that can be asked now, and reads the answers as rows of the build's own tables,
+which stand in the place of metric rows. Pure.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tasks.engines.protocols import Sampling
+from tasks.evaluations.contract import Completions, Evaluation, GenerationParams, Tables
+from tasks.loop.prompts import Prompt, Prompts
+from tasks.loop.requests import Request, Role
+
+S = TypeVar("S", bound="BuildStudy")
+A = TypeVar("A")
+
+
+class BuildParams(BaseModel):
+    """The knobs that every build has: fields of the UI form, and options of the command line."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    seed: int = Field(0, ge=0, description="of choices and of the sampling")
+    temperature: float = Field(0.7, ge=0, le=2, description="of the model that writes")
+    max_tokens: int = Field(
+        768, ge=64, description="of a draft, label or translation; a longer one is cut off"
+    )
+    batch: int = Field(
+        8, ge=1, description="completions asked and stored together, so lost at most by a kill"
+    )
+    max_total_tokens: int | None = Field(
+        None, ge=1, description="ask no more once the run has used this many tokens; empty: no limit"
+    )
+    max_usd: float | None = Field(
+        None, gt=0, description="ask no more once the run has cost this much; needs prices; empty: no limit"
+    )
+    profile: str = Field("custom", description="a label for the table run; changes nothing")
+
+
+class StudyParams(GenerationParams):
+    """The params of a build beside those that the loop expects of every study."""
+
+    model_config = ConfigDict(extra="allow")
+
+    models: list[str] = Field([])
+
+
+@dataclass(frozen=True)
+class BuildStudy(ABC):
+    """What one stage of a build asks, and the rows that the answers come to."""
+
+    topic: ClassVar[str]
+    """Of all requests, in SQL."""
+    stage: ClassVar[str]
+
+    knobs: Any
+
+    @cached_property
+    def params(self) -> StudyParams:
+        """See ``contract.Study``."""
+        return StudyParams.model_validate(self.knobs.model_dump())
+
+    @property
+    def sampling(self) -> Sampling:
+        """How the model draws what it writes."""
+        return Sampling(self.knobs.temperature, max_tokens=self.knobs.max_tokens, seed=self.knobs.seed)
+
+    def request(self, prompts: Sequence[Prompt] = ()) -> Prompts:
+        """These prompts to the model of the stage; the hash is the same whichever they are."""
+        return Prompts(
+            topic=self.topic,
+            label=self.stage,
+            batch=self.knobs.batch,
+            prompts=prompts,
+            sampling=self.sampling,
+        )
+
+    @property
+    @abstractmethod
+    def materials(self) -> Mapping[str, str]:
+        """See ``contract.Study``."""
+
+    @abstractmethod
+    def config_hash(self) -> str:
+        """Identifies what is asked, whoever is asked."""
+
+    @abstractmethod
+    def ask(self, completions: Completions) -> Sequence[Request[Any]]:
+        """See ``contract.Evaluation``."""
+
+    @abstractmethod
+    def read(self, completions: Completions) -> Any:
+        """Returns what a model's completions come to, as the stage's ``save`` takes it."""
+
+
+def _ask(study: BuildStudy, completions: Completions) -> Sequence[Request[Any]]:
+    return study.ask(completions)
+
+
+def _read(study: BuildStudy, completions: Completions, shared: None) -> Any:
+    return study.read(completions)
+
+
+def _no_rows(study: BuildStudy, cohort: Any, shared: None) -> Tables:
+    return Tables({})
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Stage(Evaluation[Any, S, A]):
+    """One stage of a build, as the loop sees it; a model that fails costs its own rows.
+
+    Attributes:
+        save: (study, model -> what ``read`` made of its completions, model -> run_id) stores the rows.
+        models: params -> who is asked: catalogue names, ids or folders.
+        role: of the models.
+    """
+
+    save: Callable[[S, Mapping[str, A], Mapping[str, str]], None]
+    models: Callable[[Any], Sequence[str]] = lambda params: [params.model] if params.model else []
+    role: Role = "candidate"
+    ask: Callable[[S, Completions], Sequence[Request[Any]]] = _ask
+    read: Callable[[S, Completions, Any], A] = _read
+    rows: Callable[..., Tables] = _no_rows
+    optional: tuple[Role, ...] = ()
