@@ -167,10 +167,7 @@ Examples:
 """,
 )(
     _command(
-        SpecnormParams,
-        _plan_specnorm,
-        "Drafts of this build (one may have several faults)",
-        _show_published,
+        SpecnormParams, _plan_specnorm, "Drafts of this build (one may have several faults)", _show_published
     )
 )
 
@@ -270,7 +267,7 @@ def _show_figures() -> None:
             say(f"{shares} (paper {', '.join(f'{paper:.1%}' for *_, paper in part)})", style="dim")
 
 
-CULTURALL = {
+CULTURALL: dict[str, tuple[type[AnyParams], Planned, str]] = {
     "build": (CreateParams, _plan_create, """\
 Draft items on your sources, and measure which models solve them.
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.engines.protocols import Sampling
 from tasks.evaluations.contract import Completions, Evaluation, GenerationParams, Tables
-from tasks.loop.prompts import Prompt, Prompts
+from tasks.loop.prompts import Completion, Prompt, Prompts
 from tasks.loop.requests import Request, Role
 
 S = TypeVar("S", bound="BuildStudy")
@@ -85,16 +85,22 @@ class BuildStudy(ABC):
 
     @property
     @abstractmethod
-    def materials(self) -> Mapping[str, str]:
-        """See ``contract.Study``."""
+    def materials(self) -> Mapping[str, str]: ...
 
     @abstractmethod
-    def config_hash(self) -> str:
-        """Identifies what is asked, whoever is asked."""
+    def config_hash(self) -> str: ...
 
     @abstractmethod
+    def prompts(self, completions: Completions) -> Sequence[Prompt]:
+        """All that the model of the stage can be asked now."""
+
     def ask(self, completions: Completions) -> Sequence[Request[Any]]:
         """See ``contract.Evaluation``."""
+        return [self.request(self.prompts(completions))]
+
+    def replies(self, completions: Completions) -> Mapping[str, Completion]:
+        """Prompt id -> completion."""
+        return completions(self.request(self.prompts(completions)))
 
     @abstractmethod
     def read(self, completions: Completions) -> Any:

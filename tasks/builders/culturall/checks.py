@@ -19,35 +19,15 @@ from tasks.evaluations.culturall.matching import LETTERS, is_match, options, pla
 from tasks.evaluations.culturall.numerals import numbers
 
 Doubt = Literal[
-    "answer_named",
-    "personal_data",
-    "region_differs",
-    "region_language",
-    "sensitive",
-    "topic_differs",
+    "answer_named", "personal_data", "region_differs", "region_language", "sensitive", "topic_differs",
     "translation_differs",
-]
+]  # fmt: skip
 DOUBTS: frozenset[str] = frozenset(get_args(Doubt))
-Reason = (
-    Literal[
-        "unreadable",
-        "cut_off",
-        "refused",
-        "incomplete",
-        "too_long",
-        "broken_choice",
-        "choice_changed",
-        "answer_changed",
-        "answer_leaked",
-        "wrong_language",
-        "unknown_region",
-        "unknown_topic",
-        "not_translated",
-        "near_duplicate",
-        "too_easy",
-    ]
-    | Doubt
-)
+Reason = Doubt | Literal[
+    "unreadable", "cut_off", "refused", "incomplete", "too_long", "broken_choice", "choice_changed",
+    "answer_changed", "answer_leaked", "wrong_language", "unknown_region", "unknown_topic", "not_translated",
+    "near_duplicate", "too_easy",
+]  # fmt: skip
 """The first three are of completions that are no draft (``drafts``)."""
 
 MOST_CHARS = 2000

@@ -137,8 +137,5 @@ def _prompt(name: str, schema: Mapping[str, Any], shown: Mapping[str, object], *
     system = Template(texts["system"].strip()).substitute(plain | {"rules": rules})
     quoted = {key: as_data(value, MAX_CHARS) for key, value in shown.items()}
     user = Template(texts["user"].strip()).substitute(quoted)
-    conversation = [
-        {"role": "system", "content": f"{system}\n\n{_DATA}"},
-        {"role": "user", "content": user},
-    ]
+    conversation = [{"role": "system", "content": f"{system}\n\n{_DATA}"}, {"role": "user", "content": user}]
     return Prompt(conversation, schema)

@@ -29,13 +29,10 @@ KINDS = ("language", "region", "topic", "form", "origin", "difficulty")
 DECIDED = ("accepted", "revised", "rejected")
 
 
-def label_row(
-    draft: str, said: Completion, english: Completion | None, back: Completion | None
-) -> dict[str, Any]:
-    """What a model said of a draft, as cells of culturall_label; NULL where it cannot be read."""
-    label = json_fields(said.text) or {}
-    there = (json_fields(english.text) or {}) if english else {}
-    again = (json_fields(back.text) or {}) if back else {}
+def label_row(draft: str, replies: Mapping[str, Completion]) -> dict[str, Any]:
+    """Cells of culturall_label, NULL where nothing can be read; replies: to label, english and back."""
+    fields = {step: json_fields(reply.text) or {} for step, reply in replies.items()}
+    label, there, again = (fields.get(step, {}) for step in ("label", "english", "back"))
     region = str(label.get("region") or "").strip().upper()
     names = ("scenario", "question", "answer", "explanation")
     cells = {

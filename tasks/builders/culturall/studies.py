@@ -79,17 +79,16 @@ class TopicStudy(CulturallStudy):
     stage: ClassVar[str] = "topics"
     table: ClassVar[str] = "culturall_topic"
     listed: Sequence[sources.Topic]
-    prompts: Mapping[str, Prompt]
+    by_topic: Mapping[str, Prompt]
 
-    def ask(self, completions: Completions) -> list[Prompts]:
-        return [self.request(list(self.prompts.values()))]
+    def prompts(self, completions: Completions) -> list[Prompt]:
+        return list(self.by_topic.values())
 
     def read(self, completions: Completions) -> list[Row]:
-        (request,) = self.ask(completions)
-        replies, origin = completions(request), self.origin(completions)
+        replies, origin = self.replies(completions), self.origin(completions)
         return [
             row | origin
-            for topic, prompt in self.prompts.items()
+            for topic, prompt in self.by_topic.items()
             for row in topics.proposed_rows(topic, self.listed, prompt, replies[prompt.id])
         ]
 
@@ -119,12 +118,11 @@ class DraftStudy(CulturallStudy):
     jobs: Sequence[Job]
     dropped: Mapping[str, int] = field(default_factory=dict)
 
-    def ask(self, completions: Completions) -> list[Prompts]:
-        return [self.request([job.prompt for job in self.jobs])]
+    def prompts(self, completions: Completions) -> list[Prompt]:
+        return [job.prompt for job in self.jobs]
 
     def read(self, completions: Completions) -> list[Row]:
-        (request,) = self.ask(completions)
-        replies, origin = completions(request), self.origin(completions)
+        replies, origin = self.replies(completions), self.origin(completions)
         return [
             {**draft_row(job, replies[job.prompt.id]), **origin, "draft": job.draft(origin["request_hash"])}
             | {"response_item": job.prompt.id}
@@ -217,6 +215,9 @@ class MeasureStudy(CulturallStudy):
     def sampling(self) -> Sampling:
         return self._study("").request(NATIVE).sampling
 
+    def prompts(self, completions: Completions) -> list[Prompt]:
+        return list(self.of(completions).prompts.values())
+
     def ask(self, completions: Completions) -> list[Prompts]:
         study = self.of(completions)
         return evaluation.ask(study, completions) if study.items else []
@@ -282,44 +283,38 @@ class LabelStudy(CulturallStudy):
     items: Sequence[Item]
     languages: Mapping[str, str]
 
-    def ask(self, completions: Completions) -> list[Prompts]:
-        asked = self._prompts(completions)
-        return [self.request([prompt for of_item in asked.values() for prompt in of_item.values()])]
+    def prompts(self, completions: Completions) -> list[Prompt]:
+        return [prompt for steps in self._steps(completions).values() for prompt in steps.values()]
 
     def read(self, completions: Completions) -> list[Row]:
-        asked = self._prompts(completions)
-        replies = completions(self.request([p for of_item in asked.values() for p in of_item.values()]))
-        origin = {name: cell for name, cell in self.origin(completions).items() if name != "author_kind"}
+        replies, origin = self.replies(completions), self.origin(completions)
+        del origin["author_kind"]
         rows = []
-        for draft, of_item in asked.items():
-            label, english, back = (
-                replies[of_item[step].id] if step in of_item else None
-                for step in ("label", "english", "back")
-            )
-            assert label is not None
-            ids = [prompt.id for prompt in of_item.values()]
-            rows.append(release.label_row(draft, label, english, back) | {"response_items": ids} | origin)
+        for draft, steps in self._steps(completions).items():
+            by_step = {step: replies[prompt.id] for step, prompt in steps.items()}
+            ids = {"response_items": [prompt.id for prompt in steps.values()]}
+            rows.append(release.label_row(draft, by_step) | ids | origin)
         return rows
 
-    def _prompts(self, completions: Completions) -> dict[str, dict[str, Prompt]]:
+    def _steps(self, completions: Completions) -> dict[str, dict[str, Prompt]]:
         """Draft -> step -> what can be asked now: a translation back waits for the one to English."""
-        asked: dict[str, dict[str, Prompt]] = {}
-        for item in self.items:
-            language = self.languages.get(item.language, item.language)
-            asked[item.item] = {"label": prompts.label(item, language)}
-            if item.language != "en" and not item.english:
-                asked[item.item]["english"] = prompts.translation(item.native, language, "English")
-        to_english = [of_item["english"] for of_item in asked.values() if "english" in of_item]
-        replies = completions(self.request(to_english)) if to_english else {}
-        for item in self.items:
-            if item.language == "en":
-                continue
-            first = asked[item.item].get("english")
-            texts = item.english or _texts(replies.get(first.id) if first else None)
-            if all(texts[:3]):
-                language = self.languages.get(item.language, item.language)
-                asked[item.item]["back"] = prompts.translation(texts, "English", language)
-        return asked
+        named = {item.item: self.languages.get(item.language, item.language) for item in self.items}
+        steps = {item.item: {"label": prompts.label(item, named[item.item])} for item in self.items}
+        foreign = [item for item in self.items if item.language != "en"]
+        english = {
+            item.item: prompts.translation(item.native, named[item.item], "English")
+            for item in foreign
+            if not item.english
+        }
+        replies = completions(self.request(list(english.values())))
+        for item in foreign:
+            texts = item.english
+            if prompt := english.get(item.item):
+                steps[item.item]["english"] = prompt
+                texts = _texts(replies.get(prompt.id))
+            if texts and all(texts[:3]):
+                steps[item.item]["back"] = prompts.translation(texts, "English", named[item.item])
+        return steps
 
 
 def label_study(params: ReleaseParams, tables: Tables, engines: Engines) -> LabelStudy:
@@ -355,6 +350,9 @@ class CheckStudy(CulturallStudy):
 
     def config_hash(self) -> str:
         return self._request().hash(self.engine) if self.engine else ""
+
+    def prompts(self, completions: Completions) -> list[Prompt]:
+        return []
 
     def ask(self, completions: Completions) -> list[Request[Any]]:
         return [self._request()]

@@ -16,15 +16,9 @@ from tasks.builders.specnorm.drafting import Draft
 from tasks.evaluations.cure.benchmarks.cues import is_named, normal
 
 Reason = Literal[
-    "unreadable",
-    "cut_off",
-    "cue_not_named",
-    "stance_changed",
-    "norm_changed",
-    "answer_leaked",
-    "not_a_yes_no_question",
-    "near_duplicate",
-]
+    "unreadable", "cut_off", "cue_not_named", "stance_changed", "norm_changed", "answer_leaked",
+    "not_a_yes_no_question", "near_duplicate",
+]  # fmt: skip
 """The first two are of answers that are no draft (``outcomes``)."""
 
 SAME_NORM = 55.0

@@ -29,17 +29,10 @@ text_hash = QUEUE.text_hash
 
 
 @dataclass(frozen=True)
-class Review:
-    """A decision on a draft. ``draft`` holds the texts as the reviewer left them, ``text_hash`` is of those
-    that the model wrote."""
+class Review(Decided):
+    """A decision on a draft, which holds the texts as the reviewer left them."""
 
     draft: Draft
-    model: str
-    prompt_hash: str
-    text_hash: str
-    decision: Decision
-    reviewer: str
-    note: str
 
 
 @dataclass(frozen=True)
@@ -53,57 +46,32 @@ class Reviews:
 def write_queue(path: Path, drafts: Sequence[Draft], model: str, prompt_hash: str) -> None:
     """One line per draft; raises FileExistsError: there is a file already, which may hold decisions."""
     same = {"model": model, "prompt_hash": prompt_hash}
-    rows = [
-        {
-            "seed": draft.seed,
-            "country": draft.country,
-            "cues": join_cues(draft.cues),
-            "statement": draft.statement,
-            "stance": draft.stance,
-            **draft.written.model_dump(),
-            **same,
-        }
-        for draft in drafts
-    ]
-    QUEUE.write(path, rows)
+    QUEUE.write(path, [_cells(draft) | same for draft in drafts])
 
 
 def read_reviews(path: Path) -> Reviews:
     """Read a queue file back; raises ReviewError as ``ReviewFile.read``, and for texts that are no draft."""
     read = QUEUE.read(path)
-    return Reviews(tuple(map(_review, read.decided)), read.n_pending)
+    return Reviews(tuple(Review(**vars(row), draft=_draft(row)) for row in read.decided), read.n_pending)
 
 
-def published(reviews: Sequence[Review]) -> list[dict[str, str]]:
-    """The accepted and revised rows with their provenance, as ``benchmarks.specnorm`` reads them."""
-    return [
-        {
-            "country": review.draft.country,
-            **review.draft.written.model_dump(),
-            "cues": join_cues(review.draft.cues),
-            "specificity": specificity(len(review.draft.cues)),
-            "seed": review.draft.seed,
-            "model": review.model,
-            "prompt_hash": review.prompt_hash,
-            "decision": review.decision,
-            "reviewer": review.reviewer,
-        }
-        for review in reviews
-        if review.decision != "reject"
-    ]
+def published(review: Review) -> dict[str, str]:
+    """An accepted or revised row with its provenance, as ``benchmarks.specnorm`` reads it."""
+    row = _cells(review.draft) | {"specificity": specificity(len(review.draft.cues))}
+    row |= {name: review.cells[name] for name in ("model", "prompt_hash")}
+    del row["statement"], row["stance"]
+    return row | {"decision": review.decision, "reviewer": review.reviewer}
 
 
-def _review(row: Decided) -> Review:
-    cells = row.cells
-    return Review(
-        draft=_draft(row),
-        model=cells["model"],
-        prompt_hash=cells["prompt_hash"],
-        text_hash=cells["text_hash"],
-        decision=row.decision,
-        reviewer=row.reviewer,
-        note=row.note,
-    )
+def _cells(draft: Draft) -> dict[str, str]:
+    return {
+        "seed": draft.seed,
+        "country": draft.country,
+        "cues": join_cues(draft.cues),
+        "statement": draft.statement,
+        "stance": draft.stance,
+        **draft.written.model_dump(),
+    }
 
 
 def _draft(row: Decided) -> Draft:
@@ -184,7 +152,7 @@ def compare(
 
 def _find(path: Path, review: Review, by_text: Mapping[tuple[str, ...], Stored]) -> Stored:
     seed = review.draft.seed
-    stored = by_text.get((seed, review.model, review.prompt_hash, review.text_hash))
+    stored = by_text.get(tuple(review.cells[name] for name in KEY))
     if stored is None:
         raise ReviewError(
             f"{path}, seed {seed}: this warehouse has no such draft waiting: do not change seed, model, "
@@ -197,27 +165,27 @@ def _find(path: Path, review: Review, by_text: Mapping[tuple[str, ...], Stored])
 
 
 def _faults(reviews: Sequence[Review], others: Sequence[Draft]) -> list[tuple[Fault, ...]]:
-    """Of every review; only revised texts are checked."""
+    """Faults of every review; only revised texts are checked."""
     accepted = [review.draft for review in reviews if review.decision == "accept"]
     revised = [review.draft for review in reviews if review.decision == "revise"]
     twins = iter(near_duplicates([*others, *accepted, *revised])[len(others) + len(accepted) :])
     by_review: list[tuple[Fault, ...]] = []
     for review in reviews:
-        if review.decision != "revise":
-            by_review.append(())
-            continue
-        twin = next(twins)
-        own = faults(replace(review.draft, stance=review.draft.written.label))
-        by_review.append((*own, twin) if twin else tuple(own))
+        own: list[Fault] = []
+        if review.decision == "revise":
+            twin = next(twins)
+            own = [
+                *faults(replace(review.draft, stance=review.draft.written.label)),
+                *([twin] if twin else []),
+            ]
+        by_review.append(tuple(own))
     return by_review
 
 
 def _is_known(review: Review, known: Stored) -> bool:
     """Whether the same decision was stored before, so that its time stays."""
-    row = known.row
-    said = (row["status"], row["reviewer"], row["note"] or "")
-    same = said == (STATUS[review.decision], review.reviewer, review.note)
-    return same and review.draft.written == known.draft.written
+    before = (known.row["status"], known.row["reviewer"], known.row["note"] or "", known.draft.written)
+    return before == (STATUS[review.decision], review.reviewer, review.note, review.draft.written)
 
 
 def _decision(review: Review, known: Stored, now: datetime) -> dict[str, Any]:
@@ -234,28 +202,15 @@ def _items(
     path: Path, changed: Sequence[tuple[Review, Stored]], countries: CountryCodes, now: datetime
 ) -> list[dict[str, Any]]:
     """Rows of specnorm_item. They are made of what the evaluation reads from the published rows."""
-    kept = [(review, known) for review, known in changed if review.decision != "reject"]
-    if not kept:
+    rows = [(published(review), known.row) for review, known in changed if review.decision != "reject"]
+    if not rows:
         return []
-    loaded = load({str(path): published([review for review, _ in kept])}, countries)
+    loaded = load({str(path): [row for row, _ in rows]}, countries)
     if loaded.dropped:
         raise ReviewError(f"{path}: rows that the evaluation would leave out: {dict(loaded.dropped)}")
     return [
-        {
-            "item": item.item,
-            "country": known.row["country"],
-            "country_name": review.draft.country,
-            "group_name": item.group,
-            **review.draft.written.model_dump(),
-            "cues": join_cues(review.draft.cues),
-            "specificity": item.extra["rule"],
-            "draft": known.row["draft"],
-            "seed": review.draft.seed,
-            "model": review.model,
-            "prompt_hash": review.prompt_hash,
-            "decision": review.decision,
-            "reviewer": review.reviewer,
-            "reviewed_at": now,
-        }
-        for item, (review, known) in zip(loaded.items, kept, strict=True)
+        row
+        | {"item": item.item, "draft": draft["draft"], "reviewed_at": now, "specificity": item.extra["rule"]}
+        | {"country": draft["country"], "country_name": row["country"], "group_name": item.group}
+        for item, (row, draft) in zip(loaded.items, rows, strict=True)
     ]

@@ -31,7 +31,7 @@ from tasks.builders.study import BuildStudy
 from tasks.evaluations.contract import Completions, Rows
 from tasks.evaluations.cure.benchmarks.cues import join_cues, parse_cues, specificity
 from tasks.identity import digest
-from tasks.loop.prompts import Completion, Prompt, Prompts
+from tasks.loop.prompts import Completion, Prompt
 from tasks.loop.requests import Engine
 from tasks.packs.published import BenchmarkError, Row, read_rows
 from tasks.people.review_file import check_new
@@ -160,13 +160,12 @@ class SpecnormStudy(BuildStudy):
         drawn = [self.knobs.temperature, self.knobs.max_tokens, self.knobs.seed]
         return digest([PROMPT_HASH, drawn, [[seed.seed, stance] for seed, stance in self.chosen]])
 
-    def ask(self, completions: Completions) -> list[Prompts]:
-        return [self.request([prompt(job.seed, job.stance) for job in self.open_jobs(self.settled)])]
+    def prompts(self, completions: Completions) -> list[Prompt]:
+        return [prompt(job.seed, job.stance) for job in self.open_jobs(self.settled)]
 
     def read(self, completions: Completions) -> dict[str, Completion]:
         """Draft -> its completion."""
-        (request,) = self.ask(completions)
-        replies = completions(request)
+        replies = self.replies(completions)
         return {job.draft: replies[job.response_item] for job in self.open_jobs(self.settled)}
 
 

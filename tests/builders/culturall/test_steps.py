@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -11,19 +10,14 @@ from typing import Any
 
 import pytest
 
-from flows.build import FLOWS
+from flows.build import FLOWS, planned
 from tasks.builders.culturall import steps
 from tasks.builders.culturall.params import CreateParams, ElevateParams, ReleaseParams
+from tasks.builders.culturall.studies import NATIVE
 from tasks.evaluations.culturall.items import load_items
 from tasks.people.review_file import ReviewError
-from tests.builders.culturall.model_server import (
-    SOLVERS,
-    Models,
-    fields_of,
-    is_odd,
-    rows,
-    serving,
-)
+from tests.builders.culturall.model_server import SOLVERS, Models, fields_of, is_odd, rows, serving
+from tests.builders.queue_files import ACCEPT, REJECT, REVISE, decide, lines
 from warehouse import Warehouse, run_checks
 
 pytestmark = pytest.mark.slow
@@ -54,27 +48,32 @@ def publish(folder: Path, queue: str = "review.csv", **given: Any) -> None:
     )
 
 
+def test_a_build_that_was_begun_before_goes_on(warehouse: Warehouse) -> None:
+    """Requests and configurations are named as they ever were."""
+    named = {}
+    for stage, params in (
+        (steps.TOPICS, CreateParams(model="fake-a")),
+        (steps.CREATE, CreateParams(model="fake-a")),
+        (steps.ELEVATE, ElevateParams(model="fake-a")),
+        (steps.LABEL, ReleaseParams(model="fake-a")),
+        (steps.MEASURE, CreateParams(solvers=["fake-a"])),
+    ):
+        session = planned(stage, params)
+        study: Any = session.study
+        of_solver = study.of(session.completions("fake-a")) if stage is steps.MEASURE else None
+        request = of_solver.request(NATIVE) if of_solver else study.request()
+        named[study.stage] = (request.hash(session.candidates["fake-a"]), study.config_hash())
+    assert named == {
+        "topics": ("bbcf14c8e0952926", "0d81080bbae1514d"),
+        "create": ("bbcf14c8e0952926", "73699a8305b2b25d"),
+        "elevate": ("bbcf14c8e0952926", "cbd04705aece481f"),
+        "label": ("b81a41e7e724cab4", "9deab54b7079bff4"),
+        "solve": ("1093659b48b53e8d", "ccf7de44306e602c"),
+    }
+
+
 def states(warehouse: Warehouse) -> Counter[str]:
     return Counter(warehouse.query("SELECT status FROM culturall_draft_state")["status"])
-
-
-def lines(path: Path) -> list[Row]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def decide(path: Path, choose: Callable[[int, Row], Row]) -> Path:
-    """Fill in every row of a queue."""
-    rows = [row | choose(n, row) for n, row in enumerate(lines(path))]
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    return path
-
-
-def accept(n: int, row: Row) -> Row:
-    return {"decision": "accept", "reviewer": "ana"}
 
 
 def test_from_excerpts_to_a_version(
@@ -97,17 +96,9 @@ def test_from_excerpts_to_a_version(
     assert all(row["scenario_en"] and row["solved"] in ("1 of 3", "2 of 3") for row in queue)
     assert warehouse.query("FROM culturall_release").is_empty()
 
-    def choose(n: int, row: Row) -> Row:
-        match n:
-            case 0:
-                return {"decision": "reject", "reviewer": "ana", "note": "not so there"}
-            case 1:
-                return accept(n, row) | {"decision": "revise", "note": "shorter", "explanation": "So it is."}
-            case 2:
-                return {}
-        return accept(n, row)
-
-    reviewed, n_pending = steps.read_review(decide(tmp_path / "review.csv", choose))
+    revised = REVISE | {"explanation": "So it is."}
+    decide(tmp_path / "review.csv", REJECT, revised, {}, *[ACCEPT] * 7)
+    reviewed, n_pending = steps.read_review(tmp_path / "review.csv")
     assert (len(reviewed.decisions), len(reviewed.revisions), n_pending) == (9, 1, 1)
     decided = {"accepted": 7, "revised": 1, "replaced": 1, "rejected": 1, "review_waits": 1}
     assert states(warehouse) == decided
@@ -129,11 +120,12 @@ def test_from_excerpts_to_a_version(
     people = warehouse.query(
         "SELECT DISTINCT decision, author, reviewer FROM culturall_release_item ORDER BY 1"
     )
-    assert people.rows() == [("accept", "writer", "ana"), ("revise", "writer", "ana")]
+    assert people.rows() == [("accept", "writer", "ana"), ("revise", "writer", "ben")]
     # The same again is the same version; another decision makes another.
     publish(tmp_path, "third.csv")
     assert warehouse.query("SELECT count(*) FROM culturall_release").item() == 1
-    steps.read_review(decide(tmp_path / "second.csv", accept))
+    decide(tmp_path / "second.csv", ACCEPT)
+    steps.read_review(tmp_path / "second.csv")
     publish(tmp_path, "fourth.csv")
     assert not (tmp_path / "fourth.csv").exists()  # nothing waits
     numbers = warehouse.query("SELECT number, n_items FROM culturall_release ORDER BY number").rows()
@@ -207,12 +199,8 @@ def test_easy_drafts_are_made_harder_and_measured_again(
     run(ElevateParams, **given | {"queue": str(tmp_path / "again.csv")})
     assert models.kinds.count("elevate") == easy  # who waits is not asked for again
 
-    def choose(n: int, row: Row) -> Row:
-        if n == 0:
-            return {"decision": "reject", "reviewer": "ana", "note": "not true"}
-        return {"decision": "accept", "reviewer": "ana"}
-
-    steps.read_review(decide(queue, choose))
+    decide(queue, REJECT, *[ACCEPT] * (easy - 1))
+    steps.read_review(queue)
     # Each accepted one is drafted in its parent's place.
     assert states(warehouse) == {"drafted": 8, "replaced": easy - 1, "elevation_rejected": 1}
     create(model=None)
@@ -230,25 +218,18 @@ def test_what_a_reviewer_may_not_do(
     publish(tmp_path)
     queue = tmp_path / "review.csv"
     before = queue.read_bytes()
-    wrong: list[tuple[Row, str]] = [
-        ({"decision": "accept", "reviewer": "Writer"}, "Writer is the author: another has to decide"),
-        ({"decision": "accept", "reviewer": "ana", "draft": "x"}, "no such draft waits in this warehouse"),
-        ({"decision": "accept", "reviewer": "ana", "region": "US"}, "the texts were changed: write 'revise'"),
-        ({"decision": "perhaps", "reviewer": "ana"}, "'perhaps' is not one of accept, revise, reject"),
-    ]
-    for cells, message in wrong:
-        queue.write_bytes(before)
+    for cells, message in (
+        ({"reviewer": "Writer"}, "Writer is the author: another has to decide"),
+        ({"draft": "x"}, "no such draft waits in this warehouse"),
+        ({"region": "US"}, "the texts were changed: write 'revise'"),
+        ({"decision": "perhaps"}, "'perhaps' is not one of accept, revise, reject"),
+    ):
+        decide(queue, ACCEPT | cells)
         with pytest.raises(ReviewError, match=message):
-            steps.read_review(decide(queue, lambda n, row, cells=cells: cells))  # type: ignore[misc]
-    assert warehouse.query("FROM culturall_review").is_empty()
-    queue.write_bytes(before)
-    revise = {
-        "decision": "revise",
-        "reviewer": "ben",
-        "note": "n",
-        "scenario": "A cat sleeps on the sofa of its family all day.",
-    }
-    reviewed, _ = steps.read_review(decide(queue, lambda n, row: revise))
+            steps.read_review(queue)
+        queue.write_bytes(before)
+    decide(queue, REVISE | {"scenario": "A cat sleeps on the sofa of its family all day."})
+    reviewed, _ = steps.read_review(queue)
     assert [fault.reason for _, faults in reviewed.faulty for fault in faults] == ["wrong_language"]
     assert warehouse.query("FROM culturall_review").is_empty()
     # A queue is never overwritten.

@@ -1,20 +1,18 @@
-"""A local OpenAI-compatible server that writes SpecNorm drafts: good ones, or spoilt as a test wants."""
+"""A local server that writes SpecNorm drafts: good ones, or spoilt as a test wants."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import random
 import re
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 from tasks.engines.protocols import Message
+from tests.engines.test_openai import Scripted, completion
 
 WORDS = [
     f"{first}{last}"
@@ -58,62 +56,27 @@ Writer = Callable[[Scene], object]
 """What the model answers: a text, or fields that become JSON."""
 
 
-class DraftingServer:
-    """Answers every request with a draft; ``scenes`` are those asked for."""
-
-    def __init__(self, writer: Writer) -> None:
-        self.scenes: list[Scene] = []
-        lock = threading.Lock()
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                scene = scene_of(body["messages"])
-                with lock:
-                    outer.scenes.append(scene)
-                written = writer(scene)
-                self._send(written if isinstance(written, str) else json.dumps(written))
-
-            def _send(self, text: str) -> None:
-                usage = {"prompt_tokens": 1000, "completion_tokens": 400, "total_tokens": 1400}
-                message = {"role": "assistant", "content": text}
-                choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
-                answer = {"id": "1", "object": "chat.completion", "created": 0, "model": "m"}
-                data = json.dumps(answer | {"choices": [choice], "usage": usage}).encode()
-                self.send_response(200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            def handle(self) -> None:
-                with contextlib.suppress(ConnectionError):  # of a client that was killed
-                    super().handle()
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def write_spec(self, home: Path, name: str) -> None:
-        """Make the server known in a home as the model ``name``, at a dollar for a million tokens."""
-        (home / "engines" / f"{name}.toml").write_text(
-            f'kind = "openai"\nmodel = "m"\nbase_url = "{self.url}"\n'
-            "usd_per_million_input_tokens = 1.0\nusd_per_million_output_tokens = 1.0\n"
-        )
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-
 @contextmanager
-def drafting(writer: Writer) -> Iterator[DraftingServer]:
-    server = DraftingServer(writer)
+def drafting(home: Path, writer: Writer) -> Iterator[list[Scene]]:
+    """A server that is known in a home as the model ``writer``, at a dollar for a million tokens; yields the
+    scenes that are asked for."""
+    scenes: list[Scene] = []
+
+    def reply(number: int, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        scene = scene_of(request["messages"])
+        scenes.append(scene)
+        written = writer(scene)
+        usage = {"prompt_tokens": 1000, "completion_tokens": 400, "total_tokens": 1400}
+        return 200, completion(written if isinstance(written, str) else json.dumps(written)) | {
+            "usage": usage
+        }
+
+    server = Scripted(reply)
+    (home / "engines" / "writer.toml").write_text(
+        f'kind = "openai"\nmodel = "m"\nbase_url = "{server.url}"\n'
+        "usd_per_million_input_tokens = 1.0\nusd_per_million_output_tokens = 1.0\n"
+    )
     try:
-        yield server
+        yield scenes
     finally:
         server.close()

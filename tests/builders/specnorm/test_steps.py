@@ -2,70 +2,62 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from flows.build import planned
 from scrapers.countries import CountryCodes
 from tasks.builders.specnorm import steps
 from tasks.builders.specnorm.params import SpecnormParams
-from tasks.builders.specnorm.review import ReviewError
-from tasks.builders.specnorm.steps import Build
+from tasks.builders.specnorm.study import SpecnormStudy, prompt
 from tasks.engines.protocols import EngineError
 from tasks.evaluations.cure.benchmarks.specnorm import load
 from tasks.loop.prompts import Completion
 from tasks.packs.published import BenchmarkError, read_rows
+from tasks.people.review_file import ReviewError
+from tests.builders.queue_files import ACCEPT, REJECT, REVISE, decide, lines
 from tests.builders.specnorm.drafting_server import Writer, good, scene_of
 from warehouse import Warehouse, run_checks
 
-Make = Callable[..., Build]
+Make = Callable[..., SpecnormStudy]
 Row = dict[str, Any]
 
 
 @pytest.fixture
 def make(warehouse: Warehouse, tmp_path: Path) -> Make:
-    """Plan a build of four drafts by fake-a."""
+    """Plans a build of four drafts by fake-a, each with a queue of its own."""
+    numbers = count()
 
-    def plan(**given: Any) -> Build:
-        own = {"model": "fake-a", "n": 4, "queue": str(tmp_path / "queue.csv")}
-        return steps.plan(SpecnormParams.model_validate(own | given))
+    def plan(**given: Any) -> SpecnormStudy:
+        own = {"model": "fake-a", "n": 4, "queue": str(tmp_path / f"queue-{next(numbers)}.csv")}
+        study = planned(steps.DRAFT, SpecnormParams.model_validate(own | given)).study
+        assert isinstance(study, SpecnormStudy)
+        return study
 
     return plan
 
 
-def check(build: Build, writer: Writer = good) -> None:
-    """Let ``writer`` answer what the build still asks for."""
+def write(study: SpecnormStudy, writer: Writer = good) -> Path:
+    """Let ``writer`` answer what the build still asks for; returns the queue."""
     completions = {}
-    for job in steps.open_jobs(build):
-        written = writer(scene_of(list(steps.prompt(job.seed, job.stance).conversation)))
-        text = written if isinstance(written, str) else json.dumps(written)
-        completions[job.draft] = Completion(text, "stop", 1000, 400)
-    steps.check.fn(build, completions)
+    for job in steps.open_jobs(study):
+        written = writer(scene_of(list(prompt(job.seed, job.stance).conversation)))
+        is_whole = isinstance(written, str)
+        text, finish = (written, "length") if is_whole else (json.dumps(written), "stop")
+        completions[job.draft] = Completion(str(text), finish, 1000, 400)
+    steps.save(study, {study.engine.name: completions}, {study.engine.name: "run-1"})
+    return Path(study.knobs.queue)
 
 
-def rows(path: Path) -> list[Row]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def decide(path: Path, **by_row: Row) -> None:
-    """Fill in the rows of a queue, as ``row_0={"decision": "accept", …}``."""
-    lines = rows(path)
-    for name, cells in by_row.items():
-        lines[int(name.removeprefix("row_"))] |= cells
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(lines[0]))
-        writer.writeheader()
-        writer.writerows(lines)
-
-
-ACCEPT = {"decision": "accept", "reviewer": "ana"}
-REJECT = {"decision": "reject", "reviewer": "ana", "note": "not so there"}
-REVISE = {"decision": "revise", "reviewer": "ben", "note": "wording"}
+@pytest.fixture
+def queue(make: Make) -> Path:
+    """Four drafts that wait."""
+    return write(make())
 
 
 def drafts(warehouse: Warehouse) -> dict[str, Row]:
@@ -78,12 +70,19 @@ def items(warehouse: Warehouse) -> dict[str, Row]:
 
 
 def test_prompts_name_the_country_and_ask_for_both_answers(make: Make) -> None:
-    build = make(n=20)
+    study = make(n=20)
     names = dict(Warehouse.open().query("SELECT country, name FROM country").rows())
-    asked = [scene_of(list(steps.prompt(*pair).conversation)) for pair in build.chosen]
-    assert [scene.country for scene in asked] == [names[str(seed.country)] for seed, _ in build.chosen]
-    assert len({scene.country for scene in asked}) >= 15
-    assert [scene.stance for scene in asked].count("yes") == 13  # 65 % of 20
+    scenes = [scene_of(list(prompt(*pair).conversation)) for pair in study.chosen]
+    assert [scene.country for scene in scenes] == [names[str(seed.country)] for seed, _ in study.chosen]
+    assert len({scene.country for scene in scenes}) >= 15
+    assert [scene.stance for scene in scenes].count("yes") == 13  # 65 % of 20
+
+
+def test_a_build_that_was_begun_before_goes_on(make: Make) -> None:
+    """Request, configuration and drafts are named as they ever were."""
+    study = make(n=2)
+    names = [study.request_hash, study.config_hash(), study.jobs[0].draft]
+    assert names == ["007c0213974ef04d", "a2b02d2c7d9f1016", "d7d50f0046295a41"]
 
 
 def test_seeds_from_a_file_replace_the_shipped_ones(make: Make, tmp_path: Path) -> None:
@@ -93,91 +92,61 @@ def test_seeds_from_a_file_replace_the_shipped_ones(make: Make, tmp_path: Path) 
         "Guests bring bread.,Atlantis,Atlantean,\nAll are kind.,NO,,\n",
         encoding="utf-8",
     )
-    build = make(seeds=[str(file)])
-    assert build.seeds.dropped == {"no_cue": 1}
-    assert {(seed.country, seed.country_name) for seed, _ in build.chosen} == {
-        ("NO", "Norway"),
-        (None, "Atlantis"),
-    }
-    # A | would end the cue in files.
-    assert {cue.value for seed, _ in build.chosen for cue in seed.cues} == {
-        "Finnmark/Troms",
-        "Sámi",
-        "Atlantean",
-    }
+    study = make(seeds=[str(file)])
+    assert study.seeds.dropped == {"no_cue": 1}
+    places = {(seed.country, seed.country_name) for seed, _ in study.chosen}
+    assert places == {("NO", "Norway"), (None, "Atlantis")}
+    values = {cue.value for seed, _ in study.chosen for cue in seed.cues}
+    assert values == {"Finnmark/Troms", "Sámi", "Atlantean"}  # a | would end the cue in files
 
 
 def test_bad_input_is_refused_before_anything_is_done(make: Make, tmp_path: Path) -> None:
     published = Warehouse.open().path.read_bytes()
-    empty, taken = tmp_path / "empty.csv", tmp_path / "queue.csv"
-    empty.write_text("name,place\na,b\n")
-    with pytest.raises(
-        BenchmarkError, match=r"empty\.csv: none of 1 rows fits .*expected the columns statement"
-    ):
-        make(seeds=[str(empty)])
-    empty.write_text("statement,country,age\nAll are kind.,NO,any\n")
-    with pytest.raises(BenchmarkError, match=r"no seed names a subgroup .*'no_cue': 1"):
-        make(seeds=[str(empty)])
-    with pytest.raises(BenchmarkError, match=r"none\.csv: cannot be read"):
-        make(seeds=[str(tmp_path / "none.csv")])
-    with pytest.raises(EngineError, match="there is no model 'nobody'"):
-        make(model="nobody")
-    with pytest.raises(ReviewError, match="there is no folder"):
-        make(queue=str(tmp_path / "no" / "queue.csv"))
+    other, generic, taken = tmp_path / "other.csv", tmp_path / "generic.csv", tmp_path / "taken.csv"
+    other.write_text("name,place\na,b\n")
+    generic.write_text("statement,country,age\nAll are kind.,NO,any\n")
     taken.write_text("decisions")
-    with pytest.raises(ReviewError, match=r"queue\.csv exists and may hold decisions"):
-        make()
+    for given, error, message in (
+        ({"seeds": [str(other)]}, BenchmarkError, r"other\.csv: none of 1 rows fits .*expected the columns"),
+        ({"seeds": [str(generic)]}, BenchmarkError, r"no seed names a subgroup .*'no_cue': 1"),
+        ({"seeds": [str(tmp_path / "none.csv")]}, BenchmarkError, r"none\.csv: cannot be read"),
+        ({"model": "nobody"}, EngineError, "there is no model 'nobody'"),
+        ({"queue": str(tmp_path / "no" / "queue.csv")}, ReviewError, "there is no folder"),
+        ({"queue": str(taken)}, ReviewError, r"taken\.csv exists and may hold decisions"),
+    ):
+        with pytest.raises(error, match=message):
+            make(**given)
     assert taken.read_text() == "decisions"
     assert Warehouse.open().path.read_bytes() == published
 
 
 def test_good_drafts_are_queued_and_bad_ones_kept_with_their_faults(make: Make, warehouse: Warehouse) -> None:
-    build = make()
-    norms = [seed.statement for seed, _ in build.chosen]
+    study = make()
+    norms = [seed.statement for seed, _ in study.chosen]
+    wrong = {"question": "Why is that?", "norm": "Bread is baked on Mondays"}
+    answers: list[Any] = [{}, '{"persona": "Sa', wrong, {}]
 
     def writer(scene: Any) -> object:
-        draft = good(scene)
-        number = norms.index(scene.norm)
-        if number == 1:
-            return "no JSON"
-        if number == 2:  # two faults
-            return draft | {"question": "Why is that?", "norm": "Bread is baked on Mondays"}
-        return draft
+        answer = answers[norms.index(scene.norm)]
+        return answer if isinstance(answer, str) else good(scene) | answer
 
-    check(build, writer)
-    stored = [drafts(warehouse)[seed.seed] for seed, _ in build.chosen]
-    assert [row["status"] for row in stored] == [
-        "queued",
-        "rejected_by_checks",
-        "rejected_by_checks",
-        "queued",
-    ]
-    assert [row["faults"] for row in stored[:3]] == [
-        [],
-        ["unreadable"],
-        ["norm_changed", "not_a_yes_no_question"],
-    ]
+    queued = lines(write(study, writer))
+    stored = [drafts(warehouse)[seed.seed] for seed, _ in study.chosen]
+    faults = [[], ["cut_off"], ["norm_changed", "not_a_yes_no_question"], []]
+    assert [row["faults"] for row in stored] == faults
+    assert [row["status"] for row in stored] == ["rejected_by_checks" if own else "queued" for own in faults]
     assert "not JSON" in stored[1]["fault_details"][0]
     assert (stored[1]["persona"], stored[1]["text_hash"]) == (None, None)
-    assert stored[2]["question"] == "Why is that?"
-    assert stored[0]["label"] == stored[0]["stance"]
-    assert steps.queue.fn(build) == 2
-    assert [row["seed"] for row in rows(Path(build.params.queue))] == [stored[0]["seed"], stored[3]["seed"]]
+    assert (stored[0]["label"], stored[2]["question"]) == (stored[0]["stance"], "Why is that?")
+    assert [row["seed"] for row in queued] == [stored[0]["seed"], stored[3]["seed"]]
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
-def test_an_answer_at_its_limit_is_called_cut_off(make: Make, warehouse: Warehouse) -> None:
-    build = make(n=1)
-    steps.check.fn(build, {build.jobs[0].draft: Completion('{"persona": "Sa', "length", 1000, 512)})
-    (row,) = drafts(warehouse).values()
-    assert row["faults"] == ["cut_off"]
-
-
 def test_near_duplicates_are_found_also_among_earlier_builds(make: Make, warehouse: Warehouse) -> None:
-    """All scenes the same but for the cues: the first of all builds stays."""
+    """All scenes are the same but for the cues: the first of all builds stays."""
     same = {"situation": f"Sam sees {' '.join(['bench', 'river', 'lamp', 'kettle'] * 12)}."}
-    check(make(n=2), lambda scene: good(scene) | same)
-    check(make(n=4), lambda scene: good(scene) | same)
+    for n in (2, 4):
+        write(make(n=n), lambda scene: good(scene) | same)
     stored = drafts(warehouse).values()
     assert sorted(tuple(row["faults"]) for row in stored) == [(), *[("near_duplicate",)] * 3]
     first = make(n=1).chosen[0][0].seed
@@ -185,76 +154,47 @@ def test_near_duplicates_are_found_also_among_earlier_builds(make: Make, warehou
     assert {row["fault_details"][0].split()[-1] for row in stored if row["faults"]} == {first}
 
 
-def test_a_second_build_is_free_and_a_larger_one_drafts_the_rest(make: Make, warehouse: Warehouse) -> None:
-    check(make())
-    before = drafts(warehouse)
-    assert steps.open_jobs(make()) == []
-    larger = make(n=6)
-    assert [job.seed.seed for job in steps.open_jobs(larger)] == [s.seed for s, _ in larger.chosen[4:]]
-    check(larger)
-    assert len(drafts(warehouse)) == 6
-    assert {seed: row for seed, row in drafts(warehouse).items() if seed in before} == before
-
-
-def test_a_seed_with_a_usable_draft_is_left_to_nobody_else(make: Make, tmp_path: Path) -> None:
+def test_a_seed_is_drafted_once_unless_its_draft_is_no_good(make: Make, warehouse: Warehouse) -> None:
     mine, other = make(), make(model="fake-b")
     bad = mine.chosen[0][0]
-    check(mine, lambda scene: "no JSON" if scene.norm == bad.statement else good(scene))
+    path = write(mine, lambda scene: "no JSON" if scene.norm == bad.statement else good(scene))
+    before = drafts(warehouse)
     assert [job.seed for job in steps.open_jobs(other)] == [bad]
-    steps.queue.fn(mine)
-    decide(tmp_path / "queue.csv", row_0=REJECT)
-    rejected = rows(tmp_path / "queue.csv")[0]["seed"]
-    steps.review(tmp_path / "queue.csv")
+    larger = make(n=6)
+    assert [job.seed for job in steps.open_jobs(larger)[1:]] == [seed for seed, _ in larger.chosen[4:]]
+    rejected = decide(path, REJECT)[0]["seed"]
+    steps.review(path)
     assert {job.seed.seed for job in steps.open_jobs(other)} == {bad.seed, rejected}
     # What a person rejected is not drafted by the same model again: it would write the same.
     assert [job.seed for job in steps.open_jobs(mine)] == [bad]
-
-
-@pytest.fixture
-def queue(make: Make, tmp_path: Path) -> Path:
-    """Four drafts that wait."""
-    build = make()
-    check(build)
-    assert steps.queue.fn(build) == 4
-    return tmp_path / "queue.csv"
+    write(larger)
+    assert {row["status"] for row in drafts(warehouse).values()} == {"queued", "rejected"}
+    kept = before.keys() - {bad.seed, rejected}
+    assert {seed: drafts(warehouse)[seed] for seed in kept} == {seed: before[seed] for seed in kept}
 
 
 def test_decisions_are_stored_and_what_is_let_through_is_published(queue: Path, warehouse: Warehouse) -> None:
     new = {"situation": "Sam waits at the corner and then walks past the old mill without a word."}
-    decide(queue, row_0=ACCEPT, row_1=REVISE | new, row_2=REJECT)
+    seeds = [row["seed"] for row in decide(queue, ACCEPT, REVISE | new, REJECT)]
     out = queue.parent / "published.csv"
     reviewed = steps.review(queue, out)
-    assert reviewed.counts == {"accept": 1, "revise": 1, "reject": 1, "pending": 1}
-    assert reviewed.faulty == ()
-    accepted, revised, rejected, pending = (drafts(warehouse)[row["seed"]] for row in rows(queue))
-    assert (accepted["status"], accepted["reviewer"], accepted["note"]) == ("accepted", "ana", None)
-    assert (revised["status"], revised["reviewer"], revised["note"]) == ("revised", "ben", "wording")
-    assert (rejected["status"], rejected["note"]) == ("rejected", "not so there")
-    assert (pending["status"], pending["reviewed_at"]) == ("queued", None)
+    assert (reviewed.counts, reviewed.faulty) == ({"accept": 1, "revise": 1, "reject": 1, "pending": 1}, ())
+    stored = [drafts(warehouse)[seed] for seed in seeds]
+    assert [(row["status"], row["reviewer"], row["note"]) for row in stored] == [
+        ("accepted", "ana", None), ("revised", "ben", "wording"), ("rejected", "ana", "not so there"),
+        ("queued", None, None),
+    ]  # fmt: skip
+    revised = stored[1]
     assert revised["situation"] != new["situation"]  # what the model wrote stays
     published = items(warehouse)
-    assert set(published) == {accepted["seed"], revised["seed"]}
-    item = published[revised["seed"]]
-    assert item["situation"] == new["situation"]
-    same = (
-        "draft",
-        "country",
-        "country_name",
-        "cues",
-        "specificity",
-        "model",
-        "prompt_hash",
-        "norm",
-        "label",
-    )
-    assert {name: item[name] for name in same} == {name: revised[name] for name in same}
-    assert (item["decision"], item["reviewer"], item["reviewed_at"]) == (
-        "revise",
-        "ben",
-        revised["reviewed_at"],
-    )
-    names = {name: code for code, name in warehouse.query("SELECT country, name FROM country").rows()}
-    loaded = load({str(out): read_rows(out)}, CountryCodes(names))
+    assert set(published) == set(seeds[:2])
+    names = "draft country country_name cues specificity model prompt_hash norm label reviewer reviewed_at"
+    as_drafted = {name: revised[name] for name in names.split()}
+    assert as_drafted | new | {"decision": "revise"} == {
+        name: published[seeds[1]][name] for name in [*as_drafted, *new, "decision"]
+    }
+    countries = dict(warehouse.query("SELECT name, country FROM country").rows())
+    loaded = load({str(out): read_rows(out)}, CountryCodes(countries))
     assert loaded.dropped == {}
     assert {(i.item, i.country, i.group) for i in loaded.items} == {
         (row["item"], row["country"], row["group_name"]) for row in published.values()
@@ -263,20 +203,19 @@ def test_decisions_are_stored_and_what_is_let_through_is_published(queue: Path, 
 
 
 def test_a_file_can_be_read_again_and_a_later_decision_wins(queue: Path, warehouse: Warehouse) -> None:
-    decide(queue, row_0=ACCEPT, row_1=ACCEPT)
+    first, second, third, _ = (row["seed"] for row in decide(queue, ACCEPT, ACCEPT))
     steps.review(queue)
-    first, second = (row["seed"] for row in rows(queue)[:2])
     before = drafts(warehouse)
-    decide(queue, row_1=REJECT, row_2=ACCEPT)
+    rows = decide(queue, ACCEPT, REJECT, ACCEPT)
     assert steps.review(queue).counts == {"accept": 2, "revise": 0, "reject": 1, "pending": 1}
-    assert set(items(warehouse)) == {first, rows(queue)[2]["seed"]}
+    assert set(items(warehouse)) == {first, third}
     assert drafts(warehouse)[first] == before[first]  # its time stays
     assert drafts(warehouse)[second]["status"] == "rejected"
-    text = {"persona": rows(queue)[0]["persona"] + " Sam is tall."}
-    decide(queue, row_0=REVISE | text)
-    steps.review(queue)
+    label = "no" if rows[0]["label"] == "yes" else "yes"  # a reviewer may correct it
+    decide(queue, REVISE | {"label": label})
+    assert steps.review(queue).faulty == ()
     published = items(warehouse)
-    assert published[first]["persona"] == text["persona"]
+    assert (published[first]["label"], drafts(warehouse)[first]["label"]) == (label, rows[0]["stance"])
     assert steps.review(queue).decisions == []
     assert items(warehouse) == published
 
@@ -284,58 +223,38 @@ def test_a_file_can_be_read_again_and_a_later_decision_wins(queue: Path, warehou
 def test_revised_texts_are_checked_and_a_faulty_one_is_not_published(
     queue: Path, warehouse: Warehouse
 ) -> None:
-    first = rows(queue)[0]
-    twin = {name: first[name] for name in ("situation", "question")} | {
-        "persona": rows(queue)[2]["persona"].replace("Sam of", "Sam, of")
-    }
-    decide(queue, row_0=ACCEPT, row_1=REVISE | {"question": "Is it taboo? Really?"}, row_2=REVISE | twin)
-    reviewed = steps.review(queue)
-    reasons = [[fault.reason for fault in faults] for _, faults in reviewed.faulty]
-    assert reasons == [["not_a_yes_no_question"], ["near_duplicate"]]
-    assert [row.draft.seed for row, _ in reviewed.faulty] == [row["seed"] for row in rows(queue)[1:3]]
+    first, _, third, _ = lines(queue)
+    persona = third["persona"].replace("Sam of", "Sam, of")
+    twin = {name: first[name] for name in ("situation", "question")} | {"persona": persona}
+    rows = decide(queue, ACCEPT, REVISE | {"question": "Is it taboo? Really?"}, REVISE | twin)
+    faulty = [(row.draft.seed, [f.reason for f in faults]) for row, faults in steps.review(queue).faulty]
+    wanted = [["not_a_yes_no_question"], ["near_duplicate"]]
+    assert faulty == list(zip([row["seed"] for row in rows[1:3]], wanted, strict=True))
     assert set(items(warehouse)) == {first["seed"]}
-    assert [drafts(warehouse)[row["seed"]]["status"] for row in rows(queue)[1:3]] == ["queued", "queued"]
+    assert {drafts(warehouse)[row["seed"]]["status"] for row in rows[1:]} == {"queued"}
 
 
-def test_a_reviewer_may_correct_the_label(queue: Path, warehouse: Warehouse) -> None:
-    row = rows(queue)[0]
-    label = "no" if row["label"] == "yes" else "yes"
-    decide(queue, row_0=REVISE | {"label": label})
-    assert steps.review(queue).faulty == ()
-    assert items(warehouse)[row["seed"]]["label"] == label
-    assert drafts(warehouse)[row["seed"]]["label"] == row["label"]
-
-
-@pytest.mark.parametrize(
-    ("cells", "message"),
-    [
+def test_a_wrong_file_changes_nothing(queue: Path, warehouse: Warehouse) -> None:
+    original, before, out = queue.read_bytes(), warehouse.path.read_bytes(), queue.parent / "published.csv"
+    for cells, message in (
         ({"seed": "seed-of-mine"}, "seed seed-of-mine: this warehouse has no such draft waiting"),
         ({"model": "another"}, "this warehouse has no such draft waiting"),
         ({"country": "Mars"}, "column country: not as in the draft"),
         ({"cues": "religion: Martian"}, "column cues: not as in the draft"),
         ({"statement": "Anything goes."}, "column statement: not as in the draft"),
         ({"decision": "yes"}, "line 2, column decision: 'yes' is not one of"),
-    ],
-)
-def test_a_wrong_file_changes_nothing(queue: Path, warehouse: Warehouse, cells: Row, message: str) -> None:
-    decide(queue, row_0=ACCEPT | cells, row_1=ACCEPT)
-    before, out = warehouse.path.read_bytes(), queue.parent / "published.csv"
-    with pytest.raises(ReviewError, match=message):
-        steps.review(queue, out)
+    ):
+        decide(queue, ACCEPT | cells, ACCEPT)
+        with pytest.raises(ReviewError, match=message):
+            steps.review(queue, out)
+        queue.write_bytes(original)
+    decide(queue, ACCEPT)
+    for place, message in ((queue, "exists and holds no published items"), (out / "x", "there is no folder")):
+        with pytest.raises(ReviewError, match=message):
+            steps.review(queue, place)
     assert warehouse.path.read_bytes() == before
     assert not out.exists()
-
-
-def test_only_published_items_are_overwritten(queue: Path, tmp_path: Path) -> None:
-    decide(queue, row_0=ACCEPT)
-    before, out = queue.read_bytes(), tmp_path / "published.csv"
-    with pytest.raises(ReviewError, match=r"queue\.csv exists and holds no published items"):
-        steps.review(queue, queue)
-    assert queue.read_bytes() == before
-    with pytest.raises(ReviewError, match="there is no folder"):
-        steps.review(queue, tmp_path / "no" / "published.csv")
-    assert items(Warehouse.open()) == {}
-    steps.review(queue, out)
-    decide(queue, row_1=ACCEPT)
-    steps.review(queue, out)
-    assert len(rows(out)) == 2
+    for n in (1, 2):  # an earlier file of published items is replaced
+        decide(queue, *[ACCEPT] * n)
+        steps.review(queue, out)
+        assert len(lines(out)) == n
