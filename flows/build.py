@@ -6,6 +6,7 @@ labels, checks and a release. SpecNorm is one flow, and the review of what it dr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -24,6 +25,8 @@ from tasks.builders.study import BuildParams, Stage
 from tasks.loop import steps
 from tasks.loop.budget import Budget, Meter
 from warehouse import Warehouse, finish_run
+
+BEGUN = "SELECT run_id FROM run WHERE status = 'running' AND run_id IN (SELECT unnest($runs::VARCHAR[]))"
 
 
 @flow(name="build_specnorm", flow_run_name="build_specnorm {params.model}", validate_parameters=True)
@@ -103,7 +106,7 @@ def planned(stage: Stage[Any, Any], params: BuildParams, meter: Meter | None = N
     tables = {name: Warehouse.open().query(sql).to_dicts() for name, sql in stage.tables.items()}
     study = stage.study(params, tables, candidates | engines)
     named = {engine.name: engine for engine in candidates.values()}
-    session = Session(evaluation=stage, study=study, candidates=named, engines=engines)
+    session = Session(evaluation=stage, study=study, occasion="", candidates=named, engines=engines)
     session.meters |= dict.fromkeys(named, meter or _meter(params))
     plan_round(session)
     session.raise_failures()
@@ -129,12 +132,18 @@ def go_through(params: BuildParams, *stages: Stage[Any, Any]) -> Any:
         answers = read_models(session, None) if runs else {}
         if session.alive() or not session.candidates:
             steps.step(f"store {study.stage}", partial(stage.save, study, answers, runs))
-        if answers:
-            with Warehouse.open().write() as connection:
-                for model in answers:
-                    finish_run(connection, runs[model])
+        _finish(list(session.run_ids().values()))
         session.raise_failures()
     return study
+
+
+def _finish(runs: Sequence[str]) -> None:
+    """Mark runs as finished that were started, also by a build that was killed after it stored its rows."""
+    warehouse = Warehouse.open()
+    if begun := warehouse.query(BEGUN, {"runs": list(runs)})["run_id"].to_list():
+        with warehouse.write() as connection:
+            for run in begun:
+                finish_run(connection, run)
 
 
 def _meter(params: BuildParams) -> Meter:

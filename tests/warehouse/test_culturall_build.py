@@ -18,26 +18,11 @@ Row = dict[str, Any]
 def draft(name: str, *faults: str, **cells: Any) -> Row:
     """A row of culturall_draft by a model."""
     return {
-        "draft": name,
-        "origin": "page",
-        "source": "p#1",
-        "source_hash": f"s-{name}",
-        "source_text": "t",
-        "language": "en",
-        "form": "free",
-        "scenario": "S",
-        "question": "Q",
-        "answer": "A",
-        "author": "m",
-        "author_kind": "model",
-        "request_hash": "r",
-        "response_item": "i",
-        "run_id": "run",
-        "made_at": THEN,
-        "faults": list(faults),
-        "fault_details": list(faults),
-        **cells,
-    }
+        "draft": name, "origin": "page", "source": "p#1", "source_hash": f"s-{name}", "source_text": "t",
+        "language": "en", "form": "free", "scenario": "S", "question": "Q", "answer": "A", "author": "m",
+        "author_kind": "model", "request_hash": "r", "response_item": "i", "run_id": "run", "made_at": THEN,
+        "faults": list(faults), "fault_details": list(faults), **cells,
+    }  # fmt: skip
 
 
 def person(name: str, **cells: Any) -> Row:
@@ -49,14 +34,8 @@ def elevated(name: str, parent: str) -> Row:
 
 
 def measured(name: str, *right: bool) -> list[Row]:
-    same = {
-        "draft": name,
-        "judges": "",
-        "model": "m",
-        "request_hash": "r",
-        "response_item": "i",
-        "run_id": "x",
-    }
+    ids = {"request_hash": "r", "response_item": "i", "run_id": "x"}
+    same = {"draft": name, "judges": "", "model": "m", **ids}
     return [
         {**same, "engine_hash": f"e{n}", "is_right": ok, "measured_at": THEN} for n, ok in enumerate(right)
     ]
@@ -136,21 +115,18 @@ def test_elevations_and_revisions_take_their_parents_place(warehouse: Warehouse)
     assert "c2" not in states(warehouse)
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
+def test_rows_that_contradict_themselves_are_refused(warehouse: Warehouse) -> None:
+    before = warehouse.path.read_bytes()
+    for wrong in (
         draft("a", scenario=None),  # no texts and no fault
         draft("a", parent="b"),  # only elevations and revisions have one
         draft("a", origin="elevation", parent="b"),  # by which technique?
         draft("a", request_hash=None),  # a model's without provenance
         draft("a", form="essay"),
         draft("a", "cut_off", fault_details=[]),
-    ],
-)
-def test_rows_that_contradict_themselves_are_refused(warehouse: Warehouse, wrong: Row) -> None:
-    before = warehouse.path.read_bytes()
-    with pytest.raises(duckdb.ConstraintException):
-        add(warehouse, "culturall_draft", [draft("z"), wrong])
+    ):
+        with pytest.raises(duckdb.ConstraintException):
+            add(warehouse, "culturall_draft", [draft("z"), wrong])
     assert warehouse.path.read_bytes() == before
 
 

@@ -59,7 +59,7 @@ def near_duplicates(
             cosines = meaning[row - start, :row]
             fault = None
             for other in np.flatnonzero(stays[:row] & (own[0] | own[1] | (cosines >= same_meaning))):
-                how = next((said for wording in wordings if (said := wording.alike(row, int(other)))), "")
+                how = next(filter(None, (wording.alike(row, int(other)) for wording in wordings)), "")
                 if not how and cosines[other] >= same_meaning:
                     how = f"cosine {cosines[other]:.2f} in English"
                 if how:

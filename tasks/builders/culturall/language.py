@@ -68,10 +68,10 @@ def wrong_script(text: str, language: str) -> str | None:
 
 
 def _another(text: str, language: str) -> str | None:
-    said, probability = identify(text)
-    if not said or language not in _identifier().labels or said in _alike(language):
+    other, probability = identify(text)
+    if not other or language not in _identifier().labels or other in _alike(language):
         return None
-    return f"it reads as {said} ({probability:.0%})"
+    return f"it reads as {other} ({probability:.0%})"
 
 
 def _alike(language: str) -> frozenset[str]:

@@ -14,15 +14,7 @@ import polars as pl
 from tasks.builders.specnorm.drafting import PROMPT_HASH
 from tasks.builders.specnorm.params import SpecnormParams
 from tasks.builders.specnorm.review import Reviewed, Stored, compare, read_reviews, write_queue
-from tasks.builders.specnorm.study import (
-    Job,
-    SpecnormStudy,
-    codes,
-    draft_of,
-    outcomes,
-    row_of,
-    specnorm_study,
-)
+from tasks.builders.specnorm.study import Job, SpecnormStudy, codes, draft_of, draft_rows, specnorm_study
 from tasks.builders.study import Stage
 from tasks.loop.prompts import Completion
 from tasks.loop.steps import logger
@@ -71,9 +63,8 @@ def save(
     with warehouse.locked("specnorm"):
         for model, completions in answers.items():
             jobs = [job for job in open_jobs(study) if job.draft in completions]
-            texts = [(completions[j.draft].text, completions[j.draft].finish_reason) for j in jobs]
             drafts = [row for row in warehouse.query(DRAFTS).to_dicts() if row["status"] != "rejected"]
-            checked = outcomes(jobs, texts, [draft_of(row) for row in drafts])
+            rows = draft_rows(jobs, completions, [draft_of(row) for row in drafts])
             same = {
                 "model": model,
                 "prompt_hash": PROMPT_HASH,
@@ -81,9 +72,9 @@ def save(
                 "run_id": runs[model],
                 "drafted_at": now(),
             }
-            save_drafts(warehouse, [row_of(outcome) | same for outcome in checked])
-    rows = warehouse.query(DRAFTS).to_dicts()
-    waiting = {row["draft"]: row for row in rows if row["status"] == "queued"}
+            save_drafts(warehouse, [row | same for row in rows])
+    stored = warehouse.query(DRAFTS).to_dicts()
+    waiting = {row["draft"]: row for row in stored if row["status"] == "queued"}
     queued = [draft_of(waiting[job.draft]) for job in study.jobs if job.draft in waiting]
     if queued:
         write_queue(Path(study.knobs.queue), queued, study.engine.name, PROMPT_HASH)

@@ -47,35 +47,43 @@ class Job:
     stance: Stance
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What became of a job: a draft, or None if the answer is not one; and why it is not used, if so."""
-
-    job: Job
-    draft: Draft | None
-    faults: tuple[Fault, ...]
-
-
-def outcomes(
-    jobs: Sequence[Job], answers: Sequence[tuple[str, str]], others: Sequence[Draft]
-) -> list[Outcome]:
-    """Read and check the answers (text and finish reason), one per job.
+def draft_rows(
+    jobs: Sequence[Job], replies: Mapping[str, Completion], others: Sequence[Draft]
+) -> list[dict[str, Any]]:
+    """Rows of specnorm_draft, without model and run, with the faults of what was written.
 
     Near-duplicates are looked for among ``others`` and the drafts without another fault; the first stays.
+
+    Args:
+        replies: draft -> its completion.
     """
-    read = [_read(job, *answer) for job, answer in zip(jobs, answers, strict=True)]
-    good = [i for i, outcome in enumerate(read) if not outcome.faults]
-    drafts = [outcome.draft for outcome in read if outcome.draft and not outcome.faults]
-    twins = near_duplicates([*others, *drafts])[len(others) :]
-    for i, twin in zip(good, twins, strict=True):
-        if twin:
-            read[i] = replace(read[i], faults=(twin,))
-    return read
+    checked = [_checked(job, replies[job.draft]) for job in jobs]
+    good = [n for n, (_, own) in enumerate(checked) if not own]
+    twins = near_duplicates([*others, *(draft for draft, own in checked if draft and not own)])[len(others) :]
+    for n, twin in zip(good, twins, strict=True):
+        checked[n] = (checked[n][0], [twin] if twin else [])
+    return [_row(job, draft, own) for job, (draft, own) in zip(jobs, checked, strict=True)]
 
 
-def row_of(outcome: Outcome) -> dict[str, Any]:
-    """Its cells in specnorm_draft, without those of model and run. The texts are absent if unreadable."""
-    job, draft = outcome.job, outcome.draft
+def draft_of(row: Mapping[str, Any]) -> Draft:
+    """The draft in a row of specnorm_draft that has texts."""
+    written = read_written({name: row[name] for name in TEXTS})
+    cues = parse_cues(row["cues"])
+    return Draft(row["seed"], row["country_name"], row["statement"], cues, row["stance"], written)
+
+
+def _checked(job: Job, reply: Completion) -> tuple[Draft | None, list[Fault]]:
+    """The draft, None where the reply is none, and its faults."""
+    try:
+        draft = parse_draft(reply.text, job.seed, job.stance)
+    except DraftError as error:
+        if reply.finish_reason == "length":
+            return None, [Fault("cut_off", f"longer than max_tokens: {error}")]
+        return None, [Fault("unreadable", str(error))]
+    return draft, faults(draft)
+
+
+def _row(job: Job, draft: Draft | None, own: Sequence[Fault]) -> dict[str, Any]:
     texts = draft.written.model_dump() if draft else {}
     return {
         "draft": job.draft,
@@ -89,29 +97,10 @@ def row_of(outcome: Outcome) -> dict[str, Any]:
         "stance": job.stance,
         **texts,
         "text_hash": text_hash(texts) if draft else None,
-        "faults": [fault.reason for fault in outcome.faults],
-        "fault_details": [fault.detail for fault in outcome.faults],
-        "status": "rejected_by_checks" if outcome.faults else "queued",
+        "faults": [fault.reason for fault in own],
+        "fault_details": [fault.detail for fault in own],
+        "status": "rejected_by_checks" if own else "queued",
     }
-
-
-def draft_of(row: Mapping[str, Any]) -> Draft:
-    """The draft in a row of specnorm_draft that has texts."""
-    written = read_written({name: row[name] for name in TEXTS})
-    cues = parse_cues(row["cues"])
-    return Draft(row["seed"], row["country_name"], row["statement"], cues, row["stance"], written)
-
-
-def _read(job: Job, text: str, finish_reason: str) -> Outcome:
-    try:
-        draft = parse_draft(text, job.seed, job.stance)
-    except DraftError as error:
-        if finish_reason == "length":
-            fault = Fault("cut_off", f"longer than max_tokens: {error}")
-        else:
-            fault = Fault("unreadable", str(error))
-        return Outcome(job, None, (fault,))
-    return Outcome(job, draft, tuple(faults(draft)))
 
 
 @dataclass(frozen=True)

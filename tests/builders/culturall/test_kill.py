@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.builders.culturall.model_server import Models, serving
+from tests.builders.queue_files import ACCEPT, decide_each
 from tests.conftest import command, environment
 from warehouse import Warehouse, run_checks
 
@@ -43,15 +43,6 @@ def start(home: Path, *arguments: str) -> subprocess.Popen[bytes]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )
-
-
-def accept_all(path: Path) -> None:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        rows = [row | {"decision": "accept", "reviewer": "ana"} for row in csv.DictReader(file)]
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
 
 
 def test_kill_in_each_stage(warehouse: Warehouse, pages: Pages, tmp_path: Path) -> None:
@@ -87,7 +78,7 @@ def test_kill_in_each_stage(warehouse: Warehouse, pages: Pages, tmp_path: Path) 
         run_killed({"elevate": 1}, "elevate", *writer, *solvers, "--queue", str(harder))
         assert harder.exists()
         run_killed({"label": 3, "translate": 3}, "release", *writer, "--embedder", "", "--queue", str(queue))
-        accept_all(queue)
+        decide_each(queue, lambda n, row: ACCEPT)
         assert start(home, "release", "--embedder", "", "--queue", str(tmp_path / "x.csv")).wait() == 0
         reviewed = subprocess.run(command("culturall", "review", str(queue)), env=environment(home, None))
         assert reviewed.returncode == 0

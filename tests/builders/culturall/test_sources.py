@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 
 from tasks.builders.culturall import prompts, topics
@@ -14,12 +13,11 @@ from tasks.evaluations.culturall.items import TOPICS
 from tasks.loop.prompts import Completion
 from tasks.packs.published import BenchmarkError, read_rows
 
-ROW = {
-    "question": "When is tea served?",
-    "answer": "b",
+ROW: dict[str, Any] = {
+    "question": "When is tea served?", "answer": "b", "language": "en",
     "options": ["at 3", "at 4", "at 5", "at 6"],
-    "language": "en",
-}
+}  # fmt: skip
+APART: dict[str, Any] = {"options": None}
 
 
 def test_the_published_sheet_of_topics(tmp_path: Path) -> None:
@@ -37,16 +35,13 @@ def test_the_published_sheet_of_topics(tmp_path: Path) -> None:
 
 
 def test_a_list_with_its_own_header_and_no_file() -> None:
-    assert [topic.name for topic in load_topics([{"Topic": "Food", "Description": "Eaten."}])] == ["Food"]
-    assert [topic.name for topic in load_topics([])] == list(TOPICS)
-    assert all(topic.description for topic in load_topics([]))
+    food = {"Topic": "Food", "Description": "Eaten."}
+    assert [topic.name for topic in load_topics([food])] == ["Food"]
+    assert [topic.name for topic in load_topics([]) if topic.description] == list(TOPICS)
     for rows, message in (
         ([{"a": "Food", "b": "Eaten."}], "no row begins with Field or Topic"),
-        (
-            [{"Topic": "Food", "Description": "a"}, {"Topic": "food", "Description": "b"}],
-            "food is there twice",
-        ),
-        ([{"Topic": "Food", "Description": ""}], "no row has a name and a description"),
+        ([food, food | {"Topic": "food"}], "food is there twice"),
+        ([food | {"Description": ""}], "no row has a name and a description"),
     ):
         with pytest.raises(ValueError, match=message):
             load_topics(rows)
@@ -75,23 +70,19 @@ def test_proposals_are_kept_for_people_and_examples_added() -> None:
         ({"answer": "1"}, "B"),
         ({"answer": "(d)"}, "D"),
         ({"options": '["at 3", "at 4", "at 5", "at 6"]'}, "B"),
-        ({"options": None, "A": "at 3", "B": "at 4", "C": "at 5", "D": "at 6"}, "B"),
-        (
-            {"options": None, "Option A": "at 3", "option_b": "at 4", "option_c": "at 5", "option_d": "at 6"},
-            "B",
-        ),
-        ({"options": None, "question": "When is tea served?\nA. at 3\nB. at 4\nC. at 5\nD. at 6"}, "B"),
+        (APART | {"A": "at 3", "B": "at 4", "C": "at 5", "D": "at 6"}, "B"),
+        (APART | {"Option A": "at 3", "option_b": "at 4", "option_c": "at 5", "option_d": "at 6"}, "B"),
+        (APART | {"question": "When is tea served?\nA. at 3\nB. at 4\nC. at 5\nD. at 6"}, "B"),
     ],
 )
 def test_options_in_any_form(cells: dict[str, Any], answer: str) -> None:
-    loaded = load_datasets({"f": [ROW | cells]}, None, "gb")
-    (source,) = loaded.sources
+    (source,) = load_datasets({"f": [ROW | cells]}, None, "gb").sources
     assert source.choices == ("at 3", "at 4", "at 5", "at 6")
     assert (source.answer, source.text, source.region) == (answer, "When is tea served?", "GB")
 
 
 def test_rows_that_do_not_fit_are_counted() -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         ROW,
         ROW | {"region": "FR"},  # the same question
         ROW | {"options": ["a", "b"]},
@@ -148,10 +139,3 @@ def test_hostile_texts_stay_quoted() -> None:
     assert user.count("</data>") == 2
     assert "<|im_start|>" not in user
     assert "$rules" in user  # not filled in
-
-
-def test_a_sheet_is_read(tmp_path: Path) -> None:
-    frame = pl.DataFrame({"Topic": ["Food"], "Description": ["Eaten."], "Example 1": ["Tips"]})
-    path = tmp_path / "topics.parquet"
-    frame.write_parquet(path)
-    assert load_topics(read_rows(path))[0].examples == ("Tips",)

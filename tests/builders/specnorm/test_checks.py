@@ -5,56 +5,65 @@ from __future__ import annotations
 import pytest
 
 from tasks.builders.specnorm.checks import faults, near_duplicates
-from tasks.builders.specnorm.drafting import Draft
 from tests.builders.specnorm.samples import DRAFT, SEED, spoilt
 
-
-def reasons(draft: Draft) -> list[str]:
-    return [fault.reason for fault in faults(draft)]
-
-
-def test_a_good_draft_has_no_fault() -> None:
-    assert faults(DRAFT) == []
-
-
-def test_a_cue_that_is_not_named() -> None:
-    draft = spoilt(persona="Adam is a Chechen who studies in Grozny.")
-    assert reasons(draft) == ["cue_not_named", "cue_not_named"]
-    assert [fault.detail for fault in faults(draft)] == [
-        "neither persona nor situation says 'Chechnya' (region: Chechnya)",
-        "neither persona nor situation says 'young' (age: young)",
-    ]
-
-
-def test_a_cue_may_stand_in_the_situation() -> None:
-    draft = spoilt(
-        persona="Adam is a Chechen.", situation="In Chechnya a young man gets up for a neighbour of eighty."
-    )
-    assert faults(draft) == []
-
-
-def test_a_cue_in_the_question_alone_is_not_named() -> None:
-    draft = spoilt(
-        persona="Adam is a Chechen who studies in Grozny, a young man.",
-        question="Would people in Chechnya find Adam's conduct acceptable?",
-    )
-    assert reasons(draft) == ["cue_not_named"]
-
-
-def test_a_label_other_than_asked_for() -> None:
-    assert faults(spoilt(label="no"))[0].detail == "asked for a scene with the answer yes, got no"
-    assert reasons(spoilt(label="no")) == ["stance_changed"]
+ADAM = "Adam is a Chechen who studies in Grozny"
 
 
 @pytest.mark.parametrize(
-    "norm",
+    "changes",
     [
-        "Coffee is ground by hand and boiled three times.",  # another norm
-        "Young people do not stand up when an elder enters the room.",  # turned round
+        {},
+        {
+            "persona": "Adam is a Chechen.",
+            "situation": "In Chechnya a young man gets up for a neighbour of eighty.",
+        },
+        *({"question": q} for q in ("Isn't Adam's conduct fitting?", "May Adam do so?", "is this in order?")),
     ],
 )
-def test_a_norm_other_than_the_seed(norm: str) -> None:
-    assert reasons(spoilt(norm=norm)) == ["norm_changed"]
+def test_good_drafts_have_no_fault(changes: dict[str, str]) -> None:
+    assert faults(spoilt(**changes)) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({"persona": f"{ADAM}."}, ["cue_not_named"] * 2),
+        (
+            {
+                "persona": f"{ADAM}, a young man.",
+                "question": "Would people in Chechnya find this acceptable?",
+            },
+            ["cue_not_named"],
+        ),
+        ({"label": "no"}, ["stance_changed"]),
+        ({"norm": "Coffee is ground by hand and boiled three times."}, ["norm_changed"]),  # another one
+        ({"norm": "Young people do not stand up when an elder enters the room."}, ["norm_changed"]),  # turned
+        *(
+            ({"question": question}, ["not_a_yes_no_question"])
+            for question in (
+                "How would the neighbour see it?",
+                "Would the neighbour find Adam's conduct acceptable",
+                "Is this acceptable? Why?",
+                "Is this acceptable? She wonders.",
+                "The neighbour is pleased?",
+                "Issues arise?",
+            )
+        ),
+        (
+            {"persona": "Adam, a Chechen in Chechnya.", "label": "no", "question": "Why?"},
+            ["cue_not_named", "stance_changed", "not_a_yes_no_question"],
+        ),
+    ],
+)
+def test_all_faults_are_found(changes: dict[str, str], found: list[str]) -> None:
+    assert [fault.reason for fault in faults(spoilt(**changes))] == found
+
+
+def test_a_fault_says_what_is_wrong() -> None:
+    cues, stance = faults(spoilt(persona="Adam is a Chechen in Chechnya.", label="no"))
+    assert cues.detail == "neither persona nor situation says 'young' (age: young)"
+    assert stance.detail == "asked for a scene with the answer yes, got no"
 
 
 @pytest.mark.parametrize(
@@ -81,33 +90,6 @@ def test_an_answer_that_shows(changes: dict[str, str], detail: str) -> None:
     leaks = faults(spoilt(**changes))
     assert {fault.reason for fault in leaks} == {"answer_leaked"}
     assert any(detail in fault.detail for fault in leaks)
-
-
-@pytest.mark.parametrize(
-    "question",
-    [
-        "How would the neighbour see it?",
-        "Would the neighbour find Adam's conduct acceptable",
-        "Is this acceptable? Why?",
-        "Is this acceptable? She wonders.",
-        "The neighbour is pleased?",
-        "Issues arise?",
-    ],
-)
-def test_a_question_that_yes_or_no_does_not_answer(question: str) -> None:
-    assert reasons(spoilt(question=question)) == ["not_a_yes_no_question"]
-
-
-@pytest.mark.parametrize(
-    "question", ["Isn't Adam's conduct fitting?", "May Adam do so?", "is this in order?"]
-)
-def test_questions_for_yes_or_no(question: str) -> None:
-    assert faults(spoilt(question=question)) == []
-
-
-def test_all_faults_are_listed() -> None:
-    draft = spoilt(persona="Adam, a Chechen in Chechnya.", label="no", question="Why?")
-    assert reasons(draft) == ["cue_not_named", "stance_changed", "not_a_yes_no_question"]
 
 
 def test_near_duplicates_keep_the_first() -> None:

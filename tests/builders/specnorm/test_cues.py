@@ -16,35 +16,15 @@ from tasks.evaluations.cure.benchmarks.cues import (
     specificity,
 )
 
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        "",
-        "  ",
-        "all",
-        "All ages",
-        "ANY",
-        "any gender",
-        "people",
-        "N/A",
-        "nan",
-        "Kenya",
-        "the kenya",
-        "KE",
-        "both sexes",
-    ],
-)
-def test_generic_values(value: str) -> None:
-    assert is_generic(value, ["Kenya", "KE"])
+GENERIC = ["", "  ", "all", "All ages", "ANY", "any gender", "people", "N/A", "nan", "both sexes"]
+OF_COUNTRY = ["Kenya", "the kenya", "KE"]
+SUBGROUPS = ["Maasai", "elderly", "Alloa", "Anyang", "young people", "Kenyan Asian"]
 
 
-@pytest.mark.parametrize("value", ["Maasai", "elderly", "Alloa", "Anyang", "young people", "Kenyan Asian"])
-def test_values_that_name_a_subgroup(value: str) -> None:
-    assert not is_generic(value, ["Kenya", "KE"])
-
-
-def test_the_country_is_generic_with_or_without_article() -> None:
+def test_what_names_no_subgroup() -> None:
+    """A country is generic with or without an article."""
+    for value in (*GENERIC, *OF_COUNTRY, *SUBGROUPS):
+        assert is_generic(value, ["Kenya", "KE"]) is (value not in SUBGROUPS), value
     assert is_generic("The Gambia", ["Gambia"])
     assert is_generic("Gambia", ["the Gambia"])
 
@@ -83,14 +63,9 @@ def test_a_cue_is_named_by_its_whole_words(value: str, text: str, named: bool) -
     assert is_named(Cue("occupation", value), text) is named
 
 
-@pytest.mark.parametrize(
-    ("n", "level"), [(1, "low"), (2, "medium"), (3, "medium"), (4, "high"), (5, "high"), (7, "high")]
-)
-def test_levels_of_specificity(n: int, level: str) -> None:
+def test_levels_of_specificity() -> None:
     """Vo and Koyejo (2025): a single cue, multiple cues, four or more cues."""
-    assert specificity(n) == level
-
-
-def test_no_cue_has_no_level() -> None:
+    levels = {1: "low", 2: "medium", 3: "medium", 4: "high", 5: "high", 7: "high"}
+    assert {n: specificity(n) for n in levels} == levels
     with pytest.raises(ValueError, match="from one cue on, got 0"):
         specificity(0)

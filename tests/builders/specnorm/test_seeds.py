@@ -16,13 +16,8 @@ ROW: dict[str, Any] = {"statement": "Children greet elders first.", "country": "
 
 
 def test_a_row_with_generic_values() -> None:
-    row = ROW | {
-        "region": "Kenya",
-        "age": "child",
-        "gender": "all genders",
-        "religion": None,
-        "topic": "greeting",
-    }
+    generic = {"region": "Kenya", "gender": "all genders", "religion": None}
+    row = ROW | generic | {"age": "child", "topic": "greeting"}
     (seed,) = load_seeds({"f": [row]}, COUNTRIES).seeds
     assert join_cues(seed.cues) == "ethnicity: Maasai|age: child"
     assert (seed.country, seed.country_name, seed.topic) == ("KE", "Kenya", "greeting")
@@ -38,34 +33,23 @@ def test_other_cues_come_after_key_cues_in_the_order_of_the_rows() -> None:
 
 
 def test_dropped_rows_are_counted_by_reason() -> None:
-    rows = [
-        ROW,
-        ROW | {"statement": "  children GREET elders first. "},
-        ROW | {"ethnicity": "people"},
-        ROW | {"statement": None},
-    ]
+    same = {"statement": "  children GREET elders first. "}
+    rows = [ROW, ROW | same, ROW | {"ethnicity": "people"}, ROW | {"statement": None}]
     loaded = load_seeds({"f": rows, "again": [ROW]}, COUNTRIES)
     assert len(loaded.seeds) == 1
     assert loaded.dropped == {"duplicate": 2, "no_cue": 1, "no_statement": 1}
 
 
-def test_the_same_statement_for_another_subgroup_or_country_is_another_seed() -> None:
+def test_countries_and_subgroups_make_the_seed() -> None:
     rows = [ROW, ROW | {"ethnicity": "Samburu"}, ROW | {"country": "Gambia"}]
-    loaded = load_seeds({"f": rows}, COUNTRIES)
-    assert len({s.seed for s in loaded.seeds}) == 3
-    assert [s.country for s in loaded.seeds] == ["KE", "KE", "GM"]
-
-
-def test_countries_by_code_with_a_name_for_prompts() -> None:
-    named = load_seeds({"f": [ROW]}, COUNTRIES).seeds[0]
-    coded = load_seeds({"f": [ROW | {"country": "KE", "country_name": "Kenya"}]}, COUNTRIES).seeds[0]
-    assert coded == named
-
-
-def test_a_country_that_is_not_known_is_kept() -> None:
-    (seed,) = load_seeds({"f": [ROW | {"country": "Atlantis", "region": "atlantis"}]}, COUNTRIES).seeds
-    assert (seed.country, seed.country_name) == (None, "Atlantis")
-    assert join_cues(seed.cues) == "ethnicity: Maasai"
+    seeds = load_seeds({"f": rows}, COUNTRIES).seeds
+    assert len({seed.seed for seed in seeds}) == 3
+    assert [seed.country for seed in seeds] == ["KE", "KE", "GM"]
+    (coded,) = load_seeds({"f": [ROW | {"country": "KE", "country_name": "Kenya"}]}, COUNTRIES).seeds
+    assert coded == seeds[0]
+    (unknown,) = load_seeds({"f": [ROW | {"country": "Atlantis", "region": "atlantis"}]}, COUNTRIES).seeds
+    assert (unknown.country, unknown.country_name) == (None, "Atlantis")
+    assert join_cues(unknown.cues) == "ethnicity: Maasai"
 
 
 def test_a_file_of_something_else_is_refused() -> None:
