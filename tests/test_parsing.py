@@ -18,7 +18,7 @@ from tasks.judging.rubric import load_rubric
 from tasks.loop.replies import json_fields
 from tasks.parsing import DEEPEST, TooDeep, parse_json, parse_toml
 from tasks.people.elsewhere import read_json
-from tasks.people.files import read_study
+from tasks.people.study import read_study
 from tests.test_architecture import FILES, ids
 
 Reader = Callable[[Path], Any]
@@ -48,8 +48,7 @@ HOSTILE_JSON = {
 }
 OWN = {
     "deployments/evaluations/__init__.py": "profiles, shipped",
-    "deployments/people/conversations.py": "codes of its own",
-    "deployments/people/interview.py": "its own database",
+    "deployments/people/explication.py": "codes of its own; its own database",
     "deployments/people/pages.py": "texts, shipped; its own database",
     "deployments/people/store.py": "its own database",
     "deployments/serve/server.py": "where its own server is",

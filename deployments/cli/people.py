@@ -162,12 +162,12 @@ def pull(
 
     - `culturescope people pull dishes --from potato-dishes`
     """
-    from deployments.people import programs, results, studies
+    from deployments.people import results, studies
 
     with errors():
         warehouse, folder = Warehouse.open(), _existing(name)
         if exported is not None:
-            say(f"{programs.take(folder, exported)} revisions from {exported}", "taken")
+            say(f"{results.take(folder, exported)} revisions from {exported}", "taken")
         pulled = results.pull(warehouse, folder)
         say(f"{pulled.n_revisions} revisions of {pulled.n_people} people, {pulled.n_new} rows new", "pulled")
         _say_excluded(pulled.excluded, pulled.n_withdrawn)
@@ -191,11 +191,11 @@ def export(
 
     - `culturescope people export dishes --to potato --out potato-dishes`
     """
-    from deployments.people import programs, results
+    from deployments.people import results
 
     with errors():
         if to is not None:
-            say(f"{', '.join(programs.export(_existing(name), to, out))} in {out}", "exported")
+            say(f"{', '.join(results.export(_existing(name), to, out))} in {out}", "exported")
         else:
             new_file(out, results.exported(_results(name), Warehouse.open()).encode())
             say(str(out), "exported")
@@ -223,7 +223,7 @@ def agreement(
         if read.folder.study.kind == "spectral-ranking":
             tables |= results.ranking_tables(read)
         if read.folder.study.kind == "conversation-ratings":
-            from deployments.people.conversations import validation
+            from deployments.people.explication import validation
 
             title = "Simulator and judges beside people, as of the last pull"
             tables["validation"] = (title, validation(Warehouse.open(), name))
@@ -288,7 +288,7 @@ def _interviewer(engine: str | None) -> Interviewer | None:
     """Raises EngineError: there is no such model, or it cannot write."""
     if engine is None:
         return None
-    from deployments.people.interview import ModelInterviewer
+    from deployments.people.explication import ModelInterviewer
     from tasks.loop.steps import spec_of
 
     return ModelInterviewer(spec_of(engine), Warehouse.open().home / "models")

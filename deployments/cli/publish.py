@@ -39,7 +39,7 @@ def publish(
     - `python -m http.server --directory site`
     """
     with errors("nothing was published; run again"):
-        from deployments.publish.croissant import About
+        from deployments.publish.data import About
         from deployments.publish.site import publish as write
 
         about = About(title, licence, by, cite, url)
@@ -91,7 +91,7 @@ def verify(
     - `culturescope verify site --fingerprint 3fa8c51e --here`
     """
     with errors():
-        from deployments.publish.verify import verify as held
+        from deployments.publish.site import verify as held
 
         done = held(folder, fingerprint, Warehouse.open() if here else None)
         for problem in done.problems:

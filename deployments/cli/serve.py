@@ -56,13 +56,13 @@ def serve(
             raise ValueError("--limit is of a work pool: give --pool too, or leave it out")
         home = Warehouse.open().home
         configure(home)  # before Prefect is imported
-        from deployments.serve.registered import Wishes
+        from deployments.serve.served import ServeOptions
 
         models, judges, scheduled = (
             options.split(names) if names else None
             for names in (model, judge, [evaluations] if evaluations else None)
         )
-        wishes = Wishes(models, judges, scheduled, profile, cron, max_total_tokens, max_usd)
+        wishes = ServeOptions(models, judges, scheduled, profile, cron, max_total_tokens, max_usd)
         if pool is None:
             from deployments.serve.serving import serve_until_interrupted
 
@@ -70,7 +70,7 @@ def serve(
         if not os.environ.get(API):
             raise ServerError(f"--pool: set {API} to a Prefect server that the workers reach too")
         url = connect(home)
-        from deployments.serve.pool import NEEDED, to_pool
+        from deployments.serve.serving import NEEDED, to_pool
 
         line = to_pool(url, pool, limit, wishes)
         if not os.environ.get("CULTURESCOPE_WAREHOUSE"):

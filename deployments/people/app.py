@@ -17,8 +17,17 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from deployments.people import pages
-from deployments.people.access import HEADERS, RefusedError, check_csrf, check_origin, read_form
-from deployments.people.site import COOKIE, Interviewer, Own, Site
+from deployments.people.site import (
+    COOKIE,
+    HEADERS,
+    Interviewer,
+    Own,
+    RefusedError,
+    Site,
+    check_csrf,
+    check_origin,
+    read_form,
+)
 from tasks.people.study import in_language
 
 STATIC = Path(__file__).parent / "static"

@@ -62,8 +62,8 @@ class Wishes(NamedTuple):
     codes: tuple[str, ...] = ()
 
 
-def ranking(warehouse: Warehouse, wishes: Wishes) -> Drawn:
-    """None: its pages are those that everyone has once."""
+def nothing(warehouse: Warehouse, wishes: Wishes) -> Drawn:
+    """Nothing: the pages of such a study are those that everyone has once."""
     return []
 
 

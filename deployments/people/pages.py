@@ -12,8 +12,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from deployments.people.store import Saved, Who
-from tasks.people.files import Assignment
-from tasks.people.study import FREE, FormField, Item, Page, Study, in_language
+from tasks.people.study import FREE, Assignment, FormField, Item, Page, Study, in_language
 
 _HERE = Path(__file__).parent
 RIGHT_TO_LEFT = ("ar", "he")

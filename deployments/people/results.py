@@ -1,4 +1,8 @@
-"""What follows from a study's answers: rows for the warehouse, agreement, files for judges and reviews."""
+"""What follows from a study's answers: rows for the warehouse, agreement, files for judges and reviews.
+
+Answers may also come from another program that asked the study: its projects are written here, and its output
+is taken in beside the study.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,24 +18,35 @@ from typing import Any
 import polars as pl
 
 from deployments.people.draw import page_of
+from deployments.people.pages import interface
 from deployments.people.store import FILE, Store
 from tasks.builders.specnorm.review import COLUMNS
 from tasks.identity import digest
 from tasks.judging.ratings import COLUMNS as RATING_COLUMNS
-from tasks.people.agreement import agreement_rows
-from tasks.people.answers import Rating, Reason, counted, exclusions, latest, ratings
-from tasks.people.files import ANSWERS, Answer, Folder, StudyError, read_folder, read_rows, write_rows
-from tasks.people.rankings import (
+from tasks.people import labelstudio, potato
+from tasks.people.agreement import (
     NOT_ANNOTATED,
     WITHIN_ONE_COUNTRY,
     CeilingRow,
     DomainScore,
+    agreement_rows,
     ceiling,
     domain_scores,
     profiles,
     rankings,
 )
-from tasks.people.study import in_language
+from tasks.people.answers import Rating, Reason, counted, exclusions, latest, ratings
+from tasks.people.elsewhere import exported_for, read_projects, with_known, write_projects
+from tasks.people.study import (
+    ANSWERS,
+    Answer,
+    Folder,
+    StudyError,
+    in_language,
+    read_folder,
+    read_rows,
+    write_rows,
+)
 from warehouse import Warehouse
 from warehouse.people import save_study
 
@@ -308,3 +323,38 @@ def _answer_rows(study: str, answer: Answer) -> list[dict[str, object]]:
 def _utc(time: datetime) -> datetime:
     """As tables have it: UTC, without a zone."""
     return time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time
+
+
+PROGRAMS = {program.name: program for program in (potato.PROGRAM, labelstudio.PROGRAM)}
+
+
+def export(path: Path, program: str, out: Path) -> list[str]:
+    """Write projects of another program into a new folder; returns their names.
+
+    Raises:
+        StudyError: the folder exists, or the study cannot be asked there.
+    """
+    folder = replace(read_folder(path), private={})  # what is not read cannot be written
+    try:
+        out.mkdir(parents=True)
+    except FileExistsError as error:
+        raise StudyError(f"{out} exists already: name a new folder with --out") from error
+    agree = {language: texts["agree"] for language, texts in interface().items()}
+    return write_projects(PROGRAMS[program], folder, out, agree)
+
+
+def take(path: Path, exported: Path) -> int:
+    """Add what another program collected to the study's answers; returns how many revisions are new.
+
+    Raises:
+        StudyError: an export of another study, an output that is broken, or the study is served here: it is
+            asked in one program.
+    """
+    if (path / FILE).exists():
+        raise StudyError(f"study {path.name} is served here: ask it in one program, or start another study")
+    folder = read_folder(path)
+    program = PROGRAMS[exported_for(folder, exported)]
+    known = read_rows(path / ANSWERS, Answer)
+    answers = with_known(known, read_projects(program, folder, exported))
+    write_rows(path / ANSWERS, answers)
+    return len(answers) - len(known)

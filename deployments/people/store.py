@@ -17,8 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tasks.people.files import make_private
-from tasks.people.study import Entry, Role, Value
+from tasks.people.study import Entry, Role, Value, make_private
 
 FILE = "answers.sqlite"
 _SCHEMA = """

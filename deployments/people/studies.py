@@ -6,43 +6,45 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from deployments.people import conversations, culturall, draw, interview
+from deployments.people import culturall, draw, explication
 from deployments.people.draw import Drawn, Wishes
 from deployments.people.results import Results
 from tasks.people.assignment import Person, assign
-from tasks.people.files import (
+from tasks.people.study import (
     ASSIGNMENTS,
     ITEMS,
     PRIVATE,
     STUDY,
+    Item,
+    Private,
+    Role,
     StudyError,
     read_study,
     write_assignments,
     write_rows,
 )
-from tasks.people.study import Item, Private, Role
 from warehouse import Warehouse
 from warehouse.storage import private_folder
 
 KINDS = Path(__file__).parent / "kinds"
 
 DRAWS: dict[str, Callable[[Warehouse, Wishes], Drawn]] = {
-    "spectral-ranking": draw.ranking,
+    "spectral-ranking": draw.nothing,
     "fmlama-mes": draw.dishes,
     "judge-ratings": draw.judged_answers,
     "specnorm-review": draw.norm_drafts,
-    "conversation-ratings": conversations.draw,
+    "conversation-ratings": explication.draw_conversations,
     "culturall-create": culturall.draw_topics,
     "culturall-review": culturall.draw_waiting,
     "culturall-elevate": culturall.draw_easy,
-    "persona-interview": interview.draw,
+    "persona-interview": draw.nothing,
 }
 FOLLOWS: dict[str, Callable[[Warehouse, Results, Path], list[str]]] = {
-    "conversation-ratings": conversations.follow,
+    "conversation-ratings": explication.follow_conversations,
     "culturall-create": culturall.follow_written,
     "culturall-review": culturall.follow_reviewed,
     "culturall-elevate": culturall.follow_elevated,
-    "persona-interview": interview.follow,
+    "persona-interview": explication.follow_interviews,
 }
 """What a pull does with the answers of some kinds, beside storing them; returns what it did, in lines."""
 

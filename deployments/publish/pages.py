@@ -13,8 +13,7 @@ import polars as pl
 from markupsafe import Markup
 
 from deployments.evaluations import doors, sound
-from deployments.publish.croissant import About
-from deployments.publish.data import Table
+from deployments.publish.data import About, Table
 from deployments.show import report
 from tasks.report.history import history_figure
 from tasks.report.page import environment

@@ -2,14 +2,18 @@
 
 Prefect's built-in temporary server outlives a process that is killed; ours ends with its parent, and keeps
 its database under CULTURESCOPE_HOME, so that past runs show in the UI later. Whoever may use its API may run
-any command as this user, so it answers to a login alone, kept at home, and to pages of its own (``guard``).
-Every command imports this module, so it imports httpx and psutil when they are needed.
+any command as this user, so it answers to a login alone, kept at home, and to pages of its own: a page of
+another site can have its own name resolve to 127.0.0.1, and the name in the Host header gives it away.
+Authentication, origins and CSRF are settings of Prefect. Every command imports this module, so it imports
+httpx and psutil when they are needed.
 """
 
 from __future__ import annotations
 
 import atexit
+import base64
 import ctypes
+import hmac
 import json
 import os
 import re
@@ -23,8 +27,13 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from deployments.show.display import say
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
 
 HOST = "127.0.0.1"
 HOSTS = (HOST, "localhost")
@@ -133,7 +142,7 @@ def started(home: Path, port: int, announce: bool = False) -> Iterator[str]:
     }
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [sys.executable, "-m", "uvicorn", "--factory", "deployments.serve.guard:create_app",
+            [sys.executable, "-m", "uvicorn", "--factory", "deployments.serve.server:create_app",
              "--app-dir", str(CHECKOUT), "--host", HOST, "--port", str(port), "--log-level", "warning",
              "--timeout-keep-alive", "30"],
             stdout=out, stderr=subprocess.STDOUT, env=env, preexec_fn=end_with_parent,
@@ -293,3 +302,39 @@ def end_with_parent() -> None:
     os.setpgrp()
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def create_app() -> Any:
+    """The ASGI application, for ``uvicorn --factory``."""
+    from prefect.server.api.server import create_app
+    from starlette.middleware.trustedhost import TrustedHostMiddleware
+    from starlette.routing import Route
+
+    app = create_app()
+    pages = [Route("/reports/{evaluation}/{config}", _report), Route("/reports", _report)]
+    app.router.routes[:0] = pages  # the UI takes any path
+    # Around the application: Prefect's automations call it in memory, under a host name of their own.
+    return TrustedHostMiddleware(app, allowed_hosts=[*HOSTS], www_redirect=False)
+
+
+def _report(request: Request) -> Response:
+    """The page on a configuration, or the overview, drawn when asked for; a browser asks for the login of the
+    UI."""
+    from starlette.responses import HTMLResponse, PlainTextResponse
+
+    from deployments.show.overview import overview
+    from deployments.show.report import page
+    from warehouse import Warehouse, WarehouseError
+
+    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+    login = base64.b64encode(os.environ[f"PREFECT_SERVER_{AUTH}"].encode()).decode()
+    if scheme != "Basic" or not hmac.compare_digest(given.encode(), login.encode()):
+        ask = {"WWW-Authenticate": f'Basic realm="Culturescope on {HOST}"'}
+        return PlainTextResponse("the login that culturescope serve shows", 401, ask)
+    try:
+        asked, warehouse = request.path_params, Warehouse.open()
+        if not asked:
+            return HTMLResponse(overview(warehouse))
+        return HTMLResponse(page(warehouse, asked["evaluation"], asked["config"]))
+    except WarehouseError as error:
+        return PlainTextResponse(str(error), 404)

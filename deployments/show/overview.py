@@ -38,7 +38,7 @@ def overview(
     """The page on the newest configuration of every evaluation.
 
     Args:
-        links: evaluation -> where its page is; None: as ``guard`` serves them.
+        links: evaluation -> where its page is; None: as ``serve`` shows them.
         beside: label -> where that page is, of pages beside those of the evaluations.
         foot: what stands at the end of the page beside what it is made from.
 

@@ -259,7 +259,7 @@ def page(
     links: Links | None = None,
     foot: str = "",
 ) -> str:
-    """The HTML page on one configuration, its links (default) as ``guard`` serves them; raises as
+    """The HTML page on one configuration, its links (default) as ``serve`` shows them; raises as
     ``read_data``. foot: see ``Frames``."""
     if links is None:
         newest = _newest(warehouse)

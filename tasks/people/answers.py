@@ -9,8 +9,7 @@ from math import ceil
 from statistics import median
 from typing import Any, Literal
 
-from tasks.people.files import Answer, Assignment, Folder
-from tasks.people.study import FormField
+from tasks.people.study import Answer, Assignment, Folder, FormField
 
 Key = tuple[str, str, str]
 """(annotator, item, field)"""

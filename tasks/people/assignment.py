@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from tasks.identity import digest
-from tasks.people.files import Assignment
-from tasks.people.study import Item, Private, Role, Study
+from tasks.people.study import Assignment, Item, Private, Role, Study
 
 _Thing = TypeVar("_Thing")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -18,8 +18,20 @@ from typing import Any
 from tasks.identity import digest
 from tasks.parsing import parse_json
 from tasks.people.answers import latest
-from tasks.people.files import Answer, Assignment, Folder, StudyError, text_of
-from tasks.people.study import WITH_ENTRIES, FormField, Item, Page, in_language, read_value
+from tasks.people.study import (
+    WITH_ENTRIES,
+    Answer,
+    Assignment,
+    Folder,
+    FormField,
+    Item,
+    Page,
+    Study,
+    StudyError,
+    in_language,
+    read_value,
+    text_of,
+)
 
 MANIFEST = "culturescope.json"
 """In the folder of an export: which study it is of, and for which program."""
@@ -27,14 +39,18 @@ MANIFEST = "culturescope.json"
 
 @dataclass(frozen=True)
 class Task:
-    """What one person sees at once: an assigned item, or all pages that they have once.
+    """What one person sees at once: an assigned item, or all pages that they have once."""
 
-    ``name``: the person and the first place, such as "p001.3"; it is all that the other program knows of it.
-    """
-
-    name: str
-    annotator: str
     assigned: tuple[tuple[Assignment, Item], ...]
+
+    @property
+    def annotator(self) -> str:
+        return self.assigned[0][0].annotator
+
+    @property
+    def name(self) -> str:
+        """The person and the first place, such as "p001.3": all that the other program knows of it."""
+        return f"{self.annotator}.{self.assigned[0][0].place}"
 
     def of(self, page: Page) -> tuple[Assignment, Item]:
         """What is assigned on that page."""
@@ -66,6 +82,22 @@ class Form:
     def fields(self) -> list[tuple[Page, FormField]]:
         return [(page, field) for page in self.pages for field in page.fields]
 
+    def data(self, task: Task, entry: Callable[[int, str], Any]) -> dict[str, Any]:
+        """What a task holds: ``of_`` a field what is ranked, marked or edited, ``shown_`` the parts to read.
+
+        Args:
+            entry: makes of a place, from 1, and a text what the program has of an entry.
+        """
+        data: dict[str, Any] = {}
+        for page, field in self.fields:
+            if field.kind in WITH_ENTRIES:
+                slots = task.slots(page, field, self.language)
+                data[f"of_{field.name}"] = [entry(n, text) for n, (_, text) in enumerate(slots, start=1)]
+            elif field.kind == "edit":
+                data[f"of_{field.name}"] = task.text(page, field.of)
+        parts = [(page, part.name) for page in self.pages for part in page.shows]
+        return data | {f"shown_{name}": task.text(page, name) for page, name in parts}
+
     def intro(self) -> str:
         """What stands above the form."""
         texts = [in_language(each, self.language) for page in self.pages for each in (page.title, page.text)]
@@ -89,8 +121,8 @@ class Form:
 
 
 @dataclass(frozen=True)
-class Given:
-    """What one person gave for one field of a task. shown: the order of options, where the program says."""
+class Response:
+    """One person's value for one field of a task. shown: the order of options, where the program says."""
 
     task: Task
     page: Page
@@ -99,6 +131,73 @@ class Given:
     started: datetime
     saved: datetime
     shown: list[str] | None = None
+
+
+@dataclass(frozen=True)
+class Program:
+    """Another program that can ask a study.
+
+    Attributes:
+        version: that the projects were tried with.
+        project: the files of a form's project, name -> text; the last argument: what a person says who takes
+            part.
+        output: the pattern of the JSON files in a project that hold what people gave.
+        read: the responses in one of these files; it gets the form, the path and the parsed content.
+        if_none: what to do where there is no such file at all; "": nobody has answered yet.
+    """
+
+    name: str
+    title: str
+    version: str
+    project: Callable[[Study, Form, str], dict[str, str]]
+    output: str
+    read: Callable[[Form, Path, Any], Iterable[Response]]
+    if_none: str = ""
+
+
+def write_projects(program: Program, folder: Folder, out: Path, agree: Mapping[str, str]) -> list[str]:
+    """Write a project for each form below an empty folder; returns their names.
+
+    Args:
+        agree: language -> what a person says who takes part.
+
+    Raises:
+        StudyError: see ``forms``.
+    """
+    projects = {
+        form.name: program.project(folder.study, form, in_language(agree, form.language))
+        for form in forms(folder)
+    }
+    for name, files in projects.items():
+        (out / name).mkdir()
+        for file, text in files.items():
+            (out / name / file).write_text(text, encoding="utf-8")
+    about = {"study": folder.study.name, "tool": program.name, "asked": _asked(folder)}
+    (out / MANIFEST).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+    return list(projects)
+
+
+def read_projects(program: Program, folder: Folder, out: Path) -> list[Answer]:
+    """What people gave so far, each as revision 1. Who was logged in, from where, is not read.
+
+    Raises:
+        StudyError: no output at all, one that cannot be read, or a value that the form does not offer.
+    """
+    responses: list[Response] = []
+    known = forms(folder)
+    paths = [(form, path) for form in known for path in sorted((out / form.name).glob(program.output))]
+    if program.if_none and not paths:
+        raise StudyError(f"no {program.output} in {out}/{known[0].name}: {program.if_none}")
+    for form, path in paths:
+        content = read_json(path)
+        try:
+            responses += program.read(form, path, content)
+        except StudyError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, OSError, OverflowError) as error:
+            reason = f"not as {program.title} {program.version} writes it: {error!r}"
+            raise StudyError(f"{path}: {reason}") from error
+    return answers(responses, folder, program.name, program.version)
 
 
 def forms(folder: Folder) -> list[Form]:
@@ -123,45 +222,40 @@ def forms(folder: Folder) -> list[Form]:
     rows = []
     for (name, language), tasks in sorted(by_form.items()):
         wanted = {item.page for assigned in tasks.values() for _, item in assigned}
-        own = [_task(assigned) for assigned in tasks.values()]
         pages = tuple(page for page in study.pages if page.name in wanted)
-        rows.append(Form(f"{name}-{language}", language, pages, tuple(own)))
+        rows.append(Form(f"{name}-{language}", language, pages, tuple(map(Task, map(tuple, tasks.values())))))
     return rows
 
 
-def _task(assigned: Sequence[tuple[Assignment, Item]]) -> Task:
-    first = assigned[0][0]
-    return Task(f"{first.annotator}.{first.place}", first.annotator, tuple(assigned))
-
-
-def answers(given: Iterable[Given], folder: Folder, tool: str, version: str) -> list[Answer]:
+def answers(responses: Iterable[Response], folder: Folder, tool: str, version: str) -> list[Answer]:
     """Answers of the neutral format, each as revision 1.
 
-    An edited text that was left as it was counts as given where its task has another answer: programs store
+    An edited text that was left as it was counts as an answer where its task has another one: programs store
     nothing then.
 
     Raises:
         StudyError: a value that the form does not offer.
     """
-    rows, by_task = [], defaultdict(list)
-    for each in given:
+    by_task: dict[str, list[Response]] = defaultdict(list)
+    for each in responses:
         by_task[each.task.name].append(each)
-        rows.append(each)
     for own in by_task.values():
-        task, said = own[0].task, {each.field.name for each in own}
-        for _, item in task.assigned:
-            page = folder.study.page(item.page)
-            for field in page.fields:
-                if field.kind == "edit" and field.name not in said:
-                    text = task.text(page, field.of)
-                    started, saved = min(e.started for e in own), max(e.saved for e in own)
-                    rows.append(Given(task, page, field, text, started, saved))
-    return sorted((_answer(each, folder, tool, version) for each in rows), key=_place)
+        task, names = own[0].task, {each.field.name for each in own}
+        started, saved = min(each.started for each in own), max(each.saved for each in own)
+        pages = [folder.study.page(item.page) for _, item in task.assigned]
+        own += [
+            Response(task, page, field, task.text(page, field.of), started, saved)
+            for page in pages
+            for field in page.fields
+            if field.kind == "edit" and field.name not in names
+        ]
+    rows = (_answer(each, folder, tool, version) for own in by_task.values() for each in own)
+    return sorted(rows, key=_place)
 
 
-def _answer(given: Given, folder: Folder, tool: str, version: str) -> Answer:
-    assignment, item = given.task.of(given.page)
-    field, value = given.field, given.value
+def _answer(response: Response, folder: Folder, tool: str, version: str) -> Answer:
+    assignment, item = response.task.of(response.page)
+    field, value = response.field, response.value
     if field.kind == "ranking":
         # The menu has the ranks of the longest list, so that one too high says nothing of this one.
         n = len(field.entries(item))
@@ -169,18 +263,18 @@ def _answer(given: Given, folder: Folder, tool: str, version: str) -> Answer:
     try:
         entry = read_value(field, item, value)
     except ValueError as error:
-        raise StudyError(f"{tool}, {given.task.name}: {error}") from error
+        raise StudyError(f"{tool}, {response.task.name}: {error}") from error
     order = assignment.shown.get(field.name, []) if field.kind in WITH_ENTRIES else list(field.shown(item))
     return Answer(
         study_hash=folder.study.hash,
         item=item.item,
         item_hash=item.hash,
-        annotator=given.task.annotator,
+        annotator=response.task.annotator,
         field=field.name,
         value=entry.value,
-        shown=given.shown or order,
-        started=min(given.started, given.saved),
-        saved=given.saved,
+        shown=response.shown or order,
+        started=min(response.started, response.saved),
+        saved=response.saved,
         revision=1,
         status="complete" if entry.is_complete else "draft",
         tool=tool,
@@ -203,12 +297,6 @@ def with_known(known: Sequence[Answer], pulled: Iterable[Answer]) -> list[Answer
 
 def _place(answer: Answer) -> tuple[str, str, str, int]:
     return answer.annotator, answer.item, answer.field, answer.revision
-
-
-def write_manifest(folder: Folder, out: Path, tool: str) -> None:
-    """Say of which study and for which program an export is."""
-    about = {"study": folder.study.name, "tool": tool, "asked": _asked(folder)}
-    (out / MANIFEST).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
 
 
 def exported_for(folder: Folder, out: Path) -> str:

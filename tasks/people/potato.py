@@ -16,55 +16,24 @@ from pathlib import Path
 from typing import Any
 
 from tasks.parsing import parse_json
-from tasks.people.elsewhere import Form, Given, Task, answers, forms, read_json, write_manifest
-from tasks.people.files import Answer, Folder, StudyError, text_of
-from tasks.people.study import WITH_ENTRIES, FormField, Page, Study, in_language
+from tasks.people.elsewhere import Form, Program, Response, Task
+from tasks.people.study import (
+    WITH_ENTRIES,
+    FormField,
+    Page,
+    Study,
+    StudyError,
+    in_language,
+    text_of,
+)
 
-TOOL, VERSION = "potato", "2.12.1"
-"""The version that the projects were tried with."""
 CONFIG, ITEMS, CONSENT, OUTPUT = "config.yaml", "items.jsonl", "consent.json", "output"
 _TRANSLATED = ("en", "zh", "ar", "ko", "ru")
 """Those of our languages in which Potato has its own texts."""
 _ORDERED = re.compile(r"(\d+)\. ")
 
 
-def write_potato(folder: Folder, out: Path, agree: Mapping[str, str]) -> list[str]:
-    """Write a project for each form below an empty folder; returns their names.
-
-    agree: language -> what a person says who takes part. Raises StudyError: see `forms`.
-    """
-    written = forms(folder)
-    files = [(form, _files(folder.study, form, in_language(agree, form.language))) for form in written]
-    for form, texts in files:
-        (out / form.name).mkdir()
-        for name, text in texts.items():
-            (out / form.name / name).write_text(text + "\n", encoding="utf-8")
-    write_manifest(folder, out, TOOL)
-    return [form.name for form in written]
-
-
-def read_potato(folder: Folder, out: Path) -> list[Answer]:
-    """What people gave so far, each as revision 1: last values, when the page was opened and the value last
-    changed, and the order of options. Addresses, browsers and keystrokes that Potato stores are not read.
-
-    Times without a zone are of this machine's: Potato is to have run here, or both in UTC.
-
-    Raises:
-        StudyError: an output that cannot be read, or a value that the form does not offer.
-    """
-    given: list[Given] = []
-    for form in forms(folder):
-        tasks = {task.name: task for task in form.tasks}
-        for path in sorted((out / form.name / OUTPUT).glob("*/user_state.json")):
-            state, changes = read_json(path), _changes(path.with_name("annotation_history.jsonl"))
-            try:
-                given += _of_person(form, tasks, state, changes)
-            except (KeyError, TypeError, ValueError, AttributeError, OSError, OverflowError) as error:
-                raise StudyError(f"{path}: not as Potato {VERSION} writes it: {error!r}") from error
-    return answers(given, folder, TOOL, VERSION)
-
-
-def _files(study: Study, form: Form, agree: str) -> dict[str, str]:
+def _project(study: Study, form: Form, agree: str) -> dict[str, str]:
     """Name -> text; JSON is YAML."""
     consent = {
         "name": "consent",
@@ -73,11 +42,14 @@ def _files(study: Study, form: Form, agree: str) -> dict[str, str]:
         "labels": [agree],
         "label_requirement": {"required": True},
     }
-    lines = [json.dumps(_item(form, task), ensure_ascii=False) for task in form.tasks]
+    rows = [
+        {"id": task.name, "text": form.intro()} | form.data(task, lambda n, text: f"{n}. {text}")
+        for task in form.tasks
+    ]
     return {
-        CONFIG: json.dumps(_config(study, form), indent=2, ensure_ascii=False),
-        ITEMS: "\n".join(lines),
-        CONSENT: json.dumps([consent], ensure_ascii=False),
+        CONFIG: json.dumps(_config(study, form), indent=2, ensure_ascii=False) + "\n",
+        ITEMS: "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows),
+        CONSENT: json.dumps([consent], ensure_ascii=False) + "\n",
     }
 
 
@@ -153,18 +125,6 @@ def _kind(form: Form, page: Page, field: FormField) -> dict[str, Any]:
     return {"annotation_type": "text", "textarea": {"on": True, "rows": 4, "cols": 60}}
 
 
-def _item(form: Form, task: Task) -> dict[str, Any]:
-    item: dict[str, Any] = {"id": task.name, "text": form.intro()}
-    for page, field in form.fields:
-        if field.kind in WITH_ENTRIES:
-            slots = task.slots(page, field, form.language)
-            item[f"of_{field.name}"] = [f"{n}. {text}" for n, (_, text) in enumerate(slots, start=1)]
-        elif field.kind == "edit":
-            item[f"of_{field.name}"] = task.text(page, field.of)
-    shown = {part.name: task.text(page, part.name) for page in form.pages for part in page.shows}
-    return item | {f"shown_{name}": text for name, text in shown.items()}
-
-
 def _changes(path: Path) -> dict[tuple[str, str], list[datetime]]:
     """(task, field) -> when its value was set or changed."""
     times: dict[tuple[str, str], list[datetime]] = {}
@@ -176,43 +136,52 @@ def _changes(path: Path) -> dict[tuple[str, str], list[datetime]]:
                     time = datetime.fromisoformat(row["timestamp"]).astimezone(UTC)
                     times.setdefault((row["instance_id"], row["schema_name"]), []).append(time)
             except (ValueError, KeyError, TypeError) as error:
-                raise StudyError(f"{path}, line {number}: not as Potato {VERSION} writes it") from error
+                raise StudyError(f"{path}, line {number}: not as Potato writes it: {error!r}") from error
     return times
 
 
-def _of_person(
-    form: Form, tasks: Mapping[str, Task], state: Any, changes: Mapping[tuple[str, str], list[datetime]]
-) -> Iterator[Given]:
+def _read(form: Form, path: Path, state: Any) -> Iterator[Response]:
+    """Last values, when the page was opened and the value last changed, and the order of options.
+
+    Times without a zone are of this machine's: Potato is to have run here, or both in UTC.
+    """
+    tasks, changes = (
+        {task.name: task for task in form.tasks},
+        _changes(path.with_name("annotation_history.jsonl")),
+    )
     for name, labels in state["instance_id_to_label_to_value"].items():
         task = tasks.get(name)
         # Potato does not refuse what somebody sends for another one's task once their own are done.
         if task is None or task.annotator != state["user_id"]:
             continue
-        said: dict[str, dict[str, Any]] = {}
+        values: dict[str, dict[str, Any]] = {}
         for label, value in labels:
-            said.setdefault(label["schema"], {})[label["name"]] = value
-        own = [time for (item, _), times in changes.items() if item == name for time in times]
+            values.setdefault(label["schema"], {})[label["name"]] = value
+        times = [time for (item, _), own in changes.items() if item == name for time in own]
         opened = state["instance_id_to_behavioral_data"].get(name, {}).get("session_start")
-        started = datetime.fromtimestamp(opened, UTC) if opened else min(own)
+        started = datetime.fromtimestamp(opened, UTC) if opened else min(times)
         orders = state["instance_id_to_presentation_order"].get(name, {})
         for page, field in form.fields:
-            if given := said.get(field.name):
-                saved = max(changes.get((name, field.name), own))
-                value, shown = _value(form, task, page, field, given), None
+            if chosen := values.get(field.name):
+                saved = max(changes.get((name, field.name), times))
+                value, shown = _value(form, task, page, field, chosen), None
                 if field.kind in ("choice", "confidence"):
-                    values = {text: option for option, text in form.menu(page, field).items()}
-                    shown = [values[text] for text in orders.get(field.name, []) if text in values]
-                yield Given(task, page, field, value, started, saved, shown)
+                    options = {text: option for option, text in form.menu(page, field).items()}
+                    shown = [options[text] for text in orders.get(field.name, []) if text in options]
+                yield Response(task, page, field, value, started, saved, shown)
 
 
-def _value(form: Form, task: Task, page: Page, field: FormField, given: Mapping[str, Any]) -> Any:
+def _value(form: Form, task: Task, page: Page, field: FormField, chosen: Mapping[str, Any]) -> Any:
     """From Potato's labels to a value of ours. Raises ValueError, KeyError for what it does not offer."""
     values = {text: value for value, text in form.menu(page, field).items()}
     if field.kind in WITH_ENTRIES:
         slots = task.slots(page, field, form.language)
-        numbers = {name: re.match(_ORDERED, name) for name in given}
-        return {slots[int(n[1]) - 1][0]: values[given[name]] for name, n in numbers.items() if n}
-    (value,) = list(given.values())[-1:]
+        numbers = {name: re.match(_ORDERED, name) for name in chosen}
+        return {slots[int(n[1]) - 1][0]: values[chosen[name]] for name, n in numbers.items() if n}
+    (value,) = list(chosen.values())[-1:]
     if field.kind == "edit":
         return parse_json(value)["edited_text"]
     return values[value] if values else value
+
+
+PROGRAM = Program("potato", "Potato", "2.12.1", _project, f"{OUTPUT}/*/user_state.json", _read)

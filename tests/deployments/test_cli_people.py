@@ -21,9 +21,8 @@ from deployments.people.store import Store
 from deployments.people.studies import DRAWS, KINDS
 from tasks.builders.specnorm.review import read_reviews, text_hash
 from tasks.people.answers import quotas
-from tasks.people.files import Folder, read_folder
 from tasks.people.simulation import People, simulated_rankings
-from tasks.people.study import Entry
+from tasks.people.study import Entry, Folder, read_folder
 from tests.deployments.judged_run import METRICS, named, one_judge, store, store_run
 from tests.evaluations.spectral.reference_patterns import are_many
 from tests.warehouse.test_specnorm import TEXTS, draft

@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 
 from deployments.people.app import create_app
 from deployments.people.site import Site, answers
-from tasks.people.files import ANSWERS, Answer, read_rows, write_rows
+from tasks.people.study import ANSWERS, Answer, read_rows, write_rows
 from tests.people.conftest import SECRETS, folder_path
 
 __all__ = ["folder_path"]  # a fixture

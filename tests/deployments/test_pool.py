@@ -17,7 +17,7 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import StateType
 
 from deployments.evaluations import doors
-from deployments.serve import pool, served, server, upkeep
+from deployments.serve import automations, served, server, serving
 from tests.conftest import prefect_post
 
 Culturescope = Callable[..., CompletedProcess[str]]
@@ -109,11 +109,11 @@ def test_a_pool_of_another_type_stays_one(registered: Callable[..., str], prefec
 
 
 def test_a_login_in_an_address_is_not_shown() -> None:
-    assert pool._open("https://me:secret@head.example:4200/api") == "https://head.example:4200/api"
+    assert serving._open("https://me:secret@head.example:4200/api") == "https://head.example:4200/api"
 
 
 def test_a_name_of_a_pool_is_quoted() -> None:
-    assert " --pool 'our lab; ls' --type process" in pool.worker("our lab; ls", "process")
+    assert " --pool 'our lab; ls' --type process" in serving.worker("our lab; ls", "process")
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_what_is_missing_is_one_line(
 
 def test_a_crash_is_run_again_only_so_often() -> None:
     resume = by_name("lab")["resume"]
-    runs = [str(count) for count in range(1, upkeep.AGAIN + 1)]
+    runs = [str(count) for count in range(1, automations.AGAIN + 1)]
     assert resume.trigger.match.model_dump()["prefect.run-count"] == runs  # a run that never began is not
     (action,) = resume.actions
     assert (action.state, action.name) == (StateType.SCHEDULED, "AwaitingRetry")
@@ -155,7 +155,7 @@ def test_a_crash_is_run_again_only_so_often() -> None:
 
 def test_a_silent_run_has_missed_more_than_one_heartbeat() -> None:
     silent = by_name("lab")["silent"]
-    assert timedelta(seconds=upkeep.HEARTBEAT_S) < silent.trigger.within < timedelta(seconds=60)
+    assert timedelta(seconds=automations.HEARTBEAT_S) < silent.trigger.within < timedelta(seconds=60)
     assert "prefect.flow-run.heartbeat" in silent.trigger.after
     assert silent.actions[0].state is StateType.CRASHED
 
@@ -172,4 +172,4 @@ def test_other_types_than_processes_may_take_long_to_start() -> None:
 
 
 def by_name(name: str, kind: str = "process") -> dict[str, Any]:
-    return {each.name.removeprefix("culturescope: "): each for each in upkeep.automations(name, kind)}
+    return {each.name.removeprefix("culturescope: "): each for each in automations.of_pool(name, kind)}

@@ -17,11 +17,10 @@ from typer.testing import CliRunner
 
 import deployments.publish
 from deployments.cli.app import app
-from deployments.publish.croissant import About
+from deployments.publish.data import About
 from deployments.publish.pages import _cells, _matrix, _order, foot
 from deployments.publish.rule import published
-from deployments.publish.site import publish
-from deployments.publish.verify import MARK
+from deployments.publish.site import MARK, publish
 from tasks.report.svg import _VARIABLES, _shares
 from tests.deployments.a_site import SAID, fill
 from tests.report.pages import HOSTILE

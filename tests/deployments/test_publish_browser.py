@@ -24,7 +24,7 @@ import httpx
 import polars as pl
 import pytest
 
-from deployments.publish.croissant import About
+from deployments.publish.data import About
 from deployments.publish.site import publish
 from tests.deployments.a_site import fill
 from tests.deployments.browser import CHROMIUM, SERIOUS, TOO_WIDE, Browser, axe, browser

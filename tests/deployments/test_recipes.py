@@ -16,7 +16,7 @@ from deployments.evaluations import doors, sound
 from deployments.packs import recipes
 from deployments.publish.pages import boards
 from deployments.publish.rule import published
-from deployments.serve.registered import Wishes, deployments
+from deployments.serve.served import ServeOptions, deployments
 from tests.conftest import REPOSITORY
 from tests.evaluations.recipe.made import RECIPES, changed, swap
 from tests.golden.harness import write_engine
@@ -100,7 +100,7 @@ def test_a_pack_with_faults_hides_no_other() -> None:
     refused = call("run", "broken", "-m", "fake-a", code=1).stderr
     assert "field metric: it is missing" in refused
     assert "Traceback" not in refused
-    assert {"whence", "cure", "my_tables"} <= {d.flow_name for d in deployments(Wishes())}
+    assert {"whence", "cure", "my_tables"} <= {d.flow_name for d in deployments(ServeOptions())}
     call("leaderboard")
 
 

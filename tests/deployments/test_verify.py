@@ -13,9 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from deployments.cli.app import app
-from deployments.publish.croissant import About
-from deployments.publish.site import publish
-from deployments.publish.verify import MARK, verify
+from deployments.publish.data import About
+from deployments.publish.site import MARK, publish, verify
 from tests.deployments.a_site import fill
 from warehouse import Warehouse, WarehouseError
 

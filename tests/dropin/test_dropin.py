@@ -129,8 +129,8 @@ own.unlink()
 @pytest.mark.heavy
 def test_it_has_a_form_in_the_prefect_ui(copy: Path, prefect_api: str) -> None:
     code = """
-from deployments.serve.registered import Wishes, deployments
-mine = [d for d in deployments(Wishes()) if d.flow_name == "idioms"]
+from deployments.serve.served import ServeOptions, deployments
+mine = [d for d in deployments(ServeOptions()) if d.flow_name == "idioms"]
 fields = mine[0]._parameter_openapi_schema.model_dump()["definitions"]["IdiomsParams"]["properties"]
 print(sorted(d.name for d in mine), sorted(fields))
 """

@@ -9,18 +9,20 @@ from typing import Any
 import pytest
 
 from tasks.people.assignment import Person, assign
-from tasks.people.files import (
+from tasks.people.study import (
     ASSIGNMENTS,
     ITEMS,
     PRIVATE,
     STUDY,
     Answer,
     Folder,
+    Item,
+    Private,
+    Study,
     read_folder,
     write_assignments,
     write_rows,
 )
-from tasks.people.study import Item, Private, Study
 
 TOML = """
 name = "dishes"

@@ -9,9 +9,16 @@ from tasks.metrics.agreement import kendall_w, kendall_w_interval, rank_agreemen
 from tasks.metrics.classification import macro_f1
 from tasks.metrics.krippendorff_alpha import krippendorff_alpha
 from tasks.metrics.spectral import er_sr_category
-from tasks.people.agreement import AgreementRow, agreement_rows
+from tasks.people.agreement import (
+    NOT_ANNOTATED,
+    AgreementRow,
+    agreement_rows,
+    ceiling,
+    domain_scores,
+    profiles,
+    rankings,
+)
 from tasks.people.answers import Rating
-from tasks.people.rankings import NOT_ANNOTATED, ceiling, domain_scores, profiles, rankings
 from tasks.people.simulation import (
     People,
     plan_rankings,

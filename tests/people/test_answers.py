@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tasks.people.answers import counted, exclusions, lacking, latest, ratings
-from tasks.people.files import Answer, Folder
+from tasks.people.study import Answer, Folder
 from tests.people.conftest import answered
 
 WHOLE = {"rice": "1", "salt": "2", "tofu": "3"}

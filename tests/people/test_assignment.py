@@ -8,8 +8,7 @@ from itertools import pairwise
 import pytest
 
 from tasks.people.assignment import Person, assign, item_code, stratified
-from tasks.people.files import Folder
-from tasks.people.study import Item, Private, Study
+from tasks.people.study import Folder, Item, Private, Study
 from tests.people.conftest import ITEM_ROWS, PEOPLE, PRIVATE_ROWS, item
 
 HIDDEN = {row.item: row for row in PRIVATE_ROWS}

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,22 +17,15 @@ from xml.etree.ElementTree import fromstring
 
 import pytest
 
-from deployments.people.programs import export, take
+from deployments.people.results import PROGRAMS, export, take
 from deployments.people.store import Store
 from tasks.people.answers import exclusions
-from tasks.people.elsewhere import exported_for, forms, with_known
-from tasks.people.files import ANSWERS, ITEMS, Answer, Folder, StudyError, read_folder, read_rows
-from tasks.people.labelstudio import read_labelstudio, write_labelstudio
-from tasks.people.potato import read_potato
-from tasks.people.study import Study
+from tasks.people.elsewhere import exported_for, forms, read_projects, with_known, write_projects
+from tasks.people.study import ANSWERS, ITEMS, Answer, Folder, Study, StudyError, read_folder, read_rows
 from tests.people.conftest import SECRETS, answered
 
 FIXTURES = Path(__file__).parent / "fixtures"
-TOOLS = ("potato", "labelstudio")
-READERS: dict[str, Callable[[Folder, Path], list[Answer]]] = {
-    "potato": read_potato,
-    "labelstudio": read_labelstudio,
-}
+TOOLS = tuple(PROGRAMS)
 
 
 def exported(path: Path, tool: str) -> Path:
@@ -80,7 +72,7 @@ def test_the_labelling_interface_is_well_formed_whatever_the_texts(folder: Folde
     tricky = folder.study.model_dump(mode="json")
     tricky["pages"][0]["fields"][0]["label"] = {"en": '"Fits" & <b>belongs</b>'}
     study = Study.model_validate(tricky)
-    write_labelstudio(replace(folder, study=study), tmp_path)
+    write_projects(PROGRAMS["labelstudio"], replace(folder, study=study), tmp_path, {"en": "I agree"})
     view = fromstring((tmp_path / "rate-en" / "config.xml").read_text())
     headers = [header.get("value") for header in view.iter("Header")]
     assert '"Fits" & <b>belongs</b>' in headers
@@ -93,7 +85,7 @@ def test_answers_times_and_orders_are_read_and_addresses_are_not(
     folder: Folder, folder_path: Path, tool: str
 ) -> None:
     out = exported(folder_path, tool)
-    answers = READERS[tool](folder, out)
+    answers = read_projects(PROGRAMS[tool], folder, out)
     assert {a.annotator for a in answers} == {"p0"}
     said = {(a.item, a.field): a.value for a in answers}
     assigned = [a for a in folder.assignments if a.annotator == "p0"]
@@ -145,7 +137,7 @@ def test_what_somebody_sent_for_another_is_not_taken(folder: Folder, folder_path
     state = json.loads(path.read_text())
     state["instance_id_to_label_to_value"]["p1.1"] = [[{"schema": "liking", "name": "4"}, "4"]]
     path.write_text(json.dumps(state))
-    assert {a.annotator for a in read_potato(folder, out)} == {"p0"}
+    assert {a.annotator for a in read_projects(PROGRAMS["potato"], folder, out)} == {"p0"}
 
 
 def test_a_text_that_is_left_as_given_is_an_answer(folder: Folder, folder_path: Path) -> None:
@@ -156,7 +148,7 @@ def test_a_text_that_is_left_as_given_is_an_answer(folder: Folder, folder_path: 
         result = row["annotations"][0]["result"]
         row["annotations"][0]["result"] = [r for r in result if r["from_name"] not in ("recipe", "liking")]
     path.write_text(json.dumps(rows))
-    answers = read_labelstudio(folder, out)
+    answers = read_projects(PROGRAMS["labelstudio"], folder, out)
     assert {a.value for a in answers if a.field == "recipe"} == {"Boil it."}
     # A choice that was not made is none.
     assert "liking" not in {a.field for a in answers}
@@ -167,14 +159,14 @@ def test_two_answers_to_a_task_and_skipped_tasks(folder: Folder, folder_path: Pa
     out = exported(folder_path, "labelstudio")
     path = out / "rate-en" / "export.json"
     rows: list[dict[str, Any]] = json.loads(path.read_text())
-    n = len(read_labelstudio(folder, out))
+    n = len(read_projects(PROGRAMS["labelstudio"], folder, out))
     rows[0]["annotations"][0]["was_cancelled"] = True
     path.write_text(json.dumps(rows))
-    assert len(read_labelstudio(folder, out)) == n - 4
+    assert len(read_projects(PROGRAMS["labelstudio"], folder, out)) == n - 4
     rows[0]["annotations"] = [dict(a, was_cancelled=False) for a in rows[0]["annotations"] * 2]
     path.write_text(json.dumps(rows))
     with pytest.raises(StudyError, match="has two answers: delete one"):
-        read_labelstudio(folder, out)
+        read_projects(PROGRAMS["labelstudio"], folder, out)
 
 
 @pytest.mark.parametrize("broken", ["", "[]", '{"user_id": "p0"}', '[{"data": {"task": "p9.1"}}]'])
@@ -185,10 +177,10 @@ def test_a_broken_output_is_named(folder: Folder, folder_path: Path, tool: str, 
     (path,) = (out / "rate-en").rglob(name)
     path.write_text(broken)
     if (tool, broken) == ("labelstudio", "[]"):  # nobody answered
-        assert {a.item for a in read_labelstudio(folder, out)} == {"about_you"}
+        assert {a.item for a in read_projects(PROGRAMS["labelstudio"], folder, out)} == {"about_you"}
         return
     with pytest.raises(StudyError, match=name):
-        READERS[tool](folder, out)
+        read_projects(PROGRAMS[tool], folder, out)
 
 
 HOSTILE = {
@@ -212,13 +204,13 @@ def test_a_hostile_output_is_one_error_or_answers(
 ) -> None:
     """Every file that a program writes, one after the other."""
     out = exported(folder_path, tool)
-    whole = READERS[tool](folder, out)
+    whole = read_projects(PROGRAMS[tool], folder, out)
     for path in sorted((out / "rate-en").rglob("*.json*")):
         text = path.read_text(encoding="utf-8")
         path.write_text(HOSTILE[hostile](text), encoding="utf-8", errors="surrogateescape")
         said, n = "", len(whole)
         try:  # a file that is not read, or in which nothing of this stands, changes nothing
-            n = len(READERS[tool](folder, out))
+            n = len(read_projects(PROGRAMS[tool], folder, out))
         except StudyError as refusal:
             said = str(refusal)
         assert n == len(whole)
@@ -232,7 +224,7 @@ def test_values_off_the_menu_are_refused(folder: Folder, folder_path: Path) -> N
     path = out / "rate-en" / "export.json"
     path.write_text(path.read_text().replace('"yes"', '"perhaps"'))
     with pytest.raises(StudyError, match="perhaps"):
-        read_labelstudio(folder, out)
+        read_projects(PROGRAMS["labelstudio"], folder, out)
 
 
 def test_an_export_is_of_one_study_as_it_was(folder: Folder, folder_path: Path) -> None:

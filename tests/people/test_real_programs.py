@@ -22,11 +22,11 @@ from typing import Any
 import httpx
 import pytest
 
-from deployments.people.programs import export, take
+from deployments.people.results import export, take
 from tasks.people import labelstudio, potato
 from tasks.people.answers import exclusions, latest
 from tasks.people.elsewhere import Form, Task, forms
-from tasks.people.files import ANSWERS, Answer, Folder, read_folder, read_rows
+from tasks.people.study import ANSWERS, Answer, Folder, read_folder, read_rows
 from tests.people.conftest import SECRETS
 
 pytestmark = pytest.mark.heavy
@@ -41,8 +41,8 @@ def environment(package: str, folder: Path) -> Path:
         return Path(known)
     try:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True, timeout=120)
-        version = {"potato-annotation": potato.VERSION, "label-studio": labelstudio.VERSION}[package]
-        install = [folder / "bin" / "pip", "install", "--quiet", f"{package}=={version}"]
+        programs = {"potato-annotation": potato.PROGRAM, "label-studio": labelstudio.PROGRAM}
+        install = [folder / "bin" / "pip", "install", "--quiet", f"{package}=={programs[package].version}"]
         subprocess.run(install, check=True, timeout=900, capture_output=True, text=True)
     except subprocess.CalledProcessError as error:
         pytest.skip(f"{package} cannot be installed: {(error.stderr or '').strip().splitlines()[-1:]}")

@@ -8,8 +8,20 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tasks.people.files import ASSIGNMENTS, ITEMS, PRIVATE, STUDY, Folder, StudyError, read_folder
-from tasks.people.study import FormField, Page, Study, in_language, read_value
+from tasks.people.study import (
+    ASSIGNMENTS,
+    ITEMS,
+    PRIVATE,
+    STUDY,
+    Folder,
+    FormField,
+    Page,
+    Study,
+    StudyError,
+    in_language,
+    read_folder,
+    read_value,
+)
 
 WHOLE = {"rice": "1", "salt": "2", "tofu": "3"}
 

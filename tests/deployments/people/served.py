@@ -17,16 +17,18 @@ from deployments.people.studies import KINDS
 from deployments.serve.server import free_port
 from tasks.evaluations.explication.interview import FIELDS, Turns
 from tasks.people.assignment import Person, assign
-from tasks.people.files import (
+from tasks.people.study import (
     ASSIGNMENTS,
     ITEMS,
     PRIVATE,
     STUDY,
+    Item,
+    Page,
+    Private,
     read_study,
     write_assignments,
     write_rows,
 )
-from tasks.people.study import Item, Page, Private
 
 SECRETS = ("model-of-secrets", "hidden-condition", "outside-code", "author-of-secrets")
 LONG = "Rice with saffron, which grandmother cooked on feast days; nobody wrote it down. "

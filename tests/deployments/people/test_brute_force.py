@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from deployments.people import access
 from deployments.people.site import Site
 from tests.deployments.test_people_app import ORIGIN, Person, folder_path, person, site
 
@@ -25,7 +24,7 @@ BURST = 150
 def _clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Time stands still but where a test moves it."""
     time = [0.0]
-    monkeypatch.setattr(access.time, "monotonic", lambda: time[0])
+    monkeypatch.setattr("deployments.people.site.time.monotonic", lambda: time[0])
     return time
 
 

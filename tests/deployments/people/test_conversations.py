@@ -11,7 +11,7 @@ import polars as pl
 
 from deployments.show.report import page
 from tasks.evaluations.explication.details import SCHEMA
-from tasks.people.files import read_folder
+from tasks.people.study import read_folder
 from tests.deployments.judged_run import store_run
 from tests.deployments.test_cli_people import people, say, started
 from warehouse import Warehouse, register_parts, run_checks, write_part

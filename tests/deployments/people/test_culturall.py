@@ -7,8 +7,7 @@ from typing import Any
 from tasks.builders.culturall import steps
 from tasks.builders.culturall.params import ReleaseParams
 from tasks.builders.culturall.release import steps as release
-from tasks.people.files import Folder, read_folder
-from tasks.people.study import Entry
+from tasks.people.study import Entry, Folder, read_folder
 from tests.deployments.test_cli_people import people, say, started
 from warehouse import Warehouse, culturall_build, run_checks
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
-from deployments.people import access
+from deployments.people import site
 
 FORM = (b"content-type", b"application/x-www-form-urlencoded")
 
@@ -27,7 +27,7 @@ def read(chunks: Sequence[bytes], *, ends: bool = True) -> dict[str, str]:
             await asyncio.Event().wait()
             raise AssertionError("never")
 
-        return await access.read_form(Request({"type": "http", "headers": [FORM]}, receive))
+        return await site.read_form(Request({"type": "http", "headers": [FORM]}, receive))
 
     return asyncio.run(reading())
 
@@ -40,17 +40,17 @@ def test_a_form_may_come_in_pieces() -> None:
 def test_a_half_sent_form_is_not_waited_for_for_ever(
     monkeypatch: pytest.MonkeyPatch, chunks: list[bytes]
 ) -> None:
-    monkeypatch.setattr(access, "BODY_PATIENCE_S", 0.01)
-    with pytest.raises(access.RefusedError) as refusal:
+    monkeypatch.setattr(site, "BODY_PATIENCE_S", 0.01)
+    with pytest.raises(site.RefusedError) as refusal:
         read(chunks, ends=False)
     assert refusal.value.status == 408
 
 
 @pytest.mark.parametrize(
     ("body", "status"),
-    [(b"a=" + b"x" * access.MAX_BODY, 413), (b"a=%FF", 400), (b"a=1&a=2", 400), ("a=é".encode(), 400)],
+    [(b"a=" + b"x" * site.MAX_BODY, 413), (b"a=%FF", 400), (b"a=1&a=2", 400), ("a=é".encode(), 400)],
 )
 def test_what_is_no_form_is_refused(body: bytes, status: int) -> None:
-    with pytest.raises(access.RefusedError) as refusal:
+    with pytest.raises(site.RefusedError) as refusal:
         read([body])
     assert refusal.value.status == status

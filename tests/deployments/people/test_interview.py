@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deployments.people.app import create_app
-from deployments.people.interview import ModelInterviewer
+from deployments.people.explication import ModelInterviewer
 from deployments.people.site import Site, answers
 from tasks.engines.fake import FakeEngine
 from tasks.engines.protocols import Conversations, EngineError, Generation, Sampling, Schema

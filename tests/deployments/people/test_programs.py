@@ -11,23 +11,24 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from deployments.cli.app import app
-from deployments.people.programs import export
+from deployments.people.results import export
 from deployments.people.studies import DRAWS, KINDS
 from tasks.people.answers import quotas
 from tasks.people.assignment import Person, assign
 from tasks.people.elsewhere import forms
-from tasks.people.files import (
+from tasks.people.simulation import People, simulated_rankings
+from tasks.people.study import (
     ASSIGNMENTS,
     ITEMS,
     STUDY,
+    WITH_ENTRIES,
+    Item,
     StudyError,
     read_folder,
     read_study,
     write_assignments,
     write_rows,
 )
-from tasks.people.simulation import People, simulated_rankings
-from tasks.people.study import WITH_ENTRIES, Item
 from tests.deployments.test_cli_people import BESIDE_TABLE_1, DOMAINS
 from tests.evaluations.spectral.reference_patterns import are_many
 from warehouse import Warehouse

@@ -14,10 +14,23 @@ import pytest
 from deployments.people import results
 from deployments.people.draw import page_of
 from deployments.people.results import Results
+from tasks.people.agreement import WITHIN_ONE_COUNTRY
 from tasks.people.answers import Rating, Reason
-from tasks.people.files import ANSWERS, ITEMS, STUDY, Answer, Folder, StudyError, write_rows
-from tasks.people.rankings import WITHIN_ONE_COUNTRY
-from tasks.people.study import FormField, Item, Option, Page, Private, Study
+from tasks.people.study import (
+    ANSWERS,
+    ITEMS,
+    STUDY,
+    Answer,
+    Folder,
+    FormField,
+    Item,
+    Option,
+    Page,
+    Private,
+    Study,
+    StudyError,
+    write_rows,
+)
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TEXT = FormField(name="said", kind="text", label={"en": "Said"})

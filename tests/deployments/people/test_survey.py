@@ -10,10 +10,9 @@ import pytest
 
 from deployments.people import results
 from deployments.people.app import create_app
+from tasks.people.agreement import WITHIN_ONE_COUNTRY
 from tasks.people.answers import quotas
-from tasks.people.files import STUDY, read_folder
-from tasks.people.rankings import WITHIN_ONE_COUNTRY
-from tasks.people.study import Study, in_language
+from tasks.people.study import STUDY, Study, in_language, read_folder
 from tests.deployments.test_cli_people import DOMAINS, people, survey, surveyed
 from tests.deployments.test_people_app import ORIGIN, Person
 from tests.evaluations.spectral.reference_patterns import are_many, countries_x_items, table
