@@ -23,7 +23,7 @@ from benchmarks.process import Result, WorkerError, measure, peak, show
 from benchmarks.scoring import SHARE
 from benchmarks.shapes import SHAPES, Shape, fits
 from benchmarks.sizes import Sizes
-from deployments.cli.doctor import facts
+from deployments.cli.models import facts
 from tasks.engines.local import packed_trie, pretrained, speed, tree_attention
 from tasks.engines.specs import EngineSpec
 from warehouse import home

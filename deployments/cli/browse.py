@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deployments.cli.common import Config, errors
+from deployments.cli.common import Config, Occasion, errors, of_evaluations
 from deployments.evaluations import doors, evaluation, unknown
 from deployments.serve.server import HOST, configure, end_with_parent, is_free
 from deployments.show.display import err, say, working
@@ -41,12 +41,8 @@ FROM metric_value JOIN run USING (run_id) JOIN metric USING (evaluation, metric)
 WHERE run_id = ? ORDER BY NOT is_headline, metric.rowid, slice_kind, slice
 """
 
-Of = Annotated[
-    str | None,
-    typer.Argument(help=f"{', '.join(doors())}; default: all", autocompletion=lambda: list(doors())),
-]
+Of = Annotated[str | None, of_evaluations("all")]
 Model = Annotated[str | None, typer.Option("--model", "-m", help="name on the leaderboard; default: all")]
-Occasion = Annotated[str | None, typer.Option(help="default: the newest of each model")]
 Out = Annotated[Path | None, typer.Option(help="folder; default: inspect/ at home")]
 
 

@@ -13,15 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 
 from deployments.cli import options
-from deployments.evaluations import (
-    DEFAULT_PROFILE,
-    doors,
-    is_embedded,
-    params,
-    profile,
-    profiles,
-    sound,
-)
+from deployments.evaluations import DEFAULT_PROFILE, doors, is_embedded, params, profile, profiles, sound
 from deployments.packs.profiles import check_profile
 from tasks.evaluations.contract import Params
 from tasks.packs.folder import NAME

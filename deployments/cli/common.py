@@ -10,17 +10,14 @@ from types import FrameType
 from typing import Annotated
 
 import typer
-from pydantic import ValidationError
+from typer.models import ArgumentInfo
 
-from deployments.cli.options import validated as validated
 from deployments.serve.server import ServerError
 from deployments.show.display import Format, say
-from scrapers.model import ScrapeError
-from tasks.engines.protocols import EngineError
 from warehouse import WarehouseError, interruption
 
-EXPECTED = (WarehouseError, EngineError, ScrapeError, ServerError, ValueError, OSError)
-"""What a user can put right."""
+EXPECTED = (WarehouseError, ServerError, ValueError, OSError)
+"""What a user can put right, with EngineError and ScrapeError, whose modules take a while to import."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
 
@@ -36,6 +33,15 @@ NoServer = Annotated[bool, typer.Option("--no-server", help=NO_SERVER)]
 As = Annotated[Format, typer.Option("--format", "-f", help=FORMAT)]
 Wide = Annotated[bool, typer.Option("--wide", help="all columns of the table, also those that do not fit")]
 Config = Annotated[str | None, typer.Option(help="config_hash; default: the newest")]
+Occasion = Annotated[str | None, typer.Option(help="default: the newest of each model")]
+
+
+def of_evaluations(otherwise: str) -> ArgumentInfo:
+    """An argument that is the name of an evaluation; otherwise: what is taken where none is named."""
+    from deployments.evaluations import doors
+
+    names = list(doors())
+    return typer.Argument(help=f"{', '.join(names)}; default: {otherwise}", autocompletion=lambda: names)
 
 
 @contextmanager
@@ -53,11 +59,22 @@ def errors(resume: str = "run again to resume") -> Iterator[None]:
             if interruption.has_come() or isinstance(error, KeyboardInterrupt):
                 say(f"interrupted: {resume}", style="")
                 raise typer.Exit(INTERRUPTED) from error
-            # pydantic's own errors are for us (``validated`` words the user's), broken pipes for typer.
-            if not isinstance(error, EXPECTED) or isinstance(error, ValidationError | BrokenPipeError):
+            if not _is_expected(error):
                 raise
             say(str(error).strip(), "error:", "bold red")
             raise typer.Exit(1) from error
+
+
+def _is_expected(error: Exception) -> bool:
+    # pydantic's own errors are for us (``options.validated`` words the user's), broken pipes for typer.
+    if isinstance(error, BrokenPipeError) or type(error).__module__.startswith("pydantic"):
+        return False
+    if isinstance(error, EXPECTED):
+        return True
+    from scrapers.model import ScrapeError
+    from tasks.engines.protocols import EngineError
+
+    return isinstance(error, EngineError | ScrapeError)
 
 
 @contextmanager

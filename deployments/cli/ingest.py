@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from logging import WARNING
 from typing import Annotated, Any
 
-import polars as pl
 import typer
 
 from deployments.cli.bars import bars
 from deployments.cli.common import WITHOUT_SERVER, NoServer, Verbose, errors
 from deployments.cli.options import split, validated
+from deployments.cli.warehouse import report_checks
 from deployments.serve.server import configure, connect
 from deployments.show.display import Format, err, notes, show
 from tasks.ingest.params import NAMES, IngestParams
@@ -119,16 +119,3 @@ def refresh(
             flows.ingest(params) if with_server else flows.refresh_all(params)
     finally:
         show(warehouse.query(ATTEMPTS, [started_at]), Format.table, "Sources")
-
-
-def report_checks(warehouse: Warehouse) -> None:
-    """Say what of the warehouse is not as it should be. Exit code 1 if anything is."""
-    from warehouse import run_checks
-
-    checks = run_checks(warehouse)
-    violated = checks.filter(pl.col("n_violations") > 0)
-    for name, n, example in violated.rows():
-        err.print(f"[red]check failed[/] {name}: {n} rows, such as {example}")
-    if violated.height:
-        raise typer.Exit(1)
-    err.print(f"[green]ok[/] {checks.height} integrity checks")

@@ -148,8 +148,7 @@ def status(
 
 @app.command("pull")
 def pull(
-    name: Name,
-    exported: Annotated[Path | None, typer.Option("--from", metavar="DIR", help=_FROM)] = None,
+    name: Name, exported: Annotated[Path | None, typer.Option("--from", metavar="DIR", help=_FROM)] = None
 ) -> None:
     """Bring the answers into the warehouse: `human_answer`, `human_rating`, `annotator`, `study_progress`.
 
@@ -203,9 +202,7 @@ def export(
 
 @app.command("agreement")
 def agreement(
-    name: Name,
-    form: As = Format.table,
-    table: Annotated[Table | None, typer.Option(help=_TABLE)] = None,
+    name: Name, form: As = Format.table, table: Annotated[Table | None, typer.Option(help=_TABLE)] = None
 ) -> None:
     """How far people agree, per field and language; of a ranking also scores and people's own ceiling.
 

@@ -9,7 +9,8 @@ import typer
 from rich.markup import escape
 
 from deployments.cli.bars import bars
-from deployments.cli.common import As, DryRun, Verbose, errors, validated
+from deployments.cli.common import As, DryRun, Verbose, errors
+from deployments.cli.options import validated
 from deployments.serve.server import configure, connect
 from deployments.show import plan
 from deployments.show.display import Format, err, show

@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from deployments.people import pages
+from deployments.people.pages import texts
 from deployments.people.site import (
     COOKIE,
     HEADERS,
@@ -81,9 +82,6 @@ def _add_entrance(app: FastAPI, site: Site) -> None:
 
     def page(language: str, heading: str, text: str, **values: object) -> HTMLResponse:
         return HTMLResponse(pages.text_page(study, language, heading, text, **values))
-
-    def texts(language: str) -> dict[str, str]:
-        return pages.interface().get(language, pages.interface()["en"])
 
     def begun(session: str) -> Response:
         response = RedirectResponse("/", 303)
@@ -205,7 +203,7 @@ def _add_forms(app: FastAPI, site: Site) -> None:
     def shown(own: Own, marks: dict[str, str]) -> HTMLResponse:
         saved = store.saved(own.who.annotator)
         counts = site.n_complete(own.who, saved)
-        t = pages.interface().get(own.who.language, pages.interface()["en"])
+        t = texts(own.who.language)
         said = {name: t[mark] for name, mark in marks.items()}
         return HTMLResponse(
             pages.form_page(site.study, own.who, own.assignment, own.item, saved, counts, said)
@@ -234,7 +232,7 @@ def _add_forms(app: FastAPI, site: Site) -> None:
             return shown(own, lacking)
         if site.has_no_place(own):
             await run_in_threadpool(store.release, own.who.annotator)
-            t = pages.interface().get(own.who.language, pages.interface()["en"])
+            t = texts(own.who.language)
             return HTMLResponse(pages.text_page(site.study, own.who.language, t["done"], t["turned_away"]))
         is_last = place + 1 not in site.own[own.who.annotator]
         return RedirectResponse("/" if is_last else f"/item/{place + 1}", 303)
@@ -245,7 +243,7 @@ def _add_forms(app: FastAPI, site: Site) -> None:
         sent = await read_form(request)
         check_csrf(own.who, sent)
         lacking = await run_in_threadpool(site.save, own, sent, field)
-        t = pages.interface().get(own.who.language, pages.interface()["en"])
+        t = texts(own.who.language)
         mark = lacking.get(field, "")
         return PlainTextResponse(t["repeated"] if mark == "repeated" else t["saved"])
 

@@ -24,6 +24,11 @@ def interface() -> dict[str, dict[str, str]]:
     return tomllib.loads((_HERE / "texts.toml").read_text(encoding="utf-8"))
 
 
+def texts(language: str) -> dict[str, str]:
+    """What the pages say in a language, or in English where it is not translated."""
+    return interface().get(language, interface()["en"])
+
+
 @cache
 def _environment() -> Environment:
     return Environment(

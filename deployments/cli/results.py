@@ -1,0 +1,396 @@
+"""``culturescope leaderboard``, ``report``, ``compare``, ``drift``, ``ranking``: results of finished runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import polars as pl
+import typer
+
+from deployments.cli.common import As, Config, Occasion, Wide, errors, of_evaluations
+from deployments.evaluations import doors, unknown
+from deployments.serve.server import configure, connect
+from deployments.show.display import Format, err, interval, number, say, show, working
+from warehouse import Warehouse, WarehouseError, save_ranking
+
+Of = Annotated[str | None, of_evaluations("that of the newest run")]
+
+OVERVIEW_TOO = "write an overview of every evaluation and model, and the page of each evaluation beside it"
+PUBLISHED = "measured numbers and those of the papers side by side, not ranked"
+NOT_RANKED = (
+    "In the order of names, not of values: the papers had other models, items and prompts. equal, near: is "
+    "the number defined as ours? All cells: csv, or the table published_result."
+)
+NAME = "as leaderboards show it; name#1a2b: the engine whose hash begins so"
+OF = f"one of {', '.join(doors())}; default: all"
+HELD = "occasion of both, or of the first if --against is given; default: the newest"
+CAPTION = (
+    "Holm: p-value adjusted for the {n} rows. finds: the least difference that so many items find 80 times "
+    "of 100. items: those that are scored for both; of numbers that are no mean, the clusters."
+)
+
+Evaluation = Annotated[str | None, typer.Option("--evaluation", "-e", metavar="NAME", help=OF)]
+_AGREEMENT = """
+SELECT * EXCLUDE (other_evaluation, other_label, other_n_apart, ranks, other_ranks)
+    RENAME (other_metric AS benchmark)
+FROM evaluation_agreement WHERE other_evaluation = 'external' ORDER BY benchmark, evaluation, metric
+"""
+_RANKS = "SELECT * FROM external_ranking ORDER BY benchmark, place, model, our_model"
+_META = "SELECT * FROM meta_explication WHERE config_hash = ? ORDER BY place"
+_META_CAPTION = (
+    "rho: Spearman's over the models that have both, with its 95 % interval; p Holm: over this table. "
+    "needed: models that would tell such a rho from none in 80 of 100 samples."
+)
+_APART_CAPTION = (
+    "Over the models that have all three; p by exchanging the ranks of models in the two, p Holm over this "
+    "table. needed: models that would show such a difference in 80 of 100 samples."
+)
+_CAPTION = (
+    "rho: Spearman's over the models that both have. tells: the least |rho| that so many models tell from "
+    "none, for one row alone. apart: pairs of models whose intervals on the headline do not overlap."
+)
+
+
+def leaderboard(
+    evaluation: Of = None,
+    occasion: Occasion = None,
+    with_history: Annotated[bool, typer.Option("--history", help="headlines on every occasion")] = False,
+    published: Annotated[bool, typer.Option("--published", help=PUBLISHED)] = False,
+    form: As = Format.table,
+    config: Config = None,
+    wide: Wide = False,
+) -> None:
+    """Print a leaderboard: for people the main columns, as csv or json the whole view.
+
+    Examples:
+
+    - `culturescope leaderboard spectral`
+
+    - `culturescope leaderboard fmlama --format csv`
+
+    - `culturescope leaderboard cure --history`
+
+    - `culturescope leaderboard fmlama --published`
+    """
+    from deployments.show import report
+
+    with errors():
+        if (with_history or published) and occasion is not None:
+            raise ValueError("--history shows every occasion, --published the newest: leave --occasion out")
+        warehouse = Warehouse.open()
+        name, chosen, labels = report.configuration(warehouse, evaluation, config)
+        title = f"{name}, profile {labels}, config {chosen}"
+        if with_history:
+            rows = report.history(warehouse, name, chosen)
+            return show(
+                report.history_for_people(rows) if form is Format.table else rows, form, title, is_wide=wide
+            )
+        if published:
+            rows = report.beside_published(warehouse, name, chosen)
+            if form is Format.table:
+                rows = report.published_for_people(rows)
+            return show(rows, form, f"{title}: measured and published", NOT_RANKED, is_wide=wide)
+        board = report.leaderboard(warehouse, name, chosen, occasion)
+        title += "" if occasion is None else f", occasion {occasion}"
+        beyond = report.beyond_null(warehouse, name, chosen, occasion)
+        caption = "\n".join(filter(None, (doors()[name].caption, beyond)))
+        if form is Format.table:
+            board = report.for_people(board, doors()[name].columns)
+        show(board, form, title, caption, is_wide=wide)
+
+
+def report(
+    evaluation: Of = None,
+    out: Annotated[Path | None, typer.Option(help="default: report-….html at home")] = None,
+    config: Config = None,
+    everything: Annotated[bool, typer.Option("--all", help=OVERVIEW_TOO)] = False,
+) -> None:
+    """Write a self-contained HTML page: leaderboard, figures, error analysis, how the numbers are made.
+
+    Examples:
+
+    - `culturescope report fmlama --out fmlama.html`
+
+    - `culturescope report --all`
+    """
+    from deployments.show.overview import write_all
+    from deployments.show.report import OVERVIEW, configuration, reported, usual_file, write_report
+
+    with errors():
+        warehouse = Warehouse.open()
+        if everything:
+            if evaluation or config:
+                raise ValueError("--all is about every evaluation: leave the evaluation and --config out")
+            with working("drawing"):
+                pages = write_all(warehouse, out or warehouse.home / OVERVIEW)
+            for path in pages:
+                err.print("[green]report[/]", end=" ")
+                typer.echo(path)
+            return
+        chosen, key, _ = configuration(warehouse, evaluation, config, reported())
+        with working("drawing"):
+            path = write_report(warehouse, out or warehouse.home / usual_file(chosen), key, chosen)
+        err.print("[green]report[/]", end=" ")
+        typer.echo(path)
+
+
+def compare(
+    first: Annotated[str, typer.Argument(metavar="A", help=f"a model, {NAME}")],
+    second: Annotated[
+        str | None, typer.Argument(metavar="B", help="another; default: A on another occasion")
+    ] = None,
+    evaluation: Evaluation = None,
+    occasion: Annotated[str | None, typer.Option(help=HELD)] = None,
+    against: Annotated[
+        str | None, typer.Option(help="occasion of the second; of one model the one before")
+    ] = None,
+    config: Annotated[
+        str | None, typer.Option(help="config_hash of both; default: the newest of both")
+    ] = None,
+    against_config: Annotated[
+        str | None, typer.Option(help="config_hash of the second, where only the wording differs")
+    ] = None,
+    form: As = Format.table,
+    wide: Wide = False,
+) -> None:
+    """Compare two models, occasions, engines or wordings: every headline's difference, in pairs.
+
+    Examples:
+
+    - `culturescope compare gemma3-270m smollm2-135m`
+
+    - `culturescope compare gpt --occasion 2026-w48 --against 2026-w47 --evaluation cure`
+
+    - `culturescope compare gemma3-270m gemma3-270m#1a2b -f csv`
+    """
+    with errors():
+        from flows import comparison
+
+        check(evaluation)
+        wanted = comparison.Wanted(first, second, evaluation, occasion, against, config, against_config)
+        warehouse = Warehouse.open()
+        pairs = comparison.chosen_pairs(comparison.finished(warehouse), wanted)
+        rows = comparison.differences(warehouse, pairs)
+        if rows["n_common"].sum() == 0:
+            reasons = ", ".join(rows["unscored_reason"].drop_nulls().unique(maintain_order=True))
+            raise WarehouseError(f"nothing to compare: {reasons or 'the runs have no headline'}")
+        if form is not Format.table:
+            return show(rows, form)
+        for name, of_pair in rows.group_by("evaluation", maintain_order=True):
+            titled(str(name[0]), of_pair, wide)
+        say(CAPTION.format(n=rows["p_holm"].count()), style="dim")
+
+
+def drift(
+    evaluation: Evaluation = None,
+    days: Annotated[
+        int | None, typer.Option(min=1, help="only models whose last occasion is so many days old at most")
+    ] = None,
+    alert: Annotated[
+        str | None,
+        typer.Option(metavar="BLOCK", help="tell of it by a Prefect notification block: slack-webhook/lab"),
+    ] = None,
+    form: As = Format.table,
+    wide: Wide = False,
+) -> None:
+    """Which headlines moved between models' last two occasions, adjusted for all that are looked at.
+
+    Of engines that run here it says first whether their answers are bit-equal. With `--alert` it only sets up
+    who is told when the flow `drift` finds something.
+
+    Examples:
+
+    - `culturescope drift`
+
+    - `culturescope drift --days 8 --alert slack-webhook/lab`
+    """
+    with errors():
+        check(evaluation)
+        home = Warehouse.open().home
+        configure(home)
+        if alert:
+            connect(home)
+            from deployments.serve import automations
+
+            automations.alert(alert)
+            return say(f"automation {automations.NAME!r} tells {alert}", "done")
+        from flows import drift as flow
+
+        params = flow.DriftParams(evaluations=[evaluation] if evaluation else None, days=days)
+        with working("comparing"):
+            table, notes = flow.look(Warehouse.open(), params)
+        for note in notes:
+            say(note, style="")
+        if form is not Format.table:
+            return show(table, form)
+        if table.is_empty():
+            return say("no model has two occasions yet: culturescope run … --again makes one", style="")
+        moved = table.filter("moved")
+        say(
+            f"{moved.height} of {table.height} headlines moved (Holm, 5 %)",
+            style="red" if moved.height else "",
+        )
+        for row in moved.to_dicts():
+            typer.echo(flow.sentence(row))
+
+
+def check(evaluation: str | None) -> None:
+    """Raises WarehouseError for an evaluation that there is not."""
+    if evaluation is not None and evaluation not in doors():
+        raise WarehouseError(unknown(evaluation))
+
+
+def titled(name: str, rows: pl.DataFrame, is_wide: bool) -> None:
+    """One table, under who is compared with whom."""
+    row = rows.row(0, named=True)
+    sides = []
+    for side in ("first", "second"):
+        occasion, config = row[f"{side}_occasion"], row[f"{side}_config"]
+        sides.append(f"{row[f'{side}_model']} ({occasion or 'first'}, config {config})")
+    lines = [
+        {
+            "headline": r["label"],
+            "A": number(r["first_value"]),
+            "B": number(r["second_value"]),
+            "A − B [95 %]": _shown(r),
+            "Holm": number(r["p_holm"]),
+            "items": r["n_common"],
+            "finds": number(r["detectable"]),
+        }
+        for r in rows.to_dicts()
+    ]
+    show(pl.DataFrame(lines), Format.table, f"{name}\nA {sides[0]}\nB {sides[1]}", is_wide=is_wide or None)
+
+
+def _shown(row: dict[str, Any]) -> str:
+    """A difference with its interval, or why it has none."""
+    if row["ci_low"] is not None:
+        return interval(row["difference"], row["ci_low"], row["ci_high"])
+    value = [] if row["difference"] is None else [number(row["difference"])]
+    return ", ".join([*value, row["unscored_reason"]])
+
+
+def ranking(
+    file: Annotated[
+        Path | None, typer.Argument(help="CSV: model, place (1 is best) or score (more is better), benchmark")
+    ] = None,
+    explication: Annotated[
+        bool,
+        typer.Option("--explication", help="what explication's numbers go with, of its newest configuration"),
+    ] = False,
+    form: As = Format.table,
+    wide: Wide = False,
+) -> None:
+    """Hold rankings of other benchmarks against the evaluations here; a file adds one of your own.
+
+    Models are named as on leaderboards or by their Hugging Face id; without a column benchmark the file's
+    name is the benchmark's. What a benchmark had before is replaced.
+
+    Examples:
+
+    - `culturescope ranking`
+
+    - `culturescope ranking blend.csv -f csv`
+
+    - `culturescope ranking --explication`
+    """
+    with errors():
+        warehouse = Warehouse.open()
+        if file is not None:
+            rows = read_ranking(file)
+            save_ranking(warehouse, rows)
+            for (benchmark,), of_benchmark in rows.group_by("benchmark", maintain_order=True):
+                say(f"{benchmark}: {of_benchmark.height} models", "stored")
+        if explication:
+            return show_explication(warehouse, form, wide)
+        agreement = warehouse.query(_AGREEMENT)
+        if form is not Format.table:
+            return show(agreement, form)
+        ranks = warehouse.query(_RANKS)
+        show(ranks.select("benchmark", "place", "model", "our_model", "source"), form, is_wide=wide)
+        if agreement.is_empty():
+            return say("no ranking names a model that was run here", style="")
+        lines = [
+            {
+                "benchmark": row["benchmark"], "evaluation": row["evaluation"], "headline": row["label"],
+                "models": row["n_models"], "rho": interval(row["rho"], row["ci_low"], row["ci_high"]),
+                "tells": number(row["least_rho"]), "apart": row["n_apart"],
+            }
+            for row in agreement.to_dicts()
+        ]  # fmt: skip
+        show(pl.DataFrame(lines), form, "Agreement", _CAPTION, is_wide=wide)
+
+
+def show_explication(warehouse: Warehouse, form: Format, wide: bool) -> None:
+    """The rows of ``meta_explication`` with intervals and tests; in a table also the differences of two rhos.
+
+    Raises:
+        WarehouseError: no run of explication has finished; says what to start.
+    """
+    from deployments.show.report import configuration
+    from tasks.evaluations.explication.report.meta import correlations, differences
+
+    _, config, _ = configuration(warehouse, "explication", None)
+    rows = warehouse.query(_META, [config]).to_dicts()
+    found, apart = correlations(rows), differences(rows)
+    if form is not Format.table:
+        hidden = ("config_hash", "model_hashes", "own_values", "other_values", "place")
+        kept = [
+            {name: cell for name, cell in line.items() if name not in hidden} for line in [*found, *apart]
+        ]
+        return show(pl.DataFrame(kept, infer_schema_length=None), form)
+    if not rows:
+        return say("no model of explication has a number of another evaluation", style="")
+    show(_lines(found, "rho", "spearman"), form, "Explication and knowledge", _META_CAPTION, is_wide=wide)
+    if apart:
+        lines = _lines(apart, "rho of macro-F1 less this", "difference")
+        show(lines, form, "Structure against facts", _APART_CAPTION, is_wide=wide)
+
+
+def _lines(rows: list[dict[str, Any]], head: str, value: str) -> pl.DataFrame:
+    """Tested rows as a table for people; value: the column of the number, shown under `head`."""
+    lines = [
+        {
+            "explication": row["metric"], "condition": row["condition"],
+            "with": f"{row['other_evaluation']}: {row['other_metric']}",
+            head: interval(row[value], row["ci_low"], row["ci_high"], 2),
+            "p": number(row["p_value"]), "p Holm": number(row["p_holm"]),
+            "models": row["n_models"], "needed": row["needed"], "note": row["unscored_reason"] or "",
+        }
+        for row in rows
+    ]  # fmt: skip
+    return pl.DataFrame(lines, infer_schema_length=None)
+
+
+def read_ranking(file: Path) -> pl.DataFrame:
+    """The rows of a user's file as ``save_ranking`` takes them; equal scores share a place.
+
+    Raises:
+        BenchmarkError: not readable, other columns, or a row without a place or score; says which.
+    """
+    from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_rows, validate
+
+    class Ranked(PublishedRow):
+        """A line of the file."""
+
+        model: Text
+        benchmark: Text = file.stem
+        place: int | None = None
+        score: float | None = None
+
+    rows = read_rows(file)
+    ranked, dropped = validate(str(file), rows, Ranked)
+    bad = sum(row.place is None and row.score is None for row in ranked) + dropped.total()
+    if bad:
+        raise BenchmarkError(
+            f"{file}: {bad} of {len(rows)} rows lack a model, or a place or score: fill them in"
+        )
+    frame = pl.DataFrame([row.model_dump() for row in ranked])
+    if frame.select("benchmark", "model").is_duplicated().any():
+        raise BenchmarkError(f"{file}: a model stands twice in a benchmark: leave one of its rows")
+    by_score = pl.col("score").rank("min", descending=True).over("benchmark")
+    place = pl.coalesce("place", by_score).cast(pl.Int32)
+    if frame.select(place.min()).item() < 1:
+        raise BenchmarkError(f"{file}: a place is below 1, the best: count from 1, or name the column score")
+    return frame.select("benchmark", "model", place.alias("place"), source=pl.lit(file.name))

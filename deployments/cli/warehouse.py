@@ -1,0 +1,205 @@
+"""``culturescope check``, ``sql``, ``copy`` and ``prune``: the warehouse as a whole."""
+
+from __future__ import annotations
+
+import re
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated
+
+import polars as pl
+import typer
+
+from deployments.cli.common import As, Wide, errors
+from deployments.show.display import Format, err, say, show, working, write
+from warehouse import Warehouse
+from warehouse.store import store_named
+
+SHOWN = 20
+"""Rows that differ, of one configuration, that `check --numbers` names."""
+_FROM = "the warehouse that is copied: a home folder, or postgresql://user@host/database"
+_TO = "where to: an empty home folder, or a database without a warehouse"
+_PARTS = "s3://bucket/prefix of a database (default: CULTURESCOPE_PARTS)"
+_DAYS = {"d": 1, "w": 7, "m": 30, "y": 365}
+_AGE = "delete the answers of occasions that ended so long ago: 90d, 12w, 6m or 1y (default: of none)"
+
+
+def check(
+    numbers: Annotated[
+        bool, typer.Option("--numbers", help="also make every metric row again from the stored answers")
+    ] = False,
+) -> None:
+    """Check the warehouse's integrity and set damaged Parquet parts aside, to be answered again.
+
+    With `--numbers` every row of a finished run is made again from its stored answers. A row that somebody
+    has edited is named, and the command exits with 1.
+
+    Examples:
+
+    - `culturescope check`
+
+    - `culturescope check --numbers`
+    """
+    from warehouse import compact_parts, verify_parts
+
+    with errors():
+        warehouse = Warehouse.open()
+        for kind, part, n, problem in verify_parts(warehouse).rows():
+            say(f"{kind}/{part} ({n} units to be done again): {problem}", "set aside", "red")
+        compact_parts(warehouse, all_unhashed=True)
+        report_checks(warehouse)
+        if numbers and not _check_numbers(warehouse):
+            raise typer.Exit(1)
+
+
+def _check_numbers(warehouse: Warehouse) -> bool:
+    """Whether every stored row is what its answers come to; says which are not."""
+    from deployments.serve.server import configure
+
+    configure(warehouse.home)  # before Prefect is imported
+    from deployments.evaluations import evaluation
+    from flows.recomputed import recomputed
+
+    is_right = True
+    for result in recomputed(evaluation):
+        of = f"{result.evaluation} {result.config_hash}{f', {result.occasion}' if result.occasion else ''}"
+        if result.reason:
+            say(f"{of}: {result.reason}", "not made again", "yellow")
+            continue
+        n = len(result.differences)
+        say(f"{of}: {result.n_rows:,} rows", f"{n} differ" if n else "equal", "red" if n else "green")
+        for row in result.differences[:SHOWN]:
+            where = f"{row.model}, {row.metric}, {row.slice}, {row.column}"
+            say(f"{where}: {row.stored} is stored, its answers come to {row.again}", " differs", "red")
+        is_right &= not n
+    return is_right
+
+
+def report_checks(warehouse: Warehouse) -> None:
+    """Say what of the warehouse is not as it should be. Exit code 1 if anything is."""
+    from warehouse import run_checks
+
+    checks = run_checks(warehouse)
+    violated = checks.filter(pl.col("n_violations") > 0)
+    for name, n, example in violated.rows():
+        err.print(f"[red]check failed[/] {name}: {n} rows, such as {example}")
+    if violated.height:
+        raise typer.Exit(1)
+    err.print(f"[green]ok[/] {checks.height} integrity checks")
+
+
+def sql(
+    query: Annotated[str, typer.Argument(help="a query; - reads it from standard input")],
+    form: As = Format.table,
+    out: Annotated[Path | None, typer.Option(help="file to write instead: .parquet, .csv or .json")] = None,
+    wide: Wide = False,
+) -> None:
+    """Query the warehouse, also while flows run.
+
+    Examples:
+
+    - `culturescope sql "SELECT * FROM leaderboard" --format csv`
+
+    - `culturescope sql "SELECT country, neighbour FROM country_neighbour WHERE domain = 'currency' LIMIT 9"`
+
+    - `culturescope sql "FROM item_logprob" --out scores.parquet`
+    """
+    with errors():
+        text = sys.stdin.read() if query == "-" else query
+        if not re.sub(r"--.*|/\*.*?\*/|[;\s]", "", text):
+            raise ValueError('there is no query: write one, such as "FROM leaderboard"')
+        rows = Warehouse.open().query(text)
+        if out:
+            write(rows, out)
+        else:
+            show(rows, form, is_wide=wide)
+
+
+def copy(
+    source: Annotated[str, typer.Option("--from", metavar="PLACE", help=_FROM)],
+    target: Annotated[str, typer.Option("--to", metavar="PLACE", help=_TO)],
+    from_parts: Annotated[str | None, typer.Option(metavar="PLACE", help=f"of --from: {_PARTS}")] = None,
+    to_parts: Annotated[str | None, typer.Option(metavar="PLACE", help=f"of --to: {_PARTS}")] = None,
+    form: As = Format.table,
+) -> None:
+    """Copy a warehouse between a folder and a shared store, and verify it. Interrupted, run it again.
+
+    Passwords and keys are taken from the environment only: PGPASSWORD, or the password in
+    CULTURESCOPE_WAREHOUSE if that names the same database, and the AWS variables. Models, engine specs and
+    studies with people are files of a home and are not copied.
+
+    Examples:
+
+    - `culturescope copy --from .culturescope --to postgresql://me@db/culturescope --to-parts s3://bucket/parts`
+
+    - `culturescope copy --from postgresql://me@db/culturescope --to ~/backup`
+    """
+    from warehouse.copying import copy as copy_it
+
+    with errors("run again to go on"):
+        there, here = store_named(source, from_parts), store_named(target, to_parts)
+        if there.place == here.place:
+            raise ValueError("--from and --to are the same warehouse")
+        if there.version() is None:  # opening it would make one
+            raise ValueError(f"there is no warehouse at {there.place}: check --from")
+        with working("copying") as status:
+            verified = copy_it(
+                Warehouse.open(there), here, lambda n, of: status.update(f"part {n:,} of {of:,}")
+            )
+        show(verified, form, f"Copied to {here.place}")
+        say("counts and hashes of all tables and parts are equal", "verified")
+
+
+def prune(
+    older_than: Annotated[str | None, typer.Option(metavar="AGE", help=_AGE)] = None,
+    delete: Annotated[bool, typer.Option("--delete", help="delete what is shown to go")] = False,
+    form: As = Format.table,
+) -> None:
+    """Show what can be deleted and why the rest stays; with `--delete`, delete it.
+
+    Goes: parts that others have replaced, damaged ones in quarantine, and with `--older-than` the answers of
+    old occasions, whose numbers stay in the history. Stays: what a leaderboard or a cohort rests on. Of a
+    shared warehouse what this machine has fetched goes, too, where it is more than CULTURESCOPE_CACHE_GB.
+
+    Example: `culturescope prune --older-than 90d`
+    """
+    from warehouse.prune import prunable
+    from warehouse.prune import prune as delete_it
+
+    with errors():
+        age = _age(older_than) if older_than else None
+        warehouse = Warehouse.open()
+        plan = prunable(warehouse, age)
+        if delete:
+            delete_it(warehouse, age)
+        shown = plan.with_columns(goes=pl.when("goes").then(pl.lit("goes")).otherwise(pl.lit("stays")))
+        if form is Format.table:
+            shown = shown.with_columns(bytes=pl.col("bytes").map_elements(_size, pl.String)).rename(
+                {"goes": "", "n_files": "files", "bytes": "size"}
+            )
+        show(shown, form, "Parts on disk", is_wide=True)
+        going = plan.filter("goes")
+        n, size = sum(going["n_files"]), _size(sum(going["bytes"]))
+        if delete:
+            say(f"{n:,} files, {size}", "deleted")
+        else:
+            say(
+                f"nothing is deleted yet: --delete deletes {n:,} files, {size}" if n else "nothing may go",
+                style="",
+            )
+        if kept := warehouse.store.kept():
+            say(f"this machine keeps {kept}", style="")
+
+
+def _age(text: str) -> timedelta:
+    """Raises ValueError that says how an age is written."""
+    given = re.fullmatch(r"(\d{1,5})([dwmy])", text.strip())
+    if not given:
+        raise ValueError(f"--older-than {text}: write it as 90d, 12w, 6m or 1y")
+    return timedelta(days=int(given[1]) * _DAYS[given[2]])
+
+
+def _size(n: int) -> str:
+    """Bytes in words."""
+    return f"{n / 1e6:,.1f} MB" if n < 1e9 else f"{n / 1e9:,.1f} GB"
