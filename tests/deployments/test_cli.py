@@ -70,11 +70,6 @@ def test_sql_writes_csv_and_json() -> None:
     assert json.loads(infinite.stdout) == [{"sr": "inf"}]
 
 
-def test_sql_writes_nested_values() -> None:
-    nested = runner.invoke(app, ["sql", "SELECT [1, 2] AS a, {'b': 'x'} AS c", "-f", "csv"])
-    assert nested.stdout == 'a,c\n"[1, 2]","{""b"": ""x""}"\n'
-
-
 @pytest.mark.parametrize(
     ("query", "message"),
     [
@@ -112,12 +107,6 @@ def test_commands_before_any_run_say_which_one_to_start(arguments: str, message:
     assert message in " ".join(result.stderr.split())
 
 
-def test_the_command_to_start_with_stands_alone_on_its_line() -> None:
-    """So that a triple click copies it."""
-    lines = runner.invoke(app, ["leaderboard"]).stderr.splitlines()
-    assert "  culturescope run spectral --profile smoke" in lines
-
-
 def test_a_bad_spec_hides_no_other_model(tmp_path: Path) -> None:
     """In the list, and where another is named."""
     folder = tmp_path / "engines"
@@ -144,12 +133,6 @@ def test_a_bad_spec_hides_no_other_model(tmp_path: Path) -> None:
         find_spec("broken", folder)
 
 
-def test_models_list_names_the_embedded_ones() -> None:
-    result = runner.invoke(app, ["models", "list", "--format", "json"])
-    names = {row["name"] for row in json.loads(result.stdout)}
-    assert {"smollm2-135m", "gemma3-270m", "fake-a"} <= names
-
-
 def working(home: Path, script: str) -> subprocess.Popen[str]:
     """A process that has written a line and has used a second of the processor since: for its query."""
     process = subprocess.Popen(
@@ -167,6 +150,7 @@ def working(home: Path, script: str) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.heavy
 @pytest.mark.slow
 def test_ctrl_c_within_a_query_is_one_line(home: Path) -> None:
     endless = "SELECT count(*) FROM range(100000000) AS a, range(100000000) AS b"
@@ -184,6 +168,7 @@ runpy.run_module("deployments.cli.app", run_name="__main__")
     assert (process.returncode, said) == (130, "interrupted: run again to resume\n")
 
 
+@pytest.mark.heavy
 @pytest.mark.slow
 def test_sigterm_within_a_query_of_a_flow_shows_no_fault(home: Path) -> None:
     """Prefect ends the process, once it has seen its own exception and not one of DuckDB's."""
@@ -224,12 +209,6 @@ def test_a_result_is_written_into_a_new_file(home: Path) -> None:
         assert result.exit_code == 1
         assert message in result.stderr
     assert not (home / "x.txt").exists()
-
-
-def test_formulas_are_quoted_for_spreadsheets() -> None:
-    result = runner.invoke(app, ["sql", "SELECT '=1+1' AS a", "-f", "spreadsheet"])
-    assert result.stdout == "a\n'=1+1\n"
-    assert "apostrophe" in runner.invoke(app, ["sql", "--help"], env={"COLUMNS": "160"}).output
 
 
 def test_a_command_in_a_process_of_tests_leaves_nothing_behind(home: Path) -> None:

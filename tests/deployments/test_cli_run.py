@@ -190,16 +190,6 @@ def test_two_models_of_one_name_stand_beside_each_other(warehouse: Warehouse, ho
     assert {row["revision"] for row in rows} == {"v1", "v2", ""}
 
 
-def test_a_name_that_is_markup_is_shown_as_it_is(warehouse: Warehouse, home: Path) -> None:
-    spec = home / "evil.toml"
-    spec.write_text('kind = "fake"\nname = "[/INST][2J"\nmodel = "m"\n')
-    result = run("-m", str(spec), *SMALL)
-    shown = runner.invoke(app, ["leaderboard", "spectral"], env={"COLUMNS": "160"})
-    for text in (result.stderr, shown.stdout):
-        assert "[/INST][2J" in text
-        assert "\x1b" not in text
-
-
 def test_where_there_is_no_server_it_offers_to_do_without(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,6 +204,7 @@ def test_where_there_is_no_server_it_offers_to_do_without(
     assert "culturescope leaderboard spectral" in said(run("-m", "fake-a", *SMALL))
 
 
+@pytest.mark.heavy
 @pytest.mark.slow
 def test_ctrl_c_says_how_to_resume(home: Path) -> None:
     arguments = ("run", "spectral", "-m", "slow", *SMALL, "--no-server", "--no-probe", "--again")

@@ -99,6 +99,7 @@ def test_a_flow_with_a_pack_that_nobody_takes_runs_nothing(warehouse: Warehouse,
     assert run_all(AllParams(**asked, evaluations=["spectral"])) == ["spectral"]
 
 
+@pytest.mark.heavy
 def test_two_engines_of_the_same_weights_are_one_model_across_evaluations(
     warehouse: Warehouse, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

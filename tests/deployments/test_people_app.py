@@ -71,6 +71,11 @@ def place_of(site: Site, annotator: str, item: str) -> int:
     return next(p for p, a in site.own[annotator].items() if a.item == item)
 
 
+def without_secrets(text: str) -> str:
+    """The text without sessions and tokens: letters that were drawn may name anybody."""
+    return re.sub(r"[\w-]{20,}", "", text)
+
+
 def full(site: Site, who: Person, annotator: str) -> None:
     """Every page, filled in as a browser without scripts does."""
     for place, each in site.own[annotator].items():
@@ -121,7 +126,7 @@ def test_nothing_private_is_in_any_response(site: Site) -> None:
         assert who.get(path).status_code == 404
     everything = "\n".join(who.seen + lead.seen)
     assert not [secret for secret in SECRETS if secret in everything]
-    assert "p1" not in "\n".join(who.seen)
+    assert "p1" not in without_secrets("\n".join(who.seen))
 
 
 def test_a_field_is_saved_alone_with_its_revisions(site: Site) -> None:
@@ -181,9 +186,9 @@ def test_consent_comes_first_and_withdrawing_deletes(site: Site) -> None:
     assert [p["withdrawn"] is not None for p in site.store.people()] == [True]
 
 
-@pytest.mark.parametrize(
-    ("path", "fields", "status"),
-    [
+def test_forged_and_mangled_requests_are_refused(site: Site) -> None:
+    who = person(site).begun()
+    cases: list[tuple[str, dict[str, str], int]] = [
         ("/item/99", {"liking": "2"}, 404),
         ("/item/-1", {"liking": "2"}, 404),
         ("/item/x", {"liking": "2"}, 422),
@@ -196,13 +201,9 @@ def test_consent_comes_first_and_withdrawing_deletes(site: Site) -> None:
         ("/item/1", {"csrf": "wrong", "liking": "2"}, 403),
         ("/item/1", {"csrf": "", "liking": "2"}, 403),
         ("/progress", {}, 405),
-    ],
-)
-def test_forged_and_mangled_requests_are_refused(
-    site: Site, path: str, fields: dict[str, str], status: int
-) -> None:
-    who = person(site).begun()
-    assert who.post(path, **fields).status_code == status
+    ]
+    for path, fields, status in cases:
+        assert who.post(path, **fields).status_code == status, path
     assert not answers(site.folder, site.store)
 
 
@@ -271,12 +272,11 @@ def test_too_many_requests_wait(site: Site) -> None:
     assert statuses == {200, 429}
 
 
-@pytest.mark.parametrize(
-    ("language", "direction"), [("en", "ltr"), ("ar", "rtl"), ("he", "rtl"), ("ko", "ltr")]
-)
-def test_pages_are_in_the_language_of_the_person(site: Site, language: str, direction: str) -> None:
-    page = person(site, language=language).begun().get("/item/1")
-    assert f'<html lang="{language}" dir="{direction}">' in page.text
+def test_pages_are_in_the_language_of_the_person(site: Site) -> None:
+    directions = {"en": "ltr", "ar": "rtl", "he": "rtl", "ko": "ltr"}
+    for n, (language, direction) in enumerate(directions.items()):
+        page = person(site, f"p{n}", language=language).begun().get("/item/1")
+        assert f'<html lang="{language}" dir="{direction}">' in page.text
 
 
 def test_interface_texts_are_complete() -> None:

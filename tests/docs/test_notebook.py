@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -52,9 +53,24 @@ def test_it_is_stored_without_what_it_showed() -> None:
     assert not [cell for cell in code if cell.outputs or cell.execution_count is not None]
 
 
+@pytest.mark.heavy
 @pytest.mark.slow
 def test_it_goes_from_a_run_to_a_figure(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check(executed(home, ("fake-a", "fake-b"), monkeypatch), ("fake-a", "fake-b"))
+
+
+def test_its_cells_run_one_after_the_other(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In this process: a kernel takes longer to start than they take."""
+    monkeypatch.setenv("CULTURESCOPE_HOME", str(home))
+    there: dict[str, Any] = {}
+    for cell in nbformat.read(NOTEBOOK, as_version=4).cells:
+        if cell.cell_type == "code":
+            exec(cell.source.replace(REAL[0], "fake-a").replace(REAL[1], "fake-b"), there)
+    assert {"fake-a", "fake-b"} < set(there["board"]["model"])
+    assert set(there["likely"]["model"]) == {"fake-a", "fake-b"}
+    assert len(there["axes"].patches) == there["mass"].height > 0
 
 
 @pytest.mark.slow

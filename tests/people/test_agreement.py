@@ -232,6 +232,7 @@ def test_the_ceiling_is_the_arithmetic_of_the_models_numbers() -> None:
         assert rows[metric] == pytest.approx(np.mean(values), abs=0.01)
 
 
+@pytest.mark.heavy
 def test_intervals_over_people_hold_the_truth(study: Study) -> None:
     truth, people = np.linspace(-1.5, 1.5, 9), People(noise=1.5, careless=0.1)
     alpha = krippendorff_alpha(simulated_rankings(truth, 4_000, people, 99).T, "ordinal") or 0
@@ -283,6 +284,7 @@ def test_a_plan_of_ratings_narrows_with_items() -> None:
     assert (few.coverage or 0) > 0.8
 
 
+@pytest.mark.heavy
 def test_a_plan_holds_in_studies_that_it_did_not_see() -> None:
     people, wanted = People(careless=0.15), 0.25
     rows = plan_ratings(people, raters=(3,), items=(50, 100, 200), studies=20)

@@ -8,12 +8,20 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
-import pytest
 from fastapi.testclient import TestClient
 
 from deployments.people.site import Site, answers
 from tests.deployments.people.served import Asks
-from tests.deployments.test_people_app import FORM, ORIGIN, Person, folder_path, person, place_of, site
+from tests.deployments.test_people_app import (
+    FORM,
+    ORIGIN,
+    Person,
+    folder_path,
+    person,
+    place_of,
+    site,
+    without_secrets,
+)
 from tests.people.conftest import SECRETS
 
 __all__ = ["folder_path", "site"]  # fixtures
@@ -147,30 +155,31 @@ def test_forged_and_mangled_requests(site: Site) -> None:
     assert stored(site) == before
     everything = "\n".join(f"{reply.headers} {reply.text}" for reply in sent)
     assert not [secret for secret in SECRETS if secret in everything]
-    assert "p1" not in everything.replace("p1.", "")
+    assert "p1" not in without_secrets(everything).replace("p1.", "")
     assert who.get("/item/1").status_code == victim.get(f"/item/{place}").status_code == 200
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_texts_are_kept_and_shown_as_text(site: Site, text: str) -> None:
+def test_hostile_texts_are_kept_and_shown_as_text(site: Site) -> None:
     who = person(site).begun()
-    sent = who.browser.post(
-        "/save/1/recipe", content=urlencode({"csrf": who.csrf, "recipe": text}), headers=FORM
-    )
-    page = who.get("/item/1")
-    assert "x-forged" not in sent.headers
-    for tag in ("<script>alert", "<img", "' onfocus", ">49<"):  # random tokens hold 49 at times
-        assert tag not in page.text
-    kept = [value for _, field, value in stored(site) if field == "recipe"]
-    assert kept == [text.replace("\r\n", "\n")]
+    for text in HOSTILE:
+        content = urlencode({"csrf": who.csrf, "recipe": text})
+        sent = who.browser.post("/save/1/recipe", content=content, headers=FORM)
+        page = who.get("/item/1")
+        assert "x-forged" not in sent.headers
+        for tag in ("<script>alert", "<img", "' onfocus", ">49<"):  # random tokens hold 49 at times
+            assert tag not in page.text
+        assert [value for _, field, value in stored(site) if field == "recipe"][-1] == text.replace(
+            "\r\n", "\n"
+        )
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_fields_that_are_not_there_are_not_stored(site: Site, name: str) -> None:
+def test_fields_that_are_not_there_are_not_stored(site: Site) -> None:
     who = person(site).begun()
-    who.browser.post("/item/1", data={"csrf": who.csrf, name: "2"} if name != "csrf" else {})
-    assert not [value for _, _, value in stored(site) if value not in ("", {})]
-    assert who.browser.post(f"/save/1/{quote(name) or 'x'}", data={"csrf": who.csrf}).status_code == 404
+    for name in NAMES:
+        who.browser.post("/item/1", data={"csrf": who.csrf, name: "2"} if name != "csrf" else {})
+        assert not [value for _, _, value in stored(site) if value not in ("", {})]
+        gone = who.browser.post(f"/save/1/{quote(name) or 'x'}", data={"csrf": who.csrf})
+        assert gone.status_code == 404, name
 
 
 def test_items_and_studies_that_are_hostile_are_text(folder_path: Path) -> None:
