@@ -86,12 +86,7 @@ def test_live_sources_use_prefect_or_do_without_if_told_so(warehouse: Warehouse,
             "languages",
             ["Aymara", "Quechua"],
         ),
-        (
-            "tasteatlas",
-            '{"items": [{"name": "Ceviche"}, {"name": "Pho"}, {}]}',
-            "dishes",
-            ["Ceviche", "Pho"],
-        ),
+        ("tasteatlas", '{"items": [{"name": "Ceviche"}, {"name": "Pho"}, {}]}', "dishes", ["Ceviche", "Pho"]),
     ],
 )
 def test_a_file_becomes_a_list_and_the_integrity_checks_hold(

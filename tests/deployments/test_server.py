@@ -92,10 +92,7 @@ def test_there_is_an_end_to_waiting(
 ) -> None:
     uvicorn(SLOW.replace("range(15)", "range(10**9)"))
     monkeypatch.setattr(server, "LONGEST_S", 0.0)
-    with (
-        pytest.raises(ServerError, match=r"did not answer within \d+ s: "),
-        started(tmp_path, free_port()),
-    ):
+    with pytest.raises(ServerError, match=r"did not answer within \d+ s: "), started(tmp_path, free_port()):
         pass
 
 
