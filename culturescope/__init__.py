@@ -98,8 +98,8 @@ def run(
     from flows.evaluation import evaluate
 
     chosen = list(models or doors()[evaluation].models)
-    asked = {"models": chosen} | values(evaluation, profile, chosen) | options
-    return leaderboard(evaluation, evaluate(of(evaluation), validated(params(evaluation), asked)))
+    knobs = {"models": chosen} | values(evaluation, profile, chosen) | options
+    return leaderboard(evaluation, evaluate(of(evaluation), validated(params(evaluation), knobs)))
 
 
 def leaderboard(

@@ -56,11 +56,13 @@ class _Commands(TyperGroup):
         if self.is_listing:
             return TyperCommand(cmd_name, help=summary(module, name))
         there = getattr(import_module(f"deployments.cli.{module}"), name)
-        if not isinstance(there, typer.Typer):
+        command: Any
+        if isinstance(there, typer.Typer):
+            command = typer.main.get_group(there)  # also where it has one command so far
+        else:
             single = typer.Typer(add_completion=False, rich_markup_mode="markdown")
-            single.command(cmd_name)(there)
-            there = single
-        command = typer.main.get_command(there)
+            single.command()(there)
+            command = typer.main.get_command(single)
         command.name = cmd_name
         return command
 

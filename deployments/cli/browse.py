@@ -96,10 +96,10 @@ def browse(
             raise ValueError(f"port {port} on {HOST} is taken: choose another with --port")
         for failure in _written(folder, evaluation, config, model, occasion, is_quiet=True):
             say(failure, "left out:", "yellow")
-        shown = folder / evaluation if evaluation else folder
-        if not any(shown.rglob("*.eval")):
+        logs = folder / evaluation if evaluation else folder
+        if not any(logs.rglob("*.eval")):
             raise WarehouseError("there is nothing to show: no log could be written")
-        _view(shown, port)
+        _view(logs, port)
 
 
 def _written(

@@ -101,20 +101,20 @@ def usual_profile(name: str, wanted: str) -> str:
     return wanted if wanted in profiles(name) else next(iter(profiles(name)), CUSTOM)
 
 
-def completed(name: str, given: Params) -> Params:
+def completed(name: str, sent: Params) -> Params:
     """The params that a form stands for: its profile fills what is left at its default.
 
     Raises ValueError for values that the evaluation refuses.
     """
     kind = params(name)
-    chosen = {} if given.profile == CUSTOM else profile(name, given.profile, given.models)
+    chosen = {} if sent.profile == CUSTOM else profile(name, sent.profile, sent.models)
     untouched = {
         knob
         for knob, field in kind.model_fields.items()
-        if getattr(given, knob) == field.get_default(call_default_factory=True)
+        if getattr(sent, knob) == field.get_default(call_default_factory=True)
     }
     filled = {knob: value for knob, value in chosen.items() if knob in untouched}
-    checked: Params = options.validated(kind, given.model_dump() | filled)
+    checked: Params = options.validated(kind, sent.model_dump() | filled)
     return checked
 
 
@@ -133,8 +133,10 @@ def one_of_all(name: str, chosen: AllParams, packs: Sequence[str]) -> Params:
     label = next((label for label in labels if label in profiles(name)), label_of_all)
     usual, own = profile(name, label, models), dict[str, Any]({"models": models})
     own |= {**judging(name, chosen.judges), **({"pack": list(packs)} if packs else {})}
-    given = chosen.model_dump(include={"occasion", "dtype", "max_total_tokens", "max_usd"}, exclude_none=True)
-    values = usual | own | {knob: v for knob, v in given.items() if knob in known}
+    common = chosen.model_dump(
+        include={"occasion", "dtype", "max_total_tokens", "max_usd"}, exclude_none=True
+    )
+    values = usual | own | {knob: v for knob, v in common.items() if knob in known}
     checked: Params = options.validated(params(name), values)
     return checked
 

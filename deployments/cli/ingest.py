@@ -64,7 +64,7 @@ def ingest(
     with errors():
         warehouse = Warehouse.open()
         if live or file or source:
-            given = {
+            values = {
                 "sources": source,
                 "files": file,
                 "languages": split([language]) if language else None,
@@ -73,7 +73,7 @@ def ingest(
                 "minimum": minimum,
                 "max_shrinkage": max_shrinkage,
             }
-            chosen = {k: v for k, v in given.items() if v is not None}
+            chosen = {k: v for k, v in values.items() if v is not None}
             refresh(warehouse, chosen, live, with_server=live and not no_server, verbose=verbose)
         show(warehouse.query(LISTS), Format.table, "Item lists")
         sets = warehouse.query(SETS)
@@ -84,7 +84,7 @@ def ingest(
 
 
 def refresh(
-    warehouse: Warehouse, given: Mapping[str, Any], live: bool, with_server: bool, verbose: bool
+    warehouse: Warehouse, values: Mapping[str, Any], live: bool, with_server: bool, verbose: bool
 ) -> None:
     """Run the ingest flow, or its loop without Prefect, and show what came of every source.
 
@@ -96,7 +96,7 @@ def refresh(
     configure(warehouse.home, verbose)
     from tasks.ingest.sources import SOURCES, is_address
 
-    params = validated(IngestParams, given)
+    params = validated(IngestParams, values)
     on_disk = not any(map(is_address, params.files))
     online = [name for name in params.sources if SOURCES[name].needs == "network" or not on_disk]
     if online and not live:

@@ -108,11 +108,11 @@ def doctor(
 
 def places(store: Store) -> dict[str, str]:
     """Where home and warehouse are, and what says so; what this machine keeps of one that is elsewhere."""
-    found = {
+    rows = {
         "home": f"{_short(str(store.home))} ({_by(HOME)})",
         "warehouse": f"{_short(store.place)} ({_by(VARIABLE)})",
     }
-    return found | ({"kept here": str(kept)} if (kept := store.kept()) else {})
+    return rows | ({"kept here": str(cache)} if (cache := store.kept()) else {})
 
 
 def _by(variable: str) -> str:

@@ -48,16 +48,16 @@ def place(parameter: inspect.Parameter) -> int:
     return panels.index(declared.rich_help_panel) if declared.rich_help_panel in panels else -1
 
 
-def values(model: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
-    """What was given on the command line, as ``model`` wants it; raises ValueError for broken mappings."""
+def values(model: type[BaseModel], texts: Mapping[str, Any]) -> dict[str, Any]:
+    """The texts of the command line as ``model`` wants them; raises ValueError for broken mappings."""
     fields = model.model_fields
-    return {name: _value(name, fields[name], text) for name, text in given.items() if text is not None}
+    return {name: _value(name, fields[name], text) for name, text in texts.items() if text is not None}
 
 
-def validated(model: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+def validated(model: Callable[..., Any], values: Mapping[str, Any]) -> Any:
     """The model of these values; raises ValueError that names the options that are wrong."""
     try:
-        return model(**given)
+        return model(**values)
     except ValidationError as error:
         raise ValueError("; ".join(dict.fromkeys(map(_complaint, error.errors())))) from error
 
@@ -103,18 +103,18 @@ def _parameter(name: str, field: FieldInfo, by_profile: Mapping[str, Any]) -> in
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
-def _value(name: str, field: FieldInfo, given: Any) -> Any:
+def _value(name: str, field: FieldInfo, raw: Any) -> Any:
     """A value for pydantic, which reads numbers out of texts itself."""
     kind = _plain(field.annotation)
     if kind is bool:
-        return given
+        return raw
     if get_origin(kind) is dict:
-        return _mapping(name, kind, given)
+        return _mapping(name, kind, raw)
     if get_origin(kind) is list:
         (element,) = get_args(kind)
-        parts = [_scalar(element, part) for part in split(given)]
+        parts = [_scalar(element, part) for part in split(raw)]
         return parts if parts or not _takes_none(field) else None
-    return None if given == "" and _takes_none(field) else _scalar(kind, given)
+    return None if raw == "" and _takes_none(field) else _scalar(kind, raw)
 
 
 def _scalar(kind: Any, text: str) -> Any:
@@ -189,9 +189,11 @@ def _panel(name: str, kind: Any, field: FieldInfo) -> str:
 def _defaults(field: FieldInfo, by_profile: Mapping[str, Any]) -> str:
     """The default, and what profiles set instead, where there is anything to say."""
     default = field.get_default(call_default_factory=True) if not field.is_required() else None
-    told = {"default": default} if default not in (None, "", [], {}) else {}
-    told |= by_profile
-    return f" ({'; '.join(f'{label} {_short(value)}' for label, value in told.items())})" if told else ""
+    defaults = {"default": default} if default not in (None, "", [], {}) else {}
+    defaults |= by_profile
+    return (
+        f" ({'; '.join(f'{label} {_short(value)}' for label, value in defaults.items())})" if defaults else ""
+    )
 
 
 def _short(value: Any) -> str:

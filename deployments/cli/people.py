@@ -277,8 +277,8 @@ def plan(
             )
 
 
-def _parts(given: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in given.split(",") if part.strip())
+def _parts(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def _interviewer(engine: str | None) -> Interviewer | None:

@@ -336,10 +336,10 @@ def show_explication(warehouse: Warehouse, form: Format, wide: bool) -> None:
     found, apart = correlations(rows), differences(rows)
     if form is not Format.table:
         hidden = ("config_hash", "model_hashes", "own_values", "other_values", "place")
-        kept = [
+        visible = [
             {name: cell for name, cell in line.items() if name not in hidden} for line in [*found, *apart]
         ]
-        return show(pl.DataFrame(kept, infer_schema_length=None), form)
+        return show(pl.DataFrame(visible, infer_schema_length=None), form)
     if not rows:
         return say("no model of explication has a number of another evaluation", style="")
     show(_lines(found, "rho", "spearman"), form, "Explication and knowledge", _META_CAPTION, is_wide=wide)

@@ -68,7 +68,7 @@ _PICKLE = "allow weights in pickles (.bin, .pt), which can run any code when the
 
 
 @dataclass(frozen=True)
-class Asked:
+class Switches:
     """What the command line says beside the knobs; each field is an option of every evaluation."""
 
     model: Annotated[
@@ -118,7 +118,7 @@ def run() -> None:
 
 def command(name: str) -> Callable[..., None]:
     """The function behind ``culturescope run <name>``; its signature holds the options."""
-    own = inspect.signature(Asked, eval_str=True).parameters
+    own = inspect.signature(Switches, eval_str=True).parameters
     if name == ALL:
         from deployments.cli.choices import AllParams
 
@@ -126,43 +126,43 @@ def command(name: str) -> Callable[..., None]:
     else:
         knobs = options.parameters(params(name), shipped_profiles(name), leave_out=("models", *own))
 
-    def start_it(**given: Any) -> None:
-        asked = Asked(**{key: given.pop(key) for key in own})
+    def start_it(**texts: Any) -> None:
+        switches = Switches(**{key: texts.pop(key) for key in own})
         resume, now = "run again to resume", f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-        if asked.again:
+        if switches.again:
             resume += f", with --occasion {now} in place of --again"
         with errors(resume):
-            if asked.again and given["occasion"]:
+            if switches.again and texts["occasion"]:
                 raise ValueError("--again names the occasion itself: leave --occasion out")
-            values = given | {"occasion": now} if asked.again else given
-            start_all(asked, values) if name == ALL else start(name, asked, values)
+            values = texts | {"occasion": now} if switches.again else texts
+            start_all(switches, values) if name == ALL else start(name, switches, values)
 
     every = [*(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own.values()), *knobs]
     start_it.__signature__ = inspect.Signature(sorted(every, key=options.place))  # type: ignore[attr-defined]
     return start_it
 
 
-def start(name: str, asked: Asked, given: Mapping[str, Any]) -> None:
+def start(name: str, switches: Switches, texts: Mapping[str, Any]) -> None:
     """Show the plan, and work it off if anything is left to do.
 
     Args:
-        given: what the command line says of the knobs, None where nothing.
+        texts: what the command line says of the knobs, None where nothing.
     """
-    warehouse = _opened(asked)
+    warehouse = _opened(switches)
     kind = evaluation(name).params
-    models = options.split(asked.model or doors()[name].models)
-    values = {"models": models} | profile(name, asked.profile, models)
-    session, _ = _planned(name, options.validated(kind, values | options.values(kind, given)), asked)
+    models = options.split(switches.model or doors()[name].models)
+    values = {"models": models} | profile(name, switches.profile, models)
+    session, _ = _planned(name, options.validated(kind, values | options.values(kind, texts)), switches)
     if session.is_done():
         say("nothing to do", style="")
-    elif asked.dry_run and session.failures:
+    elif switches.dry_run and session.failures:
         raise ValueError("\n".join(session.failures))
-    elif not asked.dry_run:
-        _work_off(name, session, warehouse, asked)
+    elif not switches.dry_run:
+        _work_off(name, session, warehouse, switches)
         say(f" next: culturescope leaderboard {name} · culturescope report {name}", "done")
 
 
-def start_all(asked: Asked, given: Mapping[str, Any]) -> None:
+def start_all(switches: Switches, texts: Mapping[str, Any]) -> None:
     """Show the plan of every evaluation and their sum, and work them off one after another.
 
     One that fails, even to plan, does not stop the others; all that failed is said at the end.
@@ -171,15 +171,15 @@ def start_all(asked: Asked, given: Mapping[str, Any]) -> None:
     from deployments.show import plan
     from flows import session as sessions
 
-    warehouse = _opened(asked)
-    values = {"models": options.split(asked.model or []), "profile": asked.profile}
-    chosen = options.validated(AllParams, values | options.values(AllParams, given))
+    warehouse = _opened(switches)
+    values = {"models": options.split(switches.model or []), "profile": switches.profile}
+    chosen = options.validated(AllParams, values | options.values(AllParams, texts))
     chosen = chosen.model_copy(update={"occasion": sessions.occasion(chosen.occasion)})
     packs = packs_of_all(chosen)
     estimates, failures, is_done = [], [], True
     for name, taken in packs.items():
         try:
-            session, estimate = _planned(name, one_of_all(name, chosen, taken), asked)
+            session, estimate = _planned(name, one_of_all(name, chosen, taken), switches)
         except (EngineError, WarehouseError, ValueError) as error:
             failures.append(f"{name}: {error}")
             continue
@@ -192,28 +192,28 @@ def start_all(asked: Asked, given: Mapping[str, Any]) -> None:
     if chosen.packs and without:
         say(f"without a pack: {', '.join(without)}", style="")
     plan.show_sum(estimates)
-    if asked.dry_run or not estimates:
+    if switches.dry_run or not estimates:
         if failures:
             raise ValueError("\n".join(failures))
     elif is_done and not failures:
         say("nothing to do", style="")
     else:
-        _work_all_off(chosen, warehouse, asked)
+        _work_all_off(chosen, warehouse, switches)
         say(" next: culturescope report --all", "done")
 
 
-def _opened(asked: Asked) -> Warehouse:
+def _opened(switches: Switches) -> Warehouse:
     """The warehouse, and this process set up as the command line says."""
     from tasks.engines.replicas import use
 
     warehouse = Warehouse.open()
-    configure(warehouse.home, asked.verbose)
-    allow(remote_code=asked.trust_remote_code, pickle=asked.trust_pickle)
-    use(asked.replicas, asked.ray)
+    configure(warehouse.home, switches.verbose)
+    allow(remote_code=switches.trust_remote_code, pickle=switches.trust_pickle)
+    use(switches.replicas, switches.ray)
     return warehouse
 
 
-def _planned(name: str, knobs: Params, asked: Asked) -> tuple[Session, plan.Estimate]:
+def _planned(name: str, knobs: Params, switches: Switches) -> tuple[Session, plan.Estimate]:
     """Plan an evaluation and show what it would do."""
     from deployments.cli.choices import without_own_judge
     from deployments.packs.folders import of_packs_unasked
@@ -223,7 +223,7 @@ def _planned(name: str, knobs: Params, asked: Asked) -> tuple[Session, plan.Esti
     from tasks.loop import probe
 
     planned = evaluation(name)
-    with notes(asked.verbose, logging.WARNING):
+    with notes(switches.verbose, logging.WARNING):
         session = sessions.prepare(planned, knobs)
     for line in without_own_judge(name, knobs):
         say(line, "note:", "yellow")
@@ -238,37 +238,37 @@ def _planned(name: str, knobs: Params, asked: Asked) -> tuple[Session, plan.Esti
     plan.show(title, estimate)
     if unasked := of_packs_unasked(name, knobs, session.study):
         say(unasked, "note:", "yellow")
-    if session.failures and not asked.dry_run:
+    if session.failures and not switches.dry_run:
         say("given up: " + "\n".join(session.failures), style="yellow")
-    if asked.probe or (asked.probe is None and not asked.dry_run):
+    if switches.probe or (switches.probe is None and not switches.dry_run):
         estimate = plan.probed(estimate, probe.speed)
     return session, estimate
 
 
-def _work_off(name: str, session: Session, warehouse: Warehouse, asked: Asked) -> None:
+def _work_off(name: str, session: Session, warehouse: Warehouse, switches: Switches) -> None:
     """Run the flow, or its loop without Prefect."""
     from flows.evaluation import evaluate
     from flows.session import handed_over
 
-    if not asked.no_server:
+    if not switches.no_server:
         with working("starting Prefect"):
             connect(warehouse.home, otherwise=WITHOUT_SERVER)
-    with handed_over(session), notes(asked.verbose), bars():
-        if asked.no_server:
+    with handed_over(session), notes(switches.verbose), bars():
+        if switches.no_server:
             evaluate(session.evaluation, session.params)
         else:
             flow(name)(session.params)
 
 
-def _work_all_off(chosen: AllParams, warehouse: Warehouse, asked: Asked) -> None:
+def _work_all_off(chosen: AllParams, warehouse: Warehouse, switches: Switches) -> None:
     """Run all that is chosen, as a flow with a run under it of each evaluation, or without Prefect."""
-    if not asked.no_server:
+    if not switches.no_server:
         with working("starting Prefect"):
             connect(warehouse.home, otherwise=WITHOUT_SERVER)
     from deployments.serve.served import evaluate_all, run_all
 
-    with notes(asked.verbose), bars():
-        run_all(chosen) if asked.no_server else evaluate_all(chosen)
+    with notes(switches.verbose), bars():
+        run_all(chosen) if switches.no_server else evaluate_all(chosen)
 
 
 def _help(name: str) -> str:

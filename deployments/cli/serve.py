@@ -79,6 +79,6 @@ def serve(
                 "note",
                 "yellow",
             )
-        given = " and ".join(name for name in NEEDED if os.environ.get(name))
-        say(f"on each worker, with {given} as here:" if given else "on each worker:", style="")
+        names = " and ".join(name for name in NEEDED if os.environ.get(name))
+        say(f"on each worker, with {names} as here:" if names else "on each worker:", style="")
         typer.echo(line)

@@ -173,12 +173,12 @@ def prune(
         plan = prunable(warehouse, age)
         if delete:
             delete_it(warehouse, age)
-        shown = plan.with_columns(goes=pl.when("goes").then(pl.lit("goes")).otherwise(pl.lit("stays")))
+        table = plan.with_columns(goes=pl.when("goes").then(pl.lit("goes")).otherwise(pl.lit("stays")))
         if form is Format.table:
-            shown = shown.with_columns(bytes=pl.col("bytes").map_elements(_size, pl.String)).rename(
+            table = table.with_columns(bytes=pl.col("bytes").map_elements(_size, pl.String)).rename(
                 {"goes": "", "n_files": "files", "bytes": "size"}
             )
-        show(shown, form, "Parts on disk", is_wide=True)
+        show(table, form, "Parts on disk", is_wide=True)
         going = plan.filter("goes")
         n, size = sum(going["n_files"]), _size(sum(going["bytes"]))
         if delete:
@@ -188,16 +188,16 @@ def prune(
                 f"nothing is deleted yet: --delete deletes {n:,} files, {size}" if n else "nothing may go",
                 style="",
             )
-        if kept := warehouse.store.kept():
-            say(f"this machine keeps {kept}", style="")
+        if cache := warehouse.store.kept():
+            say(f"this machine keeps {cache}", style="")
 
 
 def _age(text: str) -> timedelta:
     """Raises ValueError that says how an age is written."""
-    given = re.fullmatch(r"(\d{1,5})([dwmy])", text.strip())
-    if not given:
+    match = re.fullmatch(r"(\d{1,5})([dwmy])", text.strip())
+    if not match:
         raise ValueError(f"--older-than {text}: write it as 90d, 12w, 6m or 1y")
-    return timedelta(days=int(given[1]) * _DAYS[given[2]])
+    return timedelta(days=int(match[1]) * _DAYS[match[2]])
 
 
 def _size(n: int) -> str:

@@ -144,7 +144,7 @@ def _add_entrance(app: FastAPI, site: Site) -> None:
     def consent(request: Request) -> Response:
         who = site.who(request)
         t = texts(who.language)
-        heading, text = (in_language(said, who.language) for said in (study.title, study.consent))
+        heading, text = (in_language(each, who.language) for each in (study.title, study.consent))
         values = {"action": "/consent", "button": t["agree"], "hidden": {"csrf": who.csrf}}
         return page(who.language, heading, f"{text}\n\n{t['disagree']}", **values)
 

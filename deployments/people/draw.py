@@ -106,9 +106,9 @@ def judged_answers(warehouse: Warehouse, wishes: Wishes) -> Drawn:
     scored = [answers[code] for code in verdicts.drop_nulls("value")["code"].unique()]
     sample = stratified_sample(scored, wishes.n_items, wishes.seed)
     rubrics = judged.rubrics(chosen.evaluation, verdicts)
-    told = {a.dimension: rules(r) if (r := rubrics.get(a.dimension)) else a.dimension for a in sample}
+    criteria = {a.dimension: rules(r) if (r := rubrics.get(a.dimension)) else a.dimension for a in sample}
     drawn: Drawn = []
-    for answer, row in zip(sample, annotation_rows(sample, told), strict=True):
+    for answer, row in zip(sample, annotation_rows(sample, criteria), strict=True):
         code = item_code("judged", wishes.name, answer.code)
         content: dict[str, str | list[str]] = {part: row[part] for part in ("question", "answer", "criteria")}
         page = page_of(answer.dimension)

@@ -73,8 +73,8 @@ class ModelInterviewer:
 
     def draft(self, turns: Turns, language: str) -> dict[str, str]:
         """Texts of all fields of the form; without content where the model fails."""
-        asked = draft_messages(turns, LANGUAGES.get(language, language))
-        draft = read_draft(self._written(asked, Sampling(max_tokens=4000), SCHEMA))
+        prompt = draft_messages(turns, LANGUAGES.get(language, language))
+        draft = read_draft(self._written(prompt, Sampling(max_tokens=4000), SCHEMA))
         return texts_of(draft) | {DRAFT: json.dumps(draft)}
 
     def _written(self, conversation: list[Message], sampling: Sampling, schema: Schema) -> str:
@@ -100,16 +100,16 @@ def follow_interviews(warehouse: Warehouse, results: Results, folder: Path) -> l
     drafts = _drafts(folder, finished)
     whole: list[dict[str, Any]] = []
     still_open: list[dict[str, Any]] = []
-    said = []
+    notes = []
     for annotator in sorted(finished):
         profile, faults = persona_of(annotator, texts[annotator], drafts[annotator])
         (still_open if faults else whole).append(profile)
-        said += [f"{annotator}: {fault}" for fault in faults]
+        notes += [f"{annotator}: {fault}" for fault in faults]
     for name, personas in (("personas.json", whole), ("personas-open.json", still_open)):
         (folder / name).write_text(
             json.dumps(personas, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
         )
-    return [f"{len(whole)} personas in {folder / 'personas.json'}, {len(still_open)} to be completed", *said]
+    return [f"{len(whole)} personas in {folder / 'personas.json'}, {len(still_open)} to be completed", *notes]
 
 
 def _drafts(folder: Path, people: set[str]) -> dict[str, Any]:
@@ -210,8 +210,8 @@ def follow_conversations(warehouse: Warehouse, results: Results, folder: Path) -
     config = next((row["config_hash"] for row in grades.values()), "")
     stored = [asdict(row) | {"config_hash": config} for row in rows]
     save_conversation_validation(warehouse, results.folder.study.name, stored)
-    said = [f"{len(rows)} numbers on simulator and judges: culturescope people agreement NAME shows them"]
-    return said + ([f"conversations that are no longer in the warehouse: {lost}"] if lost else [])
+    notes = [f"{len(rows)} numbers on simulator and judges: culturescope people agreement NAME shows them"]
+    return notes + ([f"conversations that are no longer in the warehouse: {lost}"] if lost else [])
 
 
 def validation(warehouse: Warehouse, study: str) -> pl.DataFrame:

@@ -236,16 +236,16 @@ def review_rows(results: Results, drafts: Mapping[str, Mapping[str, Any]]) -> li
         StudyError: the study is of another kind, or a draft is gone.
     """
     _expect(results.folder, "specnorm-review")
-    said: dict[str, dict[str, dict[str, str]]] = {}
+    reviews: dict[str, dict[str, dict[str, str]]] = {}
     for (annotator, item, field), answer in sorted(latest(results.answers).items()):
         if (
             annotator not in results.excluded
             and answer.status == "complete"
             and isinstance(answer.value, str)
         ):
-            said.setdefault(item, {}).setdefault(annotator, {})[field] = answer.value
+            reviews.setdefault(item, {}).setdefault(annotator, {})[field] = answer.value
     rows = []
-    for item, by_person in said.items():
+    for item, by_person in reviews.items():
         draft = drafts.get(results.folder.private[item].code)
         if draft is None:
             raise StudyError(f"item {item}: its draft is not in the warehouse")
@@ -253,13 +253,13 @@ def review_rows(results: Results, drafts: Mapping[str, Mapping[str, Any]]) -> li
         decisions = {own["decision"] for own in decided.values()}
         who, own = min(decided.items()) if len(decisions) == 1 else ("", dict[str, str]())
         texts = own if own.get("decision") == "revise" else {}
-        given = ("country_name", "seed", "cues", "statement", "stance", "model", "prompt_hash", "text_hash")
-        cells = {name: str(draft[name]) for name in given}
+        columns = ("country_name", "seed", "cues", "statement", "stance", "model", "prompt_hash", "text_hash")
+        cells = {name: str(draft[name]) for name in columns}
         cells["country"] = cells.pop("country_name")
         for part in ("persona", "situation", "question", "label", "norm"):
             cells[part] = texts.get(part) or str(draft[part])
-        asked = {"decision": own.get("decision", ""), "reviewer": who, "note": own.get("note", "")}
-        rows.append(cells | asked)
+        review = {"decision": own.get("decision", ""), "reviewer": who, "note": own.get("note", "")}
+        rows.append(cells | review)
     return rows
 
 
@@ -310,12 +310,19 @@ def _domain_rows(results: Results) -> list[dict[str, object]]:
 def _answer_rows(study: str, answer: Answer) -> list[dict[str, object]]:
     """One row per entry; of an empty ranking or mark one without entry, so that the revision is known."""
     values = answer.value if isinstance(answer.value, dict) else {"": answer.value}
-    shown = {name: place for place, name in enumerate(answer.shown, start=1)}
+    places = {name: place for place, name in enumerate(answer.shown, start=1)}
     fixed = answer.model_dump(include={"study_hash", "item", "item_hash", "annotator", "field"})
     fixed |= answer.model_dump(include={"revision", "status", "tool", "version"})
     times = {"started_at": _utc(answer.started), "saved_at": _utc(answer.saved)}
     return [
-        {"study": study, **fixed, **times, "entry": entry, "value": value, "place": shown.get(entry or value)}
+        {
+            "study": study,
+            **fixed,
+            **times,
+            "entry": entry,
+            "value": value,
+            "place": places.get(entry or value),
+        }
         for entry, value in (values or {"": ""}).items()
     ]
 

@@ -103,8 +103,8 @@ async def read_form(request: Request) -> dict[str, str]:
 
 def check_origin(request: Request, origin: str) -> None:
     """Refuse a form that another site sent, where the browser says so (Origin, Sec-Fetch-Site)."""
-    given = request.headers.get("origin")
-    if given is not None and given != origin:
+    sender = request.headers.get("origin")
+    if sender is not None and sender != origin:
         raise RefusedError(403, "sent from another site")
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         raise RefusedError(403, "sent from another site")
@@ -233,7 +233,7 @@ class Site:
             if item == own.item.item
         )
 
-    def talk(self, own: Own, field_name: str, said: str, is_over: bool) -> None:
+    def talk(self, own: Own, field_name: str, text: str, is_over: bool) -> None:
         """One turn of a chat: what the person says, saved first, then what the interviewer says, or its end.
 
         With nothing said a reply that is missing is asked for again. At the end the interviewer drafts the
@@ -251,10 +251,10 @@ class Site:
             turns = pages.turns_of(state)
             if (state and state.status == "complete") or (len(turns) >= MOST_TURNS and not is_over):
                 raise RefusedError(409, "the interview is over")
-            if len(said) > field.max_chars or "\0" in said or (is_over and not (turns or said)):
+            if len(text) > field.max_chars or "\0" in text or (is_over and not (turns or text)):
                 raise RefusedError(422, "this page does not send that")
-            if said:
-                turns.append((PERSON, said.replace("\r\n", "\n")))
+            if text:
+                turns.append((PERSON, text.replace("\r\n", "\n")))
                 self._keep(own, field_name, turns, is_over)
             if is_over:
                 if field.fills:
@@ -292,11 +292,11 @@ class Site:
 
 def answers(folder: Folder, store: Store) -> list[Answer]:
     """Every saved revision as the neutral format has it; of people who withdrew there is none."""
-    shown = {(a.annotator, a.item): a.shown for a in folder.assignments}
+    orders = {(a.annotator, a.item): a.shown for a in folder.assignments}
     fixed = {"study_hash": folder.study.hash, "tool": TOOL, "version": version("culturescope")}
     rows = []
     for row in store.revisions():
-        order = shown.get((row["annotator"], row["item"]), {}).get(row["field"], [])
+        order = orders.get((row["annotator"], row["item"]), {}).get(row["field"], [])
         about = {"item_hash": folder.items[row["item"]].hash, "shown": order}
         rows.append(Answer.model_validate(row | fixed | about))
     return rows

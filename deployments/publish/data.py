@@ -150,8 +150,8 @@ class About:
 
     def citation(self, date: datetime | None) -> str:
         """How to cite it. date: of the newest run."""
-        said = (self.creator, f"{date:%Y}" if date else None, self.title, self.url)
-        return self.cite or ". ".join(filter(None, said)) + ". Measured with Culturescope."
+        parts = (self.creator, f"{date:%Y}" if date else None, self.title, self.url)
+        return self.cite or ". ".join(filter(None, parts)) + ". Measured with Culturescope."
 
     def licence_url(self) -> str | None:
         """The address of the licence; that of an SPDX identifier is SPDX's."""
@@ -162,7 +162,7 @@ class About:
 
 def croissant(tables: Sequence[Table], about: About, version: str, date: datetime | None) -> str:
     """The JSON-LD text. version: of Culturescope; date: when the newest run ended."""
-    said = {
+    optional = {
         "license": about.licence_url(),
         "creator": {"@type": "Organization", "name": about.creator} if about.creator else None,
         "url": about.url,
@@ -178,7 +178,7 @@ def croissant(tables: Sequence[Table], about: About, version: str, date: datetim
         "models.",
         "citeAs": about.citation(date),
         "version": version,
-        **{name: value for name, value in said.items() if value},
+        **{name: value for name, value in optional.items() if value},
         "distribution": [_file(table) for table in tables],
         "recordSet": [_records(table) for table in tables],
     }

@@ -86,8 +86,8 @@ class Pages:
 
     def data(self, tables: Sequence[Table], sources: pl.DataFrame, citation: str, answers: bool) -> str:
         """Every table with its columns, what they rest on, licence and citation."""
-        shown = {"tables": tables, "sources": sources, "citation": citation, "answers": answers}
-        return self._page("data.html", **shown)
+        values = {"tables": tables, "sources": sources, "citation": citation, "answers": answers}
+        return self._page("data.html", **values)
 
     def query(self, tables: Sequence[Table]) -> str:
         """The page with SQL."""
@@ -130,7 +130,7 @@ def boards(warehouse: Warehouse) -> Boards:
     Raises:
         WarehouseError: there is none; says what to start.
     """
-    shown: dict[str, list[dict[str, Any]]] = {}
+    by_evaluation: dict[str, list[dict[str, Any]]] = {}
     for row in warehouse.query(_CONFIGURATIONS).iter_rows(named=True):
         if row["evaluation"] not in sound():
             continue
@@ -141,17 +141,17 @@ def boards(warehouse: Warehouse) -> Boards:
         headlines = _matrix(warehouse.query(_HEADLINES, [name, config]), ["model"], _order(warehouse, name))
         order = {model: at for at, model in enumerate(board["model"])}
         headlines["lines"].sort(key=lambda line, order=order: order.get(line["model"], len(order)))
-        shown.setdefault(name, []).append(
+        by_evaluation.setdefault(name, []).append(
             row
             | _cells(table, board["is_null"])
             | {"headlines": headlines, "beyond": report.beyond_null(warehouse, name, config)}
             | {"published": _published(warehouse, name, config)}
         )
-    if not shown:
+    if not by_evaluation:
         raise WarehouseError(
             "no finished run to publish; start some with: culturescope run all --profile smoke"
         )
-    return shown
+    return by_evaluation
 
 
 def _cells(table: pl.DataFrame, is_null: Iterable[bool]) -> dict[str, Any]:
@@ -191,7 +191,7 @@ def _published(warehouse: Warehouse, evaluation: str, config: str) -> pl.DataFra
 
 def _histories(warehouse: Warehouse, boards: Boards) -> list[dict[str, Any]]:
     """Of every configuration its headlines by model and occasion, and a figure where there are several."""
-    shown = []
+    histories = []
     for name, configurations in boards.items():
         order = _order(warehouse, name)
         for at, board in enumerate(configurations):
@@ -199,10 +199,10 @@ def _histories(warehouse: Warehouse, boards: Boards) -> list[dict[str, Any]]:
             labels = sorted(rows.select("metric", "label").unique().rows(), key=lambda pair: order[pair[0]])
             figure = history_figure(rows, labels, f"history-{name}" + (f"-{at + 1}" if at else ""))
             keys = ["model", "run_id", "occasion", "finished_at"]
-            shown.append(
+            histories.append(
                 {"evaluation": name, "board": board, "figure": figure, "numbers": _matrix(rows, keys, order)}
             )
-    return shown
+    return histories
 
 
 def _matrix(rows: pl.DataFrame, keys: Sequence[str], order: Mapping[str, int]) -> dict[str, Any]:

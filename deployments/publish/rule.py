@@ -62,15 +62,15 @@ def published(home: Warehouse, include_answers: bool = False) -> list[str]:
     pages of reports read (``report_…``) says nothing that these do not.
 
     Args:
-        include_answers: also the stored answers of models, and the views that join them with what was asked.
+        include_answers: also the stored answers of models, and the views that join them with prompts.
     """
     tables = set(home.query(_TABLES)["table_name"])
     views = {view: set(reads) for view, reads in home.query(_RESTS_ON).iter_rows()}
     answers = set(KINDS) - NO_ANSWERS if include_answers else set()
-    asked = (
+    prompts = (
         tables & (_reference() | {"dish", "dish_set", "item", "run_request"}) if include_answers else set()
     )
-    allowed = NUMBERS | JOINED | answers | asked
+    allowed = NUMBERS | JOINED | answers | prompts
 
     def rests_on(view: str) -> set[str]:
         """Tables and kinds of parts that it reads, through whatever views; other names are its own (WITH)."""
@@ -82,12 +82,12 @@ def published(home: Warehouse, include_answers: bool = False) -> list[str]:
         roots = rests_on(view)
         return roots <= (allowed | LABELS if "metric_value" in roots else allowed)
 
-    shown = {
+    visible = {
         view
         for view in views.keys() - KINDS.keys()
         if view.startswith("leaderboard") or (not view.startswith("report_") and is_shown(view))
     }
-    return sorted(name for name in NUMBERS | answers | shown if not PEOPLE.search(name))
+    return sorted(name for name in NUMBERS | answers | visible if not PEOPLE.search(name))
 
 
 def _reference() -> set[str]:

@@ -80,9 +80,9 @@ def publish(
         tables = write_tables(warehouse, site, include_answers, tell)
         texts, figures = _drawn(warehouse, about, of_evaluation, tell)
         date: datetime | None = warehouse.query(_NEWEST).item()
-        shown = Pages(about, _reports(warehouse))
-        texts["data.html"] = shown.data(tables, sources(warehouse), about.citation(date), include_answers)
-        texts["query.html"] = shown.query(tables)
+        templates = Pages(about, _reports(warehouse))
+        texts["data.html"] = templates.data(tables, sources(warehouse), about.citation(date), include_answers)
+        texts["query.html"] = templates.query(tables)
         texts["croissant.json"] = croissant(tables, about, version("culturescope"), date)
         for name, text in texts.items():
             refuse_secrets(text, name)
@@ -162,22 +162,22 @@ def _drawn(
     texts: dict[str, str] = {}
     figures: dict[str, Mapping[str, Drawn]] = {}
     files = _reports(warehouse)
-    shown = Pages(about, files)
-    texts[BESIDE["leaderboards"]] = shown.leaderboards(of_evaluation)
+    templates = Pages(about, files)
+    texts[BESIDE["leaderboards"]] = templates.leaderboards(of_evaluation)
     for name in of_evaluation:
-        texts[f"leaderboard-{name}.html"] = shown.leaderboards(of_evaluation, name)
+        texts[f"leaderboard-{name}.html"] = templates.leaderboards(of_evaluation, name)
     tell("the overview")
     texts["index.html"] = overview(warehouse, files, BESIDE, foot(about))
-    with kept_figures() as kept:
-        texts[BESIDE["history"]] = shown.history(warehouse, of_evaluation)
-    figures["history"] = kept
+    with kept_figures() as drawn:
+        texts[BESIDE["history"]] = templates.history(warehouse, of_evaluation)
+    figures["history"] = drawn
     for name, (config, file) in newest_reports(warehouse).items():
         tell(f"the report of {name}")
-        with kept_figures() as kept:
+        with kept_figures() as drawn:
             links = {"overview": "index.html", **files, **BESIDE}
             texts[file] = report.page(warehouse, name, config, links, foot(about))
-        figures[name] = kept
-    texts[BESIDE["figures"]] = shown.figures(figures)
+        figures[name] = drawn
+    texts[BESIDE["figures"]] = templates.figures(figures)
     return texts, figures
 
 

@@ -143,13 +143,13 @@ def _sum_up(chosen: AllParams, done: list[str], failures: dict[str, str]) -> Non
     reports = os.environ.get("CULTURESCOPE_REPORTS")  # a server of ours shows them
     link = f"[Overview]({reports}), with the login of this page, or " if reports else ""
     # What failed is in words of servers and models: as code, it is neither a link nor a picture.
-    told = [f"- {name}: failed\n\n      {' '.join(text.split())}\n" for name, text in failures.items()]
+    failed = [f"- {name}: failed\n\n      {' '.join(text.split())}\n" for name, text in failures.items()]
     title = f"{f'Occasion {chosen.occasion}' if chosen.occasion else 'No occasion'}, profile {chosen.profile}"
     lines = [
         title,
         "",
         *(f"- {name}: done" for name in done),
-        *told,
+        *failed,
         "",
         f"{link}`culturescope report --all`",
     ]
@@ -216,9 +216,9 @@ async def _register(client: PrefectClient, deployment: RunnerDeployment, cron: s
     else:
         deployment.paused = known.paused
         if not (cron and deployment.schedules):
-            kept = {"schedule", "active", "max_scheduled_runs", "parameters", "slug"}
+            names = {"schedule", "active", "max_scheduled_runs", "parameters", "slug"}
             deployment.schedules = [
-                DeploymentScheduleCreate(**{name: getattr(each, name) for name in kept})
+                DeploymentScheduleCreate(**{name: getattr(each, name) for name in names})
                 for each in known.schedules
             ]
         elif any(each.slug for each in known.schedules):  # the server refuses to replace these in one go

@@ -97,15 +97,15 @@ def connect(home: Path, otherwise: str = "") -> str:
     Raises:
         ServerError: nobody answers, or the server did not start; ``otherwise`` says what to do without.
     """
-    given = os.environ.get("PREFECT_API_URL")
+    configured = os.environ.get("PREFECT_API_URL")
     exit_stack = ExitStack()
     atexit.register(exit_stack.close)
     try:
-        if given and not is_healthy(given, 10, range(1000)):  # a remote API may ask for a key first
-            raise ServerError(f"nobody answers at {given} (the environment variable PREFECT_API_URL).")
-        if not given and (served := _served(home)):
+        if configured and not is_healthy(configured, 10, range(1000)):  # a remote API may ask for a key first
+            raise ServerError(f"nobody answers at {configured} (the environment variable PREFECT_API_URL).")
+        if not configured and (served := _served(home)):
             exit_stack.enter_context(_environment(_told_of(served, home)))
-        url = given or served or exit_stack.enter_context(started(home, free_port()))
+        url = configured or served or exit_stack.enter_context(started(home, free_port()))
     except ServerError as error:
         raise ServerError(f"{error} {otherwise}".strip()) from error
     exit_stack.enter_context(pointed_at(url))
@@ -221,8 +221,8 @@ def _wait_until_healthy(url: str, process: subprocess.Popen[bytes], log: Path) -
     while not is_healthy(url):
         now = time.monotonic()
         if process.poll() is not None:
-            said = _damaged_database(log.parent) or f"{_says(log)} ({log})."
-            raise ServerError(f"the Prefect server ended with code {process.returncode}: {said}")
+            reason = _damaged_database(log.parent) or f"{_says(log)} ({log})."
+            raise ServerError(f"the Prefect server ended with code {process.returncode}: {reason}")
         if (latest := _life(process, log)) != life:
             life, alive = latest, now
         if now - alive > QUIET_S or now - start > LONGEST_S:
@@ -326,9 +326,9 @@ def _report(request: Request) -> Response:
     from deployments.show.report import page
     from warehouse import Warehouse, WarehouseError
 
-    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+    scheme, _, credentials = request.headers.get("Authorization", "").partition(" ")
     login = base64.b64encode(os.environ[f"PREFECT_SERVER_{AUTH}"].encode()).decode()
-    if scheme != "Basic" or not hmac.compare_digest(given.encode(), login.encode()):
+    if scheme != "Basic" or not hmac.compare_digest(credentials.encode(), login.encode()):
         ask = {"WWW-Authenticate": f'Basic realm="Culturescope on {HOST}"'}
         return PlainTextResponse("the login that culturescope serve shows", 401, ask)
     try:

@@ -176,15 +176,15 @@ def to_pool(url: str, name: str, limit: int | None, wishes: ServeOptions) -> str
     every = deployments(wishes)
     try:
         pool = asyncio.run(_tell(name, limit, every, wishes.cron))
-        kept = automations.of_pool(name, pool.type)
-        for automation in kept:
+        rules = automations.of_pool(name, pool.type)
+        for automation in rules:
             automations.save(automation)
     except (PrefectHTTPStatusError, httpx.HTTPError) as error:
         raise ServerError(f"{url} refuses the work pool {name!r}: {_reason(error)}") from error
     bound = "no limit" if pool.concurrency_limit is None else f"{pool.concurrency_limit} runs at a time"
     say(
         f"work pool    {name} ({pool.type}, {bound})\ndeployments  {len(every)}, {url.removesuffix('/api')}\n"
-        f"re-evaluate  {wishes.schedule}\n" + "\n".join(f"automation   {each.description}" for each in kept),
+        f"re-evaluate  {wishes.schedule}\n" + "\n".join(f"automation   {each.description}" for each in rules),
         style="",
     )
     return f"PREFECT_API_URL={shlex.quote(_open(url))} {worker(name, pool.type)}"

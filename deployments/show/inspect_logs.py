@@ -145,15 +145,15 @@ def _results(metrics: pl.DataFrame, n: int) -> Any:
     kind, where = OVERALL
     scores = []
     for row in metrics.filter(pl.col("slice_kind") == kind, pl.col("slice") == where).to_dicts():
-        shown = {_HEADLINE: row["value"], "ci_low": row["ci_low"], "ci_high": row["ci_high"]}
-        shown["null"] = row["null_value"]
+        numbers = {_HEADLINE: row["value"], "ci_low": row["ci_low"], "ci_high": row["ci_high"]}
+        numbers["null"] = row["null_value"]
         scores.append(
             EvalScore(
                 name=row["metric"],
                 scorer="culturescope",
                 scored_samples=row["n_scored"],
                 unscored_samples=row["n_unscored"],
-                metrics={k: EvalMetric(name=k, value=v) for k, v in shown.items() if v is not None},
+                metrics={k: EvalMetric(name=k, value=v) for k, v in numbers.items() if v is not None},
                 metadata={"label": row["label"], "unscored_reason": row["unscored_reason"]},
             )
         )
@@ -168,7 +168,7 @@ def _sample(sample: Sample, run: Run) -> Any:
     sent, received = sample.tokens
     usage = ModelUsage(input_tokens=sent, output_tokens=received, total_tokens=sent + received)
     answered = bool(sample.finish_reason)
-    said: list[Message] = [{"role": "assistant", "content": sample.output}] if answered else []
+    answer: list[Message] = [{"role": "assistant", "content": sample.output}] if answered else []
     output = ModelOutput(model=run.model)
     if answered:
         reason = _STOPPED.get(sample.finish_reason, sample.finish_reason)
@@ -182,7 +182,7 @@ def _sample(sample: Sample, run: Run) -> Any:
         input=[_message(message, run.model) for message in sample.input],
         choices=list(sample.choices) or None,
         target=sample.target if isinstance(sample.target, str) else list(sample.target),
-        messages=[_message(m, run.model) for m in sample.transcript or [*sample.input, *said]],
+        messages=[_message(m, run.model) for m in sample.transcript or [*sample.input, *answer]],
         output=output,
         scores={name: _score(score) for name, score in sample.scores.items()},
         metadata={

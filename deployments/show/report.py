@@ -202,12 +202,12 @@ GROUP BY a.label, m.place ORDER BY m.place
 
 
 def beyond_null(warehouse: Warehouse, evaluation: str, config: str, occasion: str | None = None) -> str:
-    """Of which models each headline is beyond its null, in one line; "" where nothing can be said of any."""
+    """One line: the models of which each headline is beyond its null; "" where nothing can be said of any."""
     rows = warehouse.query(
         _BEYOND, [evaluation, config], None if occasion is None else {"occasion": occasion}
     )
-    said = [f"{label} of {models or 'no model'}" for label, models in rows.rows()]
-    return f"Beyond its null: {'; '.join(said)}." if said else ""
+    headlines = [f"{label} of {models or 'no model'}" for label, models in rows.rows()]
+    return f"Beyond its null: {'; '.join(headlines)}." if headlines else ""
 
 
 def reported() -> list[str]:
@@ -284,9 +284,9 @@ def read_data(
     """
     shape: type[Frames] = _report(evaluation).data
     chosen = configuration(warehouse, evaluation, config_hash)[1]
-    asked = {"evaluation": evaluation, "config_hash": chosen}
+    keys = {"evaluation": evaluation, "config_hash": chosen}
     frames: dict[str, Any] = {
-        field.name: _frame(warehouse, field.metadata["view"], {by: asked[by] for by in field.metadata["by"]})
+        field.name: _frame(warehouse, field.metadata["view"], {by: keys[by] for by in field.metadata["by"]})
         for field in fields(shape)
         if "view" in field.metadata
     }

@@ -108,8 +108,8 @@ def _alpha_row(field: FormField, language: str, ratings: Sequence[Rating]) -> Ag
     if value is not None:
         items = np.array([units[u][0] for u in pairable])
         if len(set(items)) > 1:
-            kept = table[pairable]
-            interval = jackknife(lambda rows: krippendorff_alpha(kept[rows], level), items, UNBOUNDED)
+            pairs = table[pairable]
+            interval = jackknife(lambda rows: krippendorff_alpha(pairs[rows], level), items, UNBOUNDED)
         else:  # everyone has the same things, which were not drawn: people were
             groups = jackknife_groups(len(people), seed=0)
             interval = jackknife_interval(value, (krippendorff_alpha(table[:, g], level) for g in groups))
@@ -245,8 +245,8 @@ def domain_scores(ranks: Rankings, pluralism: Pluralism, without: str = NOT_ANNO
     sr_high = scores < np.median(scores)
     rows = []
     for n, name in enumerate(names):
-        said = Counter(own[name] for own in pluralism.values() if name in own)
-        share = said["high"] / said.total() if said else None
+        votes = Counter(own[name] for own in pluralism.values() if name in own)
+        share = votes["high"] / votes.total() if votes else None
         reason = without if share is None else "people are tied on its pluralism"
         is_clear = share is not None and share != 0.5
         category = er_sr_category(bool(share and share > 0.5), bool(sr_high[n])) if is_clear else None
@@ -291,7 +291,7 @@ def ceiling(
     values = _predicted(table, many, n_splits, seed)
     subsets = half_samples(n, _HALF_SAMPLES, seed)
     spread = [
-        _predicted(table[kept], many[kept], n_splits // 4, seed + 1) for kept in subsets if n >= _MIN_PEOPLE
+        _predicted(table[half], many[half], n_splits // 4, seed + 1) for half in subsets if n >= _MIN_PEOPLE
     ]
     rows = []
     for metric, bounds in _BOUNDS.items():
@@ -338,8 +338,8 @@ def _predicted(table: FloatArray, many: FloatArray, n_splits: int, seed: int) ->
             "rank_kendall": np.prod(signs, axis=0).sum(axis=1) / tied,
             "macro_f1": np.nansum(f1, axis=0) / (~np.isnan(f1)).sum(axis=0),
         }
-    kept = {metric: own[np.isfinite(own)] for metric, own in numbers.items()}
-    return {metric: float(own.mean()) if own.size else None for metric, own in kept.items()}
+    defined = {metric: own[np.isfinite(own)] for metric, own in numbers.items()}
+    return {metric: float(own.mean()) if own.size else None for metric, own in defined.items()}
 
 
 def _row_correlations(x: FloatArray, y: FloatArray) -> FloatArray:

@@ -66,15 +66,15 @@ def exclusions(folder: Folder, answers: Iterable[Answer]) -> dict[str, list[Reas
         assigned[each.annotator].append(each)
     reasons: dict[str, list[Reason]] = {}
     for annotator, own in sorted(by_person.items()):
-        said = {(answer.item, answer.field): answer for answer in own}
+        by_field = {(answer.item, answer.field): answer for answer in own}
         why: list[Reason] = []
-        if _failed(folder, assigned[annotator], said):
+        if _failed(folder, assigned[annotator], by_field):
             why.append("failed an attention check")
-        if _contradicts(folder, assigned[annotator], said):
+        if _contradicts(folder, assigned[annotator], by_field):
             why.append("contradicts the own ranking")
         if median(_seconds(own)) < folder.study.min_seconds:
             why.append("too fast")
-        if any(lacking(folder, each.item, said) for each in assigned[annotator]):
+        if any(lacking(folder, each.item, by_field) for each in assigned[annotator]):
             why.append("unfinished")
         if why:
             reasons[annotator] = why
@@ -140,35 +140,39 @@ def _language(folder: Folder, item: str, annotator: str) -> str:
     return next((a.language for a in folder.assignments if a.annotator == annotator), "")
 
 
-def _failed(folder: Folder, assigned: Sequence[Assignment], said: Mapping[tuple[str, str], Answer]) -> bool:
+def _failed(
+    folder: Folder, assigned: Sequence[Assignment], by_field: Mapping[tuple[str, str], Answer]
+) -> bool:
     expected = {
         (each.item, field): value
         for each in assigned
         if each.item in folder.private
         for field, value in folder.private[each.item].expected.items()
     }
-    return any(key not in said or said[key].value != value for key, value in expected.items())
+    return any(key not in by_field or by_field[key].value != value for key, value in expected.items())
 
 
 def _contradicts(
-    folder: Folder, assigned: Sequence[Assignment], said: Mapping[tuple[str, str], Answer]
+    folder: Folder, assigned: Sequence[Assignment], by_field: Mapping[tuple[str, str], Answer]
 ) -> bool:
     """Whether a choice is at odds with the person's own ranking; not where either is missing."""
-    rankings = {field: answer.value for (_, field), answer in said.items() if isinstance(answer.value, dict)}
+    rankings = {
+        field: answer.value for (_, field), answer in by_field.items() if isinstance(answer.value, dict)
+    }
     for each in assigned:
         hidden = folder.private.get(each.item)
         for field, (ranking, least) in (hidden.at_least if hidden else {}).items():
-            choice = said.get((each.item, field))
+            choice = by_field.get((each.item, field))
             rank = rankings.get(ranking, {}).get(str(choice.value)) if choice else None
             if rank and int(rank) < least:
                 return True
     return False
 
 
-def lacking(folder: Folder, item: str, said: Mapping[tuple[str, str], Answer]) -> list[str]:
-    """Fields of an item that a person had to fill in and did not. said: (item, field) -> last answer."""
+def lacking(folder: Folder, item: str, by_field: Mapping[tuple[str, str], Answer]) -> list[str]:
+    """Fields of an item that a person had to fill in and did not. by_field: (item, field) -> last answer."""
     page = folder.study.page(folder.items[item].page)
-    own = {field.name: answer for field in page.fields if (answer := said.get((item, field.name)))}
+    own = {field.name: answer for field in page.fields if (answer := by_field.get((item, field.name)))}
     wanted = page.wanted({name: answer.value for name, answer in own.items()})
     complete = {name for name, answer in own.items() if answer.value and answer.status == "complete"}
     return [field.name for field in wanted if field.name not in complete]

@@ -59,7 +59,7 @@ def assign(
     """
     of_stratum: Counter[Hashable] = Counter()
     load: Counter[str] = Counter()
-    given: dict[str, list[Item]] = defaultdict(list)
+    items_of: dict[str, list[Item]] = defaultdict(list)
     hidden = {item.item: private.get(item.item, Private(item=item.item)) for item in items}
     ordinary = {i.item: (hidden[i.item].stratum, i) for i in items if not hidden[i.item].expected}
     for item in stratified(ordinary, None, study.seed):
@@ -80,7 +80,7 @@ def assign(
             )
         able.sort(key=lambda a: (of_stratum[a, about.stratum], load[a], digest([study.seed, item.item, a])))
         for annotator in able[:needed]:
-            given[annotator].append(item)
+            items_of[annotator].append(item)
             of_stratum[annotator, about.stratum] += 1
             load[annotator] += 1
     checks = [item for item in items if hidden[item.item].expected]
@@ -89,7 +89,7 @@ def assign(
     for who in sorted(people, key=lambda who: who.annotator):
         own = [check for check in checks if _may_see(study, check, who)]
         last = [item for item in once if study.page(item.page).role == who.role]
-        order = [*_mixed(study.seed, who.annotator, given[who.annotator], own), *last]
+        order = [*_mixed(study.seed, who.annotator, items_of[who.annotator], own), *last]
         rows += [_assignment(study, who, place, item) for place, item in enumerate(order, start=1)]
     return rows
 
@@ -107,7 +107,7 @@ def _mixed(seed: int, annotator: str, items: Sequence[Item], checks: Sequence[It
 
 def _assignment(study: Study, who: Person, place: int, item: Item) -> Assignment:
     fields = [field for field in study.page(item.page).fields if field.shown(item)]
-    shown = {
+    orders = {
         field.name: sorted(field.shown(item), key=lambda s: digest([study.seed, who.annotator, item.item, s]))
         if field.is_shuffled
         else list(field.shown(item))
@@ -119,5 +119,5 @@ def _assignment(study: Study, who: Person, place: int, item: Item) -> Assignment
         language=who.language,
         place=place,
         item=item.item,
-        shown=shown,
+        shown=orders,
     )

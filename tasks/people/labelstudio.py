@@ -68,14 +68,14 @@ def _ask(view: Element, form: Form, page: Page, field: FormField) -> None:
             about, name = f"entry.{field.name}.{_SLOT}", f"{field.name}.{_SLOT}"
             place = SubElement(view, "Repeater", on=f"$of_{field.name}", indexFlag=_SLOT)
             SubElement(place, "Text", name=about, value=f"$of_{field.name}[{_SLOT}].text")
-        asked = {"name": name, "toName": about, "choice": "single", "required": required}
-        choices = SubElement(place, "Choices", asked, showInline="true")
+        attributes = {"name": name, "toName": about, "choice": "single", "required": required}
+        choices = SubElement(place, "Choices", attributes, showInline="true")
         for value, text in menu.items():
             SubElement(choices, "Choice", value=text, alias=value)
     else:
         source = {"value": f"$of_{field.name}"} if field.kind == "edit" else {}
-        asked = {"name": field.name, "toName": "page", "required": required, "maxSubmissions": "1"}
-        SubElement(view, "TextArea", asked | source, rows="4", editable="true")
+        attributes = {"name": field.name, "toName": "page", "required": required, "maxSubmissions": "1"}
+        SubElement(view, "TextArea", attributes | source, rows="4", editable="true")
 
 
 def _read(form: Form, path: Path, rows: Any) -> Iterator[Response]:

@@ -50,8 +50,8 @@ def _config(study: Study, form: Form) -> dict[str, Any]:
         {"name": annotator, "annotators": [annotator], "instances": names}
         for annotator, names in _by_person(form).items()
     ]
-    shown = {part.name: in_language(part.label, form.language) for page in form.pages for part in page.shows}
-    display = [{"key": f"shown_{name}", "type": "text", "label": label} for name, label in shown.items()]
+    labels = {part.name: in_language(part.label, form.language) for page in form.pages for part in page.shows}
+    display = [{"key": f"shown_{name}", "type": "text", "label": label} for name, label in labels.items()]
     first = {"key": "text", "type": "text", "label": in_language(study.title, form.language)}
     config: dict[str, Any] = {
         "annotation_task_name": in_language(study.title, form.language),
@@ -156,11 +156,11 @@ def _read(form: Form, path: Path, state: Any) -> Iterator[Response]:
         for page, field in form.fields:
             if chosen := values.get(field.name):
                 saved = max(changes.get((name, field.name), times))
-                value, shown = _value(form, task, page, field, chosen), None
+                value, order = _value(form, task, page, field, chosen), None
                 if field.kind in ("choice", "confidence"):
                     options = {text: option for option, text in form.menu(page, field).items()}
-                    shown = [options[text] for text in orders.get(field.name, []) if text in options]
-                yield Response(task, page, field, value, started, saved, shown)
+                    order = [options[text] for text in orders.get(field.name, []) if text in options]
+                yield Response(task, page, field, value, started, saved, order)
 
 
 def _value(form: Form, task: Task, page: Page, field: FormField, chosen: Mapping[str, Any]) -> Any:

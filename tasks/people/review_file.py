@@ -152,9 +152,9 @@ def check_new(path: Path, option: str = "--queue") -> None:
 
 def _decision(where: str, row: dict[str, str]) -> Decision | None:
     """The decision in our spelling, None where the cell is empty."""
-    given = row["decision"].casefold()
-    decision = next((decision for decision in DECISIONS if decision == given), None)
-    if given and decision is None:
+    word = row["decision"].casefold()
+    decision = next((decision for decision in DECISIONS if decision == word), None)
+    if word and decision is None:
         menu = ", ".join(DECISIONS)
         raise ReviewError(f"{where}, column decision: {row['decision']!r} is not one of {menu}, or empty")
     return decision

@@ -41,8 +41,8 @@ Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
 Code = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 
 
-def _by_language(given: Any) -> Any:
-    return {"en": given} if isinstance(given, str) else given
+def _by_language(texts: Any) -> Any:
+    return {"en": texts} if isinstance(texts, str) else texts
 
 
 Texts = Annotated[dict[str, str], BeforeValidator(_by_language)]
@@ -166,13 +166,13 @@ class Page(_Strict):
                 raise ValueError(f"field {field.name}: {field.needed_for} is no choice of page {self.name}")
         return self
 
-    def wanted(self, said: Mapping[str, Value]) -> list[FormField]:
+    def wanted(self, values: Mapping[str, Value]) -> list[FormField]:
         """The fields that must be filled in, given the values so far."""
         return [
             field
             for field in self.fields
             if field.is_required
-            or (field.needed_for and said.get(field.needed_for[0]) in field.needed_for[1])
+            or (field.needed_for and values.get(field.needed_for[0]) in field.needed_for[1])
         ]
 
 
@@ -266,40 +266,40 @@ class Entry(BaseModel):
         return not self.missing
 
 
-def read_value(field: FormField, item: Item, given: Any) -> Entry:
+def read_value(field: FormField, item: Item, raw: Any) -> Entry:
     """What a person gave for a field, held to what it may be.
 
     Args:
-        given: a text, or of a ranking and of marks a mapping of entries; "" stands for not chosen yet.
+        raw: a text, or of a ranking and of marks a mapping of entries; "" stands for not chosen yet.
 
     Raises:
         ValueError: not of the field's kind, off its menu, of another item's entries or too long: no page of
             ours sends that.
     """
     if field.kind in WITH_ENTRIES:
-        return _read_entries(field, field.entries(item), given)
+        return _read_entries(field, field.entries(item), raw)
     if field.kind == "chat":
         raise ValueError(f"{field.name}: no form sends a talk")
     most = field.most_chars(item)
-    if not isinstance(given, str) or len(given.replace("\r\n", "\n")) > most or "\0" in given:
+    if not isinstance(raw, str) or len(raw.replace("\r\n", "\n")) > most or "\0" in raw:
         raise ValueError(f"{field.name}: expected a text of up to {most} characters")
     if field.kind in FREE:
-        text = given.replace("\r\n", "\n")
+        text = raw.replace("\r\n", "\n")
         return Entry(value=text, missing="" if text.strip() or not field.is_required else "empty")
     menu = [option.value for option in field.options]
     if field.kind == "likert":
         menu = [str(point) for point in range(1, field.points + 1)]
-    if given and given not in menu:
-        raise ValueError(f"{field.name}: {given[:50]!r} is none of {menu}")
-    return Entry(value=given, missing="" if given or not field.is_required else "empty")
+    if raw and raw not in menu:
+        raise ValueError(f"{field.name}: {raw[:50]!r} is none of {menu}")
+    return Entry(value=raw, missing="" if raw or not field.is_required else "empty")
 
 
-def _read_entries(field: FormField, entries: tuple[str, ...], given: Any) -> Entry:
-    if not isinstance(given, Mapping) or not given.keys() <= set(entries):
+def _read_entries(field: FormField, entries: tuple[str, ...], raw: Any) -> Entry:
+    if not isinstance(raw, Mapping) or not raw.keys() <= set(entries):
         raise ValueError(f"{field.name}: expected a mapping of entries of this item")
     is_ranking = field.kind == "ranking"
     menu = [str(r + 1) for r in range(len(entries))] if is_ranking else [o.value for o in field.options]
-    chosen = {entry: str(given[entry]) for entry in entries if given.get(entry)}
+    chosen = {entry: str(raw[entry]) for entry in entries if raw.get(entry)}
     strange = [value for value in chosen.values() if value not in menu]
     if strange:
         raise ValueError(f"{field.name}: {strange[0][:50]!r} is none of {menu}")
@@ -446,8 +446,8 @@ def _assignments(path: Path) -> list[Assignment]:
     except StudyError:
         raise
     except (ValidationError, ValueError, KeyError, TypeError, csv.Error) as error:
-        said = _fault(error) if isinstance(error, ValidationError) else error
-        raise StudyError(f"{path}, line {len(rows) + 2}: {said}") from error
+        reason = _fault(error) if isinstance(error, ValidationError) else error
+        raise StudyError(f"{path}, line {len(rows) + 2}: {reason}") from error
     return rows
 
 

@@ -14,9 +14,11 @@ from pathlib import Path
 import polars as pl
 import psutil
 import pytest
+from typer import Context
+from typer.main import get_command
 from typer.testing import CliRunner
 
-from deployments.cli.app import app
+from deployments.cli.app import COMMANDS, app, summary
 from deployments.evaluations import doors
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import find_spec
@@ -44,6 +46,36 @@ def test_the_evaluations_are_listed_with_what_they_ask() -> None:
     said = " ".join(runner.invoke(app, ["run", "--help"]).output.replace("│", " ").split())
     for name, door in doors().items():
         assert f"{name} {door.title}" in said
+
+
+QUICK = """
+import contextlib, io, json, sys
+from deployments.cli.app import COMMANDS, app
+loaded = {}
+for line in (["--help"], ["sql", "SELECT 1"], ["leaderboard"]):
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+        app(line)
+    loaded[line[0]] = sorted(sys.modules)
+print(json.dumps(loaded))
+"""
+HEAVY = {"prefect", "torch", "transformers", "vllm", "scipy", "matplotlib", "statsmodels", "bs4", "psutil"}
+
+
+def test_quick_commands_import_what_they_need(home: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", QUICK], env=environment(home, None), capture_output=True, text=True, check=True
+    )
+    for command, modules in json.loads(done.stdout).items():
+        needless = HEAVY | ({"polars", "duckdb", "numpy", "warehouse"} if command == "--help" else set())
+        assert needless.isdisjoint(modules), command
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_of_commands_has_the_first_paragraph_of_each(name: str) -> None:
+    """It is read in the files, as none of them is imported for it."""
+    group = get_command(app)
+    here = group.get_command(Context(group), name)  # type: ignore[attr-defined]
+    assert summary(*COMMANDS[name].split(":")) == " ".join((here.help or "").partition("\n\n")[0].split())
 
 
 def test_version() -> None:

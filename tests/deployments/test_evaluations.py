@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import deployments.evaluations
-from deployments.cli.run import Asked
+from deployments.cli.run import Switches
 from deployments.door import Door
 from deployments.evaluations import doors, evaluation, flow, params, profile, profiles
 from tasks.engines.specs import catalogue
@@ -62,7 +62,7 @@ def test_it_can_be_started(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_knob_is_named_like_an_option_of_every_command(name: str) -> None:
-    own = {field.name for field in fields(Asked)} - {"profile"}
+    own = {field.name for field in fields(Switches)} - {"profile"}
     assert own.isdisjoint(params(name).model_fields)
 
 
