@@ -68,6 +68,7 @@ def test_a_wrong_setting_is_said_and_the_rest_too(home: Path, monkeypatch: pytes
     assert "give the GiB" in rows("--no-measure")["for engines"]
 
 
+@pytest.mark.heavy
 @pytest.mark.slow
 def test_the_rate_is_measured(
     home: Path, models_cache: Path, smollm2_folder: Path, monkeypatch: pytest.MonkeyPatch

@@ -8,11 +8,13 @@ import re
 import stat
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 from typer.testing import CliRunner, Result
 
 from deployments.cli.app import app
@@ -20,6 +22,7 @@ from deployments.people.draw import page_of
 from deployments.people.store import Store
 from deployments.people.studies import DRAWS, KINDS
 from tasks.builders.specnorm.review import read_reviews, text_hash
+from tasks.people import simulation
 from tasks.people.answers import quotas
 from tasks.people.simulation import People, simulated_rankings
 from tasks.people.study import Entry, Folder, read_folder
@@ -250,7 +253,9 @@ def test_reviews_become_a_queue(warehouse: Warehouse) -> None:
     assert {review.reviewer for review in decided.values()} == {"p001"}
 
 
-def test_a_plan_says_how_many() -> None:
+def test_a_plan_says_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = partial(simulation.plan_rankings, sizes=(10, 40), studies=10)
+    monkeypatch.setattr(simulation, "plan_rankings", few)
     result = people("plan", "--study", "spectral-ranking", "--width", "1.5")
     assert result.exit_code == 0, result.output
     assert "people: mean_rank with an interval of 1." in " ".join(result.output.split())

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -45,7 +46,9 @@ def shown(warehouse: Warehouse) -> list[object]:
     ]
     frames = [warehouse.query(text).rows() for text in sql]
     (config,) = warehouse.query("SELECT DISTINCT config_hash FROM run")["config_hash"]
-    return [*frames, report.page(warehouse, "cure", config), run_checks(warehouse).rows()]
+    data = vars(report.read_data(warehouse, "cure", config)).values()
+    of_page = [frame.rows() for frame in data if isinstance(frame, pl.DataFrame)]
+    return [*frames, *of_page, run_checks(warehouse).rows()]
 
 
 def files(warehouse: Warehouse) -> set[Path]:
@@ -101,6 +104,7 @@ def test_what_is_kept_is_as_before_and_not_asked_again(pruned: Warehouse) -> Non
     assert not [row for row in plan("--older-than", "90d") if row["goes"] == "goes"]
 
 
+@pytest.mark.heavy
 def test_killed_after_it_has_unregistered_it_goes_on(
     pruned: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:

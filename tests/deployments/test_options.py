@@ -142,12 +142,3 @@ def test_the_help_says_type_choices_default_profiles_and_description() -> None:
     headings = [text.index(f"─ {name} ─") for name in (options.WHAT, options.HOW_MUCH, options.ENGINES)]
     assert all(headings)
     assert text.index("--at-most") < text.index("--seed")  # its own before those that all have
-
-
-def test_panels() -> None:
-    parameters = options.parameters(Knobs, {})
-    panels = {p.name: p.annotation.__metadata__[0].rich_help_panel for p in parameters}
-    assert panels["judge"] == options.ENGINES
-    assert panels["at_most"] == panels["seed"] == options.HOW_MUCH
-    assert panels["pooling"] == panels["aligned"] == options.WHAT
-    assert sorted(parameters, key=options.place)[-1].name == "judge"

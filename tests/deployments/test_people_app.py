@@ -266,12 +266,6 @@ def test_prolific_takes_a_free_place_once(site: Site) -> None:
     assert "abc123" not in "".join(row.model_dump_json() for row in answers(site.folder, site.store))
 
 
-def test_too_many_requests_wait(site: Site) -> None:
-    who = person(site)
-    statuses = {who.get("/pause").status_code for _ in range(150)}
-    assert statuses == {200, 429}
-
-
 def test_pages_are_in_the_language_of_the_person(site: Site) -> None:
     directions = {"en": "ltr", "ar": "rtl", "he": "rtl", "ko": "ltr"}
     for n, (language, direction) in enumerate(directions.items()):

@@ -65,13 +65,6 @@ def test_a_line_says_who_asks_what_of_whom(capsys: pytest.CaptureFixture[str]) -
     assert "priced on m judge openai 1 of 4 completions unknown ≤ 126 tokens, ≤ $0.00" in text
 
 
-def test_nothing_is_hidden_on_a_narrow_screen(capsys: pytest.CaptureFixture[str]) -> None:
-    todo = planned([(SCORES, LOCAL), (PROMPTS, Engine.of(PRICED))])
-    text = said(capsys, "title", Estimate(todo, {}), width=80)
-    for part in ("float32", "log-probabilities", "completions", "priced", "tokens,", "$0.00", "none"):
-        assert part in text
-
-
 def test_nothing_left_costs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     todo = planned([(PROMPTS, Engine.of(PRICED))], n_left=0, later=[Later("judge", "priced", 5, 100)])
     text = said(capsys, "title", Estimate(todo, {}))

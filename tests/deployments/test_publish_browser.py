@@ -10,11 +10,12 @@ import csv
 import io
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -24,13 +25,9 @@ import httpx
 import polars as pl
 import pytest
 
-from deployments.publish.data import About
-from deployments.publish.site import publish
-from tests.deployments.a_site import fill
 from tests.deployments.browser import CHROMIUM, SERIOUS, TOO_WIDE, Browser, axe, browser
 from tests.ports import free_port
 from tests.waiting import until
-from warehouse import Warehouse
 
 pytestmark = [
     pytest.mark.heavy,
@@ -56,12 +53,8 @@ PREFILLED = "document.getElementById('sql').value"
 
 
 @pytest.fixture(scope="module", name="site")
-def _site(copied_home: Callable[[], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    warehouse = Warehouse.open(copied_home())
-    fill(warehouse)
-    folder = tmp_path_factory.mktemp("served") / "deep" / "site"
-    publish(warehouse, folder, About("Our models", "CC-BY-4.0"))
-    return folder
+def _site(published_site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Path(shutil.copytree(published_site, tmp_path_factory.mktemp("served") / "deep" / "site"))
 
 
 def _answers(address: str) -> bool:

@@ -121,23 +121,6 @@ def test_a_survey_asked_elsewhere_becomes_a_ground_truth(warehouse: Warehouse, t
     assert "exists already" in " ".join(again.output.split())
 
 
-def test_who_withdraws_elsewhere_is_deleted_and_counted(warehouse: Warehouse, tmp_path: Path) -> None:
-    assert people("new", "survey", "--study", "spectral-ranking", "--people", N).exit_code == 0
-    out, study = tmp_path / "projects", warehouse.home / "people" / "survey"
-    people("export", "survey", "--to", "labelstudio", "--out", out)
-    project = out / "annotator-once-en"
-    (project / "export.json").write_text(json.dumps(answered(study, project, n_failing=0)))
-    assert people("pull", "survey", "--from", out).exit_code == 0
-    (study / "withdrawn.txt").write_text("p003\n")
-    result = people("pull", "survey", "--from", out)
-    assert result.exit_code == 0, result.output
-    assert "1, whose answers are deleted" in " ".join(result.output.split())
-    left = warehouse.query("SELECT DISTINCT annotator FROM human_answer")["annotator"]
-    assert (len(left), "p003" in left) == (N - 1, False)
-    assert "p003" not in (study / "answers.jsonl").read_text()
-    assert warehouse.query("SELECT n_people, n_withdrawn FROM study_progress").rows() == [(N - 1, 1)]
-
-
 @pytest.mark.parametrize("kind", sorted(DRAWS))
 def test_every_study_but_an_interview_can_be_asked_elsewhere(kind: str, tmp_path: Path) -> None:
     languages = ("ar", "en", "he", "ko", "ru", "zh")
