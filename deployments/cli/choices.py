@@ -1,4 +1,4 @@
-"""What is chosen when runs are started: a profile and what goes before it, for one evaluation or for all.
+"""The choice with which runs start: a profile and what goes before it, for one evaluation or for all.
 
 The form of the Prefect UI sends every field, those that nobody touched at their defaults. So what stands at
 its default there is filled in by the profile, and anything else is the user's and wins.
@@ -119,7 +119,7 @@ def completed(name: str, sent: Params) -> Params:
 
 
 def one_of_all(name: str, chosen: AllParams, packs: Sequence[str]) -> Params:
-    """What is chosen for all, as the params of one evaluation; raises ValueError as ``completed``.
+    """The params of one evaluation for what is chosen for all; raises ValueError as ``completed``.
 
     Args:
         packs: those that it takes (``packs_of_all``); the first of their profiles that has the chosen name

@@ -1,4 +1,4 @@
-"""What the commands share: options, and how errors and interruptions are shown."""
+"""Options that commands share, and how errors and interruptions are shown."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from typer.models import ArgumentInfo
 
 from deployments.serve.server import ServerError
 from deployments.show.display import Format, say
@@ -36,7 +35,7 @@ Config = Annotated[str | None, typer.Option(help="config_hash; default: the newe
 Occasion = Annotated[str | None, typer.Option(help="default: the newest of each model")]
 
 
-def of_evaluations(otherwise: str) -> ArgumentInfo:
+def of_evaluations(otherwise: str) -> Any:
     """An argument that is the name of an evaluation; otherwise: what is taken where none is named."""
     from deployments.evaluations import doors
 

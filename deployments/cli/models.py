@@ -107,7 +107,7 @@ def doctor(
 
 
 def places(store: Store) -> dict[str, str]:
-    """Where home and warehouse are, and what says so; what this machine keeps of one that is elsewhere."""
+    """The places of home and warehouse, what says so, and what this machine keeps of one elsewhere."""
     rows = {
         "home": f"{_short(str(store.home))} ({_by(HOME)})",
         "warehouse": f"{_short(store.place)} ({_by(VARIABLE)})",
@@ -125,7 +125,7 @@ def _short(place: str) -> str:
 
 
 def facts(home: Path) -> dict[str, Any]:
-    """What there is and what will be used, by name; nothing is loaded. No name of a user or host is in it."""
+    """Name -> what there is and will be used; nothing is loaded. No name of a user or host is in it."""
     from tasks.engines.local import devices, memory
     from tasks.engines.protocols import EngineError
 

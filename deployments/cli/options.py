@@ -42,7 +42,7 @@ def parameters(
 
 
 def place(parameter: inspect.Parameter) -> int:
-    """Where the help has an option: by its heading."""
+    """The place of an option in the help, by its heading."""
     _, declared = get_args(parameter.annotation)
     panels = (WHAT, HOW_MUCH, ENGINES, RUN)
     return panels.index(declared.rich_help_panel) if declared.rich_help_panel in panels else -1
@@ -156,7 +156,7 @@ def _takes_none(field: FieldInfo) -> bool:
 
 
 def _choices(kind: Any) -> list[str]:
-    """What a value, or an element of a list, may be; none: anything."""
+    """The choices of a value, or of an element of a list; none: anything."""
     if get_origin(kind) is list:
         return _choices(_plain(get_args(kind)[0]))
     return [str(choice) for choice in get_args(kind)] if get_origin(kind) is Literal else []

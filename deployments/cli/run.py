@@ -69,7 +69,7 @@ _PICKLE = "allow weights in pickles (.bin, .pt), which can run any code when the
 
 @dataclass(frozen=True)
 class Switches:
-    """What the command line says beside the knobs; each field is an option of every evaluation."""
+    """The options beside the knobs; each field is an option of every evaluation."""
 
     model: Annotated[
         list[str] | None, _option("--model", "-m", metavar="NAME", text=MODEL, panel=options.ENGINES)

@@ -129,7 +129,7 @@ def _add_entrance(app: FastAPI, site: Site) -> None:
 
     @app.get("/")
     def home(request: Request) -> Response:
-        """To where the person is."""
+        """Lead to where the person is."""
         who = site.who(request)
         if who.role == "lead":
             return RedirectResponse("/progress", 303)

@@ -1,4 +1,4 @@
-"""What is drawn from the warehouse for people, blinded: dishes, judged answers, drafts of norms."""
+"""Draw from the warehouse for people, blinded: dishes, judged answers, drafts of norms."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _CHECK_ENTRIES = {
 
 
 class Wishes(NamedTuple):
-    """What a new study should be. n_items, people: of each language; codes: of the people, none: p001 ..."""
+    """The shape of a new study. n_items, people: of each language; codes: of the people, none: p001 ..."""
 
     name: str
     kind: str

@@ -113,7 +113,7 @@ def follow_interviews(warehouse: Warehouse, results: Results, folder: Path) -> l
 
 
 def _drafts(folder: Path, people: set[str]) -> dict[str, Any]:
-    """What the interviewer drafted; {} where it is not known, as in a study that was pulled elsewhere."""
+    """The interviewer's drafts; {} where it is not known, as in a study that was pulled elsewhere."""
     if not (folder / FILE).exists():
         return {annotator: {} for annotator in people}
     store = Store(folder)
@@ -150,7 +150,7 @@ Row = dict[str, Any]
 
 
 def draw_conversations(warehouse: Warehouse, wishes: Wishes) -> Drawn:
-    """So many pairs of conversations that were not cut off, evenly over tasks and personas; and a check.
+    """Draw pairs of conversations that were not cut off, evenly over tasks and personas; and a check.
 
     Pairs of a persona that came of an interview with one of these people are theirs alone, in one order, by a
     hash. Others are shown in both orders.
@@ -215,7 +215,7 @@ def follow_conversations(warehouse: Warehouse, results: Results, folder: Path) -
 
 
 def validation(warehouse: Warehouse, study: str) -> pl.DataFrame:
-    """What was stored at the last pull, empty before."""
+    """The rows that the last pull stored; empty before."""
     return warehouse.query(
         "SELECT * EXCLUDE (study, config_hash, pulled_at) FROM conversation_validation WHERE study = $study",
         {"study": study},

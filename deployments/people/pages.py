@@ -1,4 +1,4 @@
-"""What a page shows of a study, and what a form said. Nothing of the private file is known here."""
+"""Pages of a study, and the values of their forms. Nothing of the private file is known here."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def interface() -> dict[str, dict[str, str]]:
 
 
 def texts(language: str) -> dict[str, str]:
-    """What the pages say in a language, or in English where it is not translated."""
+    """Texts of the pages in a language, or in English where it is not translated."""
     return interface().get(language, interface()["en"])
 
 
@@ -95,7 +95,7 @@ def form_page(
 
 
 def given(field: FormField, item: Item, form: Mapping[str, str]) -> Any:
-    """What a form says of a field; None where the form does not have it.
+    """The value of a field in a form; None where the form does not have it.
 
     Entries are named by their place in the item's own list, so that no text is a name.
     """

@@ -1,4 +1,4 @@
-"""What follows from a study's answers: rows for the warehouse, agreement, files for judges and reviews.
+"""Results of a study's answers: rows for the warehouse, agreement, files for judges and reviews.
 
 Answers may also come from another program that asked the study: its projects are written here, and its output
 is taken in beside the study.
@@ -67,7 +67,7 @@ class Results:
 
 @dataclass(frozen=True)
 class Pulled:
-    """What a pull has done: new rows of answers, revisions, people, and exclusions by reason."""
+    """The outcome of a pull: new rows of answers, revisions, people, and exclusions by reason."""
 
     n_new: int
     n_revisions: int
@@ -176,7 +176,7 @@ def ranking_tables(results: Results) -> dict[str, tuple[str, pl.DataFrame]]:
 
 
 def _ends(row: dict[str, Any]) -> dict[str, Any]:
-    """With the interval as two columns in its place."""
+    """The row with the interval as two columns in its place."""
     low, high = row["interval"] or (None, None)
     pairs = {name: {name: value} for name, value in row.items()} | {
         "interval": {"ci_low": low, "ci_high": high}
@@ -289,7 +289,7 @@ def _items(folder: Folder) -> list[dict[str, object]]:
 
 
 def _domain_rows(results: Results) -> list[dict[str, object]]:
-    """What people expect of each domain, under the hash of it."""
+    """Rows of what people expect of each domain, under the hash of it."""
     scores, _, _ = of_ranking(results)
     snapshot = digest([[row.domain, row.score, row.category] for row in scores], 8)
     return [
@@ -328,7 +328,7 @@ def _answer_rows(study: str, answer: Answer) -> list[dict[str, object]]:
 
 
 def _utc(time: datetime) -> datetime:
-    """As tables have it: UTC, without a zone."""
+    """The time as tables have it: UTC, without a zone."""
     return time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time
 
 

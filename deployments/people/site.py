@@ -133,7 +133,7 @@ class Interviewer(Protocol):
         ...
 
     def draft(self, turns: Turns, language: str) -> dict[str, str]:
-        """In the end: field of the next page -> its text."""
+        """Field of the next page -> its text, at the end of the interview."""
         ...
 
 

@@ -176,7 +176,7 @@ class Store:
             )
 
     def given(self, annotator: str, item: str) -> dict[str, str]:
-        """What ``give`` added; empty if nothing."""
+        """The content that ``give`` added; empty if nothing."""
         row = self._one("SELECT content FROM given WHERE annotator = ? AND item = ?", (annotator, item))
         return {} if row is None else dict(json.loads(row["content"]))
 

@@ -109,7 +109,7 @@ def new_study(warehouse: Warehouse, wishes: Wishes, folder: Path) -> int:
 
 
 def follow(warehouse: Warehouse, results: Results, folder: Path) -> list[str]:
-    """What follows from a pull of this kind of study, done; one line for each thing."""
+    """Do what follows from a pull of this kind of study; returns a line for each thing."""
     action = FOLLOWS.get(results.folder.study.kind)
     return action(warehouse, results, folder) if action else []
 

@@ -133,7 +133,7 @@ _CONTEXT: Final = {
 
 @dataclass(frozen=True)
 class About:
-    """What a site says of itself. Of licence, creator and address None is: nothing is said.
+    """A site's own description. Of licence, creator and address None is: nothing is said.
 
     Attributes:
         licence: of the numbers: an SPDX identifier or an address.
@@ -221,7 +221,7 @@ def _records(table: Table) -> dict[str, Any]:
 
 
 def _type(dtype: pl.DataType) -> str:
-    """Of a column, or of what is in its lists; what has parts of its own counts as text."""
+    """The type of a column, or of what is in its lists; what has parts of its own counts as text."""
     if isinstance(dtype, pl.List):
         return _type(dtype.inner)  # type: ignore[arg-type]
     if dtype.is_integer():

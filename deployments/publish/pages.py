@@ -99,7 +99,7 @@ class Pages:
 
 
 def foot(about: About) -> Markup:
-    """What stands at the end of every page: who publishes it, and under which licence."""
+    """The end of every page: who publishes it, and under which licence."""
     title = "" if about.title == "Culturescope" else f" {about.title}."
     by = f" Published by {about.creator}." if about.creator else ""
     licence = f": {about.licence}" if about.licence else " is not stated"
@@ -108,7 +108,7 @@ def foot(about: About) -> Markup:
 
 
 def _examples() -> Iterator[tuple[str, str]]:
-    """What a query asks, in its first line, and the rest of the file."""
+    """Each example as its first line, which says what it asks, and its query."""
     for file in sorted(_EXAMPLES.glob("*.sql")):
         words, _, sql = file.read_text(encoding="utf-8").partition("\n")
         yield words.removeprefix("-- "), sql.strip()
@@ -155,7 +155,7 @@ def boards(warehouse: Warehouse) -> Boards:
 
 
 def _cells(table: pl.DataFrame, is_null: Iterable[bool]) -> dict[str, Any]:
-    """What the template shows of a leaderboard for people.
+    """The cells of a leaderboard for people, as the template shows them.
 
     Returns:
         names: of the columns; is_text: whether each holds words; head: which of them names the model; rows:
@@ -172,7 +172,7 @@ def _cells(table: pl.DataFrame, is_null: Iterable[bool]) -> dict[str, Any]:
 
 
 def _typeset(cell: str) -> str:
-    """With true minus signs, and no break within an interval."""
+    """The cell with true minus signs, and no break within an interval."""
     return _INTERVAL.sub(",\N{NO-BREAK SPACE}", _MINUS.sub("−", cell))
 
 
@@ -190,7 +190,7 @@ def _published(warehouse: Warehouse, evaluation: str, config: str) -> pl.DataFra
 
 
 def _histories(warehouse: Warehouse, boards: Boards) -> list[dict[str, Any]]:
-    """Of every configuration its headlines by model and occasion, and a figure where there are several."""
+    """The headlines of every configuration by model and occasion, with a figure where there are several."""
     histories = []
     for name, configurations in boards.items():
         order = _order(warehouse, name)

@@ -1,4 +1,4 @@
-"""What a site holds of the warehouse: numbers and what they rest on; on request answers too; never people.
+"""Choose what a site holds of the warehouse: numbers and what they rest on; on request answers; never people.
 
 Nothing is published unless a rule here lets it through, so that a new table stays at home until it is named.
 """

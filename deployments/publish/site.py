@@ -194,7 +194,7 @@ def _write_figures(folder: Path, figures: Mapping[str, Mapping[str, Drawn]]) -> 
 
 
 def _write_engine(site: Path) -> int:
-    """What the query page runs: programs as they are, WebAssembly as gzip, which browsers unpack themselves.
+    """Write what the query page runs: programs as they are, WebAssembly as gzip, which browsers unpack.
 
     Returns its size in bytes.
     """

@@ -1,4 +1,4 @@
-"""What a Prefect server does by itself: it tells people of drift, and looks after the runs of a pool.
+"""Automations of a Prefect server: it tells people of drift, and looks after the runs of a pool.
 
 Who is told of drift is a notification block, made once in the Prefect UI (Blocks) or in code; its secrets
 stay there:
@@ -99,7 +99,7 @@ SCHEDULED: dict[str, Any] = {
 
 
 def of_pool(name: str, kind: str = "process") -> list[Automation]:
-    """What the server is to do for the flow runs of a pool.
+    """The automations for the flow runs of a pool.
 
     Args:
         kind: of the pool.

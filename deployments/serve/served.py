@@ -164,7 +164,7 @@ WEEKLY = "0 3 * * 1"
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """What the command line says of the deployments.
+    """The options of ``culturescope serve`` for the deployments.
 
     Attributes:
         models, judges: None: each evaluation's own.
@@ -184,7 +184,7 @@ class ServeOptions:
 
     @property
     def schedule(self) -> str:
-        """What is re-evaluated when, for people."""
+        """The schedule in words, with the profile."""
         return f"{self.cron or f'as scheduled in the UI, at first {WEEKLY}'} (UTC), {self.scheduled}"
 
 

@@ -177,7 +177,7 @@ def pointed_at(url: str) -> Iterator[None]:
 
 
 def _told_of(url: str, home: Path) -> dict[str, str]:
-    """What clients of one of our own servers have in their environment: its login, and where reports are."""
+    """The environment of clients of one of our own servers: its login, and where reports are."""
     reports = f"{url.removesuffix('/api')}/reports"
     return {f"PREFECT_{AUTH}": login(home), "CULTURESCOPE_REPORTS": reports}
 
@@ -236,7 +236,7 @@ def _wait_until_healthy(url: str, process: subprocess.Popen[bytes], log: Path) -
 
 
 def _life(process: subprocess.Popen[bytes], log: Path) -> tuple[int, int]:
-    """What grows as long as a server works: bytes of its log, and tenths of a second of processor time."""
+    """Signs of life, which grow as long as a server works: bytes of its log, tenths of a processor second."""
     import psutil
 
     try:

@@ -61,7 +61,7 @@ class _Runner(Runner):
     """Starts due flow runs, one at a time; what was missed is cancelled, what has died is run once more."""
 
     def handle_sigterm(self, *_: Any, **__: Any) -> None:
-        """As Ctrl-C. Prefect's own would cancel what is under way, as if somebody had decided so."""
+        """Stop as on Ctrl-C. Prefect's own would cancel what is under way, as if somebody had decided so."""
         signal.raise_signal(signal.SIGINT)
 
     async def __aenter__(self) -> _Runner:

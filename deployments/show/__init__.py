@@ -1,1 +1,1 @@
-"""What people read: tables, plans, reports, logs."""
+"""Tables, plans, reports and logs for people to read."""

@@ -1,4 +1,4 @@
-"""What the command line shows: tables that fit the screen for people, CSV and JSON for programs.
+"""Write to the command line: tables that fit the screen for people, CSV and JSON for programs.
 
 Names and answers come from models, servers and files: no cell is read as markup, and no control character
 reaches a terminal.

@@ -39,7 +39,7 @@ _HEADLINE = "value"
 
 
 def file_name(run: Run) -> str:
-    """As Inspect names its logs: when, what, which."""
+    """The name of a log as Inspect has it: when, what, which."""
     return f"{run.started_at:%Y-%m-%dT%H-%M-%S}+00-00_{run.evaluation.replace('_', '-')}_{run.run_id}.eval"
 
 
@@ -75,7 +75,7 @@ def needed_version() -> str:
 
 
 def _content(path: Path) -> str | None:
-    """What a log was made of; None where it cannot be read."""
+    """The hash of what a log was made of; None where it cannot be read."""
     from inspect_ai.log import read_eval_log
 
     try:

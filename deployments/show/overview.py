@@ -98,7 +98,7 @@ def _agreements(warehouse: Warehouse, first: Mapping[str, str]) -> pl.DataFrame:
 def _differences(
     warehouse: Warehouse, runs: Sequence[comparison.Past], evaluation: str, config_hash: str
 ) -> pl.DataFrame:
-    """Of every two models' newest runs under a configuration; runs: all finished ones, newest first."""
+    """Differences of every two models' newest runs of a configuration; runs: all finished, newest first."""
     newest: dict[str, comparison.Past] = {}
     for run in runs:
         if (run.evaluation, run.config_hash) == (evaluation, config_hash):

@@ -1,4 +1,4 @@
-"""What a run would do, before it does it: work left, what it costs at most, and how long it takes here."""
+"""Show a run before it is done: the work left, what it costs at most, and how long it takes here."""
 
 from __future__ import annotations
 
@@ -70,8 +70,7 @@ class Estimate:
         return cls(plan, {(kind, name): float(rate) for kind, name, rate in rows}, candidates, engines)
 
     def later(self) -> Iterator[tuple[str, str, Engine | None, int, Cost]]:
-        """What further rounds may add: who answers, in which role and by which engine, how often, and the
-        cost."""
+        """The work that further rounds may add: who answers, in which role, by which engine, how often, cost."""
         for each in self.plan.later if self.plan.left else ():
             by_name: Mapping[str, Engine | None] = self.candidates
             n = each.n
@@ -168,7 +167,7 @@ def _time(left: int, rate: float | None) -> str:
 
 
 def _cost(line: Line) -> Cost:
-    """What is left can cost at most."""
+    """The most that the work left can cost."""
     spec = line.engine.spec
     if spec is None or _is_free(spec):
         return None
@@ -177,7 +176,7 @@ def _cost(line: Line) -> Cost:
 
 
 def _later_cost(engine: Engine | None, tokens: int) -> Cost:
-    """The same of later rounds, every token at the higher of both prices."""
+    """The most that later rounds can cost, every token at the higher of both prices."""
     spec = engine.spec if engine else None
     if spec is None:
         return tokens, None

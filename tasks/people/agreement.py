@@ -1,4 +1,4 @@
-"""What people's ratings come to: agreement, scores of ranked domains, their reliability and ceiling. Pure.
+"""Numbers from people's ratings: agreement, scores of ranked domains, their reliability and ceiling. Pure.
 
 The ranking is that of the survey of "Measuring Meta-Cultural Competency" (2025, section 3.2): rank 1 is what
 is most common across countries, so a LOW score is a HIGH spectral gap ratio.
@@ -86,12 +86,12 @@ def agreement_rows(study: Study, ratings: Iterable[Rating]) -> list[AgreementRow
 
 
 def level_of(field: FormField) -> Level:
-    """What a disagreement on a field costs: ordinal where values rise."""
+    """The level of a field, which says what a disagreement costs: ordinal where values rise."""
     return "ordinal" if field.is_ordered or field.kind in ("ranking", "likert", "confidence") else "nominal"
 
 
 def _alpha_row(field: FormField, language: str, ratings: Sequence[Rating]) -> AgreementRow:
-    """Of the units (item, entry)."""
+    """Krippendorff's alpha over the units (item, entry)."""
     level = level_of(field)
     places = {option.value: float(n) for n, option in enumerate(field.options)}
     units = sorted({(r.item, r.entry) for r in ratings})
@@ -184,7 +184,7 @@ _BOUNDS = {
 
 @dataclass(frozen=True)
 class DomainScore:
-    """What people say of a domain. ``sd``: sample standard deviation; None for one person.
+    """The scores of a domain. ``sd``: sample standard deviation; None for one person.
 
     ``interval``: of the score, over people. ``pluralism``: share of those who annotated it who say that there
     are many patterns; ``category``: None, with the reason, where there are no such annotations or they are

@@ -1,4 +1,4 @@
-"""From saved revisions to what counts: the last complete value of everyone who is not excluded. Pure."""
+"""Select what counts of saved revisions: the last complete value of everyone who is not excluded. Pure."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def _may_see(study: Study, item: Item, who: Person) -> bool:
 
 
 def _mixed(seed: int, annotator: str, items: Sequence[Item], checks: Sequence[Item]) -> list[Item]:
-    """In a person's own order, beginning with an item that is no check."""
+    """The items and checks in a person's own order, beginning with an item that is no check."""
     order = sorted(items, key=lambda i: digest([seed, annotator, i.item]))
     rest = sorted([*order[1:], *checks], key=lambda i: digest([seed, annotator, "mixed", i.item]))
     return [*order[:1], *rest]

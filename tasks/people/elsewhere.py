@@ -39,7 +39,7 @@ MANIFEST = "culturescope.json"
 
 @dataclass(frozen=True)
 class Task:
-    """What one person sees at once: an assigned item, or all pages that they have once."""
+    """A form for one person: an assigned item, or all pages that they have once."""
 
     assigned: tuple[tuple[Assignment, Item], ...]
 
@@ -53,7 +53,7 @@ class Task:
         return f"{self.annotator}.{self.assigned[0][0].place}"
 
     def of(self, page: Page) -> tuple[Assignment, Item]:
-        """What is assigned on that page."""
+        """The assignment on that page, and its item."""
         return next((a, item) for a, item in self.assigned if item.page == page.name)
 
     def slots(self, page: Page, field: FormField, language: str) -> list[tuple[str, str]]:
@@ -83,7 +83,7 @@ class Form:
         return [(page, field) for page in self.pages for field in page.fields]
 
     def data(self, task: Task, entry: Callable[[int, str], Any]) -> dict[str, Any]:
-        """What a task holds: ``of_`` a field what is ranked, marked or edited, ``shown_`` the parts to read.
+        """The content of a task: ``of_`` a field what is ranked, marked or edited, ``shown_`` what is read.
 
         Args:
             entry: makes of a place, from 1, and a text what the program has of an entry.
@@ -99,7 +99,7 @@ class Form:
         return data | {f"shown_{name}": task.text(page, name) for page, name in parts}
 
     def intro(self) -> str:
-        """What stands above the form."""
+        """The text above the form."""
         texts = [in_language(each, self.language) for page in self.pages for each in (page.title, page.text)]
         return "\n\n".join(text for text in texts if text)
 
@@ -178,7 +178,7 @@ def write_projects(program: Program, folder: Folder, out: Path, agree: Mapping[s
 
 
 def read_projects(program: Program, folder: Folder, out: Path) -> list[Answer]:
-    """What people gave so far, each as revision 1. Who was logged in, from where, is not read.
+    """The answers so far, each as revision 1. Who was logged in, from where, is not read.
 
     Raises:
         StudyError: no output at all, one that cannot be read, or a value that the form does not offer.
@@ -201,7 +201,7 @@ def read_projects(program: Program, folder: Folder, out: Path) -> list[Answer]:
 
 
 def forms(folder: Folder) -> list[Form]:
-    """What the other program is asked to show, by name.
+    """The projects that the other program is to show, by name.
 
     Raises:
         StudyError: a page has a talk with an interviewer, which no other program holds.

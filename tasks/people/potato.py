@@ -164,7 +164,7 @@ def _read(form: Form, path: Path, state: Any) -> Iterator[Response]:
 
 
 def _value(form: Form, task: Task, page: Page, field: FormField, chosen: Mapping[str, Any]) -> Any:
-    """From Potato's labels to a value of ours. Raises ValueError, KeyError for what it does not offer."""
+    """The value that Potato's labels stand for. Raises ValueError, KeyError for what it does not offer."""
     values = {text: value for value, text in form.menu(page, field).items()}
     if field.kind in WITH_ENTRIES:
         slots = task.slots(page, field, form.language)

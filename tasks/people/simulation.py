@@ -23,7 +23,7 @@ _LARGE = 20_000
 
 @dataclass(frozen=True)
 class People:
-    """What simulated people are like.
+    """The traits of simulated people.
 
     Attributes:
         noise: standard deviation of what a person thinks around what is true, whose own one is 1.
@@ -44,7 +44,7 @@ class People:
 
 @dataclass(frozen=True)
 class PlanRow:
-    """What a study of this size gives, over simulated ones.
+    """The precision of a study of this size, over simulated ones.
 
     Attributes:
         truth: the number in a very large study of the same people; width: mean width of its 95 % interval;

@@ -1,6 +1,6 @@
-"""A study with people as values: its pages and fields, its items, and what an answer may be. Pure.
+"""A study with people as values: its pages and fields, its items, what an answer may be, and its files.
 
-A study is a folder of five files (``files.py``). ``study.toml`` and ``items.jsonl`` hold what may be shown;
+A study is a folder of five files. ``study.toml`` and ``items.jsonl`` hold what may be shown;
 ``private.jsonl`` what must not be: which model wrote an item, its author, the expected answer.
 """
 
@@ -118,7 +118,7 @@ class FormField(_Strict):
         return self
 
     def entries(self, item: Item) -> tuple[str, ...]:
-        """What is ranked or marked, in the item's own order; () for other kinds."""
+        """The entries that are ranked or marked, in the item's own order; () for other kinds."""
         if self.kind not in WITH_ENTRIES:
             return ()
         if not self.of:
@@ -132,11 +132,11 @@ class FormField(_Strict):
         return text if isinstance(text, str) else "\n".join(text)
 
     def most_chars(self, item: Item) -> int:
-        """Of an answer in words; a given text may be kept whatever its length."""
+        """The longest answer in words; a given text may be kept whatever its length."""
         return max(self.max_chars, len(self.source(item)))
 
     def shown(self, item: Item) -> tuple[str, ...]:
-        """What is shown in an order: the entries, or the values of the options."""
+        """The things shown in an order: the entries, or the values of the options."""
         return self.entries(item) or tuple(option.value for option in self.options)
 
 
@@ -208,7 +208,7 @@ class Study(_Strict):
 
     @property
     def fields(self) -> tuple[FormField, ...]:
-        """Of all pages."""
+        """The fields of all pages."""
         return tuple(field for page in self.pages for field in page.fields)
 
     def page(self, name: str) -> Page:
@@ -222,7 +222,7 @@ class Study(_Strict):
 
 
 class Item(_Strict):
-    """What may be shown of one thing that people are asked about: part -> text or list of texts."""
+    """The public half of one thing that people are asked about: part -> text or list of texts."""
 
     item: Code
     page: Name
@@ -236,7 +236,7 @@ class Item(_Strict):
 
 
 class Private(_Strict):
-    """What must not be shown of an item. ``code`` names it outside, such as ``audit.Answer.code``.
+    """The hidden half of an item. ``code`` names it outside, such as ``audit.Answer.code``.
 
     An item with ``expected`` answers (field -> value) is an attention check: everyone gets it. That of a page
     per person is named as the page is. ``at_least`` (choice -> ranking, rank) checks a person against
@@ -267,7 +267,7 @@ class Entry(BaseModel):
 
 
 def read_value(field: FormField, item: Item, raw: Any) -> Entry:
-    """What a person gave for a field, held to what it may be.
+    """The value of a field as a person sent it, held to what it may be.
 
     Args:
         raw: a text, or of a ranking and of marks a mapping of entries; "" stands for not chosen yet.
