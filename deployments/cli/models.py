@@ -48,21 +48,20 @@ def models_list(form: As = Format.table, wide: Wide = False) -> None:
         home = Warehouse.open().home
         rows = []
         for known, path in catalogue(home / "engines").items():
+            row = dict.fromkeys(("name", "kind", "dtype", "prepared", "model", "licence"), "")
+            row |= {"name": known, "prepared": "cannot be read"}
+            rows.append(row)
             try:
                 spec = read_spec(path)
             except EngineError as error:  # it does not hide the others
-                unread = {"name": known, "kind": "", "dtype": "", "prepared": "cannot be read"}
-                rows.append(unread | {"model": str(error), "licence": ""})
+                row["model"] = str(error)
                 continue
             name = spec.model.removeprefix(embedded.PREFIX)
             packaged = embedded.EMBEDDED.get(name) if name != spec.model else None
             is_ready = packaged is not None and embedded.is_ready(name, home / "models")
             ready = "yes" if is_ready else "on first use"
-            licence = packaged.licence if packaged else ""
-            rows.append(
-                {"name": spec.name, "kind": spec.kind, "dtype": spec.dtype, "prepared": ready}
-                | {"model": spec.model, "licence": licence}
-            )
+            row |= {"name": spec.name, "kind": spec.kind, "dtype": spec.dtype, "prepared": ready}
+            row |= {"model": spec.model, "licence": packaged.licence if packaged else ""}
         show(pl.DataFrame(rows), form, is_wide=wide)
 
 

@@ -78,9 +78,10 @@ def publish(
         tell("leaderboards")
         of_evaluation = boards(warehouse)
         tables = write_tables(warehouse, site, include_answers, tell)
-        texts, figures = _drawn(warehouse, about, of_evaluation, tell)
+        reports = newest_reports(warehouse)
+        templates = Pages(about, {name: file for name, (_, file) in reports.items()})
+        texts, figures = _drawn(warehouse, about, of_evaluation, reports, templates, tell)
         date: datetime | None = warehouse.query(_NEWEST).item()
-        templates = Pages(about, _reports(warehouse))
         texts["data.html"] = templates.data(tables, sources(warehouse), about.citation(date), include_answers)
         texts["query.html"] = templates.query(tables)
         texts["croissant.json"] = croissant(tables, about, version("culturescope"), date)
@@ -150,19 +151,14 @@ def _swapped_in(folder: Path) -> Iterator[Path]:
         shutil.rmtree(new, ignore_errors=True)
 
 
-def _reports(warehouse: Warehouse) -> dict[str, str]:
-    """Evaluation -> file of its report."""
-    return {name: file for name, (_, file) in newest_reports(warehouse).items()}
-
-
 def _drawn(
-    warehouse: Warehouse, about: About, of_evaluation: Boards, tell: Callable[[str], None]
-) -> tuple[dict[str, str], dict[str, Mapping[str, Drawn]]]:
+    warehouse: Warehouse, about: About, of_evaluation: Boards, reports: Mapping[str, tuple[str, str]],
+    templates: Pages, tell: Callable[[str], None],
+) -> tuple[dict[str, str], dict[str, Mapping[str, Drawn]]]:  # fmt: skip
     """The pages with figures and leaderboards, by file; and the figures, by page and name."""
     texts: dict[str, str] = {}
     figures: dict[str, Mapping[str, Drawn]] = {}
-    files = _reports(warehouse)
-    templates = Pages(about, files)
+    files = {name: file for name, (_, file) in reports.items()}
     texts[BESIDE["leaderboards"]] = templates.leaderboards(of_evaluation)
     for name in of_evaluation:
         texts[f"leaderboard-{name}.html"] = templates.leaderboards(of_evaluation, name)
@@ -171,7 +167,7 @@ def _drawn(
     with kept_figures() as drawn:
         texts[BESIDE["history"]] = templates.history(warehouse, of_evaluation)
     figures["history"] = drawn
-    for name, (config, file) in newest_reports(warehouse).items():
+    for name, (config, file) in reports.items():
         tell(f"the report of {name}")
         with kept_figures() as drawn:
             links = {"overview": "index.html", **files, **BESIDE}

@@ -36,6 +36,8 @@ LONGEST_ID = 150
 _STOPPED = {"length": "max_tokens", "refusal": "content_filter"}
 _KNOWN = ("stop", "max_tokens", "content_filter")
 _HEADLINE = "value"
+_OF_RUN = ("config_hash", "engine_hash", "occasion", "code_version", "run_id", "profile", "boundary_rule",
+           "engine")  # fmt: skip
 
 
 def file_name(run: Run) -> str:
@@ -122,17 +124,7 @@ def _spec(run: Run, metrics: pl.DataFrame, content: str) -> Any:
         model=run.model,
         config=EvalConfig(),
         packages={"culturescope": run.code_version},
-        metadata={
-            "config_hash": run.config_hash,
-            "engine_hash": run.engine_hash,
-            "occasion": run.occasion,
-            "code_version": run.code_version,
-            "run_id": run.run_id,
-            "profile": run.profile,
-            "boundary_rule": run.boundary_rule,
-            "engine": run.engine,
-            "content": content,
-        },
+        metadata={name: getattr(run, name) for name in _OF_RUN} | {"content": content},
         viewer=ViewerConfig(trust_content=False),
         headline_metric=HeadlineMetric(score=first[0], metric=_HEADLINE) if first else None,
     )

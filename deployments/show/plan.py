@@ -70,7 +70,7 @@ class Estimate:
         return cls(plan, {(kind, name): float(rate) for kind, name, rate in rows}, candidates, engines)
 
     def later(self) -> Iterator[tuple[str, str, Engine | None, int, Cost]]:
-        """The work that further rounds may add: who answers, in which role, by which engine, how often, cost."""
+        """The work that further rounds may add: who answers, role, engine, how often, and the cost."""
         for each in self.plan.later if self.plan.left else ():
             by_name: Mapping[str, Engine | None] = self.candidates
             n = each.n
