@@ -58,6 +58,7 @@ class _Commands(TyperGroup):
         there = getattr(import_module(f"deployments.cli.{module}"), name)
         command: Any
         if isinstance(there, typer.Typer):
+            there.rich_markup_mode = "markdown"
             command = typer.main.get_group(there)  # also where it has one command so far
         else:
             single = typer.Typer(add_completion=False, rich_markup_mode="markdown")

@@ -6,13 +6,11 @@ import base64
 import os
 import stat
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from string import Template
 from threading import Thread
-from unittest import mock
 
 import httpx
 import pytest
@@ -20,26 +18,21 @@ import pytest
 from deployments.serve import server
 from tests.conftest import prefect_post
 from tests.deployments.browser import CHROMIUM, Browser, browser
-from tests.ports import free_port
 
 pytestmark = pytest.mark.slow
 EVIL = {"Origin": "http://evil.example"}
 SHELL = {"name": "x", "flow_id": "x", "pull_steps": [{"prefect.deployments.steps.run_shell_script": {}}]}
 
 
-@pytest.fixture(name="served", scope="module")
-def _served() -> Iterator[tuple[Path, str]]:
-    """A home and the address of its server. Every user of the machine can come as far as to its door."""
-    with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ):
-        home = Path(folder) / "home"
-        home.mkdir()
-        for path in (Path(folder), home):
-            path.chmod(0o755)
-        (Path(folder) / "open").touch()
-        os.environ.pop("PREFECT_HOME", None)
-        server.configure(home)
-        with server.started(home, free_port()) as url:
-            yield home, url
+@pytest.fixture(scope="module")
+def served(prefect_api: str) -> tuple[Path, str]:
+    """The home and the address of the tests' own server."""
+    return Path(os.environ["PREFECT_HOME"]).parent, prefect_api
+
+
+def flows(home: Path, url: str) -> set[str]:
+    """The names of the server's flows; other tests make some too."""
+    return {flow["name"] for flow in prefect_post(url, "/flows/filter", {}, server.login(home))}
 
 
 def owner(home: Path) -> tuple[str, str]:
@@ -54,7 +47,7 @@ def test_nobody_gets_in_without_the_login(served: tuple[Path, str]) -> None:
         assert httpx.get(f"{url}/csrf-token?client=a", auth=auth).status_code == 401
         # Without a CSRF token it does not get as far as to be asked for a login.
         assert httpx.post(f"{url}/deployments/", json=SHELL, auth=auth).status_code == 403
-    assert prefect_post(url, "/flows/filter", {}, server.login(home)) == []
+    assert not {"x", "evil"} & flows(home, url)
     assert httpx.get(f"{url}/health").status_code == 200
 
 
@@ -205,7 +198,7 @@ def test_a_browser_lets_a_page_of_another_site_do_nothing(
     assert outcomes == dict.fromkeys(asked, "refused") | {"form": "opaque"}  # sent, like the form below
     tab.run(SUBMIT.substitute(api=url))
     assert "CSRF" in tab.text(url)
-    assert prefect_post(url, "/flows/filter", {}, server.login(home)) == []
+    assert not {"x", "evil"} & flows(home, url)
 
 
 def test_the_own_page_may_with_the_login(served: tuple[Path, str], tab: Browser) -> None:
@@ -246,10 +239,26 @@ def as_nobody(*command: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.fixture
+def beside(served: tuple[Path, str]) -> Iterator[Path]:
+    """A file beside the home that every user of the machine may read: they can come as far as to its door."""
+    file = served[0].parent / "open"
+    modes = {above: above.stat().st_mode for above in file.parents}
+    closed = [above for above, mode in modes.items() if not mode & stat.S_IXOTH]
+    file.touch()
+    for path, mode in [(file, 0o644), *((above, modes[above] | 0o011) for above in closed)]:
+        path.chmod(mode)
+    yield file
+    for above in closed:
+        above.chmod(modes[above])
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_another_user_of_the_machine_reads_nothing_and_starts_nothing(served: tuple[Path, str]) -> None:
+def test_another_user_of_the_machine_reads_nothing_and_starts_nothing(
+    served: tuple[Path, str], beside: Path
+) -> None:
     home, url = served
-    assert as_nobody("cat", str(home.parent / "open")) == (0, "")  # as far as here
+    assert as_nobody("cat", str(beside)) == (0, "")  # as far as here
     files = [path for path in home.rglob("*") if path.is_file()]
     assert {"login", "prefect.db", "server.log"} <= {path.name for path in files}
     secret = owner(home)[1]
@@ -259,8 +268,7 @@ def test_another_user_of_the_machine_reads_nothing_and_starts_nothing(served: tu
     # One shell for all: a process of this size takes long to fork.
     reads = 'for file; do cat "$file" > /dev/null 2>&1 && echo "$file"; done; true'
     assert as_nobody("bash", "-c", reads, "bash", *map(str, files)) == (0, "")
-    open_file = str(home.parent / "open")
-    assert as_nobody("bash", "-c", reads, "bash", open_file) == (0, f"{open_file}\n")
+    assert as_nobody("bash", "-c", reads, "bash", str(beside)) == (0, f"{beside}\n")
     listening = f":{httpx.URL(url).port}"
     processes = [p for p in Path("/proc").glob("[0-9]*") if _command_line(p).count(listening[1:])]
     assert processes
