@@ -122,7 +122,7 @@ COOKIE = "session"
 MOST_TURNS = 120
 """Of both sides of an interview."""
 
-Form = dict[str, str]
+FormData = dict[str, str]
 
 
 class Interviewer(Protocol):
@@ -201,7 +201,7 @@ class Site:
             raise RefusedError(403, "not a page of your role")
         return Own(who, assignment, item, page)
 
-    def save(self, own: Own, form: Form, field_name: str | None = None) -> dict[str, str]:
+    def save(self, own: Own, form: FormData, field_name: str | None = None) -> dict[str, str]:
         """Save one field, or all that the form has; field -> what is missing.
 
         Raises:

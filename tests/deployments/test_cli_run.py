@@ -81,7 +81,7 @@ def test_a_run_is_planned_once_and_leaves_nothing_to_do(
     again = said(run("-m", "fake-a", "-m", "fake-b", *SMALL))
     assert "0 of 162 log-probabilities – none" in again
     assert again.endswith("nothing to do")
-    third = said(run("-m", "fake-a", *SMALL, "--countries", "FR"))
+    third = said(run("-m", "fake-a", *SMALL, "--countries", "FR", "--dry-run", "--probe"))
     assert "probe" not in third  # its speed was measured
 
 
@@ -92,14 +92,14 @@ def test_again_asks_on_an_occasion_of_its_own(warehouse: Warehouse) -> None:
     assert re.search(r"occasion 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ ", text)
     assert "162 of 162" in text
     assert n_parts(warehouse) > before
-    text = said(run("-m", "fake-a", *SMALL, "--occasion", "{week}"))
+    text = said(run("-m", "fake-a", *SMALL, "--occasion", "{week}", "--dry-run"))
     assert re.search(r"occasion 20\d\d-w\d\d ", text)
     both = said(run("-m", "fake-a", *SMALL, "--again", "--occasion", "x", check=False))
     assert both == "error: --again names the occasion itself: leave --occasion out"
     unknown = said(run("-m", "fake-a", *SMALL, "--occasion", "{month}", check=False))
     assert unknown.startswith("error: occasion '{month}': ")
     occasions = warehouse.query("SELECT DISTINCT occasion FROM run WHERE NOT is_null")["occasion"].to_list()
-    assert len(occasions) == 3
+    assert len(occasions) == 2
 
 
 def test_options_go_before_the_profile_and_it_before_the_defaults(warehouse: Warehouse) -> None:
@@ -201,7 +201,6 @@ def test_where_there_is_no_server_it_offers_to_do_without(
     assert result.exit_code == 1
     assert said(result).endswith("code 1. Run again with --no-server to do without Prefect.")
     assert n_parts(warehouse) == 0
-    assert "culturescope leaderboard spectral" in said(run("-m", "fake-a", *SMALL))
 
 
 @pytest.mark.heavy
