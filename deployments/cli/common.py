@@ -10,7 +10,6 @@ from types import FrameType
 from typing import Annotated, Any
 
 import typer
-from typer.models import ArgumentInfo
 
 from deployments.serve.server import ServerError
 from deployments.show.display import Format, say
@@ -41,10 +40,7 @@ def of_evaluations(otherwise: str) -> Any:
     from deployments.evaluations import doors
 
     names = list(doors())
-    found: ArgumentInfo = typer.Argument(
-        help=f"{', '.join(names)}; default: {otherwise}", autocompletion=lambda: names
-    )
-    return found
+    return typer.Argument(help=f"{', '.join(names)}; default: {otherwise}", autocompletion=lambda: names)
 
 
 @contextmanager

@@ -36,7 +36,7 @@ from tasks.evaluations.explication.interview import (
 from tasks.evaluations.explication.personas import description_of, identifier_of, personas_of
 from tasks.evaluations.explication.validation import Rating, validation_rows
 from tasks.identity import digest
-from tasks.loop.written import without_reasoning
+from tasks.loop.reasoning import without_reasoning
 from tasks.people.answers import latest
 from tasks.people.assignment import item_code, stratified
 from tasks.people.study import Item, Private

@@ -70,7 +70,7 @@ def served(name: str) -> Flow[..., str]:
 @flow(name="evaluate_all", flow_run_name="evaluate_all {params.profile}", validate_parameters=True)
 def evaluate_all(params: AllParams) -> list[str] | State:
     """Run several evaluations of several models on one occasion, each a run of its own."""
-    steps.record_process()
+    steps.sign_in()
     if is_superseded():
         return Cancelled(message="missed: a later scheduled run is due")
     return run_all(params)
@@ -232,7 +232,8 @@ def deployments(wishes: ServeOptions) -> list[RunnerDeployment]:
 
     The occasion of a re-evaluation is the week: its answers stand beside the others.
     """
-    from flows.build import build_culturall, build_specnorm, elevate_culturall, release_culturall
+    from flows.build_culturall import build_culturall, elevate_culturall, release_culturall
+    from flows.build_specnorm import build_specnorm
     from flows.ingest import ingest
 
     of_evaluations = []
