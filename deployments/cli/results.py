@@ -166,11 +166,12 @@ def compare(
     """
     with errors():
         from flows import comparison
+        from flows.runs import every_finished
 
         check(evaluation)
         wanted = comparison.Wanted(first, second, evaluation, occasion, against, config, against_config)
         warehouse = Warehouse.open()
-        pairs = comparison.chosen_pairs(comparison.finished(warehouse), wanted)
+        pairs = comparison.chosen_pairs(every_finished(warehouse), wanted)
         rows = comparison.differences(warehouse, pairs)
         if rows["n_common"].sum() == 0:
             reasons = ", ".join(rows["unscored_reason"].drop_nulls().unique(maintain_order=True))

@@ -59,7 +59,7 @@ def _check_numbers(warehouse: Warehouse) -> bool:
 
     configure(warehouse.home)  # before Prefect is imported
     from deployments.evaluations import evaluation
-    from flows.recomputed import recomputed
+    from flows.stored import recomputed
 
     is_right = True
     for result in recomputed(evaluation):

@@ -232,8 +232,7 @@ def deployments(wishes: ServeOptions) -> list[RunnerDeployment]:
 
     The occasion of a re-evaluation is the week: its answers stand beside the others.
     """
-    from flows.build_culturall import build_culturall, elevate_culturall, release_culturall
-    from flows.build_specnorm import build_specnorm
+    from flows.build import build_culturall, build_specnorm, elevate_culturall, release_culturall
     from flows.ingest import ingest
 
     of_evaluations = []

@@ -11,6 +11,7 @@ import polars as pl
 from deployments.evaluations import doors, sound
 from deployments.show.report import reported, usual_file, write_report
 from flows import comparison
+from flows.runs import Run, every_finished
 from tasks.metrics.agreement import spearman_test
 from tasks.metrics.comparison import holm
 from tasks.report.overview import Section, render
@@ -50,7 +51,7 @@ def overview(
         raise WarehouseError("no finished run to show; start some with: culturescope run all --profile smoke")
     served = {name: f"/reports/{name}/{config}" for name, config, _ in newest if name in reported()}
     links = served if links is None else links
-    runs = comparison.finished(warehouse)
+    runs = every_finished(warehouse)
     sections = [
         Section(
             evaluation=name,
@@ -96,10 +97,10 @@ def _agreements(warehouse: Warehouse, first: Mapping[str, str]) -> pl.DataFrame:
 
 
 def _differences(
-    warehouse: Warehouse, runs: Sequence[comparison.Past], evaluation: str, config_hash: str
+    warehouse: Warehouse, runs: Sequence[Run], evaluation: str, config_hash: str
 ) -> pl.DataFrame:
     """Differences of every two models' newest runs of a configuration; runs: all finished, newest first."""
-    newest: dict[str, comparison.Past] = {}
+    newest: dict[str, Run] = {}
     for run in runs:
         if (run.evaluation, run.config_hash) == (evaluation, config_hash):
             newest.setdefault(run.engine_hash, run)
