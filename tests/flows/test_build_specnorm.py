@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from scrapers.countries import CountryCodes
-from tasks.evaluations.cure.benchmarks.specnorm import load
+from tasks.evaluations.cure.benchmarks import load_specnorm
 from tasks.packs.published import read_rows
 from tests.builders.specnorm.drafting_server import Scene, drafting, good
 from tests.conftest import command, environment
@@ -94,7 +94,7 @@ def test_from_seeds_to_published_items(
     assert reviewed.returncode == 1  # the last one cannot be published as it is
     assert "not_a_yes_no_question" in words(reviewed.stderr)
     assert "published: 2 of 3,766 items, 2 of 145 countries" in words(reviewed.stderr)
-    loaded = load({str(out): read_rows(out)}, CountryCodes(names))
+    loaded = load_specnorm({str(out): read_rows(out)}, CountryCodes(names))
     assert (len(loaded.items), loaded.dropped) == (2, {})
     assert "Is this all right there?" in {item.extra["question"] for item in loaded.items}
     rows = warehouse.query(PROVENANCE).to_dicts()

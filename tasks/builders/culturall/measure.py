@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tasks.builders.culturall.params import Measured
-from tasks.evaluations.culturall.answers import read_answers
 from tasks.evaluations.culturall.items import Item, Loaded
 from tasks.evaluations.culturall.params import CulturallParams
-from tasks.evaluations.culturall.requests import Study
+from tasks.evaluations.culturall.read import read_answers
+from tasks.evaluations.culturall.study import CulturallStudy
 from tasks.judging.panel import Key, Opinions
 from tasks.loop.prompts import Completion, Completions
 from tasks.loop.requests import Engine
@@ -20,20 +20,22 @@ from tasks.loop.requests import Engine
 NATIVE = "native"
 
 
-def study_of(items: Sequence[Item], params: Measured, judges: Mapping[str, Engine]) -> Study:
+def study_of(items: Sequence[Item], params: Measured, judges: Mapping[str, Engine]) -> CulturallStudy:
     """The study that asks these items in their own language."""
     knobs = {"max_tokens": params.answer_max_tokens, "batch": params.batch, "judges": list(judges)}
     asked = CulturallParams.model_validate({"models": params.solvers, "conditions": [NATIVE], **knobs})
     loaded = Loaded(tuple(sorted(items, key=lambda item: item.item)), {})
-    return Study(asked, loaded, {}, judges)
+    return CulturallStudy(asked, loaded, {}, judges)
 
 
-def answered(study: Study, completions: Completions) -> dict[Key, Completion]:
+def answered(study: CulturallStudy, completions: Completions) -> dict[Key, Completion]:
     """(condition, item) -> its completion, of one solver's completions by prompt."""
     return {key: completions[prompt.id] for key, prompt in study.prompts.items() if prompt.id in completions}
 
 
-def measure_rows(study: Study, by_key: Mapping[Key, Completion], said: Opinions) -> list[dict[str, Any]]:
+def measure_rows(
+    study: CulturallStudy, by_key: Mapping[Key, Completion], said: Opinions
+) -> list[dict[str, Any]]:
     """Rows of culturall_measure of one solver, without who asked whom.
 
     Args:

@@ -20,7 +20,7 @@ from tasks.builders.culturall.drafts import Job, draft_row, elevation_job, item_
 from tasks.builders.culturall.params import CreateParams, ElevateParams, Measured, Stage
 from tasks.engines import load
 from tasks.engines.protocols import Sampling
-from tasks.evaluations.culturall.answers import calls
+from tasks.evaluations.culturall.read import calls
 from tasks.identity import digest
 from tasks.loop import steps as shared
 from tasks.loop.budget import Budget, Meter

@@ -14,8 +14,8 @@ from tasks.builders.specnorm.checks import Fault, faults, near_duplicates
 from tasks.builders.specnorm.drafting import Draft, DraftError, Stance, parse_draft, read_written
 from tasks.builders.specnorm.review import TEXTS, Review, Reviews, published, text_hash
 from tasks.builders.specnorm.seeds import Seed
+from tasks.evaluations.cure.benchmarks import load_specnorm
 from tasks.evaluations.cure.benchmarks.cues import join_cues, parse_cues, specificity
-from tasks.evaluations.cure.benchmarks.specnorm import load
 from tasks.people.review_file import Decision, ReviewError
 
 
@@ -212,7 +212,7 @@ def _items(
     kept = [(review, known) for review, known in changed if review.decision != "reject"]
     if not kept:
         return []
-    loaded = load({str(path): published([review for review, _ in kept])}, countries)
+    loaded = load_specnorm({str(path): published([review for review, _ in kept])}, countries)
     if loaded.dropped:
         raise ReviewError(f"{path}: rows that the evaluation would leave out: {dict(loaded.dropped)}")
     return [

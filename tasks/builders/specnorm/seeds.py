@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from scrapers.countries import CountryCodes
-from tasks.evaluations.cure.benchmarks.common import country_key
+from tasks.evaluations.cure.benchmarks import country_key
 from tasks.evaluations.cure.benchmarks.cues import (
     KEY_KINDS,
     KINDS,

@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from scrapers.countries import CountryCodes
-from tasks.evaluations.cure.benchmarks import casa, culturebank, normad, specnorm
-from tasks.evaluations.cure.benchmarks.common import Loaded
+from tasks.evaluations.cure.benchmarks import LOADERS, Loaded
 from tasks.metrics.agreement import cohen_kappa, fleiss_kappa, pearson
 from tasks.metrics.classification import LOST, label_scores, random_baseline
 from tasks.metrics.krippendorff_alpha import krippendorff_alpha
 from tasks.metrics.types import FloatArray
-from tasks.packs.published import Row
 from tasks.papers.cure.files import SOURCES, Content, CureReproduced, Result
 from tasks.papers.reproduction import Printed, Recomputed, Rows, Tools, model_names
 
-LOADERS: Mapping[str, Callable[[Mapping[str, Sequence[Row]], CountryCodes], Loaded]] = {
-    "normad": normad.load,
-    "specnorm": specnorm.load,
-    "casa": casa.load,
-    "culturebank": culturebank.load,
-}
 JUDGED = {
     "Coverage": "normad",
     "Specificity": "specnorm",

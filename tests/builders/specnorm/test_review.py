@@ -12,7 +12,7 @@ import pytest
 from scrapers.countries import CountryCodes
 from tasks.builders.specnorm.drafting import PROMPT_HASH
 from tasks.builders.specnorm.review import COLUMNS, ReviewError, published, read_reviews, write_queue
-from tasks.evaluations.cure.benchmarks.specnorm import load
+from tasks.evaluations.cure.benchmarks import load_specnorm
 from tests.builders.specnorm.samples import DRAFT, spoilt
 
 Rows = list[dict[str, str]]
@@ -90,7 +90,7 @@ def test_published_rows_have_their_provenance_and_load_as_specnorm(tmp_path: Pat
         "reviewer": "ben",
         "specificity": "medium",
     }
-    loaded = load({"published": rows}, CountryCodes({"Russia": "RU"}))
+    loaded = load_specnorm({"published": rows}, CountryCodes({"Russia": "RU"}))
     assert loaded.dropped == {}
     assert [i.extra["persona"] for i in loaded.items] == [
         "Adam is a young Chechen who studies in Chechnya.",

@@ -16,7 +16,7 @@ from tasks.builders.specnorm.params import SpecnormParams
 from tasks.builders.specnorm.review import ReviewError
 from tasks.builders.specnorm.steps import Build
 from tasks.engines.protocols import EngineError
-from tasks.evaluations.cure.benchmarks.specnorm import load
+from tasks.evaluations.cure.benchmarks import load_specnorm
 from tasks.loop.prompts import Completion
 from tasks.packs.published import BenchmarkError, read_rows
 from tests.builders.specnorm.drafting_server import Writer, good, scene_of
@@ -254,7 +254,7 @@ def test_decisions_are_stored_and_what_is_let_through_is_published(queue: Path, 
         revised["reviewed_at"],
     )
     names = {name: code for code, name in warehouse.query("SELECT country, name FROM country").rows()}
-    loaded = load({str(out): read_rows(out)}, CountryCodes(names))
+    loaded = load_specnorm({str(out): read_rows(out)}, CountryCodes(names))
     assert loaded.dropped == {}
     assert {(i.item, i.country, i.group) for i in loaded.items} == {
         (row["item"], row["country"], row["group_name"]) for row in published.values()
