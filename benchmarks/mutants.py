@@ -41,7 +41,7 @@ AREAS = {
     "judging": ["tasks/judging/*.py"],
     "matching": [
         "tasks/evaluations/culturall/matching.py", "tasks/evaluations/*/answers.py",
-        "tasks/evaluations/*/scores.py",
+        "tasks/evaluations/*/read.py", "tasks/evaluations/*/scores.py",
     ],
     "engines": ["tasks/engines/*.py", "tasks/engines/*/*.py"],
 }  # fmt: skip

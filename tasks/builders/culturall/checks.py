@@ -16,7 +16,7 @@ from rapidfuzz import fuzz
 from tasks.builders.culturall.language import is_written_in, wrong_script
 from tasks.evaluations.culturall.items import TOPICS, Item, Texts
 from tasks.evaluations.culturall.matching import LETTERS, is_match, options, plain
-from tasks.evaluations.culturall.numerals import numbers
+from tasks.evaluations.culturall.quantities import numbers
 
 Doubt = Literal[
     "answer_named", "personal_data", "region_differs", "region_language", "sensitive", "topic_differs",

@@ -17,7 +17,7 @@ from tasks.builders.culturall.drafts import TEXTS, item_of
 from tasks.builders.culturall.duplicates import near_duplicates
 from tasks.builders.culturall.params import PAPER, PAPER_ITEMS, ReleaseParams
 from tasks.evaluations.culturall.items import TOPICS, Item
-from tasks.evaluations.culturall.scores import LEVELS, levels
+from tasks.evaluations.culturall.rows import LEVELS, levels
 from tasks.identity import digest
 from tasks.loop.prompts import Completion
 from tasks.loop.replies import json_fields

@@ -6,14 +6,11 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 
 from tasks.evaluations.contract import Cohort, Completions, Detail, Evaluation, Rows, Shared, Tables
-from tasks.evaluations.culturall import rows
-from tasks.evaluations.culturall.answer_rows import about, answer_frame
-from tasks.evaluations.culturall.answers import Answers, calls, checks, completed, read
+from tasks.evaluations.culturall import read, rows
 from tasks.evaluations.culturall.pack import PACK
 from tasks.evaluations.culturall.params import CulturallParams
-from tasks.evaluations.culturall.requests import Study, build_study
-from tasks.evaluations.culturall.samples import samples
-from tasks.evaluations.culturall.scores import score
+from tasks.evaluations.culturall.read import CulturallAnswers
+from tasks.evaluations.culturall.study import CulturallStudy, build_study
 from tasks.judging.panel import Opinions
 from tasks.loop.prompts import Prompts
 from tasks.loop.requests import Engine, Later
@@ -21,28 +18,27 @@ from tasks.loop.requests import Engine, Later
 TABLES = {"culturall_item": "SELECT * FROM culturall_item ORDER BY item"}
 
 
-def study(params: CulturallParams, tables: Mapping[str, Rows], engines: Mapping[str, Engine]) -> Study:
+def study(
+    params: CulturallParams, tables: Mapping[str, Rows], engines: Mapping[str, Engine]
+) -> CulturallStudy:
     """Items from the warehouse, or from a file in their place; see ``build_study``."""
     if params.file and params.pack:
         raise ValueError("--pack adds to the shipped items, which --file replaces: give one or the other")
     return build_study(params, tables["culturall_item"], engines)
 
 
-def ask(study: Study, completions: Completions) -> list[Prompts]:
+def ask(study: CulturallStudy, completions: Completions) -> list[Prompts]:
     """Every item under every condition; then each judge about the answers that are there."""
-    asked = [study.request(condition) for condition in study.conditions]
-    return asked + study.panel.requests(calls(study, completed(study, completions)))
+    return study.requests() + study.panel.requests(read.calls(study, study.completed(completions)))
 
 
-def make_rows(study: Study, cohort: Cohort[Answers], checked: Opinions) -> Tables:
+def make_rows(study: CulturallStudy, cohort: Cohort[CulturallAnswers], checked: Opinions) -> Tables:
     """Rows of the models and of those that know nothing, every answer and every verdict.
 
     Difficulty is taken over the cohort's models, so that no row changes because another model ran.
     """
-    answered = {
-        model: {condition: score(study, condition, answers.by_key) for condition in study.conditions}
-        for model, answers in {**cohort.against, **cohort.models}.items()
-    }
+    everybody = {**cohort.against, **cohort.models}
+    answered = {model: rows.scores_of(study, answers.by_key) for model, answers in everybody.items()}
     of_judges, metrics = rows.check_rows(study, checked or {}), rows.null_rows(study)
     for model in cohort.models:
         others = [other for other in cohort.against if other != model]
@@ -51,22 +47,23 @@ def make_rows(study: Study, cohort: Cohort[Answers], checked: Opinions) -> Table
     return Tables(metrics, {model: _details(study, answers) for model, answers in cohort.models.items()})
 
 
-def later(study: Study) -> Iterable[Later]:
-    """What each judge may be asked about a model: every answer once."""
-    longest = max(checks(study), key=lambda call: sum(map(len, study.by_id[call.item].native)), default=None)
-    return study.panel.later(len(study.prompts), longest, study.params.max_tokens)
-
-
-def _details(study: Study, answers: Answers) -> list[Detail]:
+def _details(study: CulturallStudy, answers: CulturallAnswers) -> list[Detail]:
     """Every answer, and every verdict of each judge."""
-    verdicts = study.panel.verdicts(answers.calls, answers.said, partial(about, study))
+    verdicts = study.panel.verdicts(answers.calls, answers.said, partial(read.about, study))
     return [
-        Detail("culturall_answer", answer_frame(study, answers.by_key)),
+        Detail("culturall_answer", read.answer_frame(study, answers.by_key)),
         *(Detail("verdict", frame, judge) for judge, frame in verdicts.items()),
     ]
 
 
-def size(study: Study) -> str:
+def later(study: CulturallStudy) -> Iterable[Later]:
+    """The calls that each judge may be sent about a model: every answer once."""
+    checks = read.checks(study)
+    longest = max(checks, key=lambda call: sum(map(len, study.by_id[call.item].native)), default=None)
+    return study.panel.later(len(study.prompts), longest, study.params.max_tokens)
+
+
+def size(study: CulturallStudy) -> str:
     """How many items there are, and which rows of a file are none."""
     dropped = [f"{name} {n}" for name, n in study.loaded.dropped.items() if name != "not_chosen"]
     left_out = f"; rows left out: {', '.join(dropped)}" if dropped else ""
@@ -75,15 +72,15 @@ def size(study: Study) -> str:
 
 EVALUATION = Evaluation(
     "culturall", CulturallParams, TABLES, study, ask,
-    lambda study, completions, checked: read(study, completions),
+    lambda study, completions, checked: read.read(study, completions),
     make_rows,
     engines=lambda params: dict.fromkeys(params.judges, "judge"),
     shared=Shared(
-        lambda study, completions: study.panel.requests(checks(study)),
-        lambda study, completions: study.panel.read(checks(study), completions),
+        lambda study, completions: study.panel.requests(read.checks(study)),
+        lambda study, completions: study.panel.read(read.checks(study), completions),
     ),
     later=later,
     size=size,
-    samples=samples,
+    samples=read.samples,
     pack=PACK,
 )  # fmt: skip

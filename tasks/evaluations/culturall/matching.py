@@ -18,8 +18,14 @@ from itertools import pairwise
 
 import dateparser
 
-from tasks.evaluations.culturall.numerals import fold, plain_digits
-from tasks.evaluations.culturall.quantities import Quantity, is_same_quantity, quantity, takes_back
+from tasks.evaluations.culturall.quantities import (
+    Quantity,
+    fold,
+    is_same_quantity,
+    plain_digits,
+    quantity,
+    takes_back,
+)
 
 LETTERS = ("A", "B", "C", "D")
 """The options of multiple choice."""

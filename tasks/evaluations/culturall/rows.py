@@ -1,38 +1,48 @@
-"""From what models answered to rows of ``metric_value``. Pure.
+"""From what models answered to rows of ``metric_value``. Pure, on arrays in the order of ``study.items``.
 
 Slices: ("language", "zh"), ("region", "CN"), ("topic", "Food"), ("form", "choice"), ("difficulty", "hard")
 by the other models of the cohort, ("published_difficulty", "hard") by the 15 published settings,
 ("model_pair", another model), ("judge", name), ("judge_language", "name:zh"), ("reason", why unanswered).
-What carries no condition in its name is under the condition native. Intervals are over regions, and over
-items where all are of one region.
+A metric that carries no condition in its name is under the condition native. Intervals are over regions, and
+over items where all are of one region.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.evaluations.culturall import scores
-from tasks.evaluations.culturall.answers import CHECKS
-from tasks.evaluations.culturall.requests import Study
-from tasks.evaluations.culturall.scores import LEVELS, UNKNOWN, Scores
-from tasks.judging.controls import check_row, preference_row
-from tasks.judging.panel import Opinions
-from tasks.loop.rows import OVERALL, Metric, Slice, count_rows, difference_row, mean_row, slices, unscored
+from tasks.evaluations.culturall.items import Item
+from tasks.evaluations.culturall.matching import LETTERS, plain
+from tasks.evaluations.culturall.read import CHECKS, CulturallAnswer
+from tasks.evaluations.culturall.study import CulturallStudy
+from tasks.evaluations.recipe.prompted import ConditionScores
+from tasks.judging.family import preference_row
+from tasks.judging.judge_check import check_row
+from tasks.judging.panel import Key, Opinions
+from tasks.loop.rows import OVERALL, Metric, Slice, count_rows, mean_of, mean_row, unless_lost_alone, unscored
 from tasks.metrics.intervals import CORRELATION, SHARE
-from tasks.metrics.types import BoolArray, FloatArray
+from tasks.metrics.types import BoolArray, FloatArray, IntArray
 
 DIFFERENCES = {
-    "english_gain": ("english", "native"),
-    "scenario_gain": ("native", "question"),
-    "retrieval_gain": ("retrieval", "native"),
+    "english_gain": ("accuracy_english", "accuracy"),
+    "scenario_gain": ("accuracy", "accuracy_question"),
+    "retrieval_gain": ("accuracy_retrieval", "accuracy"),
 }
-"""Metric -> the two conditions that it holds against each other, item by item."""
+"""Metric -> the two metrics that it holds against each other, item by item."""
 
-TOO_FEW_MODELS = f"fewer than {scores.LEAST_MODELS} other models of the cohort answered"
+LEVELS = ("easy", "medium", "hard")
+UNKNOWN = ""
+"""The difficulty of an item that too few models answered."""
+
+LEAST_MODELS = 3
+"""As many as Lin et al. (2026, section 2.3.1) measure drafts with."""
+
+TOO_FEW_MODELS = f"fewer than {LEAST_MODELS} other models of the cohort answered"
 IN_ENGLISH = "the items are in English"
 NO_ITEM = "no item of this answer form"
 
@@ -41,20 +51,58 @@ CONSTANT_LETTER, OTHER_ANSWER = "null:constant-letter", "null:other-answer"
 EFFORTS = ("none", "tokens", "minimal", "low", "medium", "high", "xhigh", "max", "auto")
 """Reasoning from little to much; budgets in tokens are compared by their number."""
 
-Answered = Mapping[str, Scores]
-"""Condition -> one model's scores"""
+CulturallScores = Mapping[str, ConditionScores]
+"""Metric -> one model's scores of it"""
+
+_SLICES = ("language", "region", "topic", "form")
 
 
 class Setting(NamedTuple):
-    """What a name such as gpt-5_high_false says."""
+    """The settings that a name such as gpt-5_high_false says."""
 
     model: str
     reasoning: str
     web: bool
 
 
+def scores_of(study: CulturallStudy, answers: Mapping[Key, CulturallAnswer]) -> dict[str, ConditionScores]:
+    """Every metric that is a mean over items: 1 right, 0 wrong.
+
+    ``accuracy`` is by the judges where any are asked, else by match. An answer that the model lost
+    (``read.LOST``) is wrong, as in Lin et al. (2026, section 3), whose accuracy is over all items;
+    ``accuracy_answered`` is over the answers that there are.
+    """
+    scores: dict[str, ConditionScores] = {}
+    for condition in study.conditions:
+        suffix = "" if condition == "native" else f"_{condition}"
+        of_items = [answers[condition, item.item] for item in study.items]
+        right, matched = (
+            np.array([answer.counts(is_judged) for answer in of_items], dtype=np.float64)
+            for is_judged in (bool(study.judges), False)
+        )
+        lost = np.array([answer.reason or "" for answer in of_items], dtype=object)
+        unscored = np.array([answer.unscored or "" for answer in of_items], dtype=object)
+        counted = unless_lost_alone(right, np.where(np.isnan(right), unscored, ""), lost)
+        scores[f"accuracy{suffix}"] = ConditionScores(*counted, lost)
+        unmatched = np.where(np.isnan(matched), lost, "")
+        scores[f"accuracy_matched{suffix}"] = ConditionScores(matched, unmatched, lost)
+    if "accuracy" in scores:
+        own, matched = scores["accuracy"], scores["accuracy_matched"].values
+        values = np.where(own.lost == "", own.values, np.nan)
+        reasons = np.where(own.lost == "", own.reasons, own.lost)
+        scores["accuracy_answered"] = ConditionScores(values, reasons, own.lost)
+        if study.judges:
+            agree = np.where(np.isnan(values), np.nan, values == matched)
+            scores["judge_match_agreement"] = ConditionScores(agree, reasons, own.lost)
+    return scores
+
+
 def model_rows(
-    study: Study, model: str, candidate: str, answered: Mapping[str, Answered], others: Sequence[str]
+    study: CulturallStudy,
+    model: str,
+    candidate: str,
+    answered: Mapping[str, CulturallScores],
+    others: Sequence[str],
 ) -> list[Metric]:
     """All rows of one model.
 
@@ -62,142 +110,100 @@ def model_rows(
         candidate: its name in its engine's spec, for its family.
         answered: of this and of other models. others: the cohort's models without this one.
     """
-    own, null = answered[model], scores.guessing(study.items)
+    own, null = answered[model], guessing(study.items)
+    slices = [_slice_rows(study, own, null, *each) for each in study.slices(*_SLICES)]
+    asked = [own[f"accuracy{'' if name == 'native' else f'_{name}'}"].lost for name in study.conditions]
     return [
-        *(row for where, chosen in _slices(study) for row in _slice_rows(study, own, null, where, chosen)),
+        *(row for rows in slices for row in rows),
         *_difficulty_rows(study, own, null, [answered[other] for other in others]),
         *_setting_rows(study, model, answered),
-        *count_rows(np.concatenate([of.unanswered for of in own.values()])),
+        *count_rows(np.concatenate(asked)),
         *([preference_row(study.judges.values(), candidate)] if study.judges else []),
     ]
 
 
-def null_rows(study: Study) -> dict[str, list[Metric]]:
+def null_rows(study: CulturallStudy) -> dict[str, list[Metric]]:
     """Accuracy of always giving the commonest letter, and of giving another item's answer."""
-    nulls = {
-        CONSTANT_LETTER: scores.constant_letter(study.items),
-        OTHER_ANSWER: scores.another_answer(study.items),
-    }
+    nulls = {CONSTANT_LETTER: constant_letter(study.items), OTHER_ANSWER: another_answer(study.items)}
     return {
         name: [
-            mean_row("accuracy", where, values[chosen], NO_ITEM, _clusters(study, chosen), SHARE)
-            for where, chosen in _slices(study)
+            mean_row("accuracy", where, values[chosen], NO_ITEM, study.clusters(chosen), SHARE)
+            for where, chosen in study.slices(*_SLICES)
         ]
         for name, values in nulls.items()
     }
 
 
-def check_rows(study: Study, checks: Opinions) -> list[Metric]:
+def check_rows(study: CulturallStudy, checks: Opinions) -> list[Metric]:
     """Each judge's own check, overall and by language: shares of gold answers accepted, of others refused."""
     rows = []
     for judge, said in checks.items():
         name = study.judges[judge].name
-        for (kind, language), chosen in slices({"language": study.columns["language"]}, len(study.items)):
+        for (kind, language), chosen in study.slices("language"):
             where = ("judge", name) if kind == OVERALL[0] else ("judge_language", f"{name}:{language}")
             items = study.columns["item"][chosen].tolist()
             for source in CHECKS:
-                of = [said[source, item] for item in items if (source, item) in said]
-                rows.append(check_row(source, where, of))
+                opinions = [said[source, item] for item in items if (source, item) in said]
+                rows.append(check_row(source, where, opinions))
     return rows
 
 
 def _slice_rows(
-    study: Study, own: Answered, nulls: FloatArray, where: Slice, chosen: BoolArray
+    study: CulturallStudy, own: CulturallScores, nulls: FloatArray, where: Slice, chosen: BoolArray
 ) -> Iterator[Metric]:
-    """What every slice has: accuracies, differences of conditions, agreement of judge and match."""
-    clusters, null = _clusters(study, chosen), float(nulls[chosen].mean())
-    names = [item.item for item in study.items] if where == OVERALL else None  # for paired comparisons
-    for condition, of in own.items():
-        suffix = "" if condition == "native" else f"_{condition}"
-        values, reasons = of.right[chosen], of.reasons[chosen]
-        items = names if condition == "native" else None
-        yield mean_row(f"accuracy{suffix}", where, values, reasons, clusters, SHARE, null, items)
-        matched, reasons = of.matched[chosen], of.unmatched[chosen]
-        yield mean_row(f"accuracy_matched{suffix}", where, matched, reasons, clusters, SHARE, null)
-        if condition == "native":
-            yield _answered(where, of, chosen, clusters, nulls)
+    """The rows that every slice has: accuracies beside guessing on the same items, agreement of judge and
+    match, differences of conditions.
+
+    English is held against native over items that are not in English: in these the two are the same prompt.
+    """
+    items, clusters = study.columns["item"] if where == OVERALL else None, study.clusters(chosen)
+    for metric, scores in own.items():
+        known = ~np.isnan(scores.values) if metric == "accuracy_answered" else True
+        null = None if metric == "judge_match_agreement" else mean_of(nulls[chosen & known])
+        names = items if metric == "accuracy" else None  # for paired comparisons
+        yield scores.row(metric, where, chosen, clusters, SHARE, null, names)
     for metric, (first, second) in DIFFERENCES.items():
         if first in own and second in own:
-            pair = own[first], own[second]
-            if metric == "english_gain":
-                yield _english_gain(study, where, pair, chosen)
-            else:
-                yield _difference(metric, where, pair, chosen, clusters, names)
-    if study.judges and "native" in own:
-        of = own["native"]
-        known = ~np.isnan(of.right) & of.is_answered
-        agree = np.where(known, of.right == of.matched, np.nan)[chosen]
-        reasons = np.where(of.is_answered, of.reasons, of.unanswered)[chosen]
-        yield mean_row("judge_match_agreement", where, agree, reasons, clusters, SHARE)
-
-
-def _answered(
-    where: Slice, of: Scores, chosen: BoolArray, clusters: NDArray[np.str_], nulls: FloatArray
-) -> Metric:
-    """Accuracy over the answers that there are, with the null of the same items."""
-    values = np.where(of.is_answered, of.right, np.nan)[chosen]
-    reasons = np.where(of.is_answered, of.reasons, of.unanswered)[chosen]
-    known = ~np.isnan(values)
-    null = float(nulls[chosen][known].mean()) if known.any() else None
-    return mean_row("accuracy_answered", where, values, reasons, clusters, SHARE, null)
-
-
-def _english_gain(study: Study, where: Slice, pair: tuple[Scores, Scores], chosen: BoolArray) -> Metric:
-    """English less native, over items that are not in English: in these the two are the same prompt."""
-    foreign = chosen & (study.columns["language"] != "en")
-    if not foreign.any():
-        return unscored("english_gain", where, IN_ENGLISH, int(chosen.sum()))
-    names = study.columns["item"][foreign].tolist() if where == OVERALL else None
-    return _difference("english_gain", where, pair, foreign, _clusters(study, foreign), names)
-
-
-def _difference(
-    metric: str,
-    where: Slice,
-    pair: tuple[Scores, Scores],
-    chosen: BoolArray,
-    clusters: NDArray[np.str_],
-    items: Sequence[str] | None = None,
-) -> Metric:
-    """Of what is right, item by item; the null is no difference."""
-    first, second = ((of.right[chosen], of.reasons[chosen]) for of in pair)
-    return difference_row(metric, where, first, second, clusters, CORRELATION, items)
+            among = chosen & (study.columns["language"] != "en") if metric == "english_gain" else chosen
+            if not among.any():
+                yield unscored(metric, where, IN_ENGLISH, int(chosen.sum()))
+                continue
+            names, clusters = None if items is None else items[among], study.clusters(among)
+            yield own[first].gain(own[second], metric, where, among, clusters, CORRELATION, names)
 
 
 def _difficulty_rows(
-    study: Study, own: Answered, nulls: FloatArray, others: Sequence[Answered]
+    study: CulturallStudy, own: CulturallScores, nulls: FloatArray, others: Sequence[CulturallScores]
 ) -> Iterator[Metric]:
     """Accuracy on what others find easy, medium and hard."""
-    if "native" not in own:
+    if "accuracy" not in own:
         return
-    of, n = own["native"], len(study.items)
-    solved = np.array([other["native"].right for other in others], dtype=np.float64).reshape(-1, n)
-    named = {
-        "difficulty": scores.levels(solved),
-        "published_difficulty": scores.published_levels(study.items),
-    }
+    n = len(study.items)
+    solved = np.array([other["accuracy"].values for other in others], dtype=np.float64).reshape(-1, n)
+    named = {"difficulty": levels(solved), "published_difficulty": published_levels(study.items)}
     for kind, of_items in named.items():
         if of_items is None:
             continue
         for level in LEVELS:
             chosen, where = of_items == level, (kind, level)
             if chosen.any():
-                clusters, null = _clusters(study, chosen), float(nulls[chosen].mean())
-                values, reasons = of.right[chosen], of.reasons[chosen]
-                yield mean_row("accuracy", where, values, reasons, clusters, SHARE, null)
+                clusters, null = study.clusters(chosen), mean_of(nulls[chosen])
+                yield own["accuracy"].row("accuracy", where, chosen, clusters, SHARE, null)
             elif (of_items == UNKNOWN).all():
                 yield unscored("accuracy", where, TOO_FEW_MODELS, n)
 
 
-def _setting_rows(study: Study, model: str, answered: Mapping[str, Answered]) -> Iterator[Metric]:
+def _setting_rows(
+    study: CulturallStudy, model: str, answered: Mapping[str, CulturallScores]
+) -> Iterator[Metric]:
     """Paired differences to the models that have less reasoning, or no web search, and are the same else.
 
     A model's name says its settings as in table 2 of Lin et al. (2026); see ``setting``.
     """
-    own, all_items = setting(model), np.full(len(study.items), True)
-    for other, answers in sorted(answered.items()):
+    own, every = setting(model), np.full(len(study.items), True)
+    for other, scores in sorted(answered.items()):
         theirs = setting(other)
-        if not own or not theirs or own.model != theirs.model or "native" not in answers:
+        if not own or not theirs or own.model != theirs.model or "accuracy" not in scores:
             continue
         metric = ""
         if own.web == theirs.web and _effort(own.reasoning) > _effort(theirs.reasoning):
@@ -205,8 +211,9 @@ def _setting_rows(study: Study, model: str, answered: Mapping[str, Answered]) ->
         elif own.reasoning == theirs.reasoning and own.web > theirs.web:
             metric = "web_gain"
         if metric:
-            pair = answered[model]["native"], answers["native"]
-            yield _difference(metric, ("model_pair", other), pair, all_items, _clusters(study, all_items))
+            where, clusters = ("model_pair", other), study.clusters(every)
+            first = answered[model]["accuracy"]
+            yield first.gain(scores["accuracy"], metric, where, every, clusters, CORRELATION)
 
 
 def setting(name: str) -> Setting | None:
@@ -222,13 +229,56 @@ def _effort(reasoning: str) -> tuple[int, int]:
     return (EFFORTS.index("tokens"), int(reasoning)) if reasoning.isdigit() else (EFFORTS.index(reasoning), 0)
 
 
-def _slices(study: Study) -> list[tuple[Slice, BoolArray]]:
-    """Every slice but difficulty, with the items that are in it."""
-    kinds = ("language", "region", "topic", "form")
-    return list(slices({kind: study.columns[kind] for kind in kinds}, len(study.items)))
+def levels(solved: FloatArray) -> NDArray[np.str_]:
+    """Difficulty of each item, UNKNOWN where fewer than ``LEAST_MODELS`` answered it.
+
+    As in Lin et al. (2026, section 2.5), by the share of models that solve it: easy from 10 of 15 on, medium
+    from 5 of 15, else hard. Give the other models' rows alone when a model's own accuracy by difficulty is
+    wanted: else it defines what is hard for itself.
+
+    Args:
+        solved: models x items: 1 right, 0 wrong, NaN not scored.
+    """
+    answered = (~np.isnan(solved)).sum(axis=0)
+    return np.where(answered >= LEAST_MODELS, _level(np.nansum(solved, axis=0), answered), UNKNOWN)
 
 
-def _clusters(study: Study, chosen: BoolArray) -> NDArray[np.str_]:
-    """What varies together among the chosen: the items of a region; of one region alone, each item."""
-    regions = study.columns["region"][chosen]
-    return regions if (regions != regions[:1]).any() else study.columns["item"][chosen]
+def published_levels(items: Sequence[Item]) -> NDArray[np.str_] | None:
+    """Difficulty by how many of the 15 published settings solve each item; None if one is not known."""
+    if any(item.solved is None for item in items):
+        return None
+    return _level(np.array([item.solved for item in items]), 15)
+
+
+def _level(n: IntArray | FloatArray, of: IntArray | int) -> NDArray[np.str_]:
+    """Counts, not shares, decide: 10 of 15 must not fall to rounding."""
+    return np.where(3 * n >= 2 * of, "easy", np.where(3 * n >= of, "medium", "hard"))
+
+
+def constant_letter(items: Sequence[Item]) -> FloatArray:
+    """Whether the commonest letter of all choice items is right; NaN for other items. Ties: the first."""
+    letters = Counter(item.native.answer for item in items if item.form == "choice")
+    best = max(LETTERS, key=lambda letter: letters[letter])
+    return np.array([float(i.native.answer == best) if i.form == "choice" else np.nan for i in items])
+
+
+def another_answer(items: Sequence[Item]) -> FloatArray:
+    """How often another free item's answer is right, the mean over all of the language, so that no draw is
+    in it; NaN for other items."""
+    golds: dict[str, Counter[str]] = {}
+    for item in items:
+        if item.form == "free":
+            golds.setdefault(item.language, Counter())[plain(item.native.answer)] += 1
+
+    def share(item: Item) -> float:
+        """The share of the other answers that are among those that the item accepts."""
+        of_language, accepted = golds[item.language], {plain(text) for text in item.accepted}
+        return (sum(of_language[text] for text in accepted) - 1) / max(of_language.total() - 1, 1)
+
+    return np.array([share(item) if item.form == "free" else np.nan for item in items])
+
+
+def guessing(items: Sequence[Item]) -> FloatArray:
+    """Per item, how often one is right who knows nothing: by the commonest letter, or another answer."""
+    constant = constant_letter(items)
+    return np.where(np.isnan(constant), another_answer(items), constant)

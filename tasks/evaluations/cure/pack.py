@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, ValidationInfo, field_validator
 
-from tasks.evaluations.cure.materials import LABELS
+from tasks.evaluations.cure.benchmarks import LABELS
 from tasks.evaluations.cure.params import BENCHMARK, BENCHMARKS, kind_of
 from tasks.packs.shape import ByName, PackFile, PackRow, Refers, Shape, Taken, Text
 

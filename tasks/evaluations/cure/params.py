@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -36,6 +37,26 @@ def _known(benchmark: str) -> str:
 def kind_of(benchmark: str) -> str:
     """The published benchmark whose labels, prompts and rubric a benchmark has; its name begins with that."""
     return benchmark.partition("-")[0]
+
+
+METRICS: Mapping[str, str] = {
+    "normad": "coverage", "casa": "connotation", "culturebank": "coherence", "specnorm": "specificity",
+}  # fmt: skip
+"""Benchmark -> the metric of its explanations."""
+
+
+def metric_of(benchmark: str) -> str:
+    """The metric of a benchmark's explanations, also of a pack's."""
+    return METRICS[kind_of(benchmark)]
+
+
+LENGTH_NORMALISED = "culturebank"
+"""The published benchmark whose metric (coherence) is compared at equal length of explanations."""
+
+
+def is_at_equal_length(benchmark: str) -> bool:
+    """Whether explanations of a benchmark are compared at equal length: also of a pack's made like that."""
+    return kind_of(benchmark) == LENGTH_NORMALISED
 
 
 Paths = Annotated[list[str], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)]

@@ -1,4 +1,4 @@
-"""From what all models of a configuration answered to their rows of ``metric_value``. Pure.
+"""From the numbers of all models of a configuration to their rows of ``metric_value``. Pure.
 
 Slices: ("benchmark", "normad"), ("benchmark_mode", "normad:thin"), ("benchmark_mode_country",
 "normad:thin:IN"), ("benchmark_country", "normad:IN"), of SpecNorm the same with "cue" ("specnorm:age") and
@@ -10,34 +10,404 @@ row that a scored slice would have is made for an unscored one too, with the rea
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, combinations
 
-from tasks.evaluations.cure.judged_rows import coherence_kept, judged_rows
-from tasks.evaluations.cure.label_rows import label_rows, majority_rows, prior_rows
-from tasks.evaluations.cure.requests import Study
-from tasks.evaluations.cure.scores import Scored, equal_lengths
-from tasks.loop.rows import Metric
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from tasks.evaluations.cure.params import BENCHMARKS, is_at_equal_length, metric_of
+from tasks.evaluations.cure.scores import CureScores, Explained, Labelled, equal_lengths
+from tasks.evaluations.cure.study import CureStudy
+from tasks.judging.family import preference_row
+from tasks.judging.judge_check import refusals
+from tasks.judging.null_texts import NULLS, REAL, SHUFFLED
+from tasks.judging.real_against_null import best_null, told_apart_row
+from tasks.loop.rows import (
+    OVERALL,
+    Metric,
+    Reasons,
+    Slice,
+    difference_row,
+    item_points,
+    main_reason,
+    mean_of,
+    mean_row,
+    resampled_points,
+    scored,
+    unscored,
+)  # fmt: skip
+from tasks.metrics.agreement import pearson
+from tasks.metrics.classification import LOST, commonest, f1_left_out, label_scores, random_baseline
+from tasks.metrics.comparison import mcnemar, spread
+from tasks.metrics.intervals import (
+    CORRELATION,
+    SHARE,
+    UNBOUNDED,
+    jackknife_groups,
+    jackknife_interval,
+    mean_interval,
+)  # fmt: skip
+from tasks.metrics.types import FloatArray, IntArray, Interval
 
 MAJORITY, PRIOR = "null:majority", "null:prior"
+SCORES = ("exact_match", "f1_micro", "f1_macro")
+
+MIN_COUNTRIES = 5
+"""From how many countries on two metrics are correlated."""
+
+LONE = "a spread needs items of two countries"
+LONE_VOTE = "one vote per explanation: nobody could disagree"
+FEW_COUNTRIES = f"fewer than {MIN_COUNTRIES} countries have both metrics"
+CONSTANT = "a metric is the same in all countries"
+NO_SLOPE = "explanations do not differ in length"
+
+Part = tuple[str, ...]
+"""(benchmark, mode)"""
 
 
 def model_rows(
-    study: Study, models: Mapping[str, Scored], against: Mapping[str, Scored], candidates: Mapping[str, str]
+    study: CureStudy,
+    models: Mapping[str, CureScores],
+    against: Mapping[str, CureScores],
+    candidates: Mapping[str, str],
 ) -> dict[str, list[Metric]]:
     """Model -> its rows. Coherence is compared at the length that the models ``against`` share.
 
     Args:
         candidates: model -> its name in the engine's spec.
     """
+    equal = equal_lengths(models, against, coherence_kept(study))
     return {
-        model: [
-            *label_rows(study, answers),
-            *judged_rows(study, answers, candidates[model]),
-        ]
-        for model, answers in equal_lengths(models, against, coherence_kept(study)).items()
+        model: [*label_rows(study, scores), *judged_rows(study, scores, candidates[model])]
+        for model, scores in equal.items()
     }
 
 
-def null_rows(study: Study) -> dict[str, list[Metric]]:
+def null_rows(study: CureStudy) -> dict[str, list[Metric]]:
     """The models that know nothing: always the commonest label, and random labels at the prior."""
     return {MAJORITY: list(majority_rows(study)), PRIOR: list(prior_rows(study))}
+
+
+def label_rows(study: CureStudy, scores: CureScores) -> Iterator[Metric]:
+    """exact_match, f1_micro, f1_macro, exact_match_prior, answered and unscored_answers of one model; and
+    where both modes are asked thin_thick_difference and _p."""
+    yield _exact_match_row(study, scores.labelled)
+    for part, labelled in scores.labelled.items():
+        where, known = ("benchmark_mode", ":".join(part)), (labelled.reasons == "").astype(np.float64)
+        yield from _part_rows(study, part, labelled)
+        yield mean_row("answered", where, known, "", study.clusters(part[0]), SHARE)
+        yield from _reason_rows(":".join(part), labelled.reasons)
+        yield from _spread_rows(study, part, labelled.hits(_golds(study, part[0])))
+    if len(study.modes) == 2:
+        for benchmark in study.benchmarks:
+            parts = (scores.labelled[benchmark, mode] for mode in study.modes)
+            yield from _difference_rows(study, benchmark, *parts)
+
+
+def majority_rows(study: CureStudy) -> Iterator[Metric]:
+    """The scores of always giving the benchmark's commonest label."""
+    labelled = {part: _majority(study, part[0]) for part in study.parts}
+    yield _exact_match_row(study, labelled)
+    for part in study.parts:
+        yield from _part_rows(study, part, labelled[part])
+
+
+def prior_rows(study: CureStudy) -> Iterator[Metric]:
+    """The expected scores of labels drawn at random, as often as they are right."""
+    golds = [_golds(study, benchmark) for benchmark, _ in study.parts]
+    n = [len(gold) for gold in golds]
+    priors, majorities = (
+        [random_baseline(gold).exact_match for gold in golds],
+        [gold.count(commonest(gold)) / len(gold) for gold in golds],
+    )
+    value, null = (float(np.average(of, weights=n)) for of in (priors, majorities))
+    yield scored("exact_match", OVERALL, value, (sum(n), 0), None, null)
+    for (benchmark, mode), gold in zip(study.parts, golds, strict=True):
+        expected, majority = random_baseline(gold), label_scores(gold, [commonest(gold)] * len(gold))
+        where = ("benchmark_mode", f"{benchmark}:{mode}")
+        for metric, value, null in zip(SCORES, expected, majority, strict=True):
+            yield scored(metric, where, value, (len(gold), 0), None, null)
+        yield _prior_row(study, (benchmark, mode))
+        share = {label: count / len(gold) for label, count in Counter(gold).items()}
+        for (kind, name), places, _ in study.by_slice(benchmark):
+            there = [gold[place] for place in places]
+            value = float(np.mean([share[label] for label in there]))
+            where = (f"benchmark_mode_{kind}", f"{benchmark}:{mode}:{name}")
+            null = there.count(commonest(gold)) / len(there)
+            yield scored("exact_match", where, value, (len(there), 0), None, null)
+
+
+def _golds(study: CureStudy, benchmark: str) -> list[str]:
+    return [item.label for item in study.items(benchmark)]
+
+
+def _majority(study: CureStudy, benchmark: str) -> Labelled:
+    gold = _golds(study, benchmark)
+    return Labelled((commonest(gold),) * len(gold), np.full(len(gold), "", dtype=object))
+
+
+def _exact_match_row(study: CureStudy, labelled: Mapping[Part, Labelled]) -> Metric:
+    """Exact match over the items of all benchmarks in all modes; beside it always the commonest labels."""
+    benchmarks, parts = [benchmark for benchmark, _ in study.parts], study.parts
+    hits = np.concatenate([labelled[part].hits(_golds(study, part[0])) for part in parts])
+    guesses = np.concatenate([_majority(study, b).hits(_golds(study, b)) for b in benchmarks])
+    reasons = np.concatenate([labelled[part].reasons for part in parts])
+    names = [":".join(key) for key in study.prompts]
+    null = mean_of(guesses if np.isnan(hits).all() else guesses[~np.isnan(hits)])
+    return mean_row("exact_match", OVERALL, hits, reasons, study.clusters(*benchmarks), SHARE, null, names)
+
+
+def _part_rows(study: CureStudy, part: Part, labelled: Labelled) -> Iterator[Metric]:
+    """A benchmark in a mode, and each country, cue and specificity of it."""
+    (benchmark, _), name = part, ":".join(part)
+    everything, of_items = np.arange(len(labelled.labels)), study.clusters(benchmark)
+    yield from _score_rows(study, part, labelled, everything, ("benchmark_mode", name), SCORES, of_items)
+    yield _prior_row(study, part)
+    for (kind, value), places, of_items in study.by_slice(benchmark):
+        where = (f"benchmark_mode_{kind}", f"{name}:{value}")
+        yield from _score_rows(study, part, labelled, places, where, SCORES[:1], of_items)
+
+
+def _score_rows(
+    study: CureStudy, part: Part, labelled: Labelled, places: IntArray, where: Slice, metrics: Sequence[str],
+    of_items: np.ndarray,
+) -> Iterator[Metric]:  # fmt: skip
+    """Scores of the items at some places; beside them those of the majority label on the same items. A label
+    that was lost is wrong; an item that was not asked is left out."""
+    every, answers = _golds(study, part[0]), labelled.answers
+    asked = [place for place in places if answers[place] is not None]
+    gold = [every[place] for place in asked or places]
+    null = label_scores(gold, [commonest(every)] * len(gold))
+    if not asked:
+        reason = main_reason(labelled.reasons[places])
+        for metric in metrics:
+            yield unscored(metric, where, reason, len(places), getattr(null, metric))
+        return
+    labels = [answers[place] or LOST for place in asked]
+    scores, known = label_scores(gold, labels), of_items[asked]
+    hits = (np.array(gold) == np.array(labels)).astype(np.float64)
+    intervals: dict[str, Interval] = dict.fromkeys(metrics, mean_interval(hits, known, SHARE))
+    if len(metrics) > 1:
+        rest = f1_left_out(gold, labels, known.tolist())
+        intervals["f1_macro"] = jackknife_interval(scores.f1_macro, rest.macro, SHARE)
+        if LOST in labels:  # else F1 micro is exact match
+            intervals["f1_micro"] = jackknife_interval(scores.f1_micro, rest.micro, SHARE)
+    for metric in metrics:
+        counts = (len(asked), len(places) - len(asked))
+        yield scored(metric, where, getattr(scores, metric), counts, intervals[metric], getattr(null, metric))
+
+
+def _prior_row(study: CureStudy, part: Part) -> Metric:
+    gold = _golds(study, part[0])
+    value = random_baseline(gold).exact_match
+    return scored("exact_match_prior", ("benchmark_mode", ":".join(part)), value, (len(gold), 0))
+
+
+def _reason_rows(name: str, reasons: Reasons) -> Iterator[Metric]:
+    """How many items are unscored for each reason."""
+    for reason, count in sorted(Counter(reasons[reasons != ""].tolist()).items()):
+        where = ("benchmark_reason", f"{name}:{reason}")
+        yield scored("unscored_answers", where, count, (reasons.size, 0))
+
+
+def _difference_rows(study: CureStudy, benchmark: str, *parts: Labelled) -> Iterator[Metric]:
+    """Thick less thin exact match over items that were asked in both modes, and McNemar's test."""
+    where, golds = ("benchmark", benchmark), _golds(study, benchmark)
+    thin, thick = (part.hits(golds) for part in parts)
+    reasons = np.where(parts[0].reasons == "", parts[1].reasons, parts[0].reasons)
+    of_items = study.clusters(benchmark)
+    yield mean_row("thin_thick_difference", where, thick - thin, reasons, of_items, CORRELATION, 0.0)
+    both = ~(np.isnan(thin) | np.isnan(thick))
+    if not both.any():
+        yield unscored("thin_thick_p", where, main_reason(reasons), thin.size)
+        return
+    test = mcnemar(thin[both] == 1, thick[both] == 1)
+    yield scored("thin_thick_p", where, test.p_value, (test.n, thin.size - test.n))
+
+
+def _spread_rows(study: CureStudy, part: Part, hits: FloatArray) -> Iterator[Metric]:
+    """Interquartile range and variance of exact match over countries."""
+    countries = [mean_of(hits[places]) for places in study.by_country(part[0]).values()]
+    spreads = spread([mean for mean in countries if mean is not None])
+    where = ("benchmark_mode", ":".join(part))
+    for name in ("iqr", "variance"):
+        if spreads is None:
+            yield unscored(f"exact_match_{name}", where, LONE, max(len(countries), 1))
+        else:
+            counts = (spreads.n, len(countries) - spreads.n)
+            yield scored(f"exact_match_{name}", where, getattr(spreads, name), counts)
+
+
+def judged_rows(study: CureStudy, scores: CureScores, candidate: str) -> Iterator[Metric]:
+    """All rows of one model's explanations, as ``equal_lengths`` gives them.
+
+    candidate: the model's name in its engine's spec, for its family.
+    """
+    if not scores.judged:
+        return
+    for benchmark in study.benchmarks:
+        of_source = {source: scores.judged[benchmark, source] for source in (REAL, *NULLS)}
+        where, real, of_items = ("benchmark", benchmark), of_source[REAL], study.clusters(benchmark)
+        yield from _metric_rows(study, benchmark, of_source)
+        # Real less shuffled, item by item, and whether that is above 0 by flipping signs of clusters.
+        pair = [(judged.scores, judged.reasons) for judged in (real, of_source[SHUFFLED])]
+        yield difference_row("explanation_gain", where, pair[0], pair[1], of_items)
+        yield told_apart_row(where, pair[0], pair[1], of_items, "independent explanations", study.params.seed)
+        reasons = np.where(real.missing == "", LONE_VOTE, real.missing)
+        yield mean_row("judge_disagreement", where, real.disagreement, reasons, of_items, SHARE)
+        yield from _check_rows(study, benchmark, of_source)
+        yield from _reason_rows(f"{benchmark}:judged", real.missing)
+        if is_at_equal_length(benchmark):
+            yield from _length_rows(study, benchmark, real, scores.slopes.get(benchmark))
+    for metric in dict.fromkeys(map(metric_of, study.benchmarks)):
+        yield _metric_row(study, metric, scores)
+    yield from _correlation_rows(study, scores)
+    yield preference_row(study.judges.values(), candidate)
+
+
+def coherence_kept(study: CureStudy) -> list[dict[str, IntArray]]:
+    """The rest of each benchmark whose explanations are compared at equal length when a group of clusters is
+    left out: benchmark -> positions of items. None where clusters are too few."""
+    benchmarks = [benchmark for benchmark in study.benchmarks if is_at_equal_length(benchmark)]
+    if not benchmarks:
+        return []
+    of_items = study.clusters(*benchmarks)
+    ends = list(accumulate(len(study.items(benchmark)) for benchmark in benchmarks))
+    codes = np.split(np.unique(of_items, return_inverse=True)[1], ends[:-1])
+    return [
+        {b: np.flatnonzero(np.isin(code, group)) for b, code in zip(benchmarks, codes, strict=True)}
+        for group in _groups(study, of_items)
+    ]
+
+
+def _groups(study: CureStudy, of_items: np.ndarray) -> list[IntArray]:
+    """The clusters of items that stay when a group of them is left out; none where they are too few."""
+    n = np.unique(of_items).size
+    return jackknife_groups(n, study.params.seed) if n >= MIN_COUNTRIES else []
+
+
+def _bounds(benchmark: str) -> tuple[float, float]:
+    """At equal length single values may leave 0 to 1."""
+    return UNBOUNDED if is_at_equal_length(benchmark) else SHARE
+
+
+def _metric_rows(study: CureStudy, benchmark: str, of_source: Mapping[str, Explained]) -> Iterator[Metric]:
+    """The benchmark's metric; beside it the best null on those of the same items whose nulls are judged, on
+    all such where a slice has none. Then each null by itself."""
+    metric, real, of_items = metric_of(benchmark), of_source[REAL], study.clusters(benchmark)
+    bounds, scores = _bounds(benchmark), {source: judged.scores for source, judged in of_source.items()}
+    best = _best_null(scores, np.arange(real.scores.size))
+    yield mean_row(metric, ("benchmark", benchmark), real.scores, real.reasons, of_items, bounds, best)
+    for (kind, name), places, of_slice in study.by_slice(benchmark):
+        where, there = (f"benchmark_{kind}", f"{benchmark}:{name}"), _best_null(scores, places)
+        values, reasons = real.scores[places], real.reasons[places]
+        beside = best if there is None else there
+        yield mean_row(metric, where, values, reasons, of_slice[places], bounds, beside)
+    for source in NULLS:
+        null, where = of_source[source], ("null", f"{benchmark}:{source}")
+        yield mean_row(metric, where, null.scores, null.reasons, joined(of_items, null.questions), bounds)
+
+
+def _metric_row(study: CureStudy, metric: str, of_model: CureScores) -> Metric:
+    """A metric over the items of all benchmarks that have it: a published one, and those made like it."""
+    benchmarks = [benchmark for benchmark in study.benchmarks if metric_of(benchmark) == metric]
+    scores = {
+        source: np.concatenate([of_model.judged[benchmark, source].scores for benchmark in benchmarks])
+        for source in (REAL, *NULLS)
+    }
+    reasons = np.concatenate([of_model.judged[benchmark, REAL].reasons for benchmark in benchmarks])
+    of_items, best = study.clusters(*benchmarks), _best_null(scores, np.arange(reasons.size))
+    row = mean_row(metric, OVERALL, scores[REAL], reasons, of_items, _bounds(benchmarks[0]), best)
+    if row.value is None:
+        return row
+    if is_at_equal_length(benchmarks[0]):
+        # No mean of its items: the metric without one group of clusters each.
+        names, groups = np.unique(of_items).tolist(), _groups(study, of_items)
+        return row._replace(points=resampled_points("left_out", names, groups, of_model.left_out))
+    is_one = len(benchmarks) == 1
+    names = [name if is_one else f"{b}:{name}" for b in benchmarks for name in study.names(b)]
+    return row._replace(points=item_points(names, scores[REAL], of_items))
+
+
+def _best_null(scores: Mapping[str, FloatArray], places: IntArray) -> float | None:
+    """The highest mean of a null, on the items where the real explanation is scored (all, if none is).
+
+    scores: source -> [items].
+    """
+    known = places[~np.isnan(scores[REAL][places])]
+    rows = known if known.size else places
+    return best_null(scores[source][rows] for source in NULLS)
+
+
+def joined(of_items: np.ndarray, questions: Sequence[str]) -> np.ndarray:
+    """[items] clusters, those as one in which judges were asked the same of an item.
+
+    Null explanations are a few texts, so that items of one norm get one question and share its votes: they
+    are one observation of the judge, whatever countries they are of.
+
+    Args:
+        of_items: [items] clusters as they are; questions: [items] what was asked, "" where nothing.
+    """
+    names, cluster = np.unique(of_items, return_inverse=True)
+    rows = [place for place, question in enumerate(questions) if question]
+    question = len(names) + np.unique([questions[place] for place in rows], return_inverse=True)[1]
+    size = len(names) + len(rows)
+    links = coo_array((np.ones(len(rows)), (cluster[rows], question)), shape=(size, size))
+    return connected_components(links, directed=False)[1][cluster].astype(str)
+
+
+def _check_rows(study: CureStudy, benchmark: str, of_source: Mapping[str, Explained]) -> Iterator[Metric]:
+    """Shares of null explanations that are refused, by all judges together and by each of them.
+
+    There are no gold explanations beside the norm that judges are shown, so nothing is to be accepted.
+    """
+    for source in NULLS:
+        null = of_source[source]
+        of_items = joined(study.clusters(benchmark), null.questions).tolist()
+        reason = main_reason(null.reasons)
+        yield refusals(source, ("benchmark", benchmark), null.raw, reason, of_items)
+        for judge, scores in null.by_judge.items():
+            yield refusals(source, ("benchmark_judge", f"{benchmark}:{judge}"), scores, reason, of_items)
+
+
+def _length_rows(study: CureStudy, benchmark: str, real: Explained, slope: float | None) -> Iterator[Metric]:
+    """Coherence before the adjustment, and the slope that it took out."""
+    where = ("benchmark", benchmark)
+    yield mean_row("coherence_raw", where, real.raw, real.reasons, study.clusters(benchmark), SHARE)
+    n_known = int((~np.isnan(real.raw + real.words)).sum())
+    if slope is None or not n_known:
+        reason = NO_SLOPE if n_known else main_reason(real.reasons)
+        yield unscored("coherence_length_slope", where, reason, real.raw.size)
+    else:
+        yield scored("coherence_length_slope", where, slope, (n_known, real.raw.size - n_known))
+
+
+def _correlation_rows(study: CureStudy, scores: CureScores) -> Iterator[Metric]:
+    """Pearson's r of two published benchmarks' metrics over countries; its interval leaves out countries."""
+    means = {
+        benchmark: {
+            country: np.nan
+            if (mean := mean_of(scores.judged[benchmark, REAL].scores[places])) is None
+            else mean
+            for country, places in study.by_country(benchmark).items()
+        }
+        for benchmark in study.benchmarks
+        if benchmark in BENCHMARKS
+    }
+    for first, second in combinations(means, 2):
+        where = ("metric_pair", f"{metric_of(first)}:{metric_of(second)}")
+        shared = sorted(means[first].keys() & means[second].keys())
+        table = np.array([[means[b][country] for country in shared] for b in (first, second)])
+        known = table[:, ~np.isnan(table).any(axis=0)] if shared else np.empty((2, 0))
+        n, n_known = len(shared) or len(means[first].keys() | means[second].keys()) or 1, known.shape[1]
+        r = pearson(*known) if n_known >= MIN_COUNTRIES else None
+        if r is None:
+            reason = CONSTANT if n_known >= MIN_COUNTRIES else FEW_COUNTRIES
+            yield unscored("metric_correlation", where, reason, n, 0.0)
+            continue
+        left_out = (pearson(*np.delete(known, place, axis=1)) for place in range(n_known))
+        interval = jackknife_interval(r, left_out, CORRELATION)
+        yield scored("metric_correlation", where, r, (n_known, n - n_known), interval, 0.0)

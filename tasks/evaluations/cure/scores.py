@@ -12,27 +12,31 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tasks.evaluations.cure.answers import Readings, Reply, explanations
-from tasks.evaluations.cure.params import kind_of
-from tasks.evaluations.cure.requests import Study
-from tasks.judging.controls import REAL, SHUFFLED, SOURCES
-from tasks.judging.verdicts import NO_JUDGE, UNANSWERED, Ensemble, Vote, combine
+from tasks.evaluations.contract import Completions
+from tasks.evaluations.cure.params import is_at_equal_length
+from tasks.evaluations.cure.read import (
+    JudgeCall,
+    Readings,
+    Reply,
+    explanations,
+    judge_calls,
+    read_answers,
+    replies,
+)
+from tasks.evaluations.cure.study import CureStudy
+from tasks.judging.ensemble import Ensemble, Vote, combine
+from tasks.judging.null_texts import REAL, SHUFFLED, SOURCES
+from tasks.judging.panel import Opinions
+from tasks.judging.prompts import NO_JUDGE, UNANSWERED
 from tasks.loop.replies import is_lost
 from tasks.loop.rows import Reasons, mean_of
+from tasks.metrics.classification import LOST
 from tasks.metrics.length_adjustment import adjust_for_length
 from tasks.metrics.types import FloatArray, IntArray
 
 NO_PARTNER = "no other item to take an explanation from"
 NOT_JUDGED = "not judged"
 NOT_DRAWN = "null explanations are judged on a draw of items, which this one is not of"
-
-LENGTH_NORMALISED = "culturebank"
-"""The published benchmark whose metric (coherence) is compared at equal length of explanations."""
-
-
-def is_at_equal_length(benchmark: str) -> bool:
-    """Whether explanations of a benchmark are compared at equal length: also of a pack's made like that."""
-    return kind_of(benchmark) == LENGTH_NORMALISED
 
 
 @dataclass(frozen=True)
@@ -42,9 +46,20 @@ class Labelled:
     labels: tuple[str | None, ...]
     reasons: Reasons
 
+    @property
+    def answers(self) -> list[str | None]:
+        """[items] the label, LOST where it was lost, None where the item was not asked."""
+        pairs = zip(self.labels, self.reasons, strict=True)
+        return [LOST if is_lost(reason) else label for label, reason in pairs]
+
+    def hits(self, golds: Sequence[str]) -> FloatArray:
+        """[items] 1 where the label is right, 0 where wrong or lost, NaN where the item was not asked."""
+        pairs = zip(self.answers, golds, strict=True)
+        return np.array([np.nan if label is None else float(label == gold) for label, gold in pairs])
+
 
 @dataclass(frozen=True)
-class Judged:
+class Explained:
     """Explanations of one source for one benchmark.
 
     Attributes:
@@ -70,10 +85,15 @@ class Judged:
     by_judge: Mapping[str, FloatArray]
     questions: tuple[str, ...]
 
+    @property
+    def missing(self) -> Reasons:
+        """[items] why an explanation is unscored or was lost."""
+        return np.where(self.reasons == "", self.lost, self.reasons)
+
 
 @dataclass(frozen=True)
-class Scored:
-    """What one model answered.
+class CureScores:
+    """One model's answers as numbers.
 
     Attributes:
         labelled: (benchmark, mode) -> its labels, for all parts of the study.
@@ -83,31 +103,117 @@ class Scored:
         left_out: coherence on each of the ``kept`` items of ``equal_lengths``; None where it has none.
     """
 
-    labelled: Mapping[tuple[str, str], Labelled]
-    judged: Mapping[tuple[str, str], Judged]
+    labelled: Mapping[tuple[str, ...], Labelled]
+    judged: Mapping[tuple[str, str], Explained]
     slopes: Mapping[str, float | None] = field(default_factory=dict)
     left_out: Sequence[float | None] = ()
 
 
-def score_model(study: Study, readings: Readings, replies: Iterable[Reply]) -> Scored:
+@dataclass(frozen=True)
+class CureAnswers:
+    """One model's answers, what judges were sent about them, what each said, and the numbers of both."""
+
+    readings: Readings
+    calls: Sequence[JudgeCall]
+    said: Opinions
+    scored: CureScores
+
+
+def answers_of(study: CureStudy, completions: Completions) -> CureAnswers:
+    """Labels, explanations, and what the judges replied; what is missing is unscored with a reason."""
+    readings = read_answers(study, study.completed(completions))
+    calls = judge_calls(study, readings)
+    said = study.panel.read(calls, completions)
+    return CureAnswers(readings, calls, said, score_model(study, readings, replies(study, calls, said)))
+
+
+def score_model(study: CureStudy, readings: Readings, replies: Iterable[Reply]) -> CureScores:
     """One model's labels, and its explanations' and nulls' scores by all judges together."""
     votes: dict[tuple[str, str, str], list[Reply]] = defaultdict(list)
     for reply in replies:
-        benchmark, item, source, _ = reply.call.key
-        votes[benchmark, item, source].append(reply)
-    judged = {}
-    if "thick" in study.modes:
-        for benchmark in study.benchmarks:
-            texts = explanations(study, benchmark, readings)
-            for source in SOURCES:
-                judged[benchmark, source] = _judged(study, benchmark, source, texts, readings, votes)
-    labelled = {part: _labelled(study, part, readings) for part in study.parts()}
-    return Scored(labelled, judged)
+        votes[reply.call.key[:3]].append(reply)
+    labelled, judged = {}, {}
+    for part in study.parts:
+        answers = [readings[*part, item] for item in study.names(part[0])]
+        reasons = np.array([answer.label_reason or "" for answer in answers], dtype=object)
+        labelled[part] = Labelled(tuple(answer.label for answer in answers), reasons)
+    for benchmark in study.benchmarks if "thick" in study.modes else ():
+        texts = explanations(study, benchmark, readings)
+        for source in SOURCES:
+            judged[benchmark, source] = _explained(study, benchmark, source, texts[source], readings, votes)
+    return CureScores(labelled, judged)
+
+
+def _explained(
+    study: CureStudy,
+    benchmark: str,
+    source: str,
+    texts: Mapping[str, str],
+    readings: Readings,
+    votes: Mapping[tuple[str, str, str], Sequence[Reply]],
+) -> Explained:
+    names, unfit = study.names(benchmark), [item.not_judged for item in study.items(benchmark)]
+    no_text = [readings[benchmark, "thick", item].explanation_reason or "" for item in names]
+    of_item = [votes.get((benchmark, item, source), ()) for item in names]
+    ensembles = [_combined(replies) for replies in of_item]
+    # A lost explanation scores 0, as in Vo and Koyejo (2025), whose judge scores all responses. Nothing says
+    # what judges make of this model where none of its explanations has a verdict.
+    fits = np.array(unfit) == ""
+    lost = np.where(
+        fits & (source == REAL) & [is_lost(why) for why in no_text], np.array(no_text, object), ""
+    )
+    scores = _means(ensembles)
+    if study.judges and (not np.isnan(scores).all() or not (fits & (lost == "")).any()):
+        scores[lost != ""] = 0.0
+    reasons = []
+    for item, bad, why, own in zip(names, unfit, no_text, of_item, strict=True):
+        is_left_out = source != REAL and not bad and item not in study.chosen.with_nulls[benchmark]
+        missing = NOT_DRAWN if is_left_out else bad or why or NO_PARTNER
+        reasons.append(_reason(study, own) if item in texts else missing)
+    return Explained(
+        scores=scores,
+        raw=scores,
+        disagreement=np.array([np.nan if e is None or e.sd is None else e.sd for e in ensembles]),
+        words=np.array([len(texts[i].split()) if i in texts else np.nan for i in names], dtype=np.float64),
+        verdicts=tuple(None if e is None else e.verdict for e in ensembles),
+        reasons=np.where(np.isnan(scores), np.array(reasons, dtype=object), ""),
+        lost=lost,
+        by_judge={
+            engine.name: _means([_combined([r for r in each if r.judge == engine.name]) for each in of_item])
+            for engine in study.judges.values()
+        },
+        questions=tuple(replies[0].call.prompt.id if replies else "" for replies in of_item),
+    )
+
+
+def _combined(replies: Sequence[Reply]) -> Ensemble | None:
+    """The votes together; None where there are none, or a judge failed before it gave all of its own: the
+    mean of the others would not be comparable."""
+    if not replies or not all(reply.opinion.is_answered for reply in replies):
+        return None
+    return combine(
+        [Vote(r.judge, r.call.rubric.name, r.opinion.verdict.verdict, r.opinion.score) for r in replies]
+    )
+
+
+def _means(ensembles: Sequence[Ensemble | None]) -> FloatArray:
+    return np.array([np.nan if e is None or e.mean is None else e.mean for e in ensembles])
+
+
+def _reason(study: CureStudy, replies: Sequence[Reply]) -> str:
+    """Why an explanation has no score: nobody judges, or no vote could be read."""
+    if not study.judges:
+        return NO_JUDGE
+    if not all(reply.opinion.is_answered for reply in replies):
+        return UNANSWERED
+    return min((r.opinion.verdict.unscored_reason or NOT_JUDGED for r in replies), default=NOT_JUDGED)
 
 
 def equal_lengths(
-    models: Mapping[str, Scored], against: Mapping[str, Scored], kept: Sequence[Mapping[str, IntArray]] = ()
-) -> dict[str, Scored]:
+    models: Mapping[str, CureScores],
+    against: Mapping[str, CureScores],
+    kept: Sequence[Mapping[str, IntArray]] = (),
+) -> dict[str, CureScores]:
     """Models with coherence as it would be at equal length: at the mean of log(1 + words) over all
     explanations of a benchmark by the models ``against``, by the slope within each of them.
 
@@ -118,15 +224,15 @@ def equal_lengths(
     Args:
         kept: benchmark -> positions of items; coherence is taken anew on each of them, slope and length too.
     """
-    asked = {b for scored in against.values() for b, _ in scored.judged if is_at_equal_length(b)}
-    judged = {
-        b: [against[m].judged[b, REAL] for m in sorted(against) if (b, REAL) in against[m].judged]
-        for b in asked
-    }
-    lines = {b: line for b in sorted(asked) if (line := _line(judged[b])) is not None}
+    real: dict[str, list[Explained]] = {}
+    for model in sorted(against):
+        for (benchmark, source), explained in against[model].judged.items():
+            if source == REAL and is_at_equal_length(benchmark):
+                real.setdefault(benchmark, []).append(explained)
+    lines = {b: line for b in sorted(real) if (line := _line(real[b])) is not None}
     if not lines:
         return dict(models)
-    left = [{b: (places, _line(judged[b], places)) for b, places in group.items()} for group in kept]
+    left = [{b: (places, _line(real[b], places)) for b, places in group.items()} for group in kept]
     return {model: _at_length(scored, lines, left) for model, scored in models.items()}
 
 
@@ -134,8 +240,8 @@ Line = tuple[float | None, float]
 """Slope of coherence on log(1 + words), None where lengths do not vary; and the mean of these."""
 
 
-def _line(judged: Sequence[Judged], places: IntArray | None = None) -> Line | None:
-    """Of the explanations of some items, default all; None without any."""
+def _line(judged: Sequence[Explained], places: IntArray | None = None) -> Line | None:
+    """The line through the explanations of some items, default all; None without any."""
     chosen = [np.arange(real.raw.size) if places is None else places for real in judged]
     pairs = zip(chosen, judged, strict=True)
     known = [rows[~np.isnan(real.raw[rows] + real.words[rows])] for rows, real in pairs]
@@ -148,8 +254,8 @@ def _line(judged: Sequence[Judged], places: IntArray | None = None) -> Line | No
 
 
 def _at_length(
-    scored: Scored, lines: Mapping[str, Line], left: Sequence[Mapping[str, tuple[IntArray, Line | None]]]
-) -> Scored:
+    scored: CureScores, lines: Mapping[str, Line], left: Sequence[Mapping[str, tuple[IntArray, Line | None]]]
+) -> CureScores:
     judged = dict(scored.judged)
     for benchmark, line in lines.items():
         for source in (REAL, SHUFFLED):
@@ -163,94 +269,6 @@ def _at_length(
     return replace(scored, judged=judged, slopes=slopes, left_out=left_out)
 
 
-def _moved(judged: Judged, line: Line) -> FloatArray:
-    longer = np.where(np.isnan(judged.words), 0.0, np.log1p(judged.words) - line[1])
-    return judged.raw - (line[0] or 0.0) * longer
-
-
-def _labelled(study: Study, part: tuple[str, str], readings: Readings) -> Labelled:
-    answers = [readings[sample.key] for sample in study.samples(*part)]
-    reasons = np.array([answer.label_reason or "" for answer in answers], dtype=object)
-    return Labelled(tuple(answer.label for answer in answers), reasons)
-
-
-def _judged(
-    study: Study,
-    benchmark: str,
-    source: str,
-    texts: Mapping[str, Mapping[str, str]],
-    readings: Readings,
-    votes: Mapping[tuple[str, str, str], Sequence[Reply]],
-) -> Judged:
-    items = [item.item for item in study.items(benchmark)]
-    drawn, why = study.chosen.with_nulls[benchmark], {i.item: i.not_judged for i in study.items(benchmark)}
-    of_item = [votes.get((benchmark, item, source), ()) for item in items]
-    ensembles = [_combined(replies) for replies in of_item]
-    reasons: list[str] = []
-    for item, replies, ensemble in zip(items, of_item, ensembles, strict=True):
-        scored = ensemble is not None and ensemble.mean is not None
-        missing = why[item] or readings[benchmark, "thick", item].explanation_reason or NO_PARTNER
-        if source != REAL and not why[item] and item not in drawn:
-            missing = NOT_DRAWN
-        reasons.append("" if scored else _reason(study, replies, missing, item in texts[source]))
-    words = [len(texts[source][item].split()) if item in texts[source] else np.nan for item in items]
-    scores, lost = _means(ensembles), _lost(study, benchmark, source, readings)
-    # Nothing says what judges make of this model where none of its explanations has a verdict.
-    is_to_judge = [not why[item] and not lost[place] for place, item in enumerate(items)]
-    if study.judges and (not np.isnan(scores).all() or not any(is_to_judge)):
-        scores[lost != ""] = 0.0
-    return Judged(
-        scores=scores,
-        raw=scores,
-        disagreement=np.array([np.nan if e is None or e.sd is None else e.sd for e in ensembles]),
-        words=np.array(words, dtype=np.float64),
-        verdicts=tuple(None if e is None else e.verdict for e in ensembles),
-        reasons=np.where(np.isnan(scores), np.array(reasons, dtype=object), ""),
-        lost=lost,
-        by_judge={
-            engine.name: _means(
-                [_combined([r for r in replies if r.judge == engine.name]) for replies in of_item]
-            )
-            for engine in study.judges.values()
-        },
-        questions=tuple(replies[0].call.prompt.id if replies else "" for replies in of_item),
-    )
-
-
-def _lost(study: Study, benchmark: str, source: str, readings: Readings) -> Reasons:
-    """[items] why an explanation was lost, which the rubric says NO to: as Vo and Koyejo (2025), whose judge
-    scores all responses. "" where there is one, where none was wanted, and of nulls."""
-    whys = [
-        readings[benchmark, "thick", item.item].explanation_reason or "" if not item.not_judged else ""
-        for item in study.items(benchmark)
-    ]
-    return np.array([why if source == REAL and is_lost(why) else "" for why in whys], dtype=object)
-
-
-def _combined(replies: Sequence[Reply]) -> Ensemble | None:
-    """The votes together; None where there are none, or a judge failed before it gave all of its own: the
-    mean of the others would not be comparable."""
-    if not replies or not all(reply.opinion.is_answered for reply in replies):
-        return None
-    return combine([_vote(reply) for reply in replies])
-
-
-def _means(ensembles: Sequence[Ensemble | None]) -> FloatArray:
-    return np.array([np.nan if e is None or e.mean is None else e.mean for e in ensembles])
-
-
-def _reason(study: Study, replies: Sequence[Reply], missing: str, has_text: bool) -> str:
-    """Why an explanation has no score: there is none, nobody judges, or no vote could be read."""
-    if not has_text:
-        return missing
-    if not study.judges:
-        return NO_JUDGE
-    if not all(reply.opinion.is_answered for reply in replies):
-        return UNANSWERED
-    faults = sorted({reply.opinion.verdict.unscored_reason or NOT_JUDGED for reply in replies})
-    return faults[0] if faults else NOT_JUDGED
-
-
-def _vote(reply: Reply) -> Vote:
-    opinion = reply.opinion
-    return Vote(reply.judge, reply.call.rubric.name, opinion.verdict.verdict, opinion.score)
+def _moved(explained: Explained, line: Line) -> FloatArray:
+    longer = np.where(np.isnan(explained.words), 0.0, np.log1p(explained.words) - line[1])
+    return explained.raw - (line[0] or 0.0) * longer

@@ -1,8 +1,8 @@
-"""Evaluations out of definitions: the study and four functions of the contract, the same for every recipe."""
+"""Evaluations out of definitions: study, the four functions of the contract, samples that people read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -20,15 +20,27 @@ from tasks.evaluations.contract import (
     Shared,
     Tables,
     comparable,
-)
+)  # fmt: skip
 from tasks.evaluations.recipe import groups, options, rows, texts
-from tasks.evaluations.recipe.definition import Choice, Judged, Preference, Texts, controls, null_names
+from tasks.evaluations.recipe.definition import (
+    LETTERS,
+    Choice,
+    Judged,
+    Preference,
+    Texts,
+    controls,
+    null_names,
+)  # fmt: skip
 from tasks.evaluations.recipe.items import Loaded
-from tasks.evaluations.recipe.samples import samples
-from tasks.evaluations.recipe.study import HEADLINE, Scores, Study, build_study, params_of
-from tasks.judging.controls import preference_row
+from tasks.evaluations.recipe.prompted import ConditionScores
+from tasks.evaluations.recipe.study import HEADLINE, RecipeStudy, build_study, params_of
+from tasks.judging.family import preference_row
 from tasks.judging.panel import About, Call, Opinions
+from tasks.loop.options import OptionLogprobs
+from tasks.loop.prompt_samples import sample
+from tasks.loop.prompts import Completion
 from tasks.loop.requests import Engine, Later, Request
+from tasks.loop.samples import Sample, Score, listed, question
 from tasks.metrics.types import FloatArray
 
 WRITER, SCORER = "smollm2-135m-vllm", "smollm2-135m"
@@ -39,15 +51,15 @@ SMALL, FEW_TOKENS = 10, 64
 
 
 @dataclass(frozen=True)
-class Answers:
+class RecipeAnswers:
     """One model's scores by condition, and what judges said of its texts."""
 
-    scores: Mapping[str, Scores]
+    scores: Mapping[str, ConditionScores]
     said: Opinions
-    written: texts.Read
+    written: texts.Written
 
 
-def evaluation_of(loaded: Loaded) -> Evaluation[Any, Study, Answers]:
+def evaluation_of(loaded: Loaded) -> Evaluation[Any, RecipeStudy, RecipeAnswers]:
     """The evaluation of a definition with its files."""
     is_judged = isinstance(loaded.definition, Judged)
     return Evaluation(
@@ -136,7 +148,7 @@ def _scores_options(definition: Any) -> bool:
     return isinstance(definition, Choice) and definition.by == "logprob"
 
 
-def _item_rows(study: Study) -> Rows:
+def _item_rows(study: RecipeStudy) -> Rows:
     return [
         {"item": item.name, "cluster": item.cluster, "content": dict(item.fields)} for item in study.items
     ]
@@ -144,23 +156,23 @@ def _item_rows(study: Study) -> Rows:
 
 def _study(
     loaded: Loaded, params: Params, tables: Mapping[str, Rows], engines: Mapping[str, Engine]
-) -> Study:
+) -> RecipeStudy:
     return build_study(loaded, params, engines)
 
 
-def _ask(study: Study, completions: Completions) -> Sequence[Request[Any]]:
+def _ask(study: RecipeStudy, completions: Completions) -> Sequence[Request[Any]]:
     asked: Sequence[Request[Any]] = _by_recipe(study).ask(study, completions)
     return asked
 
 
-def _read(study: Study, completions: Completions, shared: Any) -> Answers:
+def _read(study: RecipeStudy, completions: Completions, shared: Any) -> RecipeAnswers:
     if isinstance(study.definition, Texts):
         written, said = texts.texts(study, completions), texts.opinions(study, completions)
-        return Answers(texts.scores(study, written, said), said, written)
-    return Answers(_by_recipe(study).read(study, completions, shared), {}, {})
+        return RecipeAnswers(texts.scores(study, written, said), said, written)
+    return RecipeAnswers(_by_recipe(study).read(study, completions, shared), {}, {})
 
 
-def _rows(study: Study, cohort: Cohort[Answers], shared: Any) -> Tables:
+def _rows(study: RecipeStudy, cohort: Cohort[RecipeAnswers], shared: Any) -> Tables:
     """Rows of the models and of those that know nothing, every answer and every verdict."""
     nulls, chance = _nulls(study, shared)
     beside = rows.null_of(study, nulls, chance)
@@ -174,14 +186,14 @@ def _rows(study: Study, cohort: Cohort[Answers], shared: Any) -> Tables:
     return Tables(metrics, {model: _details(study, answers) for model, answers in cohort.models.items()})
 
 
-def _by_recipe(study: Study) -> Any:
+def _by_recipe(study: RecipeStudy) -> Any:
     """The module of a study's recipe."""
     if isinstance(study.definition, Texts):
         return texts
     return options if isinstance(study.definition, Choice) else groups
 
 
-def _nulls(study: Study, shared: Opinions | None) -> tuple[dict[str, FloatArray], FloatArray | None]:
+def _nulls(study: RecipeStudy, shared: Opinions | None) -> tuple[dict[str, FloatArray], FloatArray | None]:
     """What null models score on each item, and of a choice what chance does."""
     if isinstance(study.definition, Texts):
         return texts.nulls(study, shared or {}), None
@@ -190,15 +202,15 @@ def _nulls(study: Study, shared: Opinions | None) -> tuple[dict[str, FloatArray]
     return groups.nulls(study), None
 
 
-def _ask_shared(study: Study, completions: Completions) -> Sequence[Request[Any]]:
+def _ask_shared(study: RecipeStudy, completions: Completions) -> Sequence[Request[Any]]:
     return study.panel.requests(texts.checks(study)) if study.panel else []
 
 
-def _read_shared(study: Study, completions: Completions) -> Opinions:
+def _read_shared(study: RecipeStudy, completions: Completions) -> Opinions:
     return study.panel.read(texts.checks(study), completions) if study.panel else {}
 
 
-def _later(study: Study) -> Iterable[Later]:
+def _later(study: RecipeStudy) -> Iterable[Later]:
     """What each judge may be sent about a model: every text once, and exchanged ones of the drawn items."""
     if not study.panel or not study.panel.judges:
         return []
@@ -207,12 +219,12 @@ def _later(study: Study) -> Iterable[Later]:
     return study.panel.later(n, longest, cast(Any, study.params).max_tokens)
 
 
-def _size(study: Study) -> str:
+def _size(study: RecipeStudy) -> str:
     clusters = len(set(study.clusters.tolist()))
     return f"{len(study.items)} items in {clusters} clusters ({study.definition.cluster})"
 
 
-def _details(study: Study, answers: Answers) -> list[Detail]:
+def _details(study: RecipeStudy, answers: RecipeAnswers) -> list[Detail]:
     found = [Detail("item_answer", _answer_frame(study, answers.scores))]
     if study.panel and answers.said:
         calls = texts.calls(study, answers.written)
@@ -221,7 +233,7 @@ def _details(study: Study, answers: Answers) -> list[Detail]:
     return found
 
 
-def _about(study: Study, rubric: str) -> Callable[[Call, str], About]:
+def _about(study: RecipeStudy, rubric: str) -> Callable[[Call, str], About]:
     """Of a call its item's texts for people, line by line, and its cluster."""
     by_name = {item.name: item for item in study.items}
 
@@ -233,7 +245,7 @@ def _about(study: Study, rubric: str) -> Callable[[Call, str], About]:
     return about
 
 
-def _answer_frame(study: Study, scores: Mapping[str, Scores]) -> pl.DataFrame:
+def _answer_frame(study: RecipeStudy, scores: Mapping[str, ConditionScores]) -> pl.DataFrame:
     """A row per item and condition; what is missing is null."""
     n = len(study.items)
     targets = [target(study, place) for place in range(n)]
@@ -257,7 +269,7 @@ def _answer_frame(study: Study, scores: Mapping[str, Scores]) -> pl.DataFrame:
     return pl.concat(frames).with_columns(pl.col("value").fill_nan(None))
 
 
-def target(study: Study, place: int) -> str | None:
+def target(study: RecipeStudy, place: int) -> str | None:
     """What would be right, in words."""
     item = study.items[place]
     if isinstance(study.definition, Choice):
@@ -265,3 +277,76 @@ def target(study: Study, place: int) -> str | None:
     if isinstance(study.definition, Texts):
         return " | ".join(texts.answer_of(item, study)) or None
     return None
+
+
+def samples(study: RecipeStudy, completions: Completions) -> Iterator[Sample]:
+    """Every item as it is; controls and null models are left to SQL (``item_answer``, ``verdict``)."""
+    if isinstance(study.definition, Texts):
+        return _written(study, completions)
+    return (
+        _chosen(study, completions)
+        if isinstance(study.definition, Choice)
+        else _preferred(study, completions)
+    )
+
+
+def _written(study: RecipeStudy, completions: Completions) -> Iterator[Sample]:
+    name = study.definition.metric.name
+    written, said = texts.texts(study, completions), texts.opinions(study, completions)
+    scores = texts.scores(study, written, said)[HEADLINE]
+    stored, prompts = completions(texts.request(study)), study.kept["prompts"]
+    verdicts = (
+        study.panel.verdict_scores(texts.calls(study, written), said, completions) if study.panel else {}
+    )
+    for place, item in enumerate(study.items):
+        value, why = float(scores.values[place]), scores.reasons[place] or scores.lost[place] or None
+        of = {name: Score.of(value, why, answer=written[item.name][0])}
+        of |= verdicts.get((HEADLINE, item.name), {})
+        yield sample(
+            item.name, prompts[item.name], stored.get(prompts[item.name].id),
+            target=texts.answer_of(item, study), scores=of, metadata=_metadata(study, place),
+        )  # fmt: skip
+
+
+def _chosen(study: RecipeStudy, completions: Completions) -> Iterator[Sample]:
+    name = study.definition.metric.name
+    stored = options.stored(study, HEADLINE, completions)
+    scores = options.read(study, completions, None)[HEADLINE]
+    for place, item in enumerate(study.items):
+        answered, right = stored.get(item.name), study.loaded.right(item)
+        choices = study.loaded.options(item)
+        value, why = float(scores.values[place]), scores.reasons[place] or scores.lost[place] or None
+        of = {name: Score.of(value, why, answer=scores.texts[place] or None)}
+        shown = options.conversation_of(study, HEADLINE, item)
+        output, reason = "", ""
+        if isinstance(answered, OptionLogprobs):
+            ranked = sorted(
+                zip(choices, options.at_length(study, item, answered).tolist(), strict=True),
+                key=lambda p: -p[1],
+            )
+            output, reason = listed(ranked, "log-probability"), "stop"
+        elif isinstance(answered, Completion):
+            output, reason = answered.text, answered.finish_reason
+        yield Sample(
+            item.name, shown, output, target=f"{LETTERS[right]}. {choices[right]}", choices=choices,
+            finish_reason=reason, scores=of, metadata=_metadata(study, place),
+        )  # fmt: skip
+
+
+def _preferred(study: RecipeStudy, completions: Completions) -> Iterator[Sample]:
+    name = study.definition.metric.name
+    scores = groups.read(study, completions, None)[HEADLINE]
+    shown = {item.name: text for condition, item, text in groups.contexts(study) if condition == HEADLINE}
+    for place, item in enumerate(study.items):
+        value, why = float(scores.values[place]), scores.reasons[place] or None
+        reason = "stop" if scores.texts[place] else ""
+        yield Sample(
+            item.name, question(shown[item.name]), scores.texts[place], finish_reason=reason,
+            scores={name: Score.of(value, why)}, metadata=_metadata(study, place),
+        )  # fmt: skip
+
+
+def _metadata(study: RecipeStudy, place: int) -> dict[str, str]:
+    item = study.items[place]
+    named = {column: item.fields[column] for column in study.definition.slices}
+    return {"cluster": item.cluster, **named}

@@ -12,7 +12,8 @@ from tasks.engines.protocols import Cloze
 from tasks.evaluations.contract import Completions
 from tasks.evaluations.recipe.definition import Preference
 from tasks.evaluations.recipe.items import Item, Member
-from tasks.evaluations.recipe.study import HEADLINE, Scores, Study
+from tasks.evaluations.recipe.prompted import ConditionScores
+from tasks.evaluations.recipe.study import HEADLINE, RecipeStudy
 from tasks.evaluations.recipe.texts import EXCHANGED, NO_OTHER
 from tasks.loop.candidates import CandidateRanking, StoredScores
 from tasks.loop.replies import NO_ANSWER
@@ -22,12 +23,12 @@ from tasks.packs.prompts import rendered
 NOTHING_SPELT = "the model can spell no item of one of the groups"
 
 
-def ask(study: Study, completions: Completions) -> list[CandidateRanking]:
+def ask(study: RecipeStudy, completions: Completions) -> list[CandidateRanking]:
     """The items of each kind in the contexts of that kind, and in those that these are exchanged with."""
     return [request for _, request in requests(study)]
 
 
-def requests(study: Study) -> Iterator[tuple[list[tuple[str, Item]], CandidateRanking]]:
+def requests(study: RecipeStudy) -> Iterator[tuple[list[tuple[str, Item]], CandidateRanking]]:
     """What is sent, each with the conditions and items that it is for, in the order of its sentences.
 
     Sentences of one request share what follows the blank, since an engine takes it once for all.
@@ -52,7 +53,7 @@ def requests(study: Study) -> Iterator[tuple[list[tuple[str, Item]], CandidateRa
         yield [(condition, item) for condition, item, _ in places], sent
 
 
-def contexts(study: Study) -> Iterator[tuple[str, Item, str]]:
+def contexts(study: RecipeStudy) -> Iterator[tuple[str, Item, str]]:
     """Condition, item and the sentence that its kind's items stand in: its own, another cluster's."""
     by_name = study.keep("by name", lambda: {item.name: item for item in study.items})
     prompt = _definition(study).prompt
@@ -62,12 +63,12 @@ def contexts(study: Study) -> Iterator[tuple[str, Item, str]]:
             yield EXCHANGED, item, rendered(prompt, by_name[study.others[item.name]].fields)
 
 
-def members(study: Study, kind: str) -> list[Member]:
+def members(study: RecipeStudy, kind: str) -> list[Member]:
     """The items that stand in contexts of a kind."""
     return [member for member in study.loaded.members if member.kind == kind]
 
 
-def read(study: Study, completions: Completions, shared: Any) -> dict[str, Scores]:
+def read(study: RecipeStudy, completions: Completions, shared: Any) -> dict[str, ConditionScores]:
     """Condition -> share of pairs of an item of the target and one of another group in which the target's is
     likelier; ties are half of one."""
     values = {name: np.full(len(study.items), np.nan) for name in (HEADLINE, EXCHANGED)}
@@ -90,10 +91,10 @@ def read(study: Study, completions: Completions, shared: Any) -> dict[str, Score
             reasons[condition][row] = NOTHING_SPELT if share is None else ""
             texts[condition][row] = shown
     empty = np.full(len(study.items), "", dtype=object)
-    return {name: Scores(values[name], reasons[name], empty, texts[name]) for name in values}
+    return {name: ConditionScores(values[name], reasons[name], empty, texts[name]) for name in values}
 
 
-def preferred(study: Study, there: Sequence[Member], scores: FloatArray) -> tuple[float | None, str]:
+def preferred(study: RecipeStudy, there: Sequence[Member], scores: FloatArray) -> tuple[float | None, str]:
     """The share of pairs, and the likeliest item of each side in words.
 
     Args:
@@ -109,29 +110,29 @@ def preferred(study: Study, there: Sequence[Member], scores: FloatArray) -> tupl
     return float((above + 1).mean() / 2), f"{best[0]} | {best[1]}"
 
 
-def nulls(study: Study) -> dict[str, FloatArray]:
+def nulls(study: RecipeStudy) -> dict[str, FloatArray]:
     """What items score whose groups were exchanged at random: half of the pairs, by symmetry."""
     low, high = study.definition.metric.bounds
     return {"groups_exchanged": np.full(len(study.items), (low + high) / 2)}
 
 
-def _definition(study: Study) -> Preference:
+def _definition(study: RecipeStudy) -> Preference:
     return cast(Preference, study.definition)
 
 
-def _kind(study: Study, item: Item) -> str:
+def _kind(study: RecipeStudy, item: Item) -> str:
     column = _definition(study).kind
     return item.fields[column] if column else ""
 
 
-def _sentence(study: Study, condition: str, item: Item) -> str:
+def _sentence(study: RecipeStudy, condition: str, item: Item) -> str:
     by_name = study.kept["by name"]
     source = item if condition == HEADLINE else by_name[study.others[item.name]]
     shown = rendered(_definition(study).prompt, source.fields)
     return str(shown.partition(_definition(study).blank)[0]).rstrip()
 
 
-def _at_length(study: Study, stored: StoredScores) -> FloatArray:
+def _at_length(study: RecipeStudy, stored: StoredScores) -> FloatArray:
     if _definition(study).length == "none":
         return stored.logprob
     with np.errstate(invalid="ignore", divide="ignore"):

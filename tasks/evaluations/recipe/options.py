@@ -15,7 +15,8 @@ from tasks.evaluations.contract import Completions
 from tasks.evaluations.recipe.definition import LETTER, LETTERS, Choice
 from tasks.evaluations.recipe.items import CHOICES, Item
 from tasks.evaluations.recipe.normal import stands_in
-from tasks.evaluations.recipe.study import HEADLINE, Scores, Study
+from tasks.evaluations.recipe.prompted import ConditionScores
+from tasks.evaluations.recipe.study import HEADLINE, RecipeStudy
 from tasks.evaluations.recipe.texts import conversation, worst
 from tasks.judging.rubric import normal
 from tasks.loop.items import OptionLogprobs, OptionScores, Question
@@ -42,12 +43,12 @@ _ALONE = re.compile(
 """A capital that stands alone; no A or I before a word, such as "A dish"."""
 
 
-def ask(study: Study, completions: Completions) -> list[Request[Any]]:
+def ask(study: RecipeStudy, completions: Completions) -> list[Request[Any]]:
     """Every item under every condition."""
     return [request(study, condition) for condition in CONDITIONS]
 
 
-def request(study: Study, condition: str) -> Request[Any]:
+def request(study: RecipeStudy, condition: str) -> Request[Any]:
     """What is sent of one condition. Equal prompts, as without a question, are sent once."""
     params, label = cast(Any, study.params), condition or "items"
     if is_written(study):
@@ -62,19 +63,19 @@ def request(study: Study, condition: str) -> Request[Any]:
     )
 
 
-def asked(study: Study, condition: str) -> Iterator[Item]:
+def asked(study: RecipeStudy, condition: str) -> Iterator[Item]:
     """The items of a condition: with another question only those that have another."""
     for item in study.items:
         if condition != OTHER_QUESTION or item.name in study.others:
             yield item
 
 
-def read(study: Study, completions: Completions, shared: Any) -> dict[str, Scores]:
+def read(study: RecipeStudy, completions: Completions, shared: Any) -> dict[str, ConditionScores]:
     """Condition -> whether the right option was chosen."""
     return {condition: _scores(study, condition, completions) for condition in CONDITIONS}
 
 
-def nulls(study: Study) -> dict[str, FloatArray]:
+def nulls(study: RecipeStudy) -> dict[str, FloatArray]:
     """Null model -> what it scores on each item: the commonest position of right options, and the longest
     option, of equally long ones their share."""
     right = np.array([study.loaded.right(item) for item in study.items])
@@ -90,17 +91,19 @@ def nulls(study: Study) -> dict[str, FloatArray]:
     }
 
 
-def chance(study: Study) -> FloatArray:
+def chance(study: RecipeStudy) -> FloatArray:
     """[items] what random options score."""
     return _within(study, np.array([1 / len(study.loaded.options(item)) for item in study.items]))
 
 
-def is_written(study: Study) -> bool:
+def is_written(study: RecipeStudy) -> bool:
     """Whether the model writes a letter; else options are scored."""
     return bool(cast(Any, study.params).by == LETTER)
 
 
-def chosen(study: Study, item: Item, answered: OptionLogprobs | Completion | None) -> tuple[int | None, str]:
+def chosen(
+    study: RecipeStudy, item: Item, answered: OptionLogprobs | Completion | None
+) -> tuple[int | None, str]:
     """Which option a model's answer comes to, from 0; or why there is none."""
     options = study.loaded.options(item)
     if isinstance(answered, OptionLogprobs):
@@ -112,7 +115,7 @@ def chosen(study: Study, item: Item, answered: OptionLogprobs | Completion | Non
     return place, "" if place is not None else unreadable(answered).replace("unparsable answer", NO_LETTER)
 
 
-def at_length(study: Study, item: Item, answered: OptionLogprobs) -> FloatArray:
+def at_length(study: RecipeStudy, item: Item, answered: OptionLogprobs) -> FloatArray:
     """[options] log-probabilities, divided by what the definition says. Ties go to the first option."""
     definition = cast(Choice, study.definition)
     by: FloatArray = np.ones_like(answered.logprobs)
@@ -144,7 +147,9 @@ def letter(text: str, options: tuple[str, ...]) -> int | None:
     return named[0] if len(named) == 1 else None
 
 
-def stored(study: Study, condition: str, completions: Completions) -> dict[str, OptionLogprobs | Completion]:
+def stored(
+    study: RecipeStudy, condition: str, completions: Completions
+) -> dict[str, OptionLogprobs | Completion]:
     """Item -> what is stored of it under a condition."""
     sent = request(study, condition)
     answers: Mapping[str, Any] = completions(sent)
@@ -153,12 +158,12 @@ def stored(study: Study, condition: str, completions: Completions) -> dict[str, 
     return {name: answers[unit] for name, unit in ids.items() if unit in answers}
 
 
-def conversation_of(study: Study, condition: str, item: Item) -> list[Any]:
+def conversation_of(study: RecipeStudy, condition: str, item: Item) -> list[Any]:
     """What the model is asked under a condition: for people."""
     return list(conversation(study, _fields(study, condition, item)))
 
 
-def _scores(study: Study, condition: str, completions: Completions) -> Scores:
+def _scores(study: RecipeStudy, condition: str, completions: Completions) -> ConditionScores:
     answered = stored(study, condition, completions)
     values, reasons, lost, texts = [], [], [], []
     for item in study.items:
@@ -171,15 +176,17 @@ def _scores(study: Study, condition: str, completions: Completions) -> Scores:
         reasons.append(reason if np.isnan(values[-1]) else "")
         lost.append(reason)
         texts.append("" if place is None else f"{LETTERS[place]}. {study.loaded.options(item)[place]}")
-    return Scores(np.array(values), np.array(reasons, dtype=object), np.array(lost, dtype=object), texts)
+    return ConditionScores(
+        np.array(values), np.array(reasons, dtype=object), np.array(lost, dtype=object), texts
+    )
 
 
-def _within(study: Study, share: FloatArray) -> FloatArray:
+def _within(study: RecipeStudy, share: FloatArray) -> FloatArray:
     low, high = study.definition.metric.bounds
     return low + (high - low) * share
 
 
-def _fields(study: Study, condition: str, item: Item) -> dict[str, str]:
+def _fields(study: RecipeStudy, condition: str, item: Item) -> dict[str, str]:
     """An item's cells as a condition shows them, with its options by letter."""
     options = study.loaded.options(item)
     fields = dict(item.fields) | {
@@ -194,13 +201,13 @@ def _fields(study: Study, condition: str, item: Item) -> dict[str, str]:
     return fields
 
 
-def _prompt(study: Study, condition: str, item: Item) -> Prompt:
+def _prompt(study: RecipeStudy, condition: str, item: Item) -> Prompt:
     key = ("prompt", condition, item.name)
     prompt: Prompt = study.keep(key, lambda: Prompt(conversation(study, _fields(study, condition, item))))
     return prompt
 
 
-def _question(study: Study, condition: str, item: Item) -> Question:
+def _question(study: RecipeStudy, condition: str, item: Item) -> Question:
     def make() -> Question:
         messages = conversation(study, _fields(study, condition, item))
         return Question("\n\n".join(m["content"] for m in messages), study.loaded.options(item))

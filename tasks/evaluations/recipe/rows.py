@@ -12,10 +12,12 @@ import numpy as np
 
 from tasks.evaluations.recipe.definition import BEST, CONTROLS, Judged, controls
 from tasks.evaluations.recipe.items import Loaded
-from tasks.evaluations.recipe.study import HEADLINE, Scores, Study
-from tasks.judging.controls import EMPTY, GENERIC, GOLD, NOT_CHECKED, SHUFFLED, check_row
+from tasks.evaluations.recipe.prompted import ConditionScores
+from tasks.evaluations.recipe.study import HEADLINE, RecipeStudy
+from tasks.judging.judge_check import GOLD, NOT_CHECKED, check_row
+from tasks.judging.null_texts import EMPTY, GENERIC, SHUFFLED
 from tasks.judging.panel import Opinions
-from tasks.loop.rows import OVERALL, Metric, count_rows, difference_row, mean_of, mean_row
+from tasks.loop.rows import OVERALL, Metric, count_rows, mean_of, mean_row
 from tasks.metrics.intervals import SHARE
 from tasks.metrics.types import BoolArray, FloatArray
 
@@ -25,7 +27,9 @@ Nulls = Mapping[str, FloatArray]
 """Null model, without ``null:`` -> what it scores on each item; NaN where unscored"""
 
 
-def model_rows(study: Study, answers: Mapping[str, Scores], beside: FloatArray) -> list[Metric]:
+def model_rows(
+    study: RecipeStudy, answers: Mapping[str, ConditionScores], beside: FloatArray
+) -> list[Metric]:
     """All rows of one model.
 
     Args:
@@ -36,7 +40,7 @@ def model_rows(study: Study, answers: Mapping[str, Scores], beside: FloatArray) 
     ] + [*count_rows(answers[HEADLINE].lost)]
 
 
-def null_rows(study: Study, nulls: Nulls) -> dict[str, list[Metric]]:
+def null_rows(study: RecipeStudy, nulls: Nulls) -> dict[str, list[Metric]]:
     """The headline of every null model in every slice."""
     metric = study.definition.metric
     return {
@@ -48,7 +52,7 @@ def null_rows(study: Study, nulls: Nulls) -> dict[str, list[Metric]]:
     }
 
 
-def null_of(study: Study, nulls: Nulls, chance: FloatArray | None = None) -> FloatArray:
+def null_of(study: RecipeStudy, nulls: Nulls, chance: FloatArray | None = None) -> FloatArray:
     """[items] what the definition's null scores on each; NaN where that could not be measured.
 
     chance: of a choice.
@@ -66,7 +70,7 @@ def null_of(study: Study, nulls: Nulls, chance: FloatArray | None = None) -> Flo
     return nulls[max(means, key=lambda name: means[name])] if means else np.full(len(study.items), np.nan)
 
 
-def check_rows(study: Study, checked: Opinions) -> list[Metric]:
+def check_rows(study: RecipeStudy, checked: Opinions) -> list[Metric]:
     """Each judge's own check: shares of right texts that it accepts and of null texts that it refuses."""
     rows: list[Metric] = []
     clusters = dict(zip(study.names.tolist(), study.clusters.tolist(), strict=True))
@@ -81,28 +85,25 @@ def check_rows(study: Study, checked: Opinions) -> list[Metric]:
 
 
 def _slice_rows(
-    study: Study, answers: Mapping[str, Scores], beside: FloatArray, where: tuple[str, str], chosen: BoolArray
+    study: RecipeStudy,
+    answers: Mapping[str, ConditionScores],
+    beside: FloatArray,
+    where: tuple[str, str],
+    chosen: BoolArray,
 ) -> Iterator[Metric]:
     """The headline, and each control with the difference to it, item by item."""
     metric, own = study.definition.metric, answers[HEADLINE]
-    clusters = study.clusters[chosen]
+    clusters, null = study.clusters[chosen], mean_of(beside[chosen])
     names = study.names[chosen] if where == OVERALL else None
-    null = mean_of(beside[chosen])
-    yield mean_row(
-        metric.name, where, own.values[chosen], own.reasons[chosen], clusters, metric.bounds, null, names
-    )
-    width = metric.bounds[1] - metric.bounds[0]
-    sign = -1 if metric.direction == "lower" else 1
+    yield own.row(metric.name, where, chosen, clusters, metric.bounds, null, names)
+    width, sign = metric.bounds[1] - metric.bounds[0], -1 if metric.direction == "lower" else 1
     for control in controls(study.definition):
-        of = answers[control]
-        yield mean_row(
-            f"{metric.name}_{control}", where, of.values[chosen], of.reasons[chosen], clusters, metric.bounds
-        )
-        first, second = ((sign * each.values[chosen], each.reasons[chosen]) for each in (own, of))
-        yield difference_row(f"{control}_gain", where, first, second, clusters, (-width, width))
+        of, gains = answers[control], (-width, width)
+        yield of.row(f"{metric.name}_{control}", where, chosen, clusters, metric.bounds)
+        yield own.gain(of, f"{control}_gain", where, chosen, clusters, gains, sign=sign)
 
 
-class Row(NamedTuple):
+class CatalogueRow(NamedTuple):
     """A row of the table metric, but for the evaluation."""
 
     metric: str
@@ -118,7 +119,7 @@ class Row(NamedTuple):
     source: str
 
 
-def catalogue(loaded: Loaded) -> list[Row]:
+def catalogue(loaded: Loaded) -> list[CatalogueRow]:
     """What every number of an evaluation means, the headline first."""
     definition, metric = loaded.definition, loaded.definition.metric
     low, high = metric.bounds
@@ -129,32 +130,23 @@ def catalogue(loaded: Loaded) -> list[Row]:
         "nobody judged, or every judge failed" if isinstance(definition, Judged) else "nothing was answered"
     )
     rows = [
-        Row(
-            metric.name,
-            label,
-            True,
-            metric.unit,
-            low,
-            high,
-            metric.direction,
-            about,
-            null,
-            unscored,
+        CatalogueRow(
+            metric.name, label, True, metric.unit, low, high, metric.direction, about, null, unscored,
             metric.source,
         )
-    ]
+    ]  # fmt: skip
     ours = "Culturescope's recipes"
     more = f"How much {'lower' if metric.direction == 'lower' else 'higher'} {label} is"
     for control in controls(definition):
         of = CONTROLS[definition.recipe, control]
         rows.append(
-            Row(
+            CatalogueRow(
                 f"{metric.name}_{control}", of.label, False, metric.unit, low, high, "none", of.description,
                 "none", "it was not asked, or there is no other item", ours,
             )
         )  # fmt: skip
         rows.append(
-            Row(
+            CatalogueRow(
                 f"{control}_gain", f"Gain over: {of.label.lower()}", False, metric.unit, low - high,
                 high - low, "higher", f"{more} than the same with this in its place: {of.description}", "0",
                 "one of the two is unscored on every item", ours,
@@ -170,29 +162,17 @@ _COUNTS = (
     ("coverage", "Answered", "higher", "Share of items that have an answer."),
     ("unanswered", "Not answered", "lower", "Share of items without an answer, by reason."),
 )
+_SHARES = "Share of {} texts that a judge scores {}."
 _CHECKS = (
-    (
-        "judge_gold_accepted",
-        "Right accepted",
-        "higher",
-        "Share of right texts that a judge scores 0.5 or more.",
-    ),
-    (
-        "judge_shuffled_refused",
-        "Others' refused",
-        "higher",
-        "Share of others' texts that a judge scores below 0.5.",
-    ),
-    (
-        "judge_generic_refused",
-        "Generic refused",
-        "higher",
-        "Share of generic texts that a judge scores below 0.5.",
-    ),
-    ("judge_empty_refused", "Empty refused", "higher", "Share of empty texts that a judge scores below 0.5."),
+    ("judge_gold_accepted", "Right accepted", "higher", _SHARES.format("right", "0.5 or more")),
+    ("judge_shuffled_refused", "Others' refused", "higher", _SHARES.format("others'", "below 0.5")),
+    ("judge_generic_refused", "Generic refused", "higher", _SHARES.format("generic", "below 0.5")),
+    ("judge_empty_refused", "Empty refused", "higher", _SHARES.format("empty", "below 0.5")),
     ("self_preference_warning", "Own family", "none", "1 if a judge is of the candidate's family, else 0."),
 )
 
 
-def _share(name: str, label: str, direction: str, about: str, source: str) -> Row:
-    return Row(name, label, False, "fraction", *SHARE, direction, about, "none", "no judge answered", source)
+def _share(name: str, label: str, direction: str, about: str, source: str) -> CatalogueRow:
+    return CatalogueRow(
+        name, label, False, "fraction", *SHARE, direction, about, "none", "no judge answered", source
+    )

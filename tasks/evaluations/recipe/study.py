@@ -19,8 +19,8 @@ from tasks.evaluations.recipe.items import Item, Loaded
 from tasks.identity import digest
 from tasks.judging.panel import Panel, judges_by_name
 from tasks.loop.requests import Engine
-from tasks.loop.rows import Reasons, Slice, slices
-from tasks.metrics.types import BoolArray, FloatArray
+from tasks.loop.rows import Slice, slices
+from tasks.metrics.types import BoolArray
 
 SCORES_VERSION = 1
 """Raised whenever what a recipe reads or computes changes a number: part of config_hash."""
@@ -63,28 +63,12 @@ def params_of(loaded: Loaded) -> type[Params]:
     return kind
 
 
-@dataclass(frozen=True)
-class Scores:
-    """What one model's answers come to in one condition, in the order of the study's items.
-
-    Attributes:
-        values: float64 [items], within the metric's bounds; NaN where unscored.
-        reasons: why, "" where scored. lost: why there is no answer, "" where there is one.
-        texts: what was answered, in words; "" where there is nothing.
-    """
-
-    values: FloatArray
-    reasons: Reasons
-    lost: Reasons
-    texts: Sequence[str]
-
-
 HEADLINE = ""
 """The condition in which items are asked as they are."""
 
 
 @dataclass(frozen=True)
-class Study:
+class RecipeStudy:
     """All that is asked, independent of the model.
 
     Attributes:
@@ -165,7 +149,7 @@ class Study:
         )
 
 
-def build_study(loaded: Loaded, params: Params, engines: Mapping[str, Engine]) -> Study:
+def build_study(loaded: Loaded, params: Params, engines: Mapping[str, Engine]) -> RecipeStudy:
     """Choose the items.
 
     Raises:
@@ -176,7 +160,7 @@ def build_study(loaded: Loaded, params: Params, engines: Mapping[str, Engine]) -
     items = spread(chosen, getattr(params, "limit", None))
     if getattr(params, "by", "") == LETTER and not options_are_shown(loaded.definition):
         raise ValueError("--by letter: the prompt does not show {{ choices }}: add them to the definition")
-    return Study(params, loaded, items, _panel(loaded, params, engines))
+    return RecipeStudy(params, loaded, items, _panel(loaded, params, engines))
 
 
 def _panel(loaded: Loaded, params: Params, engines: Mapping[str, Engine]) -> Panel | None:

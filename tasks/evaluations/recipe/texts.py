@@ -13,11 +13,13 @@ from tasks.evaluations.contract import Completions
 from tasks.evaluations.recipe.definition import Judged, ShortAnswer
 from tasks.evaluations.recipe.items import Item
 from tasks.evaluations.recipe.normal import normalised, stands_in, steps_of
-from tasks.evaluations.recipe.study import HEADLINE, Scores, Study
-from tasks.judging.controls import EMPTY, GENERIC, GOLD, SHUFFLED
+from tasks.evaluations.recipe.prompted import ConditionScores
+from tasks.evaluations.recipe.study import HEADLINE, RecipeStudy
+from tasks.judging.judge_check import GOLD
+from tasks.judging.null_texts import EMPTY, GENERIC, SHUFFLED
 from tasks.judging.panel import Call, Opinions, score_of
+from tasks.judging.prompts import NO_JUDGE
 from tasks.judging.rubric import normal
-from tasks.judging.verdicts import NO_JUDGE
 from tasks.loop.prompts import Prompt, Prompts
 from tasks.loop.replies import NO_ANSWER, whole_text
 from tasks.loop.rows import unless_lost_alone
@@ -28,11 +30,11 @@ EXCHANGED = "exchanged"
 NO_OTHER = "no other item to exchange with"
 NOT_DRAWN = "not among the items whose null answers are judged"
 
-Read = Mapping[str, tuple[str | None, str]]
+Written = Mapping[str, tuple[str | None, str]]
 """Item -> (text, "") or (None, why there is none)"""
 
 
-def conversation(study: Study, fields: Mapping[str, str]) -> list[Message]:
+def conversation(study: RecipeStudy, fields: Mapping[str, str]) -> list[Message]:
     """The definition's prompts filled with an item's cells."""
     messages: list[Message] = []
     if study.definition.system:
@@ -40,7 +42,7 @@ def conversation(study: Study, fields: Mapping[str, str]) -> list[Message]:
     return [*messages, {"role": "user", "content": rendered(study.definition.prompt, fields)}]
 
 
-def request(study: Study) -> Prompts:
+def request(study: RecipeStudy) -> Prompts:
     """Every item, to the model."""
     params = cast(Any, study.params)
     prompts = study.keep(
@@ -53,7 +55,7 @@ def request(study: Study) -> Prompts:
     )  # fmt: skip
 
 
-def ask(study: Study, completions: Completions) -> list[Prompts]:
+def ask(study: RecipeStudy, completions: Completions) -> list[Prompts]:
     """Every item; then each judge about the texts that are there."""
     asked = [request(study)]
     if study.panel:
@@ -61,26 +63,26 @@ def ask(study: Study, completions: Completions) -> list[Prompts]:
     return asked
 
 
-def read(study: Study, completions: Completions, shared: Any) -> dict[str, Scores]:
+def read(study: RecipeStudy, completions: Completions, shared: Any) -> dict[str, ConditionScores]:
     """Condition -> what the answers come to."""
     return scores(study, texts(study, completions), opinions(study, completions))
 
 
-def texts(study: Study, completions: Completions) -> Read:
+def texts(study: RecipeStudy, completions: Completions) -> Written:
     """What the model wrote about each item, or why there is nothing to read."""
     asked = request(study)
     stored, prompts = completions(asked), study.kept["prompts"]
     return {item.name: whole_text(stored.get(prompts[item.name].id)) for item in study.items}
 
 
-def opinions(study: Study, completions: Completions) -> Opinions:
+def opinions(study: RecipeStudy, completions: Completions) -> Opinions:
     """What the judges said of a model's texts and of exchanged ones."""
     if not study.panel:
         return {}
     return study.panel.read(calls(study, texts(study, completions)), completions)
 
 
-def calls(study: Study, written: Read) -> list[Call]:
+def calls(study: RecipeStudy, written: Written) -> list[Call]:
     """Every text that is there; then on the drawn items the text about another item."""
     own = [_call(study, HEADLINE, item, text) for item, text in _of(study, written)]
     swapped = _exchanged(study, written)
@@ -90,7 +92,7 @@ def calls(study: Study, written: Read) -> list[Call]:
     ]
 
 
-def scores(study: Study, written: Read, said: Opinions) -> dict[str, Scores]:
+def scores(study: RecipeStudy, written: Written, said: Opinions) -> dict[str, ConditionScores]:
     """Condition -> scores. A lost answer scores the worst value: nobody may gain by not answering."""
     swapped = _exchanged(study, written)
     definition = study.definition
@@ -116,7 +118,7 @@ def scores(study: Study, written: Read, said: Opinions) -> dict[str, Scores]:
     }
 
 
-def credit(study: Study, item: Item, text: str) -> float:
+def credit(study: RecipeStudy, item: Item, text: str) -> float:
     """What a text scores against an item's accepted answers: the best that it matches, in [0, 1]."""
     definition = cast(ShortAnswer, study.definition)
     steps = steps_of(definition.normalise, item.fields.get(definition.language, ""))
@@ -129,7 +131,7 @@ def credit(study: Study, item: Item, text: str) -> float:
     return low + (high - low) * best
 
 
-def nulls(study: Study, said: Opinions) -> dict[str, FloatArray]:
+def nulls(study: RecipeStudy, said: Opinions) -> dict[str, FloatArray]:
     """Null model -> what it scores on each item."""
     if isinstance(study.definition, ShortAnswer):
         return _short_nulls(study)
@@ -142,7 +144,7 @@ def nulls(study: Study, said: Opinions) -> dict[str, FloatArray]:
     }
 
 
-def _short_nulls(study: Study) -> dict[str, FloatArray]:
+def _short_nulls(study: RecipeStudy) -> dict[str, FloatArray]:
     """The commonest accepted answer of the language for all of its items, and another item's answer."""
     definition = cast(ShortAnswer, study.definition)
     first = {item.name: study.loaded.accepted(item)[0] for item in study.items}
@@ -159,7 +161,7 @@ def _short_nulls(study: Study) -> dict[str, FloatArray]:
     return {"commonest": np.array(commonest), "other_answer": np.array(other)}
 
 
-def checks(study: Study) -> list[Call]:
+def checks(study: RecipeStudy) -> list[Call]:
     """Texts that every judge is checked with: right answers, where items have any, which it should accept;
     those of other items, a generic one and none, which it should refuse. Of the drawn items."""
     if not study.panel:
@@ -187,18 +189,18 @@ def checks(study: Study) -> list[Call]:
     ]
 
 
-def _has_gold(study: Study) -> bool:
+def _has_gold(study: RecipeStudy) -> bool:
     return isinstance(study.definition, Judged) and bool(study.definition.gold)
 
 
-def _of(study: Study, written: Read) -> Iterator[tuple[Item, str]]:
+def _of(study: RecipeStudy, written: Written) -> Iterator[tuple[Item, str]]:
     for item in study.items:
         text = written[item.name][0]
         if text is not None:
             yield item, text
 
 
-def _exchanged(study: Study, written: Read) -> dict[str, str]:
+def _exchanged(study: RecipeStudy, written: Written) -> dict[str, str]:
     """Item -> the model's text about another item, where it has one about both."""
     found = {}
     for item in study.items:
@@ -210,14 +212,14 @@ def _exchanged(study: Study, written: Read) -> dict[str, str]:
     return found
 
 
-def _call(study: Study, source: str, item: Item, text: str) -> Call:
+def _call(study: RecipeStudy, source: str, item: Item, text: str) -> Call:
     panel = study.panel
     assert panel is not None
     own = [name for name in panel.rubric.inputs if name != panel.judged]
     return panel.call(source, item.name, text, lambda: {name: item.fields[name] for name in own})
 
 
-def _verdict(study: Study, said: Opinions, key: tuple[str, str]) -> tuple[float | None, str]:
+def _verdict(study: RecipeStudy, said: Opinions, key: tuple[str, str]) -> tuple[float | None, str]:
     """The judges' score within the metric's bounds; or why there is none."""
     if not said:
         return None, NO_JUDGE
@@ -226,15 +228,15 @@ def _verdict(study: Study, said: Opinions, key: tuple[str, str]) -> tuple[float 
     return (None if score is None else low + (high - low) * score), reason
 
 
-def worst(study: Study) -> float:
+def worst(study: RecipeStudy) -> float:
     """The worst value of the metric: what a lost answer scores."""
     low, high = study.definition.metric.bounds
     return high if study.definition.metric.direction == "lower" else low
 
 
 def _scores(
-    study: Study, written: Read, of: Callable[[Item, str], tuple[float | None, str]], is_own: bool
-) -> Scores:
+    study: RecipeStudy, written: Written, of: Callable[[Item, str], tuple[float | None, str]], is_own: bool
+) -> ConditionScores:
     values, reasons, lost, shown = [], [], [], []
     for item in study.items:
         text, why = written[item.name]
@@ -249,10 +251,10 @@ def _scores(
     why_no_text = np.array(lost, dtype=object)
     if is_own:
         own, why_not = unless_lost_alone(own, why_not, why_no_text)
-    return Scores(own, why_not, why_no_text, shown)
+    return ConditionScores(own, why_not, why_no_text, shown)
 
 
-def answer_of(item: Item, study: Study) -> list[str]:
+def answer_of(item: Item, study: RecipeStudy) -> list[str]:
     """What would be right, for people."""
     if isinstance(study.definition, ShortAnswer):
         return list(study.loaded.accepted(item))

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from tasks.evaluations.culturall.answers import calls, read_answers
 from tasks.evaluations.culturall.params import CulturallParams
-from tasks.evaluations.culturall.requests import Study, build_study
-from tasks.evaluations.culturall.scores import Scores, score
+from tasks.evaluations.culturall.read import calls, read_answers
+from tasks.evaluations.culturall.rows import CulturallScores, scores_of
+from tasks.evaluations.culturall.study import CulturallStudy, build_study
 from tasks.judging.panel import Call, Key
 from tasks.loop.prompts import Completion
 from tasks.loop.requests import Engine
 
 Row = dict[str, Any]
-MakeStudy = Callable[..., Study]
+MakeStudy = Callable[..., CulturallStudy]
 
 OPTIONS = "A. tea B. coffee C. cocoa D. water"
 
@@ -52,7 +52,7 @@ ROWS = [
 def _make_study() -> MakeStudy:
     """A study of ROWS, or of others, with judges "j" and so on; other fields are params."""
 
-    def make(*judges: str, rows: list[Row] | None = None, **fields: Any) -> Study:
+    def make(*judges: str, rows: list[Row] | None = None, **fields: Any) -> CulturallStudy:
         engines = {name: Engine(name, "fake", f"model-{name}", f"hash-{name}") for name in judges}
         params = CulturallParams(models=["m"], judges=list(judges), **fields)
         return build_study(params, rows or ROWS, engines)
@@ -72,15 +72,15 @@ def verdict(says: str) -> Completion:
 
 
 def scored(
-    study: Study,
+    study: CulturallStudy,
     texts: Mapping[Key, str | Completion],
     says: Callable[[Call], str] | None = None,
-) -> dict[str, Scores]:
-    """Condition -> scores of a model that answered these; each judge says what ``says`` says."""
+) -> CulturallScores:
+    """Metric -> scores of a model that answered these; each judge says what ``says`` says."""
     answers = {key: completion(text) if isinstance(text, str) else text for key, text in texts.items()}
     about = calls(study, answers)
     said = study.panel.read(
         about, lambda _: {call.prompt.id: verdict(says(call)) for call in about} if says else {}
     )
     read = read_answers(study, answers, said)
-    return {condition: score(study, condition, read) for condition in study.conditions}
+    return scores_of(study, read)

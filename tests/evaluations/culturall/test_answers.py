@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.evaluations.culturall.answers import (
+from tasks.evaluations.culturall.read import (
     CHECKS,
-    Answer,
+    CulturallAnswer,
     calls,
     checks,
     read_answers,
@@ -59,8 +59,8 @@ def test_what_is_not_translated_is_not_asked_in_english(make_study: MakeStudy) -
         study.prompts["english", "a1"]
     ]
     read = read_answers(study, {}, {})
-    assert read["english", "a2"] == Answer(None, "the item has no English translation")
-    assert read["native", "a2"] == Answer(None, "not asked or not answered")
+    assert read["english", "a2"] == CulturallAnswer(None, "the item has no English translation")
+    assert read["native", "a2"] == CulturallAnswer(None, "not asked or not answered")
 
 
 def test_the_judge_sees_item_and_gold_and_quotes_the_prediction(make_study: MakeStudy) -> None:
@@ -89,7 +89,7 @@ def test_judges_decide_together_and_one_that_failed_does_not_count(make_study: M
     answers = {("native", item): completion(text) for item, text in RIGHT.items()}
     about = calls(study, answers)
 
-    def judged(*says: str | None) -> Answer:
+    def judged(*says: str | None) -> CulturallAnswer:
         texts = dict(zip(("j", "k"), says, strict=True))
 
         def replies(request: Prompts) -> dict[str, Completion]:
@@ -102,7 +102,7 @@ def test_judges_decide_together_and_one_that_failed_does_not_count(make_study: M
     assert judged("CORRECT", "INCORRECT").judged is True
     assert judged("INCORRECT", "INCORRECT").judged is False
     assert judged(None, "INCORRECT").judged is False
-    assert judged(None, None) == Answer("24", None, True, None, "a judge has not answered")
+    assert judged(None, None) == CulturallAnswer("24", None, True, None, "a judge has not answered")
     assert "no complete JSON" in str(judged("nonsense", None).unjudged)
 
 

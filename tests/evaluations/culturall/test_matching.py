@@ -10,7 +10,7 @@ import pytest
 
 from tasks.evaluations.culturall.items import load_items
 from tasks.evaluations.culturall.matching import chosen_letter, is_match, options, plain
-from tasks.evaluations.culturall.numerals import numbers
+from tasks.evaluations.culturall.quantities import numbers
 from tasks.packs.published import read_rows
 
 QUESTION = "Which one is poured first? A. tea B. coffee C. cocoa D. water"

@@ -6,25 +6,29 @@ import numpy as np
 import pytest
 
 from tasks.evaluations.culturall import rows as made
-from tasks.evaluations.culturall.answers import calls, checks
 from tasks.evaluations.culturall.items import load_items
-from tasks.evaluations.culturall.requests import Study
-from tasks.evaluations.culturall.rows import Setting, check_rows, model_rows, null_rows, setting
-from tasks.evaluations.culturall.scores import (
-    Scores,
+from tasks.evaluations.culturall.read import calls, checks
+from tasks.evaluations.culturall.rows import (
+    CulturallScores,
+    Setting,
     another_answer,
+    check_rows,
     constant_letter,
     guessing,
     levels,
+    model_rows,
+    null_rows,
     published_levels,
+    setting,
 )
+from tasks.evaluations.culturall.study import CulturallStudy
 from tasks.loop.rows import Metric
 from tests.evaluations.culturall.conftest import ROWS, MakeStudy, completion, row, scored, verdict
 
 GOLD = {"a1": "24", "a2": "7", "a3": "B", "a4": "30 pesos", "b1": "B", "b2": "C", "b3": "9", "b4": "9"}
 
 
-def answered(study: Study, *right: str, **by_condition: tuple[str, ...]) -> dict[str, Scores]:
+def answered(study: CulturallStudy, *right: str, **by_condition: tuple[str, ...]) -> CulturallScores:
     """A model that is right about these items under the condition native, and about others under others."""
     known = {"native": right, **by_condition}
     texts = {

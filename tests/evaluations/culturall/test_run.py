@@ -315,6 +315,7 @@ def test_the_page_without_judges_and_with_passages(made: Made) -> None:
     assert "figure-scenario" not in [f.get("id") for f in page.select("figure")]
 
 
+@pytest.mark.heavy  # the contract tests have occasions of every evaluation
 def test_of_a_model_that_was_asked_again_the_newest_answers_count(made: Made) -> None:
     views = ("culturall_solved", "culturall_example")
     before = [made.warehouse.query(f"FROM {view} ORDER BY ALL") for view in views]

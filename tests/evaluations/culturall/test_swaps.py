@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.evaluations.culturall.answers import checks
 from tasks.evaluations.culturall.matching import is_match
-from tasks.judging.controls import SHUFFLED
+from tasks.evaluations.culturall.read import checks
+from tasks.judging.null_texts import SHUFFLED
 from tests.evaluations.culturall.conftest import MakeStudy, row
 
 ROWS = [

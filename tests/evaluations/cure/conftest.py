@@ -5,21 +5,22 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-from tasks.evaluations.cure.answers import JudgeCall, Readings, Reply, judge_calls, read_answers, replies
+from tasks.evaluations.cure.benchmarks import BenchmarkItem
 from tasks.evaluations.cure.params import CureParams
-from tasks.evaluations.cure.requests import Key, Study, build_study
-from tasks.evaluations.cure.scores import Scored, score_model
+from tasks.evaluations.cure.read import JudgeCall, Readings, Reply, judge_calls, read_answers, replies
+from tasks.evaluations.cure.scores import CureScores, score_model
+from tasks.evaluations.cure.study import CureStudy, Key, build_study
 from tasks.judging.panel import Opinions
-from tasks.loop.prompts import Completion, Prompts
+from tasks.loop.prompts import Completion, Prompt, Prompts
 from tasks.loop.requests import Engine
 
 Row = dict[str, Any]
 Tables = dict[str, list[Row]]
-MakeStudy = Callable[..., Study]
+MakeStudy = Callable[..., CureStudy]
 Said = Callable[[JudgeCall], "float | str"]
 """The probability of YES, or the judge's text."""
 
@@ -93,7 +94,7 @@ def judge(name: str = "j", model: str = "maker/Judge-1B") -> Engine:
 def make_study() -> MakeStudy:
     """A study of the rows and params given; one judge and 20 resamples unless told."""
 
-    def make(rows: Tables | None = None, judges: Sequence[Engine] = (judge(),), **params: Any) -> Study:
+    def make(rows: Tables | None = None, judges: Sequence[Engine] = (judge(),), **params: Any) -> CureStudy:
         engines = {engine.name: engine for engine in judges}
         chosen = {"models": ["m"], "judges": list(engines)} | params
         return build_study(CureParams(**chosen), rows or tables(), {}, engines)
@@ -107,11 +108,26 @@ def completion(label: str, explanation: str | None = None, **about: Any) -> Comp
     return Completion(json.dumps(fields), "stop", 100, 20, **about)
 
 
-def right_answers(study: Study) -> dict[Key, Completion]:
+class Asked(NamedTuple):
+    """One item in one mode."""
+
+    key: Key
+    item: BenchmarkItem
+    prompt: Prompt
+
+
+def asked(study: CureStudy, *part: str) -> list[Asked]:
+    """The samples of a benchmark in a mode; of all without one."""
+    items = {(item.benchmark, item.item): item for b in study.benchmarks for item in study.items(b)}
+    of = [Asked(key, items[key[0], key[2]], prompt) for key, prompt in study.prompts.items()]
+    return [sample for sample in of if sample.key[: len(part)] == part]
+
+
+def right_answers(study: CureStudy) -> dict[Key, Completion]:
     """The gold label of every sample, and in thick mode an explanation that names the item."""
     return {
-        s.key: completion(s.item.label, f"Because of {s.item.item}." if s.mode == "thick" else None)
-        for s in study.all_samples()
+        s.key: completion(s.item.label, f"Because of {s.item.item}." if s.key[1] == "thick" else None)
+        for s in asked(study)
     }
 
 
@@ -125,20 +141,20 @@ def verdict(said: float | str) -> Completion:
     return Completion(text, "stop", 200, 20, 0, logprobs)
 
 
-def scored(study: Study, completions: Mapping[Key, Completion], said: Said) -> Scored:
+def scored(study: CureStudy, completions: Mapping[Key, Completion], said: Said) -> CureScores:
     """What ``read`` does with what is stored."""
     readings = read_answers(study, completions)
     return score_model(study, readings, judged_by(study, readings, said))
 
 
-def judged_by(study: Study, readings: Readings, said: Said) -> list[Reply]:
+def judged_by(study: CureStudy, readings: Readings, said: Said) -> list[Reply]:
     """All judges say the same."""
     calls = judge_calls(study, readings)
     return replies(study, calls, heard(study, calls, lambda _, call: said(call)))
 
 
 def heard(
-    study: Study, calls: Sequence[JudgeCall], said: Callable[[str, JudgeCall], float | str | None]
+    study: CureStudy, calls: Sequence[JudgeCall], said: Callable[[str, JudgeCall], float | str | None]
 ) -> Opinions:
     """What each judge, by its name in the params, said of each call; None: it has not answered."""
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.evaluations.cure.answer_rows import SCHEMA, answer_frame, verdict_frames
-from tasks.evaluations.cure.answers import NO_EXPLANATION, OFF_MENU, judge_calls, read_answers
+from tasks.evaluations.cure.details import SCHEMA, answer_frame, verdict_frames
+from tasks.evaluations.cure.read import NO_EXPLANATION, OFF_MENU, judge_calls, read_answers
 from tasks.evaluations.cure.scores import score_model
 from tests.evaluations.cure.conftest import MakeStudy, completion, heard, judged_by, real_only, right_answers
 from warehouse import KINDS

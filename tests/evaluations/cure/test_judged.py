@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from tasks.evaluations.cure.answers import (
+from tasks.evaluations.cure.read import (
     ENSEMBLE_TEMPERATURE,
     Readings,
     explanations,
@@ -15,27 +15,26 @@ from tasks.evaluations.cure.answers import (
     read_answers,
     replies,
 )
-from tasks.evaluations.cure.materials import family
-from tasks.evaluations.cure.requests import Study
-from tasks.judging.controls import SOURCES
-from tasks.judging.rubric import CLOSE, OPEN
-from tasks.judging.verdicts import UNANSWERED
+from tasks.evaluations.cure.study import CureStudy, family
+from tasks.judging.null_texts import SOURCES
+from tasks.judging.prompts import UNANSWERED
+from tasks.judging.untrusted import CLOSE, OPEN
 from tasks.loop.prompts import Completion
 from tasks.loop.replies import CUT_OFF
 from tests.evaluations.cure.conftest import MakeStudy, completion, heard, right_answers, row, tables
 
 
 @pytest.fixture(scope="module")
-def study(make_study: MakeStudy) -> Study:
+def study(make_study: MakeStudy) -> CureStudy:
     return make_study()
 
 
 @pytest.fixture(scope="module")
-def readings(study: Study) -> Readings:
+def readings(study: CureStudy) -> Readings:
     return read_answers(study, right_answers(study))
 
 
-def test_one_call_for_each_source_and_three_for_specificity(study: Study, readings: Readings) -> None:
+def test_one_call_for_each_source_and_three_for_specificity(study: CureStudy, readings: Readings) -> None:
     calls = judge_calls(study, readings)
     assert len({call.key for call in calls}) == len(calls)
     counts = Counter((call.item.benchmark, call.source) for call in calls)
@@ -66,7 +65,7 @@ def test_thin_mode_has_nothing_to_judge(make_study: MakeStudy) -> None:
     assert judge_calls(study, read_answers(study, right_answers(study))) == []
 
 
-def test_the_nulls(study: Study, readings: Readings) -> None:
+def test_the_nulls(study: CureStudy, readings: Readings) -> None:
     for benchmark in study.benchmarks:
         texts = explanations(study, benchmark, readings)
         items = {item.item: item for item in study.items(benchmark)}
@@ -79,7 +78,7 @@ def test_the_nulls(study: Study, readings: Readings) -> None:
         assert set(texts["shuffled"]) == set(items)
 
 
-def test_nulls_but_the_shuffled_are_the_same_for_every_model(study: Study, readings: Readings) -> None:
+def test_nulls_but_the_shuffled_are_the_same_for_every_model(study: CureStudy, readings: Readings) -> None:
     empty = read_answers(study, {})
     both = [
         {(c.key, c.prompt.id) for c in judge_calls(study, answers) if c.source in ("generic", "empty")}
@@ -89,7 +88,7 @@ def test_nulls_but_the_shuffled_are_the_same_for_every_model(study: Study, readi
     assert {c.source for c in judge_calls(study, empty)} == {"generic", "empty"}
 
 
-def test_a_shuffled_explanation_comes_from_an_item_that_has_one(study: Study) -> None:
+def test_a_shuffled_explanation_comes_from_an_item_that_has_one(study: CureStudy) -> None:
     completions = right_answers(study)
     cut = Completion('{"label": "yes", "explanation": "x', "length", 1, 1)
     for country in ("f0-in", "f1-jp", "f2-mx"):
@@ -131,7 +130,7 @@ def test_the_judge_reads_the_whole_explanation_as_data(make_study: MakeStudy) ->
     assert call.item.label not in data
 
 
-def test_what_each_rubric_is_filled_with(study: Study, readings: Readings) -> None:
+def test_what_each_rubric_is_filled_with(study: CureStudy, readings: Readings) -> None:
     last = {
         c.item.benchmark: c.prompt.conversation[-1]["content"]
         for c in judge_calls(study, readings)
@@ -143,7 +142,7 @@ def test_what_each_rubric_is_filled_with(study: Study, readings: Readings) -> No
     assert '["ethnicity: group IN", "age: old"]' in last["specnorm"]
 
 
-def test_every_call_gets_a_reply(study: Study, readings: Readings) -> None:
+def test_every_call_gets_a_reply(study: CureStudy, readings: Readings) -> None:
     calls = judge_calls(study, readings)[:3]
     says = {calls[0].key: 0.75, calls[2].key: "I cannot say."}
     said = heard(study, calls, lambda _, call: says.get(call.key))
@@ -154,7 +153,7 @@ def test_every_call_gets_a_reply(study: Study, readings: Readings) -> None:
     assert (third.score, third.is_answered) == (None, True)
 
 
-def test_one_request_per_sampling_in_the_order_of_votes(study: Study, readings: Readings) -> None:
+def test_one_request_per_sampling_in_the_order_of_votes(study: CureStudy, readings: Readings) -> None:
     calls = judge_calls(study, readings)
     requests = study.panel.requests(calls)
     assert {(r.role, r.engine) for r in requests} == {("judge", "j")}
@@ -166,7 +165,7 @@ def test_one_request_per_sampling_in_the_order_of_votes(study: Study, readings: 
     assert {unit for r in requests for unit in r.units} == {call.prompt.id for call in calls}
 
 
-def test_the_prompt_has_one_key_and_the_menu(study: Study, readings: Readings) -> None:
+def test_the_prompt_has_one_key_and_the_menu(study: CureStudy, readings: Readings) -> None:
     prompt = judge_calls(study, readings)[0].prompt
     assert prompt.schema is not None
     assert list(prompt.schema["properties"]) == ["explanation"]

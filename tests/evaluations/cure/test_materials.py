@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.evaluations.cure.benchmarks.common import BenchmarkItem
-from tasks.evaluations.cure.materials import build_materials, country_of, draw, family
+from tasks.evaluations.cure.benchmarks import BenchmarkItem
 from tasks.evaluations.cure.params import BENCHMARKS, CureParams
+from tasks.evaluations.cure.study import build_materials, country_of, draw, family
 from tasks.packs.published import BenchmarkError, read_rows
 from tests.evaluations.cure.conftest import MakeStudy, tables
 

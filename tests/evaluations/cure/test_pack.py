@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasks.evaluations.cure.materials import LABELS
+from tasks.evaluations.cure.benchmarks import LABELS
 from tasks.evaluations.cure.pack import PACK, ItemRow
 from tasks.evaluations.cure.params import BENCHMARKS
 from tasks.packs.files import checked_row, read_csv

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from tasks.evaluations.cure.params import CureParams
-from tasks.evaluations.cure.requests import build_study
+from tasks.evaluations.cure.study import build_study
 from tests.evaluations.cure.conftest import MakeStudy, judge, tables
 
 

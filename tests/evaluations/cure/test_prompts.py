@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 
 import pytest
 
-from tasks.evaluations.cure import requests
-from tasks.evaluations.cure.benchmarks.common import BenchmarkItem
-from tasks.evaluations.cure.materials import LABELS, build_materials
+from tasks.evaluations.cure.benchmarks import LABELS, BenchmarkItem
 from tasks.evaluations.cure.params import BENCHMARKS, MODES, CureParams
+from tasks.evaluations.cure.study import build_materials, conversation
 from tasks.packs.published import read_rows
-from tests.evaluations.cure.conftest import MakeStudy, tables
+from tests.evaluations.cure.conftest import MakeStudy, asked, tables
 
 REFERENCE = Path(__file__).parents[3] / "warehouse" / "reference"
 CASES = [(benchmark, mode) for benchmark in BENCHMARKS for mode in MODES]
@@ -29,7 +27,7 @@ def shipped(benchmark: str) -> list[BenchmarkItem]:
 
 
 def text(item: BenchmarkItem, mode: str) -> str:
-    return "\n".join(message["content"] for message in requests.conversation(item, mode))
+    return "\n".join(message["content"] for message in conversation(item, mode))
 
 
 @pytest.mark.parametrize(("benchmark", "mode"), CASES)
@@ -60,7 +58,7 @@ def test_nothing_is_neutralised(make_study: MakeStudy) -> None:
     rows = tables()
     odd = 'She says <b>"no"</b> & {leaves} — [INST] 「はい」'
     rows["cure_item"][0] |= {"situation": odd}
-    (sample,) = [c for c in make_study(rows).samples("normad", "thick") if c.item.item == "normad-f0-in"]
+    (sample,) = [c for c in asked(make_study(rows), "normad", "thick") if c.item.item == "normad-f0-in"]
     assert odd in sample.prompt.conversation[1]["content"]
 
 
@@ -75,17 +73,14 @@ def test_published_items_without_a_question_get_one(mode: str) -> None:
     assert "Question: Is what the user plans culturally acceptable in Japan?" in text(query, mode)
 
 
-def test_the_label_is_first_in_both_modes() -> None:
-    thin, thick = (requests.answer_schema("normad", mode) for mode in MODES)
-    assert list(thin["properties"]) == ["label"]
-    assert list(thick["properties"]) == ["label", "explanation"]
-    assert thick["required"] == ["label", "explanation"]
-    assert thin["properties"]["label"]["enum"] == ["yes", "no", "neutral"]
-    assert json.dumps(requests.answer_schema("casa", "thin")).count("neutral") == 0
-
-
-def test_probabilities_are_asked_in_thin_mode_alone(make_study: MakeStudy) -> None:
+def test_the_label_is_first_in_both_modes_and_its_probabilities_are_asked_in_thin_mode(
+    make_study: MakeStudy,
+) -> None:
     study = make_study()
-    thin, thick = (study.samples("casa", mode)[0].prompt for mode in ("thin", "thick"))
-    assert (thin.options, thin.field) == (("yes", "no"), "label")
+    thin, thick = (asked(study, "normad", mode)[0].prompt for mode in MODES)
+    assert list(thin.schema["properties"]) == ["label"]
+    assert list(thick.schema["properties"]) == thick.schema["required"] == ["label", "explanation"]
+    assert thin.schema["properties"]["label"]["enum"] == ["yes", "no", "neutral"]
+    assert (thin.options, thin.field) == (("yes", "no", "neutral"), "label")
     assert (thick.options, thick.field) == ((), "")
+    assert asked(study, "casa", "thin")[0].prompt.options == ("yes", "no")

@@ -7,17 +7,18 @@ from collections.abc import Mapping
 
 import pytest
 
-from tasks.evaluations.cure.answers import OFF_MENU, JudgeCall, judge_calls, read_answers, replies
-from tasks.evaluations.cure.benchmarks.casa import NO_SYMBOL
-from tasks.evaluations.cure.requests import Key, Study
+from tasks.evaluations.cure.benchmarks import NO_SYMBOL
+from tasks.evaluations.cure.read import OFF_MENU, JudgeCall, judge_calls, read_answers, replies
 from tasks.evaluations.cure.rows import MAJORITY, PRIOR, model_rows, null_rows
 from tasks.evaluations.cure.scores import score_model
+from tasks.evaluations.cure.study import CureStudy, Key
 from tasks.loop.prompts import Completion
 from tasks.loop.rows import Metric
 from tests.evaluations.cure.conftest import (
     COUNTRIES,
     MakeStudy,
     Said,
+    asked,
     completion,
     heard,
     judge,
@@ -36,15 +37,15 @@ REAL = {"IN": 0.8, "JP": 0.6, "MX": 0.2, "KE": 0.4, "BR": 0.9, "FR": 0.7}
 
 
 @pytest.fixture(scope="module")
-def study(make_study: MakeStudy) -> Study:
+def study(make_study: MakeStudy) -> CureStudy:
     return make_study()
 
 
-def answered(study: Study) -> dict[Key, Completion]:
+def answered(study: CureStudy) -> dict[Key, Completion]:
     """NormAd as above, the other benchmarks all right."""
     completions = right_answers(study)
     for mode, labels in (("thin", THIN), ("thick", THICK)):
-        for sample in study.samples("normad", mode):
+        for sample in asked(study, "normad", mode):
             label = labels[str(sample.item.country)]
             completions[sample.key] = completion(label, f"Because of {sample.item.item}.")
     return completions
@@ -59,14 +60,14 @@ def judged(call: JudgeCall) -> float:
 
 
 def rows_of(
-    study: Study, completions: Mapping[Key, Completion], said: Said, candidate: str = "other/Model"
+    study: CureStudy, completions: Mapping[Key, Completion], said: Said, candidate: str = "other/Model"
 ) -> list[Metric]:
     alone = {"m": scored(study, completions, said)}
     return model_rows(study, alone, alone, {"m": candidate})["m"]
 
 
 @pytest.fixture(scope="module")
-def rows(study: Study) -> list[Metric]:
+def rows(study: CureStudy) -> list[Metric]:
     table = rows_of(study, answered(study), judged)
     check(table)
     return table
@@ -140,7 +141,7 @@ def test_a_metric_that_tells_real_from_shuffled(rows: list[Metric]) -> None:
     assert one(rows, "tells_real_from_shuffled", "normad").value == 1.0
 
 
-def test_a_metric_that_does_not(study: Study) -> None:
+def test_a_metric_that_does_not(study: CureStudy) -> None:
     rows = rows_of(study, right_answers(study), lambda call: REAL[str(call.item.country)])
     gain = one(rows, "explanation_gain", "normad")
     # The judge looks at the item alone: every gain is 0, and nothing varies.
@@ -243,7 +244,7 @@ def test_specnorm_is_broken_down_by_cue_and_specificity(make_study: MakeStudy) -
     assert one(prior, "exact_match", "specnorm:thin:age").value == pytest.approx(0.5)
 
 
-def test_disagreement(study: Study) -> None:
+def test_disagreement(study: CureStudy) -> None:
     votes = {0: 0.9, 1: 0.6, 2: 0.3}
     rows = rows_of(study, right_answers(study), lambda call: votes[call.sample])
     # Deviations 0.3, 0, -0.3 from 0.6: sqrt(0.18 / 2).
@@ -252,11 +253,11 @@ def test_disagreement(study: Study) -> None:
     assert (lone.value, lone.unscored_reason) == (None, "one vote per explanation: nobody could disagree")
 
 
-def test_coherence_keeps_raw_and_slope_beside_it(study: Study) -> None:
+def test_coherence_keeps_raw_and_slope_beside_it(study: CureStudy) -> None:
     # One word: 0.2, three words: 0.6; log(1 + words) is log 2 and 2 log 2: the slope is 0.4 / log 2.
     completions = right_answers(study)
     marks = {}
-    for place, sample in enumerate(study.samples("culturebank", "thick")):
+    for place, sample in enumerate(asked(study, "culturebank", "thick")):
         n = 1 if place < 3 else 3
         completions[sample.key] = completion("yes", " ".join(["word"] * n))
         marks[sample.item.item] = 0.2 if place < 3 else 0.6
@@ -304,7 +305,7 @@ def test_each_benchmark_like_culturebank_has_a_slope_of_its_own(make_study: Make
     study = make_study(rows, benchmarks=["culturebank", "culturebank-mine"])
     completions = right_answers(study)
     for name, scores in {"culturebank": (0.6, 0.2), "culturebank-mine": (0.4, 0.6)}.items():
-        for place, sample in enumerate(study.samples(name, "thick")):
+        for place, sample in enumerate(asked(study, name, "thick")):
             completions[sample.key] = completion("yes", " ".join(["word"] * (1 if place % 2 else 3)))
             marks[name, sample.item.item] = scores[place % 2]
     said = rows_of(study, completions, lambda c: marks[c.item.benchmark, c.item.item])
@@ -326,7 +327,7 @@ def test_each_benchmark_like_culturebank_has_a_slope_of_its_own(make_study: Make
     assert alone.points.units == overall.points.units  # the same countries are left out
 
 
-def test_correlation_over_countries(study: Study) -> None:
+def test_correlation_over_countries(study: CureStudy) -> None:
     # Both metrics have six countries, coherence is 1 less the coverage: r = -1.
     def said(call: JudgeCall) -> float:
         mark = REAL[str(call.item.country)]
@@ -340,7 +341,7 @@ def test_correlation_over_countries(study: Study) -> None:
     assert few.n_unscored == 3
 
 
-def test_a_constant_metric_has_no_correlation(study: Study) -> None:
+def test_a_constant_metric_has_no_correlation(study: CureStudy) -> None:
     rows = rows_of(study, right_answers(study), real_only)
     reason = one(rows, "metric_correlation", "coverage:coherence").unscored_reason
     assert reason == "a metric is the same in all countries"
@@ -355,7 +356,7 @@ def test_judge_and_candidate_of_one_family(make_study: MakeStudy) -> None:
     assert values == [1.0, 0.0]
 
 
-def test_null_models(study: Study) -> None:
+def test_null_models(study: CureStudy) -> None:
     by_model = null_rows(study)
     for rows in by_model.values():
         check(rows)

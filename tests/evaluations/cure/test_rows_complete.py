@@ -8,18 +8,17 @@ from typing import Any
 
 import pytest
 
-from tasks.evaluations.cure.answers import read_answers
-from tasks.evaluations.cure.label_rows import SCORES
-from tasks.evaluations.cure.materials import build_materials
-from tasks.evaluations.cure.requests import Study
-from tasks.evaluations.cure.rows import model_rows
+from tasks.evaluations.cure.read import read_answers
+from tasks.evaluations.cure.rows import SCORES, model_rows
 from tasks.evaluations.cure.scores import score_model
-from tasks.judging.verdicts import NO_JUDGE
+from tasks.evaluations.cure.study import CureStudy, build_materials
+from tasks.judging.prompts import NO_JUDGE
 from tasks.loop.replies import NO_ANSWER
 from tasks.loop.rows import Metric
 from tests.evaluations.cure.conftest import (
     MakeStudy,
     Said,
+    asked,
     completion,
     judged_by,
     real_only,
@@ -33,7 +32,7 @@ COUNTED = {"unscored_answers"}
 """Rows that there are for the reasons that occur."""
 
 
-def rows_of(study: Study, completions: Any, said: Said = real_only) -> list[Metric]:
+def rows_of(study: CureStudy, completions: Any, said: Said = real_only) -> list[Metric]:
     alone = {"m": scored(study, completions, said)}
     rows = model_rows(study, alone, alone, {"m": "x"})["m"]
     check(rows)
@@ -126,12 +125,12 @@ def noisy(call: Any) -> float:
     return random.Random(str(call.key)).random()
 
 
-def some_answers(study: Study) -> dict[Any, Any]:
-    """Answers of which some are wrong and some cannot be read."""
+def some_answers(study: CureStudy) -> dict[Any, Any]:
+    """CureAnswers of which some are wrong and some cannot be read."""
     mixed = random.Random(3)
     return {
         sample.key: completion(mixed.choice(["yes", "no", "?"]), "word " * mixed.randint(0, 9))
-        for sample in study.all_samples()
+        for sample in asked(study)
     }
 
 

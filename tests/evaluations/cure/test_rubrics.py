@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.evaluations.cure.params import BENCHMARKS
-from tasks.evaluations.cure.rubrics import METRICS, load_rubrics
+from tasks.evaluations.cure.params import BENCHMARKS, METRICS
+from tasks.evaluations.cure.study import load_rubrics
 from tasks.judging.rubric import Rubric
 from tasks.packs.published import read_rows
 

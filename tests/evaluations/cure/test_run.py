@@ -23,8 +23,8 @@ from tasks.engines.fake import FakeEngine
 from tasks.engines.protocols import EngineError, Generation, Samplings, each
 from tasks.evaluations.cure.evaluation import EVALUATION
 from tasks.evaluations.cure.params import CureParams
-from tasks.evaluations.cure.requests import Study
-from tasks.judging.verdicts import UNANSWERED
+from tasks.evaluations.cure.study import CureStudy
+from tasks.judging.prompts import UNANSWERED
 from warehouse import CorruptPart, Warehouse, run_checks
 
 JUDGES = ("judge-j", "judge-k")
@@ -120,7 +120,7 @@ def run(*models: str, **more: Any) -> str:
     return evaluate(EVALUATION, params(*models, **more))
 
 
-Finished = tuple[Path, Study, Asked]
+Finished = tuple[Path, CureStudy, Asked]
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +133,7 @@ def finished(copied_home: Callable[[], Path]) -> Finished:
     with counting(home) as asked:
         run("fake-a")
         study = prepare(EVALUATION, params("fake-a")).study
-    assert isinstance(study, Study)
+    assert isinstance(study, CureStudy)
     return home, study, asked
 
 
@@ -159,7 +159,7 @@ def test_every_sample_and_every_judge_call_is_asked_once_and_is_a_row(finished: 
     assert len(set(asked)) == len(asked)
     warehouse = Warehouse.open(home)
     rows = warehouse.query("SELECT benchmark, mode, item FROM cure_answer").rows()
-    assert sorted(rows) == sorted(sample.key for sample in study.all_samples())
+    assert sorted(rows) == sorted(study.prompts)
     # Both judges' single verdicts, each under its own engine.
     votes = warehouse.query(
         "SELECT judge, judge_hash, split_part(judged, ':', 1) AS source, count(*) AS n FROM verdict "
@@ -264,6 +264,7 @@ def test_a_second_model_shares_the_constant_nulls_and_moves_nothing(finished: Fi
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
+@pytest.mark.heavy  # test_evaluation.py has cohorts without a warehouse
 def test_a_new_cohort_of_both_compares_at_the_length_of_both(finished: Finished, asked: Asked) -> None:
     warehouse = Warehouse.open()
     alone = dict(warehouse.query(COHERENCE, ["fake-a", finished[1].config_hash()]).rows())
@@ -343,6 +344,7 @@ def test_a_judge_that_fails_leaves_its_numbers_unscored_and_all_others_made(
     assert warehouse.query(OWN, ["fake-a"]).equals(first)
 
 
+@pytest.mark.heavy  # the contract tests have it of every evaluation
 def test_judges_are_paid_from_the_models_budget(asked: Asked) -> None:
     """fake-b's answers fit into it, a batch of a judge's does not any more: labels alone are scored."""
     with pytest.raises(EngineError, match=r"fake-b, judge judge-j: .*the budget is reached"):
@@ -383,6 +385,7 @@ def test_without_a_judge_labels_count_and_explanations_are_unscored_with_the_rea
     assert run_checks(warehouse)["n_violations"].sum() == 0
 
 
+@pytest.mark.heavy  # test_scores.py and the page have it without a run
 def test_thin_alone_asks_for_no_explanation_and_no_judge(asked: Asked) -> None:
     config = run("fake-b", modes=["thin"])
     assert by_model(asked) == {"fake-b": N_SAMPLES // 2}

@@ -1,4 +1,4 @@
-"""The shipped samples of NormAd and CASA: sizes, balance, and that wording alone does not give the label."""
+"""The shipped samples: sizes, balance, and that wording alone does not give the label."""
 
 from __future__ import annotations
 
@@ -9,20 +9,25 @@ from statistics import fmean
 
 import numpy as np
 import pytest
+from rapidfuzz import fuzz, process
 from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]
 from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
 from sklearn.model_selection import GroupKFold, cross_val_score  # type: ignore[import-untyped]
 from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped]
 
-from tasks.evaluations.cure.benchmarks import casa, normad
+from tasks.evaluations.cure.benchmarks import LABELS, without_symbol
 
 REFERENCE = Path(__file__).parents[3] / "warehouse" / "reference"
 HEADER = [
     *("benchmark", "item", "country", "group_name", "persona", "situation"),
     *("question", "label", "gold", "cues", "rule"),
 ]
-LABELS = {"normad": normad.LABELS, "casa": casa.LABELS}
-BENCHMARKS = sorted(LABELS)
+BENCHMARKS = ("casa", "normad")
+EMPTY = {
+    "casa": {"persona"}, "normad": {"persona", "cues"}, "culturebank": {"cues", "rule"},
+    "specnorm": set[str](),
+}  # fmt: skip
+"""Columns that a benchmark has nothing in."""
 
 
 def read(name: str) -> list[dict[str, str]]:
@@ -39,13 +44,15 @@ def family(row: dict[str, str]) -> str:
     return row["item"].rsplit("-", 1)[0]
 
 
-@pytest.mark.parametrize("benchmark", BENCHMARKS)
+@pytest.mark.parametrize("benchmark", LABELS)
 def test_rows_are_complete(benchmark: str) -> None:
     rows = sample(benchmark)
     assert len(rows) >= 60
     assert len({r["country"] for r in rows}) >= 20
     assert {r["country"] for r in rows} <= {r["country"] for r in read("country")}
-    empty = {"persona"} if benchmark == "casa" else {"persona", "cues"}
+    empty = EMPTY[benchmark]
+    assert {r["label"] for r in rows} == set(LABELS[benchmark])
+    assert len({r["item"] for r in rows}) == len(rows)
     for row in rows:
         assert list(row) == HEADER
         assert {name for name in HEADER if not row[name]} == empty, row["item"]
@@ -103,7 +110,7 @@ def test_pairs_of_casa_share_symbol_and_meaning_and_both_queries_hold_the_symbol
     pairs: defaultdict[str, list[dict[str, str]]] = defaultdict(list)
     for row in sample("casa"):
         pairs[family(row)].append(row)
-        assert casa.without_symbol(row["situation"], row["cues"].split("|")) == "", row["item"]
+        assert without_symbol(row["situation"], row["cues"].split("|")) == "", row["item"]
     for adhere, violate in pairs.values():
         assert (adhere["item"].endswith("-adhere"), violate["item"].endswith("-violate")) == (True, True)
         assert (adhere["label"], violate["label"]) == ("yes", "no")
@@ -123,6 +130,19 @@ def test_wording_alone_does_not_give_the_label(benchmark: str) -> None:
         cv=GroupKFold(6),
     ).mean()
     assert accuracy < commonest + 0.12
+
+
+def test_culturebank_has_balanced_labels_and_questions_of_its_own_that_do_not_tell_the_norm() -> None:
+    rows = sample("culturebank")
+    counts = Counter(row["label"] for row in rows)
+    assert 0.45 <= counts["yes"] / len(rows) <= 0.55
+    texts = [f"{row['situation']} {row['question']}" for row in rows]
+    for row, text in zip(rows, texts, strict=True):
+        assert (row["question"][-1], row["gold"][-1]) == ("?", "."), row["item"]
+        assert fuzz.token_set_ratio(text, row["gold"]) < 75, row["item"]
+    similarity = process.cdist(texts, texts, scorer=fuzz.ratio)
+    assert sorted(similarity.max(axis=1)) == [100.0] * len(texts)
+    assert (similarity >= 80).sum() == len(texts)
 
 
 def test_the_docs_count_the_items() -> None:

@@ -7,14 +7,16 @@ import math
 import numpy as np
 import pytest
 
-from tasks.evaluations.cure.answers import JudgeCall, Reply, read_answers
-from tasks.evaluations.cure.requests import Key, Study
-from tasks.evaluations.cure.scores import NO_PARTNER, Scored, equal_lengths, score_model
-from tasks.judging.verdicts import NO_JUDGE, UNANSWERED, Opinion, Verdict
+from tasks.evaluations.cure.read import JudgeCall, Reply, read_answers
+from tasks.evaluations.cure.scores import NO_PARTNER, CureScores, equal_lengths, score_model
+from tasks.evaluations.cure.study import CureStudy, Key
+from tasks.judging.prompts import NO_JUDGE, UNANSWERED, Opinion
+from tasks.judging.verdicts import Verdict
 from tasks.loop.prompts import Completion
 from tasks.loop.replies import CUT_OFF
 from tests.evaluations.cure.conftest import (
     MakeStudy,
+    asked,
     completion,
     judge,
     judged_by,
@@ -106,10 +108,10 @@ def test_thin_alone_has_labels_alone(make_study: MakeStudy) -> None:
     assert answers.judged == {}
 
 
-def of_lengths(study: Study, marks: dict[int, float]) -> Scored:
+def of_lengths(study: CureStudy, marks: dict[int, float]) -> CureScores:
     """A model whose explanations of CultureBank have these numbers of words and are judged so; other items
     have none."""
-    samples = study.samples("culturebank", "thick")
+    samples = asked(study, "culturebank", "thick")
     completions: dict[Key, Completion] = {
         sample.key: completion("yes", " ".join(["word"] * n))
         for sample, n in zip(samples, marks, strict=False)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tasks.evaluations.cure.answers import JudgeCall
-from tasks.evaluations.cure.judged_rows import joined
-from tasks.evaluations.cure.rows import model_rows
+from tasks.evaluations.cure.read import JudgeCall
+from tasks.evaluations.cure.rows import joined, model_rows
 from tasks.metrics.intervals import SHARE, mean_interval
 from tests.evaluations.cure.conftest import (
     COUNTRIES,

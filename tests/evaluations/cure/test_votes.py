@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.evaluations.cure.answers import judge_calls, read_answers
+from tasks.evaluations.cure.read import judge_calls, read_answers
 from tests.evaluations.cure.conftest import MakeStudy, right_answers
 
 

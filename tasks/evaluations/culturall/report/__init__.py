@@ -1,18 +1,222 @@
-"""The CulturALL page: what its template shows; the loop and the command line ask for ``REPORT`` alone."""
+"""The CulturALL page: frames, figures numbered as in Lin et al. 2026, and what its template shows."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import polars as pl
+from markupsafe import Markup
+from matplotlib.figure import Figure
 
 from tasks.evaluations.culturall.params import CONDITIONS
-from tasks.evaluations.culturall.report.data import KINDS, Data
-from tasks.evaluations.culturall.report.figures import draw
-from tasks.evaluations.culturall.rows import DIFFERENCES
-from tasks.evaluations.culturall.scores import LEVELS
-from tasks.report import Badge, Report, Row, gain_sign
+from tasks.evaluations.culturall.rows import DIFFERENCES, LEVELS
+from tasks.report import Badge, Frames, Report, Row, drawn, gain_sign, panels, value_of, view
+from tasks.report.bars import Bar, Key, bar_of, bar_panels
+from tasks.report.heatmaps import Cell, matrix_panels
 from tasks.report.page import render_page
+from tasks.report.svg import ACCENT, MUTED, SMALL, styled, to_svg
+from tasks.report.text import short
+
+KINDS = {"topic": "Topic", "language": "Language", "region": "Region"}
+"""How items are counted, in the order of figure 4 of Lin et al. 2026."""
+
+LANGUAGES = {
+    "ar": "Arabic", "be": "Belarusian", "bn": "Bengali", "en": "English", "es": "Spanish", "ja": "Japanese",
+    "kk": "Kazakh", "km": "Khmer", "ko": "Korean", "ms": "Malay", "ru": "Russian", "sr": "Serbian",
+    "vi": "Vietnamese", "zh": "Chinese",
+}  # fmt: skip
+
+MOST_REGIONS = 51
+"""As many as the published benchmark has; a figure shows no more bars."""
+
+_HEIGHT, _WIDTH = 0.16, 2.4  # inches: of a bar's row, of a panel
+
+_CONDITIONS = Key(("accuracy, native", "accuracy without the scenario"), "null: guessing", end=1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Data(Frames):
+    """The frames of one configuration.
+
+    Attributes:
+        leaderboard: the view leaderboard_culturall: models by accuracy, null models last.
+        judges: the view culturall_judge: each judge's own check, over all languages, then in each.
+        languages: the view culturall_by_language, of which the page says where an interval is.
+        solved: the view culturall_solved: items by language and how many models solve them.
+        examples: the view culturall_example: one item and what every model answers.
+    """
+
+    leaderboard: pl.DataFrame = field(metadata=view("leaderboard_culturall"))
+    judges: pl.DataFrame = field(metadata=view("culturall_judge"))
+    languages: pl.DataFrame = field(metadata=view("culturall_by_language"))
+    solved: pl.DataFrame = field(metadata=view("culturall_solved"))
+    examples: pl.DataFrame = field(metadata=view("culturall_example"))
+
+    @cached_property
+    def models(self) -> list[str]:
+        """The models that are no null models, in the order of the leaderboard."""
+        return self.leaderboard.filter(~pl.col("is_null"))["model"].to_list()
+
+    @cached_property
+    def n_items(self) -> dict[str, dict[str, int]]:
+        """Kind of slice -> slice -> its items: most first, then by the name that is shown."""
+        rows = self.values.filter(pl.col("slice_kind").is_in(list(KINDS)), metric="accuracy", is_null=False)
+        counts = rows.with_columns(n=pl.col("n_scored") + pl.col("n_unscored"))
+        slices = counts.select("slice_kind", "slice", "n").unique().rows()
+        by_kind: dict[str, dict[str, int]] = {kind: {} for kind in KINDS}
+        for kind, name, n in sorted(slices, key=lambda row: (-row[2], self.label(*row[:2]))):
+            by_kind[kind][name] = n
+        return by_kind
+
+    def by_name(self, kind: str) -> list[str]:
+        """The slices of a kind, by the name that is shown."""
+        return sorted(self.n_items[kind], key=lambda name: self.label(kind, name))
+
+    @cached_property
+    def spread(self) -> list[dict[str, Any]]:
+        """Language, items, regions and why there is no interval, by the name that is shown."""
+        rows = self.languages.unique("language").select("language", "n_regions", "no_interval_reason")
+        counts = self.n_items["language"]
+        named = sorted(rows.to_dicts(), key=lambda row: self.label("language", row["language"]))
+        return [row | {"n_items": counts.get(row["language"])} for row in named]
+
+    @cached_property
+    def settings(self) -> list[dict[str, Any]]:
+        """Differences between settings of one model: model, other, metric and the number."""
+        return self.values.filter(slice_kind="model_pair").sort("metric", "model", "slice").to_dicts()
+
+    @cached_property
+    def has_levels(self) -> bool:
+        """Whether difficulty is known: enough models answered."""
+        return not self.values.filter(slice_kind="difficulty")["value"].is_null().all()
+
+    @cached_property
+    def claimed(self) -> str:
+        """The metric that claims rest on: accuracy by match where a judge fails its own check."""
+        return "accuracy_matched" if True in self.leaderboard["judge_flagged"] else "accuracy"
+
+    @cached_property
+    def best(self) -> Row | None:
+        """The row of the model that solves most; None where nothing is scored."""
+        rows = (self.find(model, self.claimed) for model in self.models)
+        return max(
+            (row for row in rows if row and row["value"] is not None),
+            key=lambda row: row["value"],
+            default=None,
+        )
+
+    def is_above_null(self, model: str, kind: str = "overall", name: str = "all") -> bool:
+        """Whether the whole interval lies above what guessing scores."""
+        row = self.find(model, self.claimed, kind, name)
+        return row is not None and row["ci_low"] is not None and row["ci_low"] > (row["null_value"] or 0.0)
+
+    def label(self, kind: str, name: str) -> str:
+        """A slice as people call it."""
+        names = {"language": LANGUAGES, "region": self.country_names}
+        return names.get(kind, {}).get(name, name)
+
+    def asked(self, condition: str) -> bool:
+        """Whether a condition was asked."""
+        return self.has("accuracy" if condition == "native" else f"accuracy_{condition}")
+
+    def has(self, metric: str) -> bool:
+        """Whether there are rows of a metric."""
+        return not self.values.filter(pl.col("metric") == metric, ~pl.col("is_null")).is_empty()
+
+    def accuracy(self, model: str, condition: str, **where: Any) -> Row | None:
+        """Overall accuracy under a condition."""
+        return self.find(model, "accuracy" if condition == "native" else f"accuracy_{condition}", **where)
+
+
+def draw(data: Data) -> dict[str, Markup]:
+    """The figures by name; one of which nothing was scored is left out."""
+    figures = {
+        "items": items_figure,
+        "languages": languages_figure,
+        "solved": solved_figure,
+        "scenario": scenario_figure,
+    }
+    return drawn(figures, data)
+
+
+def items_figure(data: Data) -> Markup | None:
+    """How many items there are by topic, language and region (figure 4)."""
+    counts = {kind: dict(list(of.items())[:MOST_REGIONS]) for kind, of in data.n_items.items() if of}
+    if not counts:
+        return None
+    most = max(map(len, counts.values()))
+    with styled():
+        figure = Figure(figsize=(len(counts) * (_WIDTH + 1.0), _HEIGHT * most + 0.3))
+        axes = figure.subplots(1, len(counts), squeeze=False)[0]
+        figure.subplots_adjust(left=0, right=1, bottom=0, top=1, wspace=1.0 / _WIDTH)
+        for one, (kind, of) in zip(axes, counts.items(), strict=True):
+            names = [data.label(kind, name) for name in of]
+            one.barh(range(len(of)), list(of.values()), height=0.7, color=ACCENT)
+            one.set_yticks(range(len(of)), names, fontsize=SMALL)
+            one.set_ylim(most - 0.4, -0.6)
+            one.set_xlim(0, 1.15 * max(of.values()))
+            one.set_xticks([])
+            for row, n in enumerate(of.values()):
+                one.text(n, row, f"\N{NO-BREAK SPACE}{n}", va="center", fontsize=SMALL, color=MUTED)
+            one.set_title(f"{KINDS[kind]} ({len(of)})")
+            panels.bare(one)
+        rows = [(kind, data.label(kind, name), n) for kind, of in counts.items() for name, n in of.items()]
+        numbers = pl.DataFrame(rows, schema=["by", "name", "items"], orient="row")
+        return to_svg(figure, "items", "Items by topic, language and region", numbers)
+
+
+def languages_figure(data: Data) -> Markup | None:
+    """Accuracy of every model in every language, framed where above guessing (figure 5)."""
+    languages = data.by_name("language")
+    cells = []
+    for model in data.models:
+        for language in languages:
+            row = data.find(model, "accuracy", "language", language)
+            if row is not None:
+                note = "" if row["null_value"] is None else f"null {row['null_value']:.2f}"
+                is_above = data.is_above_null(model, "language", language)
+                cells.append(Cell("Accuracy", model, language, row["value"], note, is_above))
+    columns = {
+        name: f"{data.label('language', name)} ({data.n_items['language'][name]})" for name in languages
+    }
+    rows = {model: short(model) for model in data.models}
+    return matrix_panels(cells, rows, columns, "languages", "Accuracy by model and language", digits=2)
+
+
+def solved_figure(data: Data) -> Markup | None:
+    """How many items of each language are solved by how many models (figure 13)."""
+    n_models, languages = len(data.models), data.by_name("language")
+    counts = {
+        (language, n): items
+        for language, n, items in data.solved.select("language", "n_solved", "n_items").rows()
+    }
+    cells = [
+        Cell("Items", language, str(n), float(counts.get((language, n), 0)))
+        for language in languages
+        for n in range(n_models + 1)
+    ]
+    rows = {language: data.label("language", language) for language in languages}
+    columns = {str(n): str(n) for n in range(n_models + 1)}
+    return matrix_panels(
+        cells, rows, columns, "solved", "Items by language and models that solve them", digits=0
+    )
+
+
+def scenario_figure(data: Data) -> Markup | None:
+    """What is left of accuracy when the scenario is taken away."""
+    if not data.asked("question") or not data.asked("native"):
+        return None
+    bars: list[Bar] = []
+    for model in data.models:
+        for series, condition in enumerate(("native", "question")):
+            row = data.accuracy(model, condition)
+            bars.append(bar_of("All items", model, row, series=series))
+    if all(value_of(data.accuracy(model, "native")) is None for model in data.models):
+        return None
+    rows = {model: short(model) for model in data.models}
+    return bar_panels(bars, rows, _CONDITIONS, "scenario", "Accuracy with and without the scenario")
 
 
 def _context(data: Data) -> dict[str, Any]:

@@ -19,30 +19,11 @@ _GROUP_ORDER = ("ethnicity", "religion", "region", *KINDS[3:])
 
 _GENERIC = frozenset(
     {
-        "everybody",
-        "everyone",
-        "general",
-        "human",
-        "humans",
-        "local",
-        "locals",
-        "n/a",
-        "na",
-        "nan",
-        "national",
-        "none",
-        "not specified",
-        "null",
-        "other",
-        "others",
-        "people",
-        "person",
-        "persons",
-        "unknown",
-        "unspecified",
-        "various",
+        "everybody", "everyone", "general", "human", "humans", "local", "locals", "n/a", "na", "nan",
+        "national", "none", "not specified", "null", "other", "others", "people", "person", "persons",
+        "unknown", "unspecified", "various",
     }
-)
+)  # fmt: skip
 _GENERIC_START = re.compile(r"(all|any|every|both)\b")
 
 

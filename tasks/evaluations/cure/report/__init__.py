@@ -1,18 +1,119 @@
-"""The CURE page: what its template shows; the loop and the command line ask for ``REPORT`` alone."""
+"""The CURE page: what its template shows, and its figures; 2 to 4 are those of Vo and Koyejo 2025."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import polars as pl
+from markupsafe import Markup
 
-from tasks.evaluations.cure.report import tables
+from tasks.evaluations.cure.params import is_at_equal_length, metric_of
+from tasks.evaluations.cure.report import data as tables
 from tasks.evaluations.cure.report.data import MOST_COUNTRIES, NULLS, Data, metric_title, title_of
-from tasks.evaluations.cure.report.figures import draw
-from tasks.evaluations.cure.rubrics import metric_of
-from tasks.evaluations.cure.scores import is_at_equal_length
-from tasks.report import Report
+from tasks.report import Report, drawn, gain_sign, value_of
+from tasks.report.bars import Key, bar_of, bar_panels
+from tasks.report.heatmaps import Cell, matrix_panels
+from tasks.report.marks import Kind, Line, mark_lines
 from tasks.report.page import render_page
+from tasks.report.svg import ACCENT, NEUTRAL, NULL, PALE
+from tasks.report.text import short
+
+MAJORITY, PRIOR = "null:majority", "null:prior"
+_MODES = {
+    "thin": Kind("ringed", "thin: the label alone", PALE),
+    "thick": Kind("ringed", "thick: with an explanation", ACCENT),
+}
+_BOX = Kind("box", "quartiles, median, range (from four models)", NEUTRAL)
+_NULLS = {
+    MAJORITY: Kind("line", "null: the commonest label", NULL),
+    PRIOR: Kind("dashed", "null: random labels", NULL),
+}
+_PROFILE = Key(
+    ("score by the judge, 0 to 1",),
+    "null: the best of another item’s, a generic and an empty explanation", end=1.0,
+    notes=("▲ distinguished from another item’s explanation (95 %)",),
+)  # fmt: skip
+
+
+def draw(data: Data) -> dict[str, Markup]:
+    """The figures by name; one of which nothing was scored is left out."""
+    figures: dict[str, Callable[[Data], Markup | None]] = {
+        "micro": lambda data: modes_figure(data, "f1_micro", "F1 micro, thin and thick, over models"),
+        "macro": lambda data: modes_figure(data, "f1_macro", "F1 macro, thin and thick, over models"),
+        "profile": profile_figure,
+        "countries": countries_figure,
+    }
+    return drawn(figures, data)
+
+
+def modes_figure(data: Data, metric: str, description: str) -> Markup | None:
+    """A label score over models: each model a dot, thin above thick, joined by a thin line."""
+    lines: list[Line] = []
+    joined: list[tuple[tuple[int, float], tuple[int, float]]] = []
+    for benchmark in data.benchmarks:
+        first = len(lines)
+        of_modes = {}
+        for mode in data.modes:
+            rows = {m: value_of(data.label_score(m, metric, benchmark, mode)) for m in data.models}
+            of_modes[mode] = {model: score for model, score in rows.items() if score is not None}
+        for place, (mode, known) in enumerate(of_modes.items()):
+            scores = list(known.values())
+            marks = {mode: scores, "box": scores} | _null_marks(data, metric, benchmark)
+            label = f"{title_of(benchmark)}, {mode}"
+            space = 0.55 if first and not place else 0.0
+            lines.append(Line(label, marks, is_scored=bool(known), space=space))
+        if len(of_modes) == 2:
+            thin, thick = of_modes.values()
+            joined += [((first, thin[m]), (first + 1, thick[m])) for m in thin if m in thick]
+    if not any(line.is_scored for line in lines):
+        return None
+    kinds = {mode: _MODES[mode] for mode in data.modes}
+    if len(data.modes) == 2:
+        kinds["joined"] = Kind("joined", "the same model")
+    kinds |= _NULLS | {"box": _BOX}
+    name = metric.replace("_", "-")
+    return mark_lines(lines, kinds, name, description, height=0.3, unit=True, joined=joined)
+
+
+def profile_figure(data: Data) -> Markup | None:
+    """The reasoning profile of every model: its explanations' metrics over the best null explanation."""
+    rows = {b: f"{metric_of(b).capitalize()}, {title_of(b)}" for b in data.benchmarks}
+    bars = [
+        bar_of(model, benchmark, data.explained(model, metric_of(benchmark), benchmark), mark)
+        for model in data.models
+        for benchmark in data.benchmarks
+        for mark in ["▲" if gain_sign(data.explained(model, "explanation_gain", benchmark)) > 0 else ""]
+    ]
+    return bar_panels(bars, rows, _PROFILE, "profile", "Reasoning profile of every model")
+
+
+def countries_figure(data: Data) -> Markup | None:
+    """Exact match and the explanations' metric by country; framed where above the null."""
+    judged = ["explanations"] if data.is_judged else []
+    rows, cells = {}, []
+    for benchmark in data.benchmarks:
+        for model in data.models:
+            for what in (*data.modes, *judged):
+                rows[f"{model}\n{what}"] = what if what in judged else f"{short(model)}, {what}"
+                for country in data.shown_countries:
+                    row = data.in_country(model, benchmark, what, country)
+                    if row is None:
+                        continue
+                    value, null = row["value"], row["null_value"]
+                    note = "" if null is None else f"null {null:.2f}"
+                    is_above = value is not None and null is not None and value > null
+                    cells.append(
+                        Cell(title_of(benchmark), f"{model}\n{what}", country, value, note, is_above)
+                    )
+    text = "Exact match and explanations by country"
+    return matrix_panels(cells, rows, data.shown_countries, "countries", text, digits=2)
+
+
+def _null_marks(data: Data, metric: str, benchmark: str) -> dict[str, list[float]]:
+    """The null models' scores; they answer all modes alike."""
+    scores = {n: value_of(data.label_score(n, metric, benchmark, data.modes[0])) for n in _NULLS}
+    return {null: [score] for null, score in scores.items() if score is not None}
 
 
 def _context(data: Data) -> dict[str, Any]:

@@ -1,16 +1,22 @@
-"""What the CURE page is made from: frames, and the order of models, benchmarks and countries."""
+"""The CURE page's frames, the order of models, benchmarks and countries, and the tables made of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import combinations
+from statistics import fmean
+from typing import Any
 
+import numpy as np
 import polars as pl
 
-from tasks.evaluations.cure.params import MODES
-from tasks.evaluations.cure.rubrics import metric_of
-from tasks.report import Frames, Row, view
+from tasks.evaluations.cure.benchmarks.cues import KINDS
+from tasks.evaluations.cure.params import METRICS, MODES, metric_of
+from tasks.metrics.comparison import paired_test, spread
+from tasks.metrics.types import FloatArray
+from tasks.report import Badge, Frames, Row, gain_sign, value_of, view
 
 BENCHMARKS = {"normad": "NormAd", "casa": "CASA", "culturebank": "CultureBank", "specnorm": "SpecNorm"}
 """In the order of every table."""
@@ -119,3 +125,143 @@ class Data(Frames):
     def in_country(self, model: str, benchmark: str, what: str, country: str) -> Row | None:
         """Exact match in a mode, or the explanations' metric, in one country."""
         return self.in_slice(model, benchmark, what, "country", country)
+
+
+def badge(line: Row) -> Badge:
+    """What the explanations of a row of the leaderboard may be trusted for."""
+    if line["is_null"]:
+        return "plain", "null model"
+    if line["value"] is None:
+        return "plain", "explanations not scored"
+    if line["tells_real_from_shuffled"] is None:
+        return "plain", "too few explanations to be distinguished from shuffled ones"
+    if line["tells_real_from_shuffled"]:
+        return "good", "explanations distinguished from shuffled ones"
+    return "warn", "explanations not distinguished from shuffled ones"
+
+
+def separations(data: Data) -> list[dict[str, Any]]:
+    """Every benchmark's metric, in the order of tables. judged: the models that have a gain; separated: those
+    whose whole interval lies above 0; validated: whether its judges were held against people (None: nobody
+    judged)."""
+    checks = []
+    for benchmark in data.benchmarks:
+        rows = {model: data.explained(model, "explanation_gain", benchmark) for model in data.models}
+        validated = data.leaderboard.filter(benchmark=benchmark)["validated"].drop_nulls()
+        checks.append(
+            {
+                "metric": metric_title(benchmark, data.benchmarks),
+                "judged": [model for model, row in rows.items() if value_of(row) is not None],
+                "separated": [model for model, row in rows.items() if gain_sign(row) > 0],
+                "validated": bool(validated.all()) if validated.len() else None,
+            }
+        )
+    return checks
+
+
+def over_majority(data: Data) -> tuple[int, int]:
+    """How many (model, benchmark, mode) lie certainly above the commonest label's exact match, and of all."""
+    own = data.values.filter(~pl.col("is_null"), metric="exact_match", slice_kind="benchmark_mode")
+    return own.filter(pl.col("ci_low") > pl.col("null_value")).height, own.height
+
+
+def mode_pairs(data: Data) -> list[dict[str, Any]]:
+    """F1 micro and macro of every benchmark over models, then of each model's mean over benchmarks.
+
+    Only the n models that have the score in both modes count. thin, thick: mean, iqr and variance; difference
+    of the means; p: of Wilcoxon's signed-rank test with the models as pairs, None for too few.
+    """
+    rows = []
+    for metric in ("f1_micro", "f1_macro"):
+        scores = {title_of(b): _both_modes(data, metric, b) for b in data.benchmarks}
+        if len(scores) > 1:
+            everywhere = [m for m in data.models if all(m in pairs for pairs in scores.values())]
+            scores["mean of all"] = {
+                m: [fmean(x) for x in zip(*(of[m] for of in scores.values()), strict=True)]
+                for m in everywhere
+            }
+        for label, pairs in scores.items():
+            thin, thick = np.array(list(pairs.values())).reshape(-1, 2).T
+            spreads = {"thin": _over_models(thin), "thick": _over_models(thick)}
+            test = paired_test(thick, thin) if pairs else None
+            numbers = (test.n, test.mean_difference, test.p_value) if test else (0, None, None)
+            rows.append(
+                {"label": label, "metric": metric}
+                | spreads
+                | dict(zip(("n", "difference", "p"), numbers, strict=True))
+            )
+    return rows
+
+
+def judge_lines(data: Data) -> list[dict[str, Any]]:
+    """Every judge and metric: judge, metric, rubric, the counts of its verdicts, its agreement with people as
+    rows of judge_validation by metric (none: never validated), and whether one of them says how it agrees.
+
+    A judge is its engine: two of one name are two lines. One that was validated twice has its newest numbers.
+    """
+    lines = []
+    order = list(METRICS.values())
+    for row in data.verdicts.iter_rows(named=True):
+        own = data.validation.filter(judge_hash=row["judge_hash"], rubric=row["rubric"]).sort("created_at")
+        agreement = {each["metric"]: each for each in own.iter_rows(named=True)}
+        # How people agree with each other says nothing of the judge.
+        validated = any(
+            each["value"] is not None and not metric.startswith("krippendorff_alpha")
+            for metric, each in agreement.items()
+        )
+        lines.append(row | {"agreement": agreement, "validated": validated})
+    return sorted(lines, key=lambda line: (line["judge"], order.index(line["metric"])))
+
+
+def metric_pairs(data: Data) -> list[tuple[str, str, list[Row | None]]]:
+    """Each two metrics with their correlation in every model."""
+    names = dict.fromkeys(metric_of(benchmark) for benchmark in data.benchmarks)
+    pairs = [
+        (a, b, [data.find(m, "metric_correlation", "metric_pair", f"{a}:{b}") for m in data.models])
+        for a, b in combinations(names, 2)
+    ]
+    return [pair for pair in pairs if any(pair[2])]
+
+
+def cue_rows(data: Data) -> list[tuple[str, str, str]]:
+    """(benchmark, "cue" or "specificity", name) of every slice of SpecNorm's items, in order."""
+    own = data.values.filter(pl.col("slice_kind").str.contains("^benchmark(_mode)?_(cue|specificity)$"))
+    present = {
+        (name.split(":")[0], kind.rpartition("_")[2], name.rpartition(":")[2])
+        for name, kind in own.select("slice", "slice_kind").iter_rows()
+    }
+    order = (*KINDS, "low", "medium", "high")
+    return sorted(present, key=lambda row: (row[0], row[1], order.index(row[2])))
+
+
+def lost_answers(data: Data) -> dict[str, list[tuple[str, str, str, int]]]:
+    """model -> (benchmark, mode or "judged", reason, how many), most frequent first."""
+    rows = data.values.filter(pl.col("value") > 0, metric="unscored_answers").sort(
+        "model", -pl.col("value"), "slice"
+    )
+    lost: dict[str, list[tuple[str, str, str, int]]] = {}
+    for row in rows.iter_rows(named=True):
+        benchmark, mode, reason = row["slice"].split(":", 2)
+        line = (title_of(benchmark), mode, reason, int(row["value"]))
+        lost.setdefault(row["model"], []).append(line)
+    return lost
+
+
+def _both_modes(data: Data, metric: str, benchmark: str) -> dict[str, Any]:
+    """model -> (thin, thick), of the models that have both."""
+    both = {}
+    for model in data.models:
+        pair = [value_of(data.label_score(model, metric, benchmark, mode)) for mode in MODES]
+        if None not in pair:
+            both[model] = pair
+    return both
+
+
+def _over_models(values: FloatArray) -> dict[str, float | None]:
+    """One mode's mean, None of no model, and spread, None of fewer than two."""
+    width = spread(values.tolist())
+    return {
+        "mean": fmean(values) if values.size else None,
+        "iqr": width.iqr if width else None,
+        "variance": width.variance if width else None,
+    }

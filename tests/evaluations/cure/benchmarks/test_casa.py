@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scrapers.countries import CountryCodes
-from tasks.evaluations.cure.benchmarks import casa
+from tasks.evaluations.cure.benchmarks import NO_SYMBOL, UNDESCRIBED, load_casa, without_symbol
 from tasks.packs.published import BenchmarkError, read_rows
 
 REAL = Path(__file__).parents[5] / "shared" / "data"
@@ -39,7 +39,7 @@ def test_a_pair_gives_an_adhering_and_a_violating_item(tmp_path: Path) -> None:
     }
     for name, content in rows.items():
         (tmp_path / name).write_text(json.dumps(content))
-    loaded = casa.load({str(path): read_rows(path) for path in tmp_path.iterdir()}, COUNTRIES)
+    loaded = load_casa({str(path): read_rows(path) for path in tmp_path.iterdir()}, COUNTRIES)
     adhere, violate = loaded.items
     assert adhere.item == f"{adhere.extra['pair']}/adhere"
     assert violate.item == f"{adhere.extra['pair']}/violate"
@@ -65,10 +65,10 @@ def test_an_adhering_query_is_judged_only_where_its_symbol_is_described() -> Non
         VIOLATE: [row("U.S._1"), row("U.S._2")],
     }
     judged = {
-        (i.item.split("/")[0], i.label): (i.gold, i.not_judged) for i in casa.load(files, COUNTRIES).items
+        (i.item.split("/")[0], i.label): (i.gold, i.not_judged) for i in load_casa(files, COUNTRIES).items
     }
     assert judged == {
-        ("U.S._1", "yes"): ("A norm.", casa.UNDESCRIBED),
+        ("U.S._1", "yes"): ("A norm.", UNDESCRIBED),
         ("U.S._1", "no"): ("A norm.", ""),
         ("U.S._2", "yes"): ("What the other present means.", ""),
         ("U.S._2", "no"): ("A norm.", ""),
@@ -87,7 +87,7 @@ def test_an_adhering_query_is_judged_only_where_its_symbol_is_described() -> Non
     ],
 )
 def test_a_query_holds_a_symbol_by_its_words(query: str, symbols: list[str], holds: bool) -> None:
-    assert casa.without_symbol(query, symbols) == ("" if holds else casa.NO_SYMBOL)
+    assert without_symbol(query, symbols) == ("" if holds else NO_SYMBOL)
 
 
 def test_every_row_that_is_left_out_is_counted() -> None:
@@ -103,7 +103,7 @@ def test_every_row_that_is_left_out_is_counted() -> None:
         ],
         VIOLATE: [row(f"U.S._{n}") for n in (1, 1, 1, 3, 4, 5, 6)],
     }
-    loaded = casa.load(files, COUNTRIES)
+    loaded = load_casa(files, COUNTRIES)
     assert [i.item.split("/")[0::2] for i in loaded.items] == [["U.S._1", "adhere"], ["U.S._1", "violate"]]
     assert [i.country for i in loaded.items] == ["US", "US"]
     assert loaded.items[0].question == "I'll keep it (U.S._1)."
@@ -126,34 +126,34 @@ def test_the_same_index_in_two_subsets_is_two_pairs() -> None:
         ADHERE.replace("forum", "shopping"): [refined("U.S._1", user_query="Where do I haggle?")],
         VIOLATE.replace("forum", "shopping"): [row("U.S._1", user_query="Where do I haggle?")],
     }
-    loaded = casa.load(_one_pair() | shop, CountryCodes({}))
+    loaded = load_casa(_one_pair() | shop, CountryCodes({}))
     assert Counter(i.group for i in loaded.items) == {"forum": 2, "shopping": 2}
     assert len({i.item for i in loaded.items}) == 4
     assert [i.extra["country_name"] for i in loaded.items if not i.country] == ["U.S."] * 4
 
 
 def test_files_are_known_by_their_columns_whatever_their_names() -> None:
-    named = casa.load(_one_pair(), COUNTRIES).items
-    renamed = casa.load({"one.json": _one_pair()[VIOLATE], "other.json": _one_pair()[ADHERE]}, COUNTRIES)
+    named = load_casa(_one_pair(), COUNTRIES).items
+    renamed = load_casa({"one.json": _one_pair()[VIOLATE], "other.json": _one_pair()[ADHERE]}, COUNTRIES)
     assert [(i.item, i.label, i.question) for i in renamed.items] == [
         (i.item, i.label, i.question) for i in named
     ]
     swapped = {ADHERE: _one_pair()[VIOLATE], VIOLATE: _one_pair()[ADHERE]}
-    assert [i.item for i in casa.load(swapped, COUNTRIES).items] == [i.item for i in named]
+    assert [i.item for i in load_casa(swapped, COUNTRIES).items] == [i.item for i in named]
 
 
 def test_files_that_cannot_be_paired_are_refused() -> None:
     with pytest.raises(BenchmarkError, match="none of the files is of the violate side"):
-        casa.load({ADHERE: [refined("U.S._1")]}, COUNTRIES)
+        load_casa({ADHERE: [refined("U.S._1")]}, COUNTRIES)
     with pytest.raises(BenchmarkError, match="none of the files is of the adhere side"):
-        casa.load({"pairs.json": [row("U.S._1")]}, COUNTRIES)
+        load_casa({"pairs.json": [row("U.S._1")]}, COUNTRIES)
     with pytest.raises(BenchmarkError, match=r"index, user_query, violated_norm, found"):
-        casa.load(_one_pair() | {VIOLATE: [{"text": "x"}]}, COUNTRIES)
+        load_casa(_one_pair() | {VIOLATE: [{"text": "x"}]}, COUNTRIES)
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="the released files are not part of the repository")
 def test_the_released_files_join_without_loss() -> None:
-    loaded = casa.load({str(path): read_rows(path) for path in REAL.glob("casa_s1_*.json")}, EVERYWHERE)
+    loaded = load_casa({str(path): read_rows(path) for path in REAL.glob("casa_s1_*.json")}, EVERYWHERE)
     assert len(loaded.items) == 620
     assert loaded.dropped == {}
     assert Counter(i.label for i in loaded.items) == {"yes": 310, "no": 310}

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Annotated, Literal
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.evaluations.cure.benchmarks.common import BenchmarkItem, country_key, distinct
+from tasks.evaluations.cure.benchmarks import BenchmarkItem, country_key, distinct
 from tasks.packs.published import BenchmarkError, Lower, PublishedRow, Text, column, validate
 
 
@@ -78,6 +78,7 @@ def test_country_keys(name: str, key: str) -> None:
     assert country_key(name) == key
 
 
+@settings(max_examples=40)
 @given(st.text())
 def test_keys_stay_as_they_are(text: str) -> None:
     assert column(column(text)) == column(text)

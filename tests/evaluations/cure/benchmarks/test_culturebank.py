@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from scrapers.countries import CountryCodes
-from tasks.evaluations.cure.benchmarks.culturebank import LABELS, load
+from tasks.evaluations.cure.benchmarks import LABELS, load_culturebank
 from tasks.packs.published import BenchmarkError, read_rows
 
 COUNTRIES = CountryCodes(
@@ -44,7 +44,7 @@ def rows(*changes: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_a_published_row_becomes_an_item() -> None:
-    (item,) = load({"culturebank_reddit.csv": [ROW]}, COUNTRIES).items
+    (item,) = load_culturebank({"culturebank_reddit.csv": [ROW]}, COUNTRIES).items
     question = (
         "How do I thank the staff? The behaviour in question is this one: customers: leave a tip on the "
         "table. Do most people of this cultural group (Japanese) hold it to be normal?"
@@ -65,9 +65,9 @@ def test_a_published_row_becomes_an_item() -> None:
 
 @pytest.mark.parametrize(("agreement", "label"), [(0, "no"), (0.4, "no"), ("0.6", "yes"), (1.0, "yes")])
 def test_the_majority_of_the_comments_is_the_label(agreement: float | str, label: str) -> None:
-    loaded = load({"f": rows({"agreement": agreement})}, COUNTRIES)
+    loaded = load_culturebank({"f": rows({"agreement": agreement})}, COUNTRIES)
     assert [i.label for i in loaded.items] == [label]
-    assert label in LABELS
+    assert label in LABELS["culturebank"]
 
 
 def test_dropped_rows_are_counted_by_reason() -> None:
@@ -80,7 +80,7 @@ def test_dropped_rows_are_counted_by_reason() -> None:
         {"eval_persona": None},
         {"actor_behavior": float("nan")},
     ]
-    loaded = load({"f": [*rows(*changes), *rows({})]}, COUNTRIES)
+    loaded = load_culturebank({"f": [*rows(*changes), *rows({})]}, COUNTRIES)
     assert len(loaded.items) == 1
     assert loaded.dropped == {
         "duplicate": 1,
@@ -94,10 +94,12 @@ def test_dropped_rows_are_counted_by_reason() -> None:
 
 
 def test_missing_actor_and_scenario_have_stand_ins() -> None:
-    (item,) = load({"f": rows({"actor": None, "eval_scenario": None})}, COUNTRIES).items
+    (item,) = load_culturebank({"f": rows({"actor": None, "eval_scenario": None})}, COUNTRIES).items
     assert item.extra["behaviour"] == "people: leave a tip on the table"
     assert item.extra["situation"] == "in restaurants"
-    (bare,) = load({"f": rows({"eval_scenario": None, "context": None, "topic": None})}, COUNTRIES).items
+    (bare,) = load_culturebank(
+        {"f": rows({"eval_scenario": None, "context": None, "topic": None})}, COUNTRIES
+    ).items
     assert bare.question.startswith("Question 0?")
     assert not {"situation", "topic"} & set(bare.extra)
 
@@ -110,15 +112,15 @@ def test_a_group_that_is_no_country_is_kept_and_counted() -> None:
         {"cultural group": "Korean"},
         {"cultural group": "Taiwanese"},
     )
-    loaded = load({"f": changed}, COUNTRIES)
+    loaded = load_culturebank({"f": changed}, COUNTRIES)
     assert [i.country for i in loaded.items] == [None, "NL", "US", "KR", "Taiwan"]
     assert [i.extra["country_name"] for i in loaded.items if not i.country] == ["Californian"] * 1
 
 
 def test_ids_do_not_depend_on_the_order_or_the_file() -> None:
     two = [ROW, ROW | {"actor_behavior": "bow"}]
-    forwards = load({"a": two[:1], "b": two[1:]}, COUNTRIES)
-    backwards = load({"c": two[::-1]}, COUNTRIES)
+    forwards = load_culturebank({"a": two[:1], "b": two[1:]}, COUNTRIES)
+    backwards = load_culturebank({"c": two[::-1]}, COUNTRIES)
     assert [i.item for i in forwards.items] == [i.item for i in backwards.items][::-1]
     assert len({i.item for i in forwards.items}) == 2
 
@@ -128,11 +130,11 @@ def test_published_file_formats(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"culturebank_tiktok.{suffix}"
     frame = pl.DataFrame(rows({}, {"agreement": 0.9}))
     frame.write_csv(path) if suffix == "csv" else frame.write_parquet(path)
-    assert [i.label for i in load({path.name: read_rows(path)}, COUNTRIES).items] == ["no", "yes"]
+    assert [i.label for i in load_culturebank({path.name: read_rows(path)}, COUNTRIES).items] == ["no", "yes"]
 
 
 def test_a_file_of_something_else_is_refused() -> None:
     with pytest.raises(
         BenchmarkError, match=r"stories\.csv: none of 1 rows fits .*cultural_group.*found story"
     ):
-        load({"stories.csv": [{"story": "x"}]}, COUNTRIES)
+        load_culturebank({"stories.csv": [{"story": "x"}]}, COUNTRIES)

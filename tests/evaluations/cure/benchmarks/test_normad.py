@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scrapers.countries import CountryCodes
-from tasks.evaluations.cure.benchmarks import normad
+from tasks.evaluations.cure.benchmarks import load_normad
 from tasks.packs.published import BenchmarkError, read_rows
 
 COLUMNS = (
@@ -48,7 +48,7 @@ def published(path: Path, *rows: dict[str, str], lower: bool = False) -> dict[st
 
 
 def test_a_row_becomes_an_item(tmp_path: Path) -> None:
-    (item,) = normad.load(published(tmp_path / "n.csv", VISIT), COUNTRIES).items
+    (item,) = load_normad(published(tmp_path / "n.csv", VISIT), COUNTRIES).items
     assert (item.benchmark, item.country, item.group, item.label) == ("normad", "EG", "visiting", "yes")
     assert item.question == VISIT["Story"]
     assert item.gold == VISIT["Explanation"]
@@ -64,8 +64,8 @@ def test_a_row_becomes_an_item(tmp_path: Path) -> None:
 def test_items_do_not_depend_on_order_case_or_optional_columns(tmp_path: Path) -> None:
     other = VISIT | {"Country": "united_states_of_america", "Story": "Ann came.", "Gold Label": "Neutral"}
     bare = dict.fromkeys(("ID", "Background", "Axis", "Subaxis", "Value", "Rule-of-Thumb"), "")
-    first = normad.load(published(tmp_path / "a.csv", VISIT, other), COUNTRIES).items
-    second = normad.load(
+    first = load_normad(published(tmp_path / "a.csv", VISIT, other), COUNTRIES).items
+    second = load_normad(
         published(tmp_path / "b.csv", other | bare, VISIT | bare, lower=True), COUNTRIES
     ).items
     assert [i.item for i in first] == [i.item for i in reversed(second)]
@@ -82,7 +82,7 @@ def test_drops_and_unknown_countries_are_reported(tmp_path: Path) -> None:
         VISIT | {"Gold Label": "maybe"},
         VISIT | {"Story": ""},
     ]
-    loaded = normad.load(published(tmp_path / "n.csv", *rows), COUNTRIES)
+    loaded = load_normad(published(tmp_path / "n.csv", *rows), COUNTRIES)
     assert [i.country for i in loaded.items] == ["EG", None]
     assert loaded.dropped == {"duplicate": 1, "invalid_gold_label": 1, "no_story": 1}
     assert [i.extra["country_name"] for i in loaded.items if not i.country] == ["ruritania"] * 1
@@ -91,7 +91,7 @@ def test_drops_and_unknown_countries_are_reported(tmp_path: Path) -> None:
 def test_places_that_are_none_of_ours_are_regions_of_their_own(tmp_path: Path) -> None:
     names = ["united_states_of_america", "hong_kong", "taiwan", "palestinian_territories", "samoa", "tonga"]
     rows = [VISIT | {"Country": name} for name in names]
-    loaded = normad.load(published(tmp_path / "n.csv", *rows), COUNTRIES)
+    loaded = load_normad(published(tmp_path / "n.csv", *rows), COUNTRIES)
     regions = ["US", "Hong Kong", "Taiwan", "Palestine", "Samoa", "Tonga"]
     assert [i.country for i in loaded.items] == regions
     assert all(i.country for i in loaded.items)
@@ -99,7 +99,7 @@ def test_places_that_are_none_of_ours_are_regions_of_their_own(tmp_path: Path) -
 
 def test_a_story_with_contradictory_labels_is_not_kept(tmp_path: Path) -> None:
     rows = [VISIT, VISIT | {"Story": "Other."}, VISIT | {"ID": "9", "Gold Label": "no"}]
-    loaded = normad.load(published(tmp_path / "n.csv", *rows), COUNTRIES)
+    loaded = load_normad(published(tmp_path / "n.csv", *rows), COUNTRIES)
     assert [i.question for i in loaded.items] == ["Other."]
     assert loaded.dropped == {"contradiction": 2}
 
@@ -108,4 +108,4 @@ def test_another_file_is_refused() -> None:
     with pytest.raises(
         BenchmarkError, match="expected the columns country, story, explanation, gold_label, found"
     ):
-        normad.load({"x.csv": [{"text": "a"}]}, COUNTRIES)
+        load_normad({"x.csv": [{"text": "a"}]}, COUNTRIES)

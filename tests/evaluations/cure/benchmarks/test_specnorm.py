@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from scrapers.countries import CountryCodes
-from tasks.evaluations.cure.benchmarks.specnorm import load
+from tasks.evaluations.cure.benchmarks import load_specnorm
 from tasks.packs.published import BenchmarkError, read_rows
 
 COUNTRIES = CountryCodes({"Indonesia": "ID", "the Philippines": "PH"})
@@ -27,7 +27,7 @@ ROW: dict[str, Any] = {
 
 
 def test_a_published_row_becomes_an_item() -> None:
-    (item,) = load({"f": [ROW]}, COUNTRIES).items
+    (item,) = load_specnorm({"f": [ROW]}, COUNTRIES).items
     assert (item.benchmark, item.country, item.group, item.label) == ("specnorm", "ID", "Hindu", "no")
     assert item.question == "On Nyepi he rides to his field. Would his village find the ride in order?"
     assert item.gold == "On Nyepi Balinese Hindus stay at home."
@@ -51,7 +51,7 @@ def test_a_published_row_becomes_an_item() -> None:
     ],
 )
 def test_group_and_specificity_follow_from_the_cues(cues: str, group: str, level: str) -> None:
-    (item,) = load({"f": [ROW | {"cues": cues}]}, COUNTRIES).items
+    (item,) = load_specnorm({"f": [ROW | {"cues": cues}]}, COUNTRIES).items
     assert (item.group, item.extra["rule"]) == (group, level)
 
 
@@ -67,7 +67,7 @@ def test_dropped_rows_are_counted_by_reason() -> None:
         {"cues": []},
         {"cues": None},
     ]
-    loaded = load({"f": [ROW | change for change in changes]}, COUNTRIES)
+    loaded = load_specnorm({"f": [ROW | change for change in changes]}, COUNTRIES)
     assert [i.country for i in loaded.items] == ["ID", "PH"]
     assert loaded.dropped == {
         "duplicate": 1,
@@ -83,11 +83,11 @@ def test_lists_of_cues_and_further_columns(tmp_path: Path) -> None:
     jsonl, parquet = tmp_path / "s.jsonl", tmp_path / "s.parquet"
     jsonl.write_text(json.dumps(row), encoding="utf-8")
     pl.DataFrame([row]).write_parquet(parquet)
-    expected = load({"f": [ROW]}, COUNTRIES).items
-    assert load({"s": read_rows(jsonl)}, COUNTRIES).items == expected
-    assert load({"s": read_rows(parquet)}, COUNTRIES).items == expected
+    expected = load_specnorm({"f": [ROW]}, COUNTRIES).items
+    assert load_specnorm({"s": read_rows(jsonl)}, COUNTRIES).items == expected
+    assert load_specnorm({"s": read_rows(parquet)}, COUNTRIES).items == expected
 
 
 def test_a_file_of_something_else_is_refused() -> None:
     with pytest.raises(BenchmarkError, match="expected the columns country, persona, situation"):
-        load({"f": [{"story": "x"}]}, COUNTRIES)
+        load_specnorm({"f": [{"story": "x"}]}, COUNTRIES)

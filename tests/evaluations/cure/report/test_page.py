@@ -11,9 +11,9 @@ import pytest
 from bs4 import BeautifulSoup, Tag
 
 from deployments.show.report import read_data
-from tasks.evaluations.cure.report import REPORT
-from tasks.evaluations.cure.report.data import Data
-from tasks.evaluations.cure.report.tables import judge_lines, separations
+from tasks.evaluations.cure.params import METRICS
+from tasks.evaluations.cure.report import REPORT, countries_figure
+from tasks.evaluations.cure.report.data import Data, judge_lines, separations
 from tests.evaluations.cure.report.example_run import (
     CONFIG,
     JUDGE,
@@ -29,7 +29,7 @@ from tests.evaluations.cure.report.example_run import (
 from tests.report import pages
 from tests.report.pages import HOSTILE, NULL_COLOUR, check_page, lines, shown, text_of
 from tests.report.stored import unscored_rows
-from warehouse import Warehouse
+from warehouse import Warehouse, WarehouseError
 
 MODELS = {
     "good": Made(0.8, 0.85, gains(0.4, 0.3, 0.3, 0.05)),
@@ -261,20 +261,45 @@ def test_agreement_of_people_alone_is_no_validation(data: Data) -> None:
 
 
 def test_countries_with_the_most_labels_are_shown_and_the_table_has_all(
-    warehouse: Warehouse, page: BeautifulSoup
+    warehouse: Warehouse, page: BeautifulSoup, many: BeautifulSoup
 ) -> None:
     data = read_data(warehouse, "cure", "many")
     own = data.values.filter(slice_kind="benchmark_mode_country")["slice"]
     codes = sorted({slice_.split(":")[2] for slice_ in own})
     few = pl.col("slice").str.contains(rf":({'|'.join(codes[2:6])})$")
     values = data.values.with_columns(n_scored=pl.when(few).then(1).otherwise("n_scored"))
-    many = parsed(replace(data, values=values))
+    assert set(replace(data, values=values).shown_countries) == {*codes[:2], *codes[6:]}
     assert "12 of 16 countries" in many.get_text()
-    names = data.country_names
-    assert {row[0] for row in lines(many, "by-country")} == {names[code] for code in codes}
-    drawn = {names[code] for code in codes} & set(shown(figure(many, "countries")))
-    assert drawn == {names[code] for code in codes[:2] + codes[6:]}
+    assert {row[0] for row in lines(many, "by-country")} == {data.country_names[code] for code in codes}
+    assert {data.country_names[code] for code in data.shown_countries} <= set(
+        shown(figure(many, "countries"))
+    )
     assert "12 of" not in page.get_text()
+
+
+def test_countries_are_ordered_by_all_labels_together(data: Data) -> None:
+    # 9 of 10 and 0 of 2: 0.75; 7 of 10 and 2 of 2: 0.75, so by code; 6 of 10: 0.6
+    cells = [("normad:thin:JP", 0.9, 10), ("casa:thin:JP", 0.0, 2), ("normad:thin:IN", 0.7, 10),
+             ("casa:thin:IN", 1.0, 2), ("normad:thin:US", 0.6, 10), ("normad:thin:FR", None, 0)]  # fmt: skip
+    types = {"value": pl.Float64}
+    exact = pl.DataFrame(cells, schema={"slice": pl.String, **types, "n_scored": pl.Int64}, orient="row")
+    fixed = {"is_null": False, "metric": "exact_match", "slice_kind": "benchmark_mode_country"}
+    values = exact.with_columns(**{name: pl.lit(value) for name, value in fixed.items()})
+    assert list(replace(data, values=values).asked_countries) == ["IN", "JP", "US", "FR"]
+
+
+def test_frames_are_of_one_configuration(warehouse: Warehouse, data: Data) -> None:
+    assert data.config_hash == CONFIG
+    assert set(data.leaderboard["model"]) == {"good", HOSTILE, "null:majority", "null:prior"}
+    assert set(data.verdicts["metric"]) == set(METRICS.values())
+    assert read_data(warehouse, "cure", "thin").verdicts.is_empty()
+    with pytest.raises(WarehouseError, match="there are: "):
+        read_data(warehouse, "cure", "unknown")
+
+
+def test_empty_warehouse_says_what_to_run(copied_home: Callable[[], Path]) -> None:
+    with pytest.raises(WarehouseError, match="culturescope run cure --profile smoke"):
+        read_data(Warehouse.open(copied_home()), "cure")
 
 
 def test_countries_are_framed_where_above_the_null(page: BeautifulSoup, data: Data) -> None:
@@ -290,8 +315,8 @@ def test_country_without_items_of_a_benchmark_has_no_cell(data: Data) -> None:
     kept = data.values.filter(
         ~pl.col("slice").str.starts_with("casa") | ~pl.col("slice").str.ends_with(":JP")
     )
-    page = parsed(replace(data, values=kept))
-    nulls = [text for text in shown(figure(page, "countries")) if text.startswith("null ")]
+    drawn = BeautifulSoup(str(countries_figure(replace(data, values=kept))), "html.parser")
+    nulls = [text for text in shown(drawn) if text.startswith("null ")]
     assert len(nulls) == 72 - 2 * 3
 
 
@@ -324,5 +349,5 @@ def test_page_stands_alone_and_everything_has_a_label(
     assert HOSTILE in shown(figure(page, "profile"))
 
 
-def test_same_frames_give_the_same_bytes(data: Data) -> None:
-    assert REPORT.render(data) == REPORT.render(data)
+def test_same_frames_give_the_same_bytes(data: Data, page: BeautifulSoup) -> None:
+    assert str(parsed(data)) == str(page)

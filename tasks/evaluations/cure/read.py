@@ -1,4 +1,4 @@
-"""How a candidate's answer is read, what a judge is asked about its explanation, and what it said. Pure.
+"""How a candidate's answer is read, which calls a judge gets about its explanation, and its replies. Pure.
 
 Rules. A label is one of the benchmark's, whatever its case; any other is no answer. A label that the model
 lost (refused, empty, cut off, unreadable) is wrong, and an explanation that it lost scores 0, since Vo and
@@ -6,7 +6,7 @@ Koyejo (2025) score all responses. Where the engine gives the labels' probabilit
 is taken. Label and explanation are read each on their own: one that is missing does not take the other with
 it. An explanation that was cut off is lost: no judge sees half of one; the label before it counts. An
 explanation to which the rubric does not apply is not judged. Of a draw of items the same judge
-marks three null explanations (``tasks.judging.controls``) that should score badly: another item's, a
+marks three null explanations (``tasks.judging.null_texts``) that should score badly: another item's, a
 sentence that fits every item of the benchmark, and none at all.
 """
 
@@ -19,15 +19,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tasks.engines.protocols import Sampling
-from tasks.evaluations.contract import Completions
-from tasks.evaluations.cure.benchmarks.common import BenchmarkItem
-from tasks.evaluations.cure.materials import LABELS, family
+from tasks.evaluations.cure.benchmarks import LABELS, BenchmarkItem
 from tasks.evaluations.cure.params import kind_of
-from tasks.evaluations.cure.requests import JUDGED, WORDS, Key, Sample, Study, situation
-from tasks.judging.controls import EMPTY, NULLS, REAL, texts_by_source
+from tasks.evaluations.cure.study import JUDGED, WORDS, CureStudy, Key, family, situation
+from tasks.judging.null_texts import EMPTY, NULLS, REAL, texts_by_source
 from tasks.judging.panel import Opinions
-from tasks.judging.rubric import Rubric, judge_prompt, normal
-from tasks.judging.verdicts import Opinion
+from tasks.judging.prompts import Opinion, judge_prompt
+from tasks.judging.rubric import Rubric, normal
 from tasks.loop.prompts import Completion, Prompt
 from tasks.loop.replies import NO_ANSWER, is_lost, json_fields, no_text, unreadable
 
@@ -37,7 +35,7 @@ _FIRST_LABEL = re.compile(r'\{\s*"label"\s*:\s*("(?:[^"\\]|\\.)*")\s*[,}]')
 
 
 @dataclass(frozen=True)
-class Answer:
+class CureAnswer:
     """One answer, read. Of label and its reason one is None; so of explanation and its reason in thick mode,
     and both are None in thin mode."""
 
@@ -53,39 +51,30 @@ class Answer:
         return self.label == item.label
 
 
-Readings = Mapping[Key, Answer]
+Readings = Mapping[Key, CureAnswer]
 """Every sample of the study -> its answer"""
 
 
-def completed(study: Study, completions: Completions) -> dict[Key, Completion]:
-    """Sample -> its stored completion."""
-    stored: dict[Key, Completion] = {}
-    for part in study.parts():
-        by_id = completions(study.request(*part))
-        stored |= {s.key: by_id[s.prompt.id] for s in study.samples(*part) if s.prompt.id in by_id}
-    return stored
-
-
-def read_answers(study: Study, completions: Mapping[Key, Completion]) -> dict[Key, Answer]:
+def read_answers(study: CureStudy, completions: Mapping[Key, Completion]) -> dict[Key, CureAnswer]:
     """Every sample's answer; samples without a completion are unscored."""
-    return {sample.key: read(sample, completions.get(sample.key)) for sample in study.all_samples()}
+    return {key: read(key[0], key[1], completions.get(key)) for key in study.prompts}
 
 
-def read(sample: Sample, completion: Completion | None) -> Answer:
+def read(benchmark: str, mode: str, completion: Completion | None) -> CureAnswer:
     """One answer, whatever the text; never raises."""
-    is_thick = sample.mode == "thick"
+    is_thick = mode == "thick"
     reason = no_text(completion)
     if completion is None or reason:
-        return Answer(None, reason, None, reason if is_thick else None)
-    labels = LABELS[kind_of(sample.item.benchmark)]
+        return CureAnswer(None, reason, None, reason if is_thick else None)
     fields = json_fields(completion.text)
-    label, label_reason = _label(fields, completion, labels)
+    label, label_reason = _label(fields, completion, LABELS[kind_of(benchmark)])
     if not is_thick:
-        return Answer(label, label_reason)
+        return CureAnswer(label, label_reason)
     explanation = fields.get("explanation") if fields else None
     if isinstance(explanation, str) and explanation.strip():
-        return Answer(label, label_reason, " ".join(explanation.split()))
-    return Answer(label, label_reason, None, unreadable(completion) if fields is None else NO_EXPLANATION)
+        return CureAnswer(label, label_reason, " ".join(explanation.split()))
+    why = unreadable(completion) if fields is None else NO_EXPLANATION
+    return CureAnswer(label, label_reason, None, why)
 
 
 def _label(
@@ -133,49 +122,46 @@ class JudgeCall:
 
     @property
     def key(self) -> CallKey:
-        """What identifies the call among those about one model."""
+        """Identifies the call among those about one model."""
         return self.item.benchmark, self.item.item, self.source, self.sample
 
     @property
     def keys(self) -> tuple[str]:
-        """What it has a verdict for."""
+        """The keys that it has a verdict for."""
         return (JUDGED,)
 
     @property
     def label(self) -> str:
-        """By which SQL and the progress tell votes apart, where there are several."""
+        """Tells votes apart in SQL and the progress, where there are several."""
         return f"vote {self.sample + 1}" if self.sampling.temperature else "verdicts"
 
     @cached_property
     def prompt(self) -> Prompt:
-        """What the judge is sent; the explanation stands in it as data, in full."""
+        """The prompt of the judge; the explanation stands in it as data, in full."""
         return judge_prompt(self.rubric, _inputs(self.item, self.text), [JUDGED])
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What one judge, by its engine's name, said of one call."""
+    """The opinion of one judge, by its engine's name, of one call."""
 
     judge: str
     call: JudgeCall
     opinion: Opinion
 
 
-def judge_calls(study: Study, readings: Readings) -> list[JudgeCall]:
-    """What to ask each judge about one model's explanations, and about the nulls; none if thick is not asked.
+def judge_calls(study: CureStudy, readings: Readings) -> list[JudgeCall]:
+    """The calls of each judge about one model's explanations and the nulls; none if thick is not asked.
 
     Specificity is asked ``judge_samples`` times: sample s has seed s, and the rubric's phrasings in turn.
     """
     if "thick" not in study.modes:
         return []
-    return [
-        call
-        for benchmark in study.benchmarks
-        for call in _votes(study, benchmark, explanations(study, benchmark, readings))
-    ]
+    texts = {benchmark: explanations(study, benchmark, readings) for benchmark in study.benchmarks}
+    return [call for benchmark, by_source in texts.items() for call in _votes(study, benchmark, by_source)]
 
 
-def replies(study: Study, calls: Sequence[JudgeCall], said: Opinions) -> list[Reply]:
+def replies(study: CureStudy, calls: Sequence[JudgeCall], said: Opinions) -> list[Reply]:
     """Every judge's opinion of every call."""
     return [
         Reply(engine.name, call, said[judge][call.key])
@@ -184,19 +170,18 @@ def replies(study: Study, calls: Sequence[JudgeCall], said: Opinions) -> list[Re
     ]
 
 
-def is_answered(study: Study, benchmark: str, readings: Readings) -> bool:
+def is_answered(study: CureStudy, benchmark: str, readings: Readings) -> bool:
     """Whether all explanations of a benchmark are there: else a shuffled one could become another's."""
-    answers = (readings[sample.key] for sample in study.samples(benchmark, "thick"))
+    answers = (readings[benchmark, "thick", item] for item in study.names(benchmark))
     return all(answer.explanation_reason != NO_ANSWER for answer in answers)
 
 
-def explanations(study: Study, benchmark: str, readings: Readings) -> dict[str, dict[str, str]]:
+def explanations(study: CureStudy, benchmark: str, readings: Readings) -> dict[str, dict[str, str]]:
     """Source -> item -> the explanation to be judged; items that have none are left out, and those that the
     rubric does not apply to. Null explanations are of the drawn items alone."""
-    items = judged_items(study, benchmark)
-    answers = {item.item: readings[benchmark, "thick", item.item].explanation for item in items}
+    families = {item.item: family(item) for item in study.items(benchmark) if not item.not_judged}
+    answers = {item: readings[benchmark, "thick", item].explanation for item in families}
     real = {item: text for item, text in answers.items() if text is not None}
-    families = {item.item: family(item) for item in items}
     texts = texts_by_source(real, families, WORDS[kind_of(benchmark)]["generic"], benchmark)
     drawn = study.chosen.with_nulls[benchmark]
     return {
@@ -205,59 +190,46 @@ def explanations(study: Study, benchmark: str, readings: Readings) -> dict[str, 
     }
 
 
-def judged_items(study: Study, benchmark: str) -> list[BenchmarkItem]:
-    """The items whose explanations the benchmark's rubric applies to."""
-    return [item for item in study.items(benchmark) if not item.not_judged]
-
-
-def most_calls(study: Study) -> tuple[list[JudgeCall], int]:
+def most_calls(study: CureStudy) -> tuple[list[JudgeCall], int]:
     """A call for each vote on each item, without the text to be judged; and how many each judge is asked at
     most, null explanations too."""
-    if "thick" not in study.modes:
-        return [], 0
     calls: list[JudgeCall] = []
     n_nulls = 0
-    for benchmark in study.benchmarks:
-        votes = _votes(study, benchmark, {EMPTY: {item.item: "" for item in judged_items(study, benchmark)}})
-        drawn = study.chosen.with_nulls[benchmark]
-        calls += (each := list(votes))
-        n_nulls += len(NULLS) * sum(call.item.item in drawn for call in each)
+    for benchmark in study.benchmarks if "thick" in study.modes else ():
+        empty = {item.item: "" for item in study.items(benchmark) if not item.not_judged}
+        votes = list(_votes(study, benchmark, {EMPTY: empty}))
+        calls += votes
+        n_nulls += len(NULLS) * sum(c.item.item in study.chosen.with_nulls[benchmark] for c in votes)
     return calls, len(calls) + n_nulls
 
 
-def _votes(study: Study, benchmark: str, of_source: Mapping[str, Mapping[str, str]]) -> Iterator[JudgeCall]:
+def _votes(
+    study: CureStudy, benchmark: str, of_source: Mapping[str, Mapping[str, str]]
+) -> Iterator[JudgeCall]:
     """A call for each vote on each of these texts: source -> item -> text."""
-    rubrics = study.rubrics[benchmark]
-    n = study.params.judge_samples if len(rubrics) > 1 else 1
+    rubrics, n, limit = study.rubrics[benchmark], study.votes(benchmark), study.params.judge_max_tokens
+    temperature = ENSEMBLE_TEMPERATURE if n > 1 else 0.0
     for source, texts in of_source.items():
         for item in study.items(benchmark):
-            if item.item in texts:
-                for sample in range(n):
-                    sampling = Sampling(
-                        temperature=ENSEMBLE_TEMPERATURE if n > 1 else 0.0,
-                        max_tokens=study.params.judge_max_tokens,
-                        seed=sample,
-                    )
-                    rubric = rubrics[sample % len(rubrics)]
-                    yield JudgeCall(item, source, sample, texts[item.item], rubric, sampling)
+            for sample in range(n if item.item in texts else 0):
+                sampling = Sampling(temperature=temperature, max_tokens=limit, seed=sample)
+                rubric = rubrics[sample % len(rubrics)]
+                yield JudgeCall(item, source, sample, texts[item.item], rubric, sampling)
 
 
 def _inputs(item: BenchmarkItem, text: str) -> dict[str, object]:
-    """What each benchmark's rubric is filled with."""
-    given: dict[str, object] = {"norm": item.gold, JUDGED: text}
+    """The inputs of each benchmark's rubric."""
+    texts = item.extra
     match kind_of(item.benchmark):
         case "casa":
-            rule = item.extra.get("rule", item.gold)
-            del given["norm"]
-            given |= {
-                "country": item.extra.get("country_name", ""),
-                "query": situation(item),
-                "symbol": list(item.cues) or rule,
-                "meaning": item.gold,
-            }
+            symbol = list(item.cues) or texts.get("rule", item.gold)
+            asked = {"country": texts.get("country_name", ""), "query": situation(item)}
+            return {JUDGED: text, **asked, "symbol": symbol, "meaning": item.gold}
         case "culturebank":
-            shown = f"{situation(item)} {item.extra.get('question', '')}".strip()
-            given |= {"persona": item.extra.get("persona", ""), "situation": shown}
+            scene = f"{situation(item)} {texts.get('question', '')}".strip()
+            further: dict[str, object] = {"persona": texts.get("persona", ""), "situation": scene}
         case "specnorm":
-            given["subgroup"] = list(item.cues)
-    return given
+            further = {"subgroup": list(item.cues)}
+        case _:
+            further = {}
+    return {"norm": item.gold, JUDGED: text, **further}

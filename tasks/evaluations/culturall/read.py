@@ -1,0 +1,215 @@
+"""A model's answers: whether they match, what judges are asked about them, and how they are shown. Pure.
+
+Rules. An answer that the model lost (refused, empty, cut off before its end) is wrong, and so is one to
+multiple choice that names no letter: the model had its chance. What could not be measured is unscored: not
+asked, or without a verdict where judges were asked.
+Each answer is judged once per judge. The judge's own check is the study's, not a model's: the gold answer of
+each item, another item's of the same language, and an empty one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from tasks.evaluations.contract import Completions, comparable
+from tasks.evaluations.culturall.items import Item
+from tasks.evaluations.culturall.matching import chosen_letter, is_match
+from tasks.evaluations.culturall.study import CulturallStudy
+from tasks.judging.judge_check import ACCEPTED_FROM, GOLD
+from tasks.judging.null_texts import EMPTY as EMPTY_TEXT
+from tasks.judging.null_texts import SHUFFLED, shuffled
+from tasks.judging.panel import About, Call, Key, Opinions, score_of
+from tasks.judging.rubric import normal
+from tasks.loop.prompt_samples import sample
+from tasks.loop.prompts import Completion
+from tasks.loop.replies import CUT_OFF, EMPTY, REFUSED, whole_text
+from tasks.loop.samples import Sample, Score
+
+NO_TRANSLATION = "the item has no English translation"
+
+LOST = frozenset({REFUSED, EMPTY, CUT_OFF})
+"""Why a model that was asked gave no answer: it is wrong, as where Lin et al. (2026) count all items."""
+
+CHECKS = (GOLD, SHUFFLED, EMPTY_TEXT)
+"""The texts that a judge is checked with: the first it should accept, the others refuse."""
+
+_ABOUT = ("item", "language", "region", "topic", "form")
+_TEXTS = ("config_hash", "condition", *_ABOUT, "scenario", "question", "gold", "answer")
+SCHEMA = pl.Schema(
+    {name: pl.String() for name in _TEXTS}
+    | dict.fromkeys(("matched", "judged", "correct"), pl.Boolean())
+    | dict.fromkeys(("passages", "unscored_reason", "status"), pl.String())
+)
+"""Of the part kind culturall_answer."""
+
+
+@dataclass(frozen=True)
+class CulturallAnswer:
+    """One answer. Either text or reason is None.
+
+    Attributes:
+        matched: whether it equals the gold answer; None where there is no text.
+        judged: whether the judges take it as right, by the mean of their scores; None where there is no
+            text, no judge, or no verdict.
+        unjudged: why it has no verdict although judges were asked and it has a text; None else.
+    """
+
+    text: str | None
+    reason: str | None
+    matched: bool | None = None
+    judged: bool | None = None
+    unjudged: str | None = None
+
+    def counts(self, is_judged: bool) -> bool | None:
+        """Whether it is right, by judges or by match; None where that could not be measured."""
+        if self.reason in LOST:
+            return False
+        return self.judged if is_judged else self.matched
+
+    @property
+    def unscored(self) -> str | None:
+        """Why there is no answer, or no verdict on it."""
+        return self.reason or self.unjudged
+
+
+@dataclass(frozen=True)
+class CulturallAnswers:
+    """One model's answers by condition and item, what judges were sent about them, and what each said."""
+
+    by_key: Mapping[Key, CulturallAnswer]
+    calls: Sequence[Call]
+    said: Opinions
+
+
+def read(study: CulturallStudy, completions: Completions) -> CulturallAnswers:
+    """Answers, matched and judged; what is missing is unscored with a reason."""
+    done = study.completed(completions)
+    about = calls(study, done)
+    said = study.panel.read(about, completions)
+    return CulturallAnswers(read_answers(study, done, said), about, said)
+
+
+def read_answers(
+    study: CulturallStudy, completions: Mapping[Key, Completion], said: Opinions
+) -> dict[Key, CulturallAnswer]:
+    """Every item under every condition -> its answer, also where it lacks the translation to be asked in."""
+    return {
+        (condition, item.item): _answer(study, condition, item, completions, said)
+        for condition in study.conditions
+        for item in study.items
+    }
+
+
+def matches(condition: str, item: Item, text: str) -> bool:
+    """Whether a text is the item's answer, decided without a judge; see ``matching``."""
+    shown = item.texts(condition)
+    if item.form == "choice":
+        language = "en" if condition == "english" else item.language
+        return chosen_letter(text, shown.question, language) == item.native.answer
+    asked = f"{shown.question} {item.native.question}"
+    if condition == "english" and is_match(text, [shown.answer], "en", asked):
+        return True
+    return is_match(text, item.accepted, item.language, asked)
+
+
+def calls(study: CulturallStudy, completions: Mapping[Key, Completion]) -> list[Call]:
+    """One per answer that can be read, in the order of the study's prompts; none where nobody judges."""
+    texts = {key: whole_text(completions.get(key))[0] for key in study.prompts} if study.judges else {}
+    return [study.call(*key, text) for key, text in texts.items() if text is not None]
+
+
+def checks(study: CulturallStudy) -> list[Call]:
+    """The judges' own check, where anybody judges. Only free answers are exchanged, since other items may
+    have the same letter; an item gets no other's answer where all others of its language have the same."""
+    if not study.judges:
+        return []
+    swapped: dict[str, str] = {}
+    for language in sorted({item.language for item in study.items}):
+        free = [item for item in study.items if item.language == language and item.form == "free"]
+        families = {item.item: frozenset(map(normal, item.accepted)) for item in free}
+        swapped |= shuffled({item.item: item.native.answer for item in free}, families, language)
+    sources = {
+        GOLD: {item.item: item.native.answer for item in study.items},
+        SHUFFLED: {item.item: swapped[item.item] for item in study.items if item.item in swapped},
+        EMPTY_TEXT: {item.item: "" for item in study.items},
+    }
+    return [study.call(source, name, text) for source, of in sources.items() for name, text in of.items()]
+
+
+def _answer(
+    study: CulturallStudy, condition: str, item: Item, completions: Mapping[Key, Completion], said: Opinions
+) -> CulturallAnswer:
+    key = (condition, item.item)
+    if key not in study.prompts:
+        return CulturallAnswer(None, NO_TRANSLATION)
+    text, reason = whole_text(completions.get(key))
+    if text is None:
+        return CulturallAnswer(None, reason)
+    is_matched = matches(condition, item, text)
+    if not study.judges:
+        return CulturallAnswer(text, None, is_matched)
+    score, unjudged = score_of(said, key)
+    is_right = None if score is None else score >= ACCEPTED_FROM
+    return CulturallAnswer(text, None, is_matched, is_right, unjudged or None)
+
+
+def answer_frame(study: CulturallStudy, answers: Mapping[Key, CulturallAnswer]) -> pl.DataFrame:
+    """One row per sample, in the order of the study; what an unscored one lacks is null."""
+    config_hash = {"config_hash": comparable(study)}
+    rows = [config_hash | _row(study, *each) for each in answers.items()]
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+
+
+def _row(study: CulturallStudy, key: Key, answer: CulturallAnswer) -> dict[str, Any]:
+    condition, item = key[0], study.by_id[key[1]]
+    shown = item.texts(condition)
+    quoted = [p._asdict() for p in study.passages.get(item.item, ())] if condition == "retrieval" else []
+    return {
+        "condition": condition,
+        **{name: getattr(item, name) for name in _ABOUT},
+        "scenario": shown.scenario,
+        "question": shown.question,
+        "gold": shown.answer,
+        "answer": answer.text,
+        "matched": answer.matched,
+        "judged": answer.judged,
+        "correct": answer.counts(bool(study.judges)),
+        "passages": json.dumps(quoted, ensure_ascii=False) if quoted else None,
+        "unscored_reason": answer.unscored,
+        "status": item.status,
+    }
+
+
+def about(study: CulturallStudy, call: Call, key: str) -> About:
+    """An item as the judge saw it, line by line, and its region."""
+    item = study.by_id[call.item]
+    shown = item.texts(call.source)
+    lines = {"Situation": shown.scenario, "Question": shown.question, "Right answer": shown.answer}
+    text = "\n".join(f"{name}: {text}" for name, text in lines.items())
+    return About(study.panel.rubric_id, item.item, text, item.region, call.source)
+
+
+def samples(study: CulturallStudy, completions: Completions) -> Iterator[Sample]:
+    """Every item that is asked under every condition; ``correct`` is what the leaderboard counts."""
+    done, answers = study.completed(completions), read(study, completions)
+    verdicts = study.panel.verdict_scores(answers.calls, answers.said, completions)
+    for key, prompt in study.prompts.items():
+        condition, item, answer = key[0], study.by_id[key[1]], answers.by_key[key]
+        scores = {"correct": Score.of(answer.counts(bool(study.judges)), answer.unscored, answer=answer.text)}
+        if study.judges:
+            scores["matched"] = Score.of(answer.counts(False), answer.reason, answer=answer.text)
+        yield sample(
+            ":".join(key),
+            prompt,
+            done.get(key),
+            target=list(dict.fromkeys([item.texts(condition).answer, *item.accepted])),
+            scores=scores | verdicts.get(key, {}),
+            metadata={name: getattr(item, name) for name in (*_ABOUT[1:], "status")}
+            | {"condition": condition, "item": item.item},
+            roles={"judge": [engine.name for engine in study.judges.values()]} if study.judges else {},
+        )

@@ -1,0 +1,378 @@
+"""What is asked: the items of a fixed choice, in which mode and words, under which hashes. Pure."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scrapers.countries import CountryCodes
+from tasks.engines.protocols import Message
+from tasks.evaluations.cure.benchmarks import LABELS, LOADERS, BenchmarkItem, Loaded, without_symbol
+from tasks.evaluations.cure.benchmarks.cues import KINDS, specificity
+from tasks.evaluations.cure.params import BENCHMARKS, MODES, SCORES_VERSION, CureParams, kind_of, metric_of
+from tasks.evaluations.recipe.prompted import Prompted
+from tasks.identity import UnknownName, digest
+from tasks.judging.panel import Judges
+from tasks.judging.prompts import judges_by_name
+from tasks.judging.rubric import Rubric, load_rubric
+from tasks.loop.prompts import Prompt
+from tasks.loop.requests import Engine
+from tasks.loop.rows import Slice
+from tasks.metrics.types import IntArray
+from tasks.packs.published import Row
+
+FIELDS = {"thin": ("label",), "thick": ("label", "explanation")}
+"""Mode -> the answer's fields, in order. The label is first in both: thin and thick then differ in what is
+asked and not in where the label stands, and an explanation that is cut off does not take the label with it.
+The price: an explanation gives reasons for a label that stands already."""
+
+WORDS: Mapping[str, Mapping[str, str]] = tomllib.loads(
+    Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8")
+)
+"""Benchmark -> its part of every prompt, as ``prompts.toml`` says."""
+
+Key = tuple[str, ...]
+"""(benchmark, mode, item)"""
+
+Published = Mapping[str, Mapping[str, Sequence[Row]]]
+"""Benchmark -> file's name -> its rows as published."""
+
+KNOBS = {"judge_samples", "temperature", "max_tokens", "judge_max_tokens", "seed"}
+"""Params that are in config_hash as they stand; items, prompts, rubrics and judges are by content."""
+
+JUDGED = "explanation"
+"""The input of every rubric that a judge marks."""
+
+NOT_CHOSEN, UNKNOWN_COUNTRY = "not_chosen", "unknown_country"
+
+
+@dataclass(frozen=True)
+class Materials:
+    """The items, independent of the model.
+
+    Attributes:
+        items: benchmark -> its items by identifier, benchmarks in the order of ``BENCHMARKS``.
+        with_nulls: benchmark -> those of its items whose null explanations are judged.
+        dropped: benchmark -> how many rows were left out, by reason; ``not_chosen`` are those beyond
+            ``items_per_benchmark``. ``unknown_country`` are items that are asked, but in no country's row.
+    """
+
+    items: Mapping[str, tuple[BenchmarkItem, ...]]
+    with_nulls: Mapping[str, frozenset[str]]
+    dropped: Mapping[str, Mapping[str, int]]
+
+    def hash(self) -> str:
+        """Identifies the content, and which items are judged with null explanations."""
+        items = {name: [asdict(item) for item in items] for name, items in self.items.items()}
+        return digest([items, {name: sorted(chosen) for name, chosen in self.with_nulls.items()}])
+
+
+@dataclass(frozen=True)
+class CureStudy(Prompted):
+    """All that is asked, independent of the model.
+
+    Attributes:
+        chosen: the items.
+        rubrics: benchmark -> the rubric of its metric, in one or several phrasings.
+        judges: the name that the params give a judge -> its engine; none: nobody judges.
+    """
+
+    params: CureParams
+    chosen: Materials
+    rubrics: Mapping[str, tuple[Rubric, ...]]
+    judges: Mapping[str, Engine]
+
+    @property
+    def materials(self) -> dict[str, str]:
+        """Hash of the content of all items."""
+        return {"materials": self.chosen.hash()}
+
+    @property
+    def benchmarks(self) -> tuple[str, ...]:
+        """In the order of every table."""
+        return tuple(self.chosen.items)
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """Thin, then thick, where asked."""
+        return tuple(mode for mode in MODES if mode in self.params.modes)
+
+    def items(self, benchmark: str) -> tuple[BenchmarkItem, ...]:
+        """A benchmark's items, by identifier: the order of all arrays."""
+        return self.chosen.items[benchmark]
+
+    def names(self, benchmark: str) -> list[str]:
+        """Identifiers of a benchmark's items."""
+        return [item.item for item in self.items(benchmark)]
+
+    @cached_property
+    def prompts(self) -> dict[Key, Prompt]:
+        """Every item of every benchmark in every mode -> what is sent."""
+        return {
+            (benchmark, mode, item.item): prompt_of(item, mode)
+            for benchmark in self.benchmarks
+            for mode in self.modes
+            for item in self.items(benchmark)
+        }
+
+    @property
+    def panel(self) -> Judges[Any]:
+        """The judges, who read explanations by each benchmark's rubric."""
+        return Judges(self.judges, "explanations", self.params.batch)
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether anybody judges, and there are explanations."""
+        return bool(self.judges) and "thick" in self.modes
+
+    def votes(self, benchmark: str) -> int:
+        """How often a judge is asked about an explanation: once, unless the rubric has several phrasings."""
+        return self.params.judge_samples if len(self.rubrics[benchmark]) > 1 else 1
+
+    def rubric_id(self, benchmark: str) -> str:
+        """The metric and what identifies its rubric in all its phrasings: "coverage 0123456789abcdef"."""
+        rubrics = self.rubrics[benchmark]
+        hashes = [rubric.hash() for rubric in rubrics]
+        return f"{rubrics[0].name} {hashes[0] if len(hashes) == 1 else digest(hashes)}"
+
+    def config_hash(self) -> str:
+        """Identifies what may be compared across models."""
+        first = [self.prompts[*part, self.names(part[0])[0]] for part in self.parts]
+        wording = [[prompt.conversation, prompt.schema] for prompt in first]
+        judged = {b: self.rubric_id(b) for b in self.benchmarks} if self.judges else None
+        knobs = self.params.hashed(KNOBS)
+        judges = sorted(engine.hash for engine in self.judges.values())
+        return digest(["cure", SCORES_VERSION, knobs, self.chosen.hash(), wording, judged, judges])
+
+    def by_country(self, benchmark: str) -> dict[str, IntArray]:
+        """Code -> positions of its items, codes in order; items without a country are in none."""
+        countries = np.array([item.country or "" for item in self.items(benchmark)])
+        return {code: np.flatnonzero(countries == code) for code in sorted(set(countries.tolist()) - {""})}
+
+    def by_slice(self, benchmark: str) -> Iterator[tuple[Slice, IntArray, np.ndarray]]:
+        """Every slice of a benchmark, ("country", "IN"); the positions of the items there; and of all items
+        what varies as one. SpecNorm, and what is made like it, also by ("cue", "age"), of which an item may
+        have several, and by ("specificity", "low"), how many cues it has."""
+        of_items = self.clusters(benchmark, is_one_country=True)
+        for country, places in self.by_country(benchmark).items():
+            yield ("country", country), places, of_items
+        if kind_of(benchmark) != "specnorm":
+            return
+        of_items = self.clusters(benchmark)
+        groups: dict[Slice, list[int]] = {("cue", kind): [] for kind in KINDS}
+        groups |= {("specificity", specificity(n)): [] for n in range(1, 5)}
+        for place, item in enumerate(self.items(benchmark)):
+            names = [("cue", kind) for kind in kinds_of(item)]
+            for name in [*names, ("specificity", specificity(len(item.cues)))] if item.cues else []:
+                groups[name].append(place)
+        for name, rows in groups.items():
+            if rows:
+                yield name, np.array(rows, dtype=np.intp), of_items
+
+    def clusters(self, *benchmarks: str, is_one_country: bool = False) -> np.ndarray:
+        """[items] what varies as one for intervals: the pair or story of an item, else its country.
+
+        Within a country each item that is of no pair varies by itself.
+        """
+        names = []
+        for item in (item for benchmark in benchmarks for item in self.items(benchmark)):
+            pair, is_alone = pair_of(item), pair_of(item) == item.item
+            names.append((country_of(item) if is_alone and not is_one_country else "") or pair)
+        return np.array(names)
+
+
+def build_study(
+    params: CureParams,
+    rows: Mapping[str, Sequence[Row]],
+    published: Published,
+    engines: Mapping[str, Engine],
+) -> CureStudy:
+    """Choose the items and read the rubrics; see ``build_materials`` for rows and published.
+
+    Args:
+        engines: those of ``params.judges``, by the names given there.
+
+    Raises:
+        ValueError: a judge is named twice.
+    """
+    judges = judges_by_name(params.judges, engines)
+    chosen = build_materials(params, rows, published)
+    return CureStudy(params, chosen, load_rubrics(chosen.items), judges)
+
+
+def load_rubrics(benchmarks: Iterable[str]) -> dict[str, tuple[Rubric, ...]]:
+    """Benchmark -> the rubric of its metric (Vo and Koyejo 2025, appendix B): ``<metric>.toml``, and further
+    phrasings ``<metric>_<number>.toml``."""
+    folder = Path(__file__).with_name("rubrics")
+    return {b: tuple(map(load_rubric, sorted(folder.glob(f"{metric_of(b)}*.toml")))) for b in benchmarks}
+
+
+def build_materials(params: CureParams, rows: Mapping[str, Sequence[Row]], published: Published) -> Materials:
+    """Load and choose the items.
+
+    Args:
+        rows: by table: cure_item, country (country, name), and country_name (country, name) for further
+            names of countries if there is one.
+        published: the rows of ``params.files``; the other benchmarks are their shipped samples.
+
+    Raises:
+        BenchmarkError: published rows do not fit.
+        ValueError: a benchmark has no items.
+    """
+    items: dict[str, tuple[BenchmarkItem, ...]] = {}
+    with_nulls: dict[str, frozenset[str]] = {}
+    dropped: dict[str, Mapping[str, int]] = {}
+    known = {str(row["benchmark"]) for row in rows["cure_item"]} - set(BENCHMARKS)
+    if unknown := sorted(set(params.benchmarks) - {*BENCHMARKS, *known}):
+        raise UnknownName("benchmark", unknown[0], [*BENCHMARKS, *sorted(known)])
+    # Of further names of countries, a country's own wins.
+    named = [*rows.get("country_name", ()), *rows["country"]]
+    codes = CountryCodes({str(row["name"]): str(row["country"]) for row in named})
+    for benchmark in (name for name in (*BENCHMARKS, *sorted(known)) if name in params.benchmarks):
+        files = published.get(benchmark)
+        loaded = LOADERS[benchmark](files, codes) if files else _sample(benchmark, rows)
+        if not loaded.items:
+            raise ValueError(
+                f"benchmark {benchmark} has no items: its shipped sample, table cure_item, is empty; "
+                "name files of it"
+            )
+        chosen = draw(loaded.items, params.items_per_benchmark, "items")
+        judged = [item for item in chosen if not item.not_judged]
+        with_nulls[benchmark] = frozenset(item.item for item in draw(judged, params.nulls, "nulls"))
+        counts = {
+            NOT_CHOSEN: len(loaded.items) - len(chosen),
+            UNKNOWN_COUNTRY: sum(item.country is None for item in chosen),
+        }
+        items[benchmark] = chosen
+        dropped[benchmark] = {name: n for name, n in {**loaded.dropped, **counts}.items() if n}
+    return Materials(items, with_nulls, dropped)
+
+
+def draw(items: Sequence[BenchmarkItem], n: int | None, purpose: str) -> tuple[BenchmarkItem, ...]:
+    """A random draw of n items in whole pairs and families, by identifier; the last of these is drawn whole,
+    so that there may be one or two items more. n None: all.
+
+    Does not depend on the items' order, and a larger n gives the same items and some more.
+
+    Args:
+        purpose: two purposes are drawn for independently.
+    """
+    by_pair: dict[str, list[BenchmarkItem]] = {}
+    for item in items:
+        by_pair.setdefault(pair_of(item), []).append(item)
+    drawn: list[BenchmarkItem] = []
+    for pair in sorted(by_pair, key=lambda pair: digest([purpose, by_pair[pair][0].benchmark, pair])):
+        if n is not None and len(drawn) >= n:
+            break
+        drawn += by_pair[pair]
+    return tuple(sorted(drawn, key=lambda item: item.item))
+
+
+def _sample(benchmark: str, rows: Mapping[str, Sequence[Row]]) -> Loaded:
+    """The shipped items. An identifier names its family: normad-<family>-<country>, casa-<pair>-<side>."""
+    names = {row["country"]: row["name"] for row in rows["country"]}
+    kind, items = kind_of(benchmark), []
+    for row in (row for row in rows["cure_item"] if row["benchmark"] == benchmark):
+        texts: dict[str, Any] = {name: row[name] for name in ("persona", "situation", "question", "rule")}
+        texts["country_name"] = names[row["country"]]
+        if kind in ("normad", "casa"):
+            texts["pair" if kind == "casa" else "family"] = str(row["item"]).rsplit("-", 1)[0]
+        cues = tuple(str(row["cues"]).split("|")) if row["cues"] else ()
+        items.append(
+            BenchmarkItem(
+                benchmark=benchmark,
+                item=str(row["item"]),
+                country=str(row["country"]),
+                group=str(row["group_name"] or ""),
+                question=f"{row['situation']} {row['question']}",
+                label=str(row["label"]),
+                gold=str(row["gold"]),
+                cues=cues,
+                not_judged=without_symbol(str(row["situation"]), cues) if kind == "casa" else "",
+                extra={name: str(text) for name, text in texts.items() if text},
+            )
+        )
+    return Loaded(tuple(items), {})
+
+
+def pair_of(item: BenchmarkItem) -> str:
+    """The pair or family that an item is one side of; itself where it is of none."""
+    return item.extra.get("pair") or item.extra.get("family") or item.item
+
+
+def country_of(item: BenchmarkItem) -> str:
+    """The country's code, or its name as published where it has none."""
+    return item.country or item.extra.get("country_name", "")
+
+
+def kinds_of(item: BenchmarkItem) -> set[str]:
+    """The kinds of an item's cues: {"age", "ethnicity"}; a pack's may be of none."""
+    return {cue.partition(":")[0].strip().replace(" ", "_") for cue in item.cues} & set(KINDS)
+
+
+def family(item: BenchmarkItem) -> frozenset[Hashable]:
+    """Everything that two items share if an explanation could be right for both: the country, the cultural
+    group, the pair or family, the rule or the gold explanation. They are of one family if they share any.
+
+    SpecNorm's rules are classes, and groups of NormAd and CASA topics: neither makes a family.
+    """
+    texts = {"country": country_of(item), "gold": item.gold}
+    texts |= {name: item.extra.get(name, "") for name in ("pair", "family")}
+    if kind_of(item.benchmark) in ("normad", "casa"):
+        texts["rule"] = item.extra.get("rule", "")
+    else:
+        texts["group"] = item.group
+    return frozenset((name, text) for name, text in texts.items() if text)
+
+
+def prompt_of(item: BenchmarkItem, mode: str) -> Prompt:
+    """The prompt of a candidate. In thin mode the labels' probabilities are wanted where the label stands; in
+    thick mode text is read. JSON schemas keep within what strict mode and xgrammar take."""
+    labels = LABELS[kind_of(item.benchmark)]
+    fields = {"label": {"type": "string", "enum": list(labels)}, "explanation": {"type": "string"}}
+    schema = {
+        "type": "object",
+        "properties": {name: fields[name] for name in FIELDS[mode]},
+        "required": list(FIELDS[mode]),
+        "additionalProperties": False,
+    }
+    is_thin = mode == "thin"
+    return Prompt(conversation(item, mode), schema, labels if is_thin else (), "label" if is_thin else "")
+
+
+def conversation(item: BenchmarkItem, mode: str) -> list[Message]:
+    """The role as system message, then the item, the options and the form of the answer.
+
+    It has what the prompts of Vo and Koyejo (2025, appendix A) have: a role that knows the country or group,
+    the persona, the situation, the question and the options; and in thick mode what each benchmark's
+    explanation has to name. Nothing but the question is shown: no gold, rule, cue or label.
+    """
+    kind, texts = kind_of(item.benchmark), item.extra
+    words = WORDS[kind]
+    where = {"country": texts.get("country_name", item.group), "group": item.group}
+    shown = {
+        "Person": texts.get("persona"),
+        "The user writes" if kind == "casa" else "Situation": situation(item),
+        "Question": texts.get("question") or words["question"].format(**where),
+    }
+    asks = [f"Answer with {words['options']}."]
+    form = 'Write one JSON object: "label" (your answer).'
+    if mode == "thick":
+        asks.append(f"Then explain it in two to four sentences. {words['explain'].format(**where)}")
+        form = 'Write one JSON object: "label" (your answer), then "explanation".'
+    parts = [*(f"{name}: {text}" for name, text in shown.items() if text), " ".join(asks), form]
+    return [
+        {"role": "system", "content": words["role"].format(**where)},
+        {"role": "user", "content": "\n\n".join(parts)},
+    ]
+
+
+def situation(item: BenchmarkItem) -> str:
+    """The scene of an item: published stories and queries are the whole question; "" where there is none."""
+    return item.extra.get("situation") or ("" if "question" in item.extra else item.question)

@@ -1,0 +1,97 @@
+"""Texts that models write for prompts, and what judges are asked about them: for recipes, and for evaluations
+whose paper needs more than a recipe has. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from tasks.engines.protocols import Sampling
+from tasks.evaluations.contract import Completions
+from tasks.loop.prompts import Completion, Prompt, Prompts
+from tasks.loop.rows import Metric, Reasons, Slice, difference_row, mean_row
+from tasks.metrics.types import BoolArray, FloatArray
+
+Bounds = tuple[float, float]
+
+
+class Prompted:
+    """The part of a study that sends prompts.
+
+    Attributes:
+        params: with the knobs of sampling, and ``batch``.
+    """
+
+    params: Any
+
+    @cached_property
+    def prompts(self) -> Mapping[Any, Prompt]:
+        """All that is sent, by key: the item last, before it what its request is called by."""
+        raise NotImplementedError
+
+    @cached_property
+    def parts(self) -> tuple[tuple[str, ...], ...]:
+        """What each request is called by, in the order of the prompts: (condition,), (benchmark, mode)."""
+        return tuple(dict.fromkeys(key[:-1] for key in self.prompts))
+
+    def request(self, *part: str) -> Prompts:
+        """What candidates are sent of one part."""
+        p = self.params
+        return Prompts(
+            topic=part[0],
+            label=" ".join(part),
+            batch=p.batch,
+            prompts=[prompt for key, prompt in self.prompts.items() if key[:-1] == part],
+            sampling=Sampling(temperature=p.temperature, max_tokens=p.max_tokens, seed=p.seed),
+        )
+
+    def requests(self) -> list[Prompts]:
+        """All that candidates are sent."""
+        return [self.request(*part) for part in self.parts]
+
+    def completed(self, completions: Completions) -> dict[Any, Completion]:
+        """Key -> the completion that is stored of its prompt."""
+        stored = {part: completions(self.request(*part)) for part in self.parts}
+        own = ((key, stored[key[:-1]].get(prompt.id)) for key, prompt in self.prompts.items())
+        return {key: completion for key, completion in own if completion}
+
+
+@dataclass(frozen=True)
+class ConditionScores:
+    """What one model's answers come to in one condition, in the order of the study's items.
+
+    Attributes:
+        values: float64 [items], within the metric's bounds; NaN where unscored.
+        reasons: why, "" where scored. lost: why there is no answer, "" where there is one.
+        texts: what was answered, in words; "" where there is nothing.
+    """
+
+    values: FloatArray
+    reasons: Reasons
+    lost: Reasons
+    texts: Sequence[str] = ()
+
+    def row(
+        self, metric: str, where: Slice, chosen: BoolArray, clusters: ArrayLike, bounds: Bounds,
+        null: float | None = None, items: ArrayLike | None = None,
+    ) -> Metric:  # fmt: skip
+        """The mean over the chosen items; see ``mean_row``."""
+        values, reasons = self.values[chosen], self.reasons[chosen]
+        return mean_row(metric, where, values, reasons, clusters, bounds, null, items)
+
+    def gain(
+        self, other: ConditionScores, metric: str, where: Slice, chosen: BoolArray, clusters: ArrayLike,
+        bounds: Bounds, items: ArrayLike | None = None, sign: int = 1,
+    ) -> Metric:  # fmt: skip
+        """The mean difference to another condition over the chosen items, beside 0.
+
+        Args:
+            sign: -1 where less is better.
+        """
+        first, second = ((sign * each.values[chosen], each.reasons[chosen]) for each in (self, other))
+        return difference_row(metric, where, first, second, clusters, bounds, items)
