@@ -16,7 +16,8 @@ import numpy as np
 from benchmarks import populations as of
 from benchmarks.process import Result, measure, show
 from benchmarks.sizes import Sizes
-from tasks.evaluations.cure.scores import LENGTH_NORMALISED, Judged, Scored, equal_lengths
+from tasks.evaluations.cure.params import LENGTH_NORMALISED
+from tasks.evaluations.cure.scores import CureScores, Explained, equal_lengths
 from tasks.judging.controls import REAL, SHUFFLED
 from tasks.metrics import comparison, intervals
 from tasks.metrics.comparison import Difference
@@ -166,8 +167,8 @@ def _coherence(rng: Generator, n: int) -> Difference:
         marks = 0.5 + quality + 0.1 * (length - 4) + rng.normal(0, 0.1, n)
         nowhere = np.full(n, np.nan)
         none = np.full(n, "", dtype=object)
-        judged = Judged(marks, marks, nowhere, np.expm1(length), (), none, none, {}, ())
-        models[name] = Scored({}, {(LENGTH_NORMALISED, source): judged for source in (REAL, SHUFFLED)})
+        judged = Explained(marks, marks, nowhere, np.expm1(length), (), none, none, {}, ())
+        models[name] = CureScores({}, {(LENGTH_NORMALISED, source): judged for source in (REAL, SHUFFLED)})
     adjusted = equal_lengths(
         models, models, [{LENGTH_NORMALISED: places} for places in intervals.jackknife_groups(n, 0)]
     )

@@ -16,7 +16,7 @@ from prefect.artifacts import create_table_artifact
 from prefect.context import FlowRunContext
 
 from flows.evaluation import answer_all, read_models
-from flows.session import Session, plan_round
+from flows.session import Session
 from tasks.builders.culturall import steps as culturall
 from tasks.builders.culturall.params import CreateParams, ElevateParams, ReleaseParams
 from tasks.builders.specnorm import steps as specnorm
@@ -106,9 +106,9 @@ def planned(stage: Stage[Any, Any], params: BuildParams, meter: Meter | None = N
     tables = {name: Warehouse.open().query(sql).to_dicts() for name, sql in stage.tables.items()}
     study = stage.study(params, tables, candidates | engines)
     named = {engine.name: engine for engine in candidates.values()}
-    session = Session(evaluation=stage, study=study, occasion="", candidates=named, engines=engines)
+    session = Session(evaluation=stage, study=study, candidates=named, engines=engines)
     session.meters |= dict.fromkeys(named, meter or _meter(params))
-    plan_round(session)
+    session.plan_round()
     session.raise_failures()
     return session
 
@@ -122,16 +122,18 @@ def go_through(params: BuildParams, *stages: Stage[Any, Any]) -> Any:
     Raises:
         EngineError: a model failed, or the budget was reached. CorruptPart, ValueError: see ``planned``.
     """
-    steps.sign_in()
+    steps.record_process()
     steps.take_over_orphans()
     meter = _meter(params)
     for stage in stages:
         session = planned(stage, params, meter)
         study: Any = session.study
-        runs = answer_all(session) if any(each.request.units for each in session.wanted) else {}
-        answers = read_models(session, None) if runs else {}
+        answers: dict[str, Any] = {}
+        if any(each.request.units for each in session.wanted):
+            answer_all(session)
+            answers = read_models(session, None)
         if session.alive() or not session.candidates:
-            steps.step(f"store {study.stage}", partial(stage.save, study, answers, runs))
+            steps.step(f"store {study.stage}", partial(stage.save, study, answers, session.ids))
         _finish(list(session.run_ids().values()))
         session.raise_failures()
     return study

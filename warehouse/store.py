@@ -119,7 +119,7 @@ def store_at(where: "Path | Store | None" = None) -> Store:
     url = os.environ.get(VARIABLE)
     if not url:
         return LocalStore(home)
-    from warehouse.shared import SharedStore  # its libraries are an extra
+    from warehouse.shared.store import SharedStore  # its libraries are an extra
 
     return SharedStore.of_environment(home, url)
 
@@ -134,6 +134,6 @@ def store_named(place: str, parts: str | None = None) -> Store:
         if parts:
             raise WarehouseError(f"{parts} goes with a database, and {place} is a folder: leave it out.")
         return LocalStore(Path(place).expanduser().resolve())
-    from warehouse.shared import SharedStore
+    from warehouse.shared.store import SharedStore
 
     return SharedStore.typed(default_home(), place, parts)

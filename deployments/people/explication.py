@@ -33,10 +33,10 @@ from tasks.evaluations.explication.interview import (
     read_draft,
     texts_of,
 )
-from tasks.evaluations.explication.personas import description_of, identifier_of, personas_of
-from tasks.evaluations.explication.validation import Rating, validation_rows
+from tasks.evaluations.explication.materials import description_of, identifier_of, personas_of
+from tasks.evaluations.explication.validation import ConversationRating, validation_rows
 from tasks.identity import digest
-from tasks.loop.reasoning import without_reasoning
+from tasks.loop.written import without_reasoning
 from tasks.people.answers import latest
 from tasks.people.assignment import item_code, stratified
 from tasks.people.study import Item, Private
@@ -222,7 +222,7 @@ def validation(warehouse: Warehouse, study: str) -> pl.DataFrame:
     )
 
 
-def _ratings(results: Results, grades: Mapping[str, Row]) -> Iterator[Rating]:
+def _ratings(results: Results, grades: Mapping[str, Row]) -> Iterator[ConversationRating]:
     for rating in results.ratings:
         which, _, field = rating.field.partition("_")
         hidden = results.folder.private.get(rating.item)
@@ -231,7 +231,7 @@ def _ratings(results: Results, grades: Mapping[str, Row]) -> Iterator[Rating]:
         name = json.loads(hidden.code)[which == "second"]
         row, dimension = grades.get(name), _DIMENSIONS[field]
         if row is not None:
-            yield Rating(
+            yield ConversationRating(
                 rating.annotator, name, row["model"], row["persona"], dimension, float(rating.value),
                 which == "first", row.get(dimension) if dimension != "persona" else None,
             )  # fmt: skip

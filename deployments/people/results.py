@@ -22,7 +22,7 @@ from deployments.people.pages import interface
 from deployments.people.store import FILE, Store
 from tasks.builders.specnorm.review import COLUMNS
 from tasks.identity import digest
-from tasks.judging.ratings import COLUMNS as RATING_COLUMNS
+from tasks.judging.audit import RATING_COLUMNS
 from tasks.people import labelstudio, potato
 from tasks.people.agreement import (
     NOT_ANNOTATED,

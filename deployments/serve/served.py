@@ -70,7 +70,7 @@ def served(name: str) -> Flow[..., str]:
 @flow(name="evaluate_all", flow_run_name="evaluate_all {params.profile}", validate_parameters=True)
 def evaluate_all(params: AllParams) -> list[str] | State:
     """Run several evaluations of several models on one occasion, each a run of its own."""
-    steps.sign_in()
+    steps.record_process()
     if is_superseded():
         return Cancelled(message="missed: a later scheduled run is due")
     return run_all(params)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from scrapers.countries import CountryCodes
-from tasks.evaluations.cure.benchmarks.specnorm import load
+from tasks.evaluations.recipe.loading import load
 from tasks.packs.published import read_rows
 from tests.builders.queue_files import ACCEPT, REJECT, REVISE, decide
 from tests.builders.specnorm.drafting_server import Scene, drafting, good

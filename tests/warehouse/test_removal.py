@@ -8,8 +8,7 @@ import pytest
 
 import warehouse.removal as removal
 from tasks.loop.candidates import CandidateRanking
-from tasks.loop.items import ItemScores
-from tasks.loop.options import OptionScores
+from tasks.loop.items import ItemScores, OptionScores
 from tasks.loop.prompts import Prompts
 from tasks.loop.texts import Texts
 from tests.warehouse.conftest import LogprobRows, MakeRun, MetricRows

@@ -32,8 +32,8 @@ from warehouse.local_store import LocalStore
 from warehouse.prune import prunable, prune
 
 pytest.importorskip("psycopg", reason="the extra `shared` is not installed")
-from warehouse.shared import SharedStore
 from warehouse.shared.objects import Objects
+from warehouse.shared.store import SharedStore
 
 pytestmark = pytest.mark.slow
 

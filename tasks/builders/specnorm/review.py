@@ -12,8 +12,8 @@ from typing import Any
 from scrapers.countries import CountryCodes
 from tasks.builders.specnorm.checks import Fault, faults, near_duplicates
 from tasks.builders.specnorm.drafting import STANCES, Draft, read_written
+from tasks.evaluations.cure.benchmarks import load_specnorm
 from tasks.evaluations.cure.benchmarks.cues import join_cues, parse_cues, specificity
-from tasks.evaluations.cure.benchmarks.specnorm import load
 from tasks.people.review_file import Decided, Decision, ReviewError, ReviewFile
 
 TEXTS = ("persona", "situation", "question", "label", "norm")
@@ -205,7 +205,7 @@ def _items(
     rows = [(published(review), known.row) for review, known in changed if review.decision != "reject"]
     if not rows:
         return []
-    loaded = load({str(path): [row for row, _ in rows]}, countries)
+    loaded = load_specnorm({str(path): [row for row, _ in rows]}, countries)
     if loaded.dropped:
         raise ReviewError(f"{path}: rows that the evaluation would leave out: {dict(loaded.dropped)}")
     return [

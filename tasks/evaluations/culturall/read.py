@@ -20,15 +20,13 @@ from tasks.evaluations.contract import Completions, comparable
 from tasks.evaluations.culturall.items import Item
 from tasks.evaluations.culturall.matching import chosen_letter, is_match
 from tasks.evaluations.culturall.study import CulturallStudy
-from tasks.judging.judge_check import ACCEPTED_FROM, GOLD
-from tasks.judging.null_texts import EMPTY as EMPTY_TEXT
-from tasks.judging.null_texts import SHUFFLED, shuffled
+from tasks.judging.controls import ACCEPTED_FROM, GOLD, SHUFFLED, shuffled
+from tasks.judging.controls import EMPTY as EMPTY_TEXT
 from tasks.judging.panel import About, Call, Key, Opinions, score_of
 from tasks.judging.rubric import normal
-from tasks.loop.prompt_samples import sample
 from tasks.loop.prompts import Completion
 from tasks.loop.replies import CUT_OFF, EMPTY, REFUSED, whole_text
-from tasks.loop.samples import Sample, Score
+from tasks.loop.samples import Sample, Score, sample
 
 NO_TRANSLATION = "the item has no English translation"
 

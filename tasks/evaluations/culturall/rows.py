@@ -21,8 +21,7 @@ from tasks.evaluations.culturall.matching import LETTERS, plain
 from tasks.evaluations.culturall.read import CHECKS, CulturallAnswer
 from tasks.evaluations.culturall.study import CulturallStudy
 from tasks.evaluations.recipe.prompted import ConditionScores
-from tasks.judging.family import preference_row
-from tasks.judging.judge_check import check_row
+from tasks.judging.controls import check_row, preference_row
 from tasks.judging.panel import Key, Opinions
 from tasks.loop.rows import OVERALL, Metric, Slice, count_rows, mean_of, mean_row, unless_lost_alone, unscored
 from tasks.metrics.intervals import CORRELATION, SHARE

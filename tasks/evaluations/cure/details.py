@@ -15,12 +15,10 @@ from tasks.evaluations.cure.params import kind_of
 from tasks.evaluations.cure.read import CureAnswer, JudgeCall, Readings
 from tasks.evaluations.cure.scores import CureScores, answers_of
 from tasks.evaluations.cure.study import CureStudy, country_of
-from tasks.judging.null_texts import REAL
-from tasks.judging.panel import About, Opinions
-from tasks.judging.samples import score_name
-from tasks.loop.prompt_samples import sample
+from tasks.judging.controls import REAL
+from tasks.judging.panel import About, Opinions, score_name
 from tasks.loop.requests import Engine
-from tasks.loop.samples import Sample, Score
+from tasks.loop.samples import Sample, Score, sample
 
 _CUES = {"casa": "Symbol", "specnorm": "Subgroup"}
 """How people call a benchmark's cues."""

@@ -22,10 +22,10 @@ from tasks.engines.protocols import Sampling
 from tasks.evaluations.cure.benchmarks import LABELS, BenchmarkItem
 from tasks.evaluations.cure.params import kind_of
 from tasks.evaluations.cure.study import JUDGED, WORDS, CureStudy, Key, family, situation
-from tasks.judging.null_texts import EMPTY, NULLS, REAL, texts_by_source
+from tasks.judging.controls import EMPTY, NULLS, REAL, texts_by_source
 from tasks.judging.panel import Opinions
-from tasks.judging.prompts import Opinion, judge_prompt
-from tasks.judging.rubric import Rubric, normal
+from tasks.judging.rubric import Rubric, judge_prompt, normal
+from tasks.judging.verdicts import Opinion
 from tasks.loop.prompts import Completion, Prompt
 from tasks.loop.replies import NO_ANSWER, is_lost, json_fields, no_text, unreadable
 

@@ -21,10 +21,7 @@ from scipy.sparse.csgraph import connected_components
 from tasks.evaluations.cure.params import BENCHMARKS, is_at_equal_length, metric_of
 from tasks.evaluations.cure.scores import CureScores, Explained, Labelled, equal_lengths
 from tasks.evaluations.cure.study import CureStudy
-from tasks.judging.family import preference_row
-from tasks.judging.judge_check import refusals
-from tasks.judging.null_texts import NULLS, REAL, SHUFFLED
-from tasks.judging.real_against_null import best_null, told_apart_row
+from tasks.judging.controls import NULLS, REAL, SHUFFLED, best_null, preference_row, refusals, told_apart_row
 from tasks.loop.rows import (
     OVERALL,
     Metric,

@@ -24,10 +24,9 @@ from tasks.evaluations.cure.read import (
     replies,
 )
 from tasks.evaluations.cure.study import CureStudy
-from tasks.judging.ensemble import Ensemble, Vote, combine
-from tasks.judging.null_texts import REAL, SHUFFLED, SOURCES
+from tasks.judging.controls import REAL, SHUFFLED, SOURCES
 from tasks.judging.panel import Opinions
-from tasks.judging.prompts import NO_JUDGE, UNANSWERED
+from tasks.judging.verdicts import NO_JUDGE, UNANSWERED, Ensemble, Vote, combine
 from tasks.loop.replies import is_lost
 from tasks.loop.rows import Reasons, mean_of
 from tasks.metrics.classification import LOST

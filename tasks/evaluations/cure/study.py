@@ -18,8 +18,7 @@ from tasks.evaluations.cure.benchmarks.cues import KINDS, specificity
 from tasks.evaluations.cure.params import BENCHMARKS, MODES, SCORES_VERSION, CureParams, kind_of, metric_of
 from tasks.evaluations.recipe.prompted import Prompted
 from tasks.identity import UnknownName, digest
-from tasks.judging.panel import Judges
-from tasks.judging.prompts import judges_by_name
+from tasks.judging.panel import Judges, judges_by_name
 from tasks.judging.rubric import Rubric, load_rubric
 from tasks.loop.prompts import Prompt
 from tasks.loop.requests import Engine

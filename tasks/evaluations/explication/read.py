@@ -133,7 +133,7 @@ def read(study: ExplicationStudy, completions: Completions, shared: Any = None) 
 def heard(study: ExplicationStudy, completions: Completions) -> tuple[Stage, list[JudgeCall]]:
     """The conversations with all that is stored of them, and what judges are asked; both are kept between
     rounds, and with a call its prompt."""
-    own = study.progress_of(completions.candidate, completions.occasion)
+    own = study.progress_of(completions.candidate)
     own.stage.hear(completions)
     if not study.judges:
         return own.stage, []

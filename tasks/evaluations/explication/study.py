@@ -111,9 +111,9 @@ class ExplicationStudy:
         """The judges, who read conversations by several rubrics."""
         return Judges(self.judges, "conversations", self.params.batch)
 
-    def progress_of(self, candidate: Engine | None, occasion: str) -> Progress:
+    def progress_of(self, candidate: Engine | None) -> Progress:
         """What is kept of a model's conversations, or of the study's own."""
-        key = (candidate.hash if candidate else "", occasion)
+        key = (candidate.hash, candidate.occasion) if candidate else ("", "")
         if key not in self.progress:
             self.progress[key] = Progress(Stage(self.dialogues() if candidate else self.shared_dialogues()))
         return self.progress[key]

@@ -34,13 +34,12 @@ from tasks.evaluations.recipe.definition import (
 from tasks.evaluations.recipe.items import Loaded
 from tasks.evaluations.recipe.prompted import ConditionScores
 from tasks.evaluations.recipe.study import HEADLINE, RecipeStudy, build_study, params_of
-from tasks.judging.family import preference_row
+from tasks.judging.controls import preference_row
 from tasks.judging.panel import About, Call, Opinions
-from tasks.loop.options import OptionLogprobs
-from tasks.loop.prompt_samples import sample
+from tasks.loop.items import OptionLogprobs
 from tasks.loop.prompts import Completion
 from tasks.loop.requests import Engine, Later, Request
-from tasks.loop.samples import Sample, Score, listed, question
+from tasks.loop.samples import Sample, Score, listed, question, sample
 from tasks.metrics.types import FloatArray
 
 WRITER, SCORER = "smollm2-135m-vllm", "smollm2-135m"

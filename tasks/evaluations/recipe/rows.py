@@ -14,8 +14,7 @@ from tasks.evaluations.recipe.definition import BEST, CONTROLS, Judged, controls
 from tasks.evaluations.recipe.items import Loaded
 from tasks.evaluations.recipe.prompted import ConditionScores
 from tasks.evaluations.recipe.study import HEADLINE, RecipeStudy
-from tasks.judging.judge_check import GOLD, NOT_CHECKED, check_row
-from tasks.judging.null_texts import EMPTY, GENERIC, SHUFFLED
+from tasks.judging.controls import EMPTY, GENERIC, GOLD, NOT_CHECKED, SHUFFLED, check_row
 from tasks.judging.panel import Opinions
 from tasks.loop.rows import OVERALL, Metric, count_rows, mean_of, mean_row
 from tasks.metrics.intervals import SHARE

@@ -15,11 +15,10 @@ from tasks.evaluations.recipe.items import Item
 from tasks.evaluations.recipe.normal import normalised, stands_in, steps_of
 from tasks.evaluations.recipe.prompted import ConditionScores
 from tasks.evaluations.recipe.study import HEADLINE, RecipeStudy
-from tasks.judging.judge_check import GOLD
-from tasks.judging.null_texts import EMPTY, GENERIC, SHUFFLED
+from tasks.judging.controls import EMPTY, GENERIC, GOLD, SHUFFLED
 from tasks.judging.panel import Call, Opinions, score_of
-from tasks.judging.prompts import NO_JUDGE
 from tasks.judging.rubric import normal
+from tasks.judging.verdicts import NO_JUDGE
 from tasks.loop.prompts import Prompt, Prompts
 from tasks.loop.replies import NO_ANSWER, whole_text
 from tasks.loop.rows import unless_lost_alone

@@ -6,7 +6,7 @@ Its benchmarks are read as they are published; results and ratings have formats 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Literal
@@ -15,8 +15,7 @@ import numpy as np
 from pydantic import Field
 
 from scrapers.countries import CountryCodes
-from tasks.evaluations.cure.benchmarks import casa, culturebank, normad, specnorm
-from tasks.evaluations.cure.benchmarks.common import Loaded
+from tasks.evaluations.cure.benchmarks import LOADERS, Loaded
 from tasks.metrics.agreement import cohen_kappa, fleiss_kappa, pearson
 from tasks.metrics.classification import LOST, label_scores, random_baseline
 from tasks.metrics.krippendorff_alpha import krippendorff_alpha
@@ -60,12 +59,6 @@ SOURCES = by_name(
         is_ours=True,
     ),
 )
-LOADERS: Mapping[str, Callable[[Mapping[str, Sequence[Row]], CountryCodes], Loaded]] = {
-    "normad": normad.load,
-    "specnorm": specnorm.load,
-    "casa": casa.load,
-    "culturebank": culturebank.load,
-}
 JUDGED = {"Coverage": "normad", "Specificity": "specnorm", "Connotation": "casa", "Coherence": "culturebank"}
 """Metric -> the benchmark that it is of."""
 JUDGE, NULL = "judge", "null"

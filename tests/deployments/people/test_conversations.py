@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from deployments.show.report import read_data
-from tasks.evaluations.explication.details import SCHEMA
+from tasks.evaluations.explication.rows import SCHEMA
 from tasks.people.study import read_folder
 from tests.deployments.judged_run import store_run
 from tests.deployments.test_cli_people import people, say, started

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from flows.build import go_through
 from tasks.builders.culturall import steps
 from tasks.builders.culturall.params import ReleaseParams
-from tasks.builders.culturall.release import steps as release
 from tasks.people.study import Entry, Folder, read_folder
 from tests.deployments.test_cli_people import people, say, started
 from warehouse import Warehouse, culturall_build, run_checks
@@ -63,7 +63,7 @@ def solved(warehouse: Warehouse, draft: str, n_right: int) -> None:
          "is_right": n < n_right}
         for n in range(3)
     ]  # fmt: skip
-    culturall_build.add(warehouse, "culturall_measure", steps.timed(rows, "measured_at"))
+    culturall_build.add(warehouse, "culturall_measure", rows)
 
 
 def decide(warehouse: Warehouse, name: str, decision: str, **texts: str) -> Folder:
@@ -107,12 +107,12 @@ def test_from_a_topic_to_a_published_version(warehouse: Warehouse) -> None:
 
     solved(warehouse, child, 1)
     params = ReleaseParams.model_validate({"embedder": ""})
-    release.check(params)
+    go_through(params, steps.CHECK)
     assert status(warehouse)[child] == "review_waits"
     assert new("last", "culturall-review").exit_code == 0
     decide(warehouse, "last", "revise", explanation="On Guy Fawkes Night one lights bonfires.")
     assert "revise: 1" in pulled("last")
-    version = release.publish(params)
+    version = steps.publish(params)
     assert version is not None
     row = warehouse.query("FROM culturall_release_item").row(0, named=True)
     assert (row["scenario"], row["decision"], row["author"]) == (HARDER, "revise", each.annotator)
@@ -124,7 +124,7 @@ def test_from_a_topic_to_a_published_version(warehouse: Warehouse) -> None:
 def test_the_author_alone_cannot_review(warehouse: Warehouse) -> None:
     """Codes stand for people, in every study."""
     written(warehouse)
-    release.check(ReleaseParams.model_validate({"embedder": ""}))
+    go_through(ReleaseParams.model_validate({"embedder": ""}), steps.CHECK)
     alone = new("alone", "culturall-review", "--codes", "p001", n_people=1)
     assert alone.exit_code == 1
     assert "needs 1 people and only 0 may see it" in " ".join(alone.output.split())
@@ -140,7 +140,7 @@ def test_the_author_alone_cannot_review(warehouse: Warehouse) -> None:
 
 def test_a_review_is_held_to_its_decision(warehouse: Warehouse) -> None:
     written(warehouse)
-    release.check(ReleaseParams.model_validate({"embedder": ""}))
+    go_through(ReleaseParams.model_validate({"embedder": ""}), steps.CHECK)
     assert new("reviews", "culturall-review").exit_code == 0
     for decision, texts, said in (
         ("accept", {"answer": "fire"}, "left out, accepted with other texts: 1"),

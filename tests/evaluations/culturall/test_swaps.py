@@ -6,7 +6,7 @@ import pytest
 
 from tasks.evaluations.culturall.matching import is_match
 from tasks.evaluations.culturall.read import checks
-from tasks.judging.null_texts import SHUFFLED
+from tasks.judging.controls import SHUFFLED
 from tests.evaluations.culturall.conftest import MakeStudy, row
 
 ROWS = [

@@ -15,7 +15,7 @@ from tasks.evaluations.cure.evaluation import EVALUATION, ask, later, size
 from tasks.evaluations.cure.params import CureParams
 from tasks.evaluations.cure.scores import CureAnswers, answers_of
 from tasks.evaluations.cure.study import CureStudy
-from tasks.judging.prompts import UNANSWERED
+from tasks.judging.verdicts import UNANSWERED
 from tasks.loop.budget import at_most
 from tasks.loop.prompts import Completion, Prompts
 from tasks.loop.replies import NO_ANSWER

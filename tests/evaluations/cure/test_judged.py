@@ -16,9 +16,9 @@ from tasks.evaluations.cure.read import (
     replies,
 )
 from tasks.evaluations.cure.study import CureStudy, family
-from tasks.judging.null_texts import SOURCES
-from tasks.judging.prompts import UNANSWERED
-from tasks.judging.untrusted import CLOSE, OPEN
+from tasks.judging.controls import SOURCES
+from tasks.judging.rubric import CLOSE, OPEN
+from tasks.judging.verdicts import UNANSWERED
 from tasks.loop.prompts import Completion
 from tasks.loop.replies import CUT_OFF
 from tests.evaluations.cure.conftest import MakeStudy, completion, heard, right_answers, row, tables

@@ -24,7 +24,7 @@ from tasks.engines.protocols import EngineError, Generation, Samplings, each
 from tasks.evaluations.cure.evaluation import EVALUATION
 from tasks.evaluations.cure.params import CureParams
 from tasks.evaluations.cure.study import CureStudy
-from tasks.judging.prompts import UNANSWERED
+from tasks.judging.verdicts import UNANSWERED
 from warehouse import CorruptPart, Warehouse, run_checks
 
 JUDGES = ("judge-j", "judge-k")

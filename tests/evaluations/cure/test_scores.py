@@ -10,8 +10,7 @@ import pytest
 from tasks.evaluations.cure.read import JudgeCall, Reply, read_answers
 from tasks.evaluations.cure.scores import NO_PARTNER, CureScores, equal_lengths, score_model
 from tasks.evaluations.cure.study import CureStudy, Key
-from tasks.judging.prompts import NO_JUDGE, UNANSWERED, Opinion
-from tasks.judging.verdicts import Verdict
+from tasks.judging.verdicts import NO_JUDGE, UNANSWERED, Opinion, Verdict
 from tasks.loop.prompts import Completion
 from tasks.loop.replies import CUT_OFF
 from tests.evaluations.cure.conftest import (
