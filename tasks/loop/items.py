@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
@@ -150,11 +150,11 @@ class OptionScores(GivenTexts[Scored]):
     columns: ClassVar[tuple[str, ...]] = ("item", "place", "logprob", "n_tokens")
 
     questions: Sequence[Question]
-    by_id: Mapping[str, Question] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        """Index the questions."""
-        object.__setattr__(self, "by_id", {question.id: question for question in self.questions})
+    @cached_property
+    def by_id(self) -> Mapping[str, Question]:
+        """Each question once."""
+        return {question.id: question for question in self.questions}
 
     @property
     def units(self) -> Sequence[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -96,11 +96,11 @@ class Prompts(Request[Completions]):
 
     prompts: Sequence[Prompt]
     sampling: Sampling
-    by_id: Mapping[str, Prompt] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        """Index the prompts."""
-        object.__setattr__(self, "by_id", {prompt.id: prompt for prompt in self.prompts})
+    @cached_property
+    def by_id(self) -> Mapping[str, Prompt]:
+        """Each prompt once."""
+        return {prompt.id: prompt for prompt in self.prompts}
 
     @property
     def units(self) -> Sequence[str]:

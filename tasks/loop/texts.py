@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,11 +33,11 @@ class Texts(Request[Embedded]):
 
     texts: Sequence[str]
     batch: int = 512
-    by_hash: dict[str, str] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        """Index the texts."""
-        object.__setattr__(self, "by_hash", {text_hash(text): text for text in self.texts})
+    @cached_property
+    def by_hash(self) -> dict[str, str]:
+        """Each text once."""
+        return {text_hash(text): text for text in self.texts}
 
     @property
     def units(self) -> Sequence[str]:
