@@ -24,8 +24,8 @@ from tasks.evaluations.fmlama.study import FmlamaStudy, Probe, Template
 from tasks.evaluations.spectral.params import SpectralParams
 from tasks.evaluations.spectral.read import country_subsets, score_question
 from tasks.evaluations.spectral.study import ItemList, Question, SpectralStudy
-from tasks.metrics.distributions import softmax
 from tasks.metrics.similarity import cosine_matrix
+from tasks.metrics.spectral import softmax
 from tasks.metrics.types import FloatArray
 
 BAR_S, PROBING_BAR_S = 5.0, 10.0

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.evaluations.spectral.study import ItemList, Question, SpectralStudy
-from tasks.metrics import distributions, intervals, nulls, spectral
+from tasks.metrics import intervals, nulls, spectral
 from tasks.metrics.types import FloatArray
 
 MIN_COUNTRIES = 12
@@ -92,12 +92,12 @@ def distribution(answers: QuestionAnswers, items: ItemList, normalisation: str) 
     """[n, t] the country-level distributions H: softmax over the list's items (section 3.3)."""
     logprobs = answers.logprobs
     if answers.is_distribution:
-        return distributions.softmax(logprobs)
+        return spectral.softmax(logprobs)
     if normalisation == "per_token":
-        logprobs = distributions.normalise(logprobs, answers.n_tokens)
+        logprobs = spectral.normalise(logprobs, answers.n_tokens)
     elif normalisation == "per_byte":
-        logprobs = distributions.normalise(logprobs, [len(i.encode()) for i in items.items])
-    return distributions.softmax(logprobs)
+        logprobs = spectral.normalise(logprobs, [len(i.encode()) for i in items.items])
+    return spectral.softmax(logprobs)
 
 
 def country_subsets(study: SpectralStudy) -> tuple[NDArray[np.intp], list[NDArray[np.intp]]]:
