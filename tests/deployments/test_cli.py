@@ -118,9 +118,9 @@ def test_the_command_to_start_with_stands_alone_on_its_line() -> None:
     assert "  culturescope run spectral --profile smoke" in lines
 
 
-def test_a_bad_spec_hides_no_other_model(tmp_path: Path) -> None:
+def test_a_bad_spec_hides_no_other_model(home: Path) -> None:
     """In the list, and where another is named."""
-    folder = tmp_path / "engines"
+    folder = home / "engines"
     folder.mkdir(exist_ok=True)
     bad = {
         "broken": b"kind = [",
