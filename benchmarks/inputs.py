@@ -12,8 +12,8 @@ import polars as pl
 
 from tasks.engines.local import embedded
 from tasks.evaluations.fmlama.params import PAPER_GROUPS, FmlamaParams
-from tasks.evaluations.fmlama.requests import Probe, Study, build_study
-from tasks.evaluations.spectral.requests import Question
+from tasks.evaluations.fmlama.study import FmlamaStudy, Probe, build_study
+from tasks.evaluations.spectral.study import Question
 from warehouse import Warehouse, home
 
 REFERENCE = Path(__file__).parent.parent / "warehouse" / "reference"
@@ -46,7 +46,7 @@ def _csv(name: str) -> pl.DataFrame:
     return pl.read_csv(REFERENCE / f"{name}.csv", infer_schema=False)
 
 
-def fmlama() -> Study:
+def fmlama() -> FmlamaStudy:
     """A fixed random choice of dishes of the 14 groups, five templates without and five with the country.
 
     Candidates are their ingredients; the few that lack are filled up from those of the other dishes.

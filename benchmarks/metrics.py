@@ -13,15 +13,20 @@ from threadpoolctl import threadpool_limits
 from benchmarks import inputs
 from benchmarks.process import Result, measure, peak, show
 from benchmarks.sizes import Sizes
-from tasks.evaluations.fmlama import requests as fmlama
-from tasks.evaluations.fmlama import rows, scores
-from tasks.evaluations.fmlama.scores import Answers, FloatArray
-from tasks.evaluations.fmlama.templates import Template
+from tasks.evaluations.fmlama import rows
+from tasks.evaluations.fmlama.read import (
+    ScoreTables,
+    common_ingredients,
+    expectations,
+    score_model,
+)
+from tasks.evaluations.fmlama.study import FmlamaStudy, Probe, Template
 from tasks.evaluations.spectral.params import SpectralParams
-from tasks.evaluations.spectral.requests import ItemList, Question, Study
-from tasks.evaluations.spectral.scores import country_subsets, score_question
-from tasks.metrics.distributions import softmax
+from tasks.evaluations.spectral.read import country_subsets, score_question
+from tasks.evaluations.spectral.study import ItemList, Question, SpectralStudy
 from tasks.metrics.similarity import cosine_matrix
+from tasks.metrics.spectral import softmax
+from tasks.metrics.types import FloatArray
 
 BAR_S, PROBING_BAR_S = 5.0, 10.0
 N_COUNTRIES = 170
@@ -117,13 +122,13 @@ def _answers(matrices: int, items: int) -> list[NDArray[np.float64]]:
     return distributions
 
 
-def _study(items: int, subsets: int) -> Study:
+def _study(items: int, subsets: int) -> SpectralStudy:
     """A study of one list whose items are each listed with a few countries."""
     codes = [f"C{i:03d}" for i in range(N_COUNTRIES)]
     listed = tuple(frozenset(codes[(i + step) % N_COUNTRIES] for step in range(LISTED)) for i in range(items))
     lists = {"made_up": ItemList("made_up", tuple(f"item {i}" for i in range(items)), listed)}
     params = SpectralParams.model_validate({"models": ["none"], "half_samples": subsets})
-    return Study(params, {code: code for code in codes}, (_question(),), lists, "")
+    return SpectralStudy(params, {code: code for code in codes}, (_question(),), lists, "")
 
 
 def _question() -> Question:
@@ -154,21 +159,21 @@ def fmlama_metrics(repeats: int) -> Result:
     seconds = []
     with threadpool_limits(1):
         start = time.perf_counter()
-        expected = {p.condition.slug: scores.expectations(p, cosines) for p in study.probes}
-        common = [scores.common_ingredients(study, of_origin) for of_origin in (False, True)]
-        nulls = [scores.score_model(study, expected, null, cosines) for null in common]
+        expected = {p.condition.slug: expectations(p, cosines) for p in study.probes}
+        common = [common_ingredients(study, of_origin) for of_origin in (False, True)]
+        nulls = [score_model(study, expected, null, cosines) for null in common]
         baselines = rows.best_baseline(nulls)
         shared = time.perf_counter() - start
         for _ in range(repeats):
             start = time.perf_counter()
-            score = scores.score_model(study, expected, answers, cosines)
+            score = score_model(study, expected, answers, cosines)
             model_rows = rows.model_rows(study, score, baselines)
             seconds.append(time.perf_counter() - start)
     figures = {"seconds": median(seconds), "shared_seconds": shared}
     return figures | {"n_pairs": study.n_pairs, "rows": len(model_rows)}
 
 
-def _probe_answers(study: fmlama.Study) -> Answers:
+def _probe_answers(study: FmlamaStudy) -> ScoreTables:
     """Random probabilities, in which references tend to be ahead; as they are read from parts, in float32."""
     rng = np.random.Generator(np.random.PCG64(1))
     tables: dict[str, NDArray[np.float32]] = {}
@@ -177,7 +182,7 @@ def _probe_answers(study: fmlama.Study) -> Answers:
             values = rng.normal(size=probe.relevant.shape) + REFERENCE_BONUS * probe.relevant
             tables[template.template] = (1 / (1 + np.exp(5 - values))).astype(np.float32)
 
-    def answers(probe: fmlama.Probe, template: Template) -> FloatArray:
+    def answers(probe: Probe, template: Template) -> FloatArray:
         return tables[template.template].astype(np.float64)
 
     return answers

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tasks.evaluations.spectral.scores import MIN_COUNTRIES
+from tasks.evaluations.spectral.read import MIN_COUNTRIES
 from tasks.metrics import classification, comparison, consensus, intervals, spectral, value_shift
 from tasks.metrics.agreement import er_sr_correlation, pearson, rank_agreement
 from tasks.metrics.intervals import CORRELATION, POSITIVE, SHARE

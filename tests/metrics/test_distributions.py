@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import scipy.special
 
-from tasks.metrics.distributions import normalise, softmax
+from tasks.metrics.spectral import normalise, softmax
 
 
 def test_softmax_by_hand() -> None:

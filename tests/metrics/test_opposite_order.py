@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.metrics.opposite_order import opposite_order
+from tasks.metrics.agreement import opposite_order
 
 
 def test_by_hand() -> None:

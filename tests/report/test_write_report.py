@@ -28,8 +28,8 @@ def _warehouse(copied_home: Callable[[], Path]) -> Warehouse:
     return warehouse
 
 
-def test_empty_warehouse_says_what_to_run(tmp_path: Path) -> None:
-    warehouse = Warehouse.open(tmp_path / "home")
+def test_empty_warehouse_says_what_to_run(new_home: Path, tmp_path: Path) -> None:
+    warehouse = Warehouse.open(new_home)
     with pytest.raises(WarehouseError, match="culturescope run spectral --profile smoke"):
         write_report(warehouse, tmp_path / "report.html")
     with pytest.raises(WarehouseError, match="in place of spectral, any of culturall, cure, "):

@@ -325,7 +325,10 @@ def test_log_of_an_outside_writer_is_never_dropped(warehouse: Warehouse) -> None
         pass
 
 
-@pytest.mark.parametrize("is_there", [False, True], ids=["missing", "empty"])
+@pytest.mark.parametrize(
+    "is_there",
+    [pytest.param(False, id="missing"), pytest.param(True, id="empty", marks=pytest.mark.heavy)],
+)  # fmt: skip
 def test_a_home_is_its_owners_alone_however_it_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_there: bool
 ) -> None:

@@ -110,7 +110,7 @@ def test_a_part_that_is_gone_is_said_and_the_next_copy_is_whole(
     assert Warehouse.open(target).query(ROWS).equals(full.query(ROWS))
 
 
-@pytest.mark.parametrize("room", [2_000, 200_000])
+@pytest.mark.parametrize("room", [pytest.param(2_000, marks=pytest.mark.heavy), 200_000])
 def test_a_full_target_leaves_nothing_published(
     full: Warehouse, tmp_path_factory: pytest.TempPathFactory, room: int
 ) -> None:

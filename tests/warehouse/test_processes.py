@@ -109,7 +109,11 @@ def test_readers_and_writers_at_once(warehouse: Warehouse, start_python: StartPy
     assert warehouse.query("SELECT count(*) FROM item").item() > 11_000
 
 
-@pytest.mark.parametrize("statement", ["SELECT 1", "COMMIT"], ids=["in transaction", "before publishing"])
+@pytest.mark.parametrize(
+    "statement",
+    [pytest.param("SELECT 1", id="in transaction", marks=pytest.mark.heavy),
+     pytest.param("COMMIT", id="before publishing")],
+)  # fmt: skip
 def test_killed_writer_changes_nothing_and_leaves_nothing(
     warehouse: Warehouse, start_python: StartPython, statement: str
 ) -> None:
@@ -127,7 +131,11 @@ def test_killed_writer_changes_nothing_and_leaves_nothing(
     assert sorted(os.listdir(warehouse.home)) == ["culturescope.duckdb", "culturescope.duckdb.lock", "parts"]
 
 
-@pytest.mark.parametrize("room", [0.5, 1.5], ids=["while copying", "while committing"])
+@pytest.mark.parametrize(
+    "room",
+    [pytest.param(0.5, id="while copying", marks=pytest.mark.heavy),
+     pytest.param(1.5, id="while committing")],
+)  # fmt: skip
 def test_full_disk(warehouse: Warehouse, start_python: StartPython, room: float) -> None:
     before = warehouse.path.read_bytes()
     process = start_python(FULL_DISK.replace("ROOM", str(room)), warehouse.home)
@@ -186,6 +194,7 @@ def test_a_forked_process_ends(warehouse: Warehouse, start_python: StartPython) 
     assert (process.returncode, output) == (0, "170\n170\n"), errors
 
 
+@pytest.mark.heavy
 def test_two_processes_open_a_fresh_home_at_once(tmp_path: Path, start_python: StartPython) -> None:
     opening = (
         "import pathlib, sys; from warehouse import Warehouse; Warehouse.open(pathlib.Path(sys.argv[1]))"

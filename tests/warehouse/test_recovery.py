@@ -339,8 +339,12 @@ def rows_of(kind: str) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("damage", "is_moved"), [*((each, True) for each in DAMAGE), ("a bit", False), ("no Parquet", False)]
-)
+    ("damage", "is_moved"),
+    [("footer", True), ("other columns", True), ("a bit", False),
+     *(pytest.param(each, True, marks=pytest.mark.heavy)
+       for each in DAMAGE if each not in ("footer", "other columns")),
+     pytest.param("no Parquet", False, marks=pytest.mark.heavy)],
+)  # fmt: skip
 def test_a_restored_home_is_opened_and_checked_whatever_parts_it_has(
     warehouse: Warehouse, tmp_path: Path, damage: str, is_moved: bool
 ) -> None:

@@ -269,20 +269,29 @@ def other_database(path: Path) -> None:
         other.execute("CREATE TABLE notes (text)")
 
 
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "missing": Path.unlink,
+    "damaged": damaged_log,
+    "another": other_database,
+    "empty": lambda path: path.write_bytes(b""),
+    "no database": lambda path: path.write_bytes(b"not a database, but as long as one could be" * 500),
+}
+MET_BY = {"missing": "reader", "damaged": "writer", "another": "registration", "empty": "writer",
+          "no database": "reader"}  # fmt: skip
+"""By whom each damage is met in `make test`; all meet all in `make test-all`."""
+
+
 @pytest.mark.parametrize(
-    "damage",
+    ("damage", "meets"),
     [
-        Path.unlink,
-        damaged_log,
-        other_database,
-        lambda path: path.write_bytes(b""),
-        lambda path: path.write_bytes(b"not a database, but as long as one could be" * 500),
+        pytest.param(damage, meets, id=f"{meets}-{name}",
+                     marks=() if MET_BY[name] == meets else pytest.mark.heavy)
+        for name, damage in DAMAGES.items()
+        for meets in ("reader", "writer", "registration")
     ],
-    ids=["missing", "damaged", "another", "empty", "no database"],
-)
-@pytest.mark.parametrize("meets", ["reader", "writer", "registration"])
+)  # fmt: skip
 def test_a_lost_log_is_registered_again_from_the_parts(
-    warehouse: Warehouse, logprobs: LogprobRows, damage: Callable[[Path], None], meets: str
+    warehouse: Warehouse, logprobs: LogprobRows, damage: Callable[[Path], object], meets: str
 ) -> None:
     register(warehouse, logprobs("FR"))
     with warehouse.write():
@@ -348,7 +357,10 @@ def test_a_new_file_beside_an_old_log(warehouse: Warehouse, logprobs: LogprobRow
     assert (in_file(again), waiting(again)) == (1, 0)
 
 
-@pytest.mark.parametrize("limit", [20_000, 60_000], ids=["beginning", "growing"])
+@pytest.mark.parametrize(
+    "limit",
+    [pytest.param(20_000, id="beginning", marks=pytest.mark.heavy), pytest.param(60_000, id="growing")],
+)  # fmt: skip
 def test_full_disk(warehouse: Warehouse, start_python: StartPython, limit: int) -> None:
     process = start_python(FULL_DISK.replace("ROOM", str(limit)), warehouse.home)
     output, errors = process.communicate(timeout=120)

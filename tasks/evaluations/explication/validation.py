@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tasks.judging.validation import spearman
+from tasks.metrics.agreement import OppositeOrder, opposite_order
 from tasks.metrics.intervals import CORRELATION, SHARE, jackknife, mean_interval
 from tasks.metrics.krippendorff_alpha import krippendorff_alpha, krippendorff_alpha_interval
-from tasks.metrics.opposite_order import OppositeOrder, opposite_order
 from tasks.metrics.types import FloatArray, IntArray, Interval
 
 SCALE = (1.0, 5.0)
@@ -71,7 +71,7 @@ def validation_rows(ratings: Sequence[ConversationRating]) -> list[ValidationRow
     as the first less mean as the second, -4 to 4; 0 without an effect (n conversations).
     ``krippendorff_alpha_ordinal``: people among themselves (n conversations with two ratings). Of ``JUDGED``:
     ``opposite``, ``tied``, ``misaligned`` and ``cohen_kappa`` of the pairs that one person rated
-    (``metrics.opposite_order``; n pairs), and ``spearman_models`` of the models' mean ratings and grades (n
+    (``metrics.agreement``; n pairs), and ``spearman_models`` of the models' mean ratings and grades (n
     models). Intervals leave out persona after persona.
     """
     rows: list[ValidationRow] = []

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from tasks.evaluations.contract import Cohort, Completions, Detail, Evaluation, Rows, Shared, Tables
-from tasks.evaluations.fmlama import rows, scores
 from tasks.evaluations.fmlama.judge import (
     JudgedDish,
     Marks,
@@ -18,24 +17,28 @@ from tasks.evaluations.fmlama.judge import (
     rubric,
     verdict_rows,
 )
-from tasks.evaluations.fmlama.mes import mes_rows
 from tasks.evaluations.fmlama.pack import PACK
 from tasks.evaluations.fmlama.params import FmlamaParams
-from tasks.evaluations.fmlama.requests import Probe, Study, build_study, judging, ranking
-from tasks.evaluations.fmlama.samples import samples
-from tasks.evaluations.fmlama.scores import (
-    FloatArray,
+from tasks.evaluations.fmlama.read import (
+    Cosines,
+    Expected,
     ProbeScore,
+    common_ingredients,
+    expectations,
     judged_dishes,
     prediction_rows,
+    score_model,
     stored_scores,
 )
-from tasks.evaluations.fmlama.templates import Template
-from tasks.judging.verdicts import verdict_frame
+from tasks.evaluations.fmlama.rows import Baselines, best_baseline, mes_rows, model_rows
+from tasks.evaluations.fmlama.samples import samples
+from tasks.evaluations.fmlama.study import FmlamaStudy, Probe, Template, build_study, judging, ranking
+from tasks.judging.verdict_rows import verdict_frame
 from tasks.loop.requests import Engine, Later, Request, Role
 from tasks.loop.rows import Metric
 from tasks.loop.texts import Texts
 from tasks.metrics.similarity import cosine_matrix
+from tasks.metrics.types import FloatArray
 
 COMMON, COMMON_OF_ORIGIN = "null:common", "null:common-of-origin"
 """The baselines: the most common ingredients of all dishes, or of the dish's origin."""
@@ -56,7 +59,7 @@ TABLES = {
 
 
 @dataclass(frozen=True)
-class Answers:
+class FmlamaAnswers:
     """One model's scores under every condition, and the judge's marks, or why it has nothing to mark."""
 
     scores: list[ProbeScore]
@@ -73,10 +76,10 @@ class Yardsticks:
         best: average precision of each condition's best baseline.
     """
 
-    cosines: scores.Cosines
-    expected: Mapping[str, scores.Expected]
-    nulls: Mapping[str, Answers]
-    best: rows.Baselines
+    cosines: Cosines
+    expected: Mapping[str, Expected]
+    nulls: Mapping[str, FmlamaAnswers]
+    best: Baselines
 
 
 def engines(params: FmlamaParams) -> dict[str, Role]:
@@ -87,13 +90,13 @@ def engines(params: FmlamaParams) -> dict[str, Role]:
     return vectors | ({params.judge: "judge"} if params.judge else {})
 
 
-def study(params: FmlamaParams, tables: Mapping[str, Rows], engines: Mapping[str, Engine]) -> Study:
+def study(params: FmlamaParams, tables: Mapping[str, Rows], engines: Mapping[str, Engine]) -> FmlamaStudy:
     """See ``build_study``."""
     judge = engines[params.judge] if params.judge else None
     return build_study(params, tables["dish"], tables["template"], tables["origin_group"], judge)
 
 
-def ask(study: Study, completions: Completions) -> list[Request[Any]]:
+def ask(study: FmlamaStudy, completions: Completions) -> list[Request[Any]]:
     """Every wording; then, once the first one of the first condition is answered, the judge's prompts."""
     rankings = [ranking(study, probe, t) for probe in study.probes for t in probe.templates]
     predictions = _predictions(study, completions) if study.judge else []
@@ -102,48 +105,48 @@ def ask(study: Study, completions: Completions) -> list[Request[Any]]:
     return [*rankings, *judging(study, judge_prompts(rubric(), predictions))]
 
 
-def ask_shared(study: Study, completions: Completions) -> list[Request[Any]]:
+def ask_shared(study: FmlamaStudy, completions: Completions) -> list[Request[Any]]:
     """Vectors of the candidates of every language, and the judge's prompts about the baselines."""
     vectors = [request for request in _vectors(study).values() if not isinstance(request, str)]
     nulls = [dish for of_origin in (False, True) for dish in _null_predictions(study, of_origin)]
     return [*vectors, *judging(study, judge_prompts(rubric(), nulls))]
 
 
-def read(study: Study, completions: Completions, shared: Yardsticks) -> Answers:
+def read(study: FmlamaStudy, completions: Completions, shared: Yardsticks) -> FmlamaAnswers:
     """Precision, similarity and errors of every dish; a wording with missing answers is unscored."""
 
     def answers(probe: Probe, template: Template) -> dict[str, FloatArray] | str:
         return stored_scores(study, completions, probe, template)
 
-    own = scores.score_model(study, shared.expected, answers, shared.cosines)
+    own = score_model(study, shared.expected, answers, shared.cosines)
     predictions = _predictions(study, completions) if study.judge else []
-    return Answers(own, _marks(study, completions, predictions))
+    return FmlamaAnswers(own, _marks(study, completions, predictions))
 
 
-def read_shared(study: Study, completions: Completions) -> Yardsticks:
+def read_shared(study: FmlamaStudy, completions: Completions) -> Yardsticks:
     """Cosines, expectations of chance, and the baselines' answers."""
     of_list = {each: _cosines(completions, request) for each, request in _vectors(study).items()}
     cosines = {probe.condition.slug: of_list[_list(probe)] for probe in study.probes}
-    expected = {probe.condition.slug: scores.expectations(probe, cosines) for probe in study.probes}
+    expected = {probe.condition.slug: expectations(probe, cosines) for probe in study.probes}
     nulls = {
-        name: Answers(
-            scores.score_model(study, expected, scores.common_ingredients(study, of_origin), cosines),
+        name: FmlamaAnswers(
+            score_model(study, expected, common_ingredients(study, of_origin), cosines),
             _marks(study, completions, _null_predictions(study, of_origin)),
         )
         for name, of_origin in ((COMMON, False), (COMMON_OF_ORIGIN, True))
     }
-    best = rows.best_baseline([null.scores for null in nulls.values()])
+    best = best_baseline([null.scores for null in nulls.values()])
     return Yardsticks(cosines, expected, nulls, best)
 
 
-def make_rows(study: Study, cohort: Cohort[Answers], shared: Yardsticks) -> Tables:
+def make_rows(study: FmlamaStudy, cohort: Cohort[FmlamaAnswers], shared: Yardsticks) -> Tables:
     """Rows and tables of the models and of the baselines; none of them compares models."""
     against = {COMMON: None, COMMON_OF_ORIGIN: shared.nulls[COMMON].marks}
     own = shared.nulls[COMMON_OF_ORIGIN].marks
     metrics: dict[str, list[Metric]] = {}
     details: dict[str, list[Detail]] = {}
     for model, answers in (dict(shared.nulls) | dict(cohort.models)).items():
-        metrics[model] = rows.model_rows(study, answers.scores, shared.best)
+        metrics[model] = model_rows(study, answers.scores, shared.best)
         details[model] = [Detail("prediction", prediction_rows(answers.scores))]
         if study.judge:
             metrics[model] += mes_rows(study, answers.marks, against.get(model, own))
@@ -154,7 +157,7 @@ def make_rows(study: Study, cohort: Cohort[Answers], shared: Yardsticks) -> Tabl
     return Tables(metrics, details)
 
 
-def later(study: Study) -> Iterator[Later]:
+def later(study: FmlamaStudy) -> Iterator[Later]:
     """The judge's prompts about one model, with the longest candidates for its predictions."""
     if study.judge is None or study.params.judge is None:
         return
@@ -170,31 +173,31 @@ def later(study: Study) -> Iterator[Later]:
         yield Later("judge", study.params.judge, len(dishes), tokens)
 
 
-def size(study: Study) -> str:
+def size(study: FmlamaStudy) -> str:
     """Dishes, conditions and what is scored."""
     n_dishes = len({dish.url for probe in study.probes for dish in probe.dishes})
     return f"{n_dishes} dishes, {len(study.probes)} conditions, {study.n_pairs:,} candidates in sentences"
 
 
-def _predictions(study: Study, completions: Completions) -> list[JudgedDish] | str:
+def _predictions(study: FmlamaStudy, completions: Completions) -> list[JudgedDish] | str:
     """What the model predicts for the dishes that the judge sees, or why it is not known."""
     probe = study.judged_probe
     tables = stored_scores(study, completions, probe, probe.templates[0])
     return tables if isinstance(tables, str) else judged_dishes(probe, tables[study.params.pooling])
 
 
-def _null_predictions(study: Study, of_origin: bool) -> list[JudgedDish]:
+def _null_predictions(study: FmlamaStudy, of_origin: bool) -> list[JudgedDish]:
     """What a baseline predicts for the dishes that the judge sees; none without a judge."""
     if not study.judge:
         return []
     probe = study.probes[0]
-    table = scores.common_ingredients(study, of_origin)(probe, probe.templates[0])
+    table = common_ingredients(study, of_origin)(probe, probe.templates[0])
     assert isinstance(table, np.ndarray)
     return judged_dishes(study.judged_probe, table[study.judged])
 
 
 def _marks(
-    study: Study, completions: Completions, predictions: Iterable[JudgedDish] | str
+    study: FmlamaStudy, completions: Completions, predictions: Iterable[JudgedDish] | str
 ) -> list[Marks] | str:
     """The judge's marks of some predictions, as far as they are stored."""
     if isinstance(predictions, str):
@@ -229,7 +232,7 @@ def _list(probe: Probe) -> CandidateList:
     return probe.condition.main, probe.candidates
 
 
-def _vectors(study: Study) -> dict[CandidateList, Texts | str]:
+def _vectors(study: FmlamaStudy) -> dict[CandidateList, Texts | str]:
     """The request for the vectors of every list of candidates, or why it has none."""
     requests: dict[CandidateList, Texts | str] = {}
     for language, candidates in dict.fromkeys(map(_list, study.probes)):

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints, model_validator
 
 from tasks.evaluations.fmlama.params import LANGUAGE
-from tasks.evaluations.fmlama.templates import Template, check_template
+from tasks.evaluations.fmlama.study import Template, check_template
 from tasks.packs.shape import ByName, PackFile, PackRow, Refers, Several, Shape, Taken, Text
 
 Language = Annotated[str, StringConstraints(pattern=LANGUAGE)]

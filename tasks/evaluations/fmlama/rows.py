@@ -4,28 +4,42 @@ Slices: ("condition", "en:zh:no") is main language, subject language and whether
 ("condition_origin", "en:zh:no:Italy") adds the origin, ("condition_template", "en:zh:no:fmlama-en-1") the
 wording, ("condition_pooling", "en:zh:no:sum_logprob") how a candidate's score is pooled.
 Every row that a scored condition would have is made for an unscored one too, with the reason.
+
+A dish counts once: its value is its mean over templates. Intervals are over dishes. MES (FmLAMA, equations 9
+and 10) is of the predictions of the first condition under its first wording, of some dishes of each origin;
+marks that the judge did not give leave their dishes unscored, and nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from statistics import fmean
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tasks.evaluations.fmlama.groups import (
-    DISHES_TO_COMPARE,
-    MIN_ORIGINS,
-    NO_VECTOR,
-    dish_means,
-    group_rows,
-    origin_means,
-    spread_rows,
-)
+from tasks.evaluations.fmlama.judge import Marks
 from tasks.evaluations.fmlama.params import POOLINGS
-from tasks.evaluations.fmlama.requests import Study
-from tasks.evaluations.fmlama.scores import FloatArray, ProbeScore
-from tasks.loop.rows import OVERALL, Metric, Slice, item_points, mean_row, resampled_points, scored, unscored
-from tasks.metrics import comparison
+from tasks.evaluations.fmlama.read import ProbeScore
+from tasks.evaluations.fmlama.study import FmlamaStudy
+from tasks.judging.judge_check import acceptances
+from tasks.judging.prompts import UNANSWERED
+from tasks.judging.verdicts import Verdict
+from tasks.loop.rows import (
+    OVERALL,
+    Metric,
+    Slice,
+    item_points,
+    known_interval,
+    mean_of,
+    mean_row,
+    resampled_points,
+    scored,
+    unscored,
+)
+from tasks.metrics import comparison, false_predictions
+from tasks.metrics.agreement import pearson
 from tasks.metrics.intervals import (
     CORRELATION,
     POSITIVE,
@@ -34,12 +48,13 @@ from tasks.metrics.intervals import (
     jackknife_interval,
     mean_interval,
 )
+from tasks.metrics.types import FloatArray
 
 Baselines = Mapping[str, FloatArray]
 """condition slug -> [dishes] average precision of the better baseline"""
 
 
-def model_rows(study: Study, scores: Sequence[ProbeScore], baselines: Baselines) -> list[Metric]:
+def model_rows(study: FmlamaStudy, scores: Sequence[ProbeScore], baselines: Baselines) -> list[Metric]:
     """All metric rows of one model."""
     rows: list[Metric] = []
     for score in scores:
@@ -151,7 +166,7 @@ def _p_rows(tests: Mapping[Slice, comparison.PairedTest]) -> Iterator[Metric]:
             yield scored("country_gain_p", where, p, (test.n, 0))
 
 
-def _overall_rows(study: Study, scores: Sequence[ProbeScore], baselines: Baselines) -> Iterator[Metric]:
+def _overall_rows(study: FmlamaStudy, scores: Sequence[ProbeScore], baselines: Baselines) -> Iterator[Metric]:
     """Means over all conditions; a dish that stands in several is one point."""
     reasons = {"map": "", "mws": "", "map_gain": ""}
     pooled: dict[str, dict[str, list[float]]] = {metric: {} for metric in reasons}
@@ -183,7 +198,7 @@ def _overall_rows(study: Study, scores: Sequence[ProbeScore], baselines: Baselin
 
 
 def _spread_row(
-    study: Study, scores: Sequence[ProbeScore], of_dish: Mapping[str, Sequence[float]], reason: str
+    study: FmlamaStudy, scores: Sequence[ProbeScore], of_dish: Mapping[str, Sequence[float]], reason: str
 ) -> Metric:
     """Coefficient of variation over origins of what ``map`` averages; its interval leaves dishes out."""
     origin_of = {dish.url: dish.group for score in scores for dish in score.probe.dishes}
@@ -211,3 +226,224 @@ def _collect(into: dict[str, list[float]], score: ProbeScore, values: FloatArray
     for dish, value in zip(score.probe.dishes, values, strict=True):
         if not np.isnan(value):
             into.setdefault(dish.url, []).append(float(value))
+
+
+Rows = NDArray[np.intp]
+
+NO_ERROR = "no false prediction was made"
+ALONE = "every dish with errors is the only one of its origin"
+NO_VECTOR = "no dish has an ingredient and a prediction with a word vector"
+MIN_ORIGINS = 3
+ONE_TEMPLATE = "a spread over templates needs two of them"
+
+
+def group_rows(score: ProbeScore, where: Slice, members: Rows) -> Iterator[Metric]:
+    """mAP, mWS and errors of some dishes; ``members`` are their rows."""
+    n = len(members) * len(score.probe.templates)
+    expected = score.expected
+    nulls = {"map": mean_of(expected.ap[members]), "mws": mean_of(expected.ws[members])}
+    if not score.templates:
+        reason = next(iter(score.unscored.values()))
+        for metric in ("map", "map_sd", "mws", "mws_sd"):
+            yield unscored(metric, where, reason, n, nulls.get(metric))
+        yield unscored("error_foreign", where, reason, len(members), mean_of(expected.foreign[members]))
+        yield unscored("error_inconsistency", where, reason, len(members))
+        return
+    ap, ws = score.ap[:, members], score.ws[:, members]
+    yield from _mean_rows("map", where, ap, nulls["map"], n)
+    if score.ws_reason or np.isnan(ws).all():
+        reason = score.ws_reason or NO_VECTOR
+        yield unscored("mws", where, reason, n, nulls["mws"])
+        yield unscored("mws_sd", where, reason, n)
+    else:
+        yield from _mean_rows("mws", where, ws, nulls["mws"], n)
+    yield from _error_rows(score, where, members)
+
+
+def dish_means(table: FloatArray) -> FloatArray:
+    """[dishes] mean over templates [t, dishes] of what is scored, NaN where nothing is."""
+    known = ~np.isnan(table)
+    total, count = np.where(known, table, 0.0).sum(axis=0), known.sum(axis=0)
+    means: FloatArray = np.divide(total, count, out=np.full(table.shape[1], np.nan), where=count > 0)
+    return means
+
+
+def _mean_rows(metric: str, where: Slice, table: FloatArray, null: float | None, n: int) -> Iterator[Metric]:
+    """Mean over dishes with its interval, and the standard deviation (ddof 1) over templates' means."""
+    means = dish_means(table)
+    n_scored = int(np.count_nonzero(~np.isnan(table)))
+    counts = (n_scored, n - n_scored)
+    interval = known_interval(means, bounds=SHARE if metric == "map" else CORRELATION)
+    yield scored(metric, where, float(np.nanmean(means)), counts, interval, null)
+    of_template = [float(np.nanmean(row)) for row in table if not np.isnan(row).all()]
+    if len(of_template) < 2:
+        yield unscored(f"{metric}_sd", where, ONE_TEMPLATE, n)
+    else:
+        yield scored(f"{metric}_sd", where, float(np.std(of_template, ddof=1)), counts)
+
+
+def _error_rows(score: ProbeScore, where: Slice, members: Rows) -> Iterator[Metric]:
+    """Shares of foreign ingredients among false predictions, and how much errors change with the wording."""
+    predicted, relevant = score.predicted(members), score.probe.relevant[members]
+    confusions = false_predictions.confusions(predicted, relevant, score.expected.local[members])
+    wrong = confusions.n_coarse + confusions.n_fine
+    foreign = score.expected.foreign[members]
+    share = np.where((wrong > 0) & ~np.isnan(foreign), confusions.n_coarse / np.maximum(wrong, 1), np.nan)
+    reason = ALONE if wrong.any() else NO_ERROR
+    yield mean_row("error_foreign", where, share, reason, bounds=SHARE, null=mean_of(foreign))
+    inconsistency = np.full(len(members), np.nan)
+    values, has = false_predictions.inconsistency(predicted, relevant)
+    inconsistency[has] = values
+    reason = "no dish has errors under two templates"
+    yield mean_row("error_inconsistency", where, inconsistency, reason, bounds=SHARE)
+
+
+MIN_DISHES_OF_ORIGIN = 100
+"""On average, for the interval of a correlation over origins (docs/intervals.md)."""
+
+DISHES_TO_COMPARE = 10
+"""On average, for a comparison of two runs' spreads over origins (docs/intervals.md)."""
+
+
+def spread_rows(score: ProbeScore, seed: int) -> Iterator[Metric]:
+    """Coefficient of variation of mAP over origins, and correlations of origins' mAP, mWS and dish counts.
+
+    Points are origins (table 1's CV and Pearson correlation of mAP with mWS; table 2's correlation with dish
+    counts). Intervals leave dishes out.
+    """
+    where = ("condition", score.probe.condition.slug)
+    origins, code = np.unique(score.probe.origins, return_inverse=True)
+    n = len(origins)
+    metrics: dict[str, Callable[[FloatArray, FloatArray, FloatArray], float | None]] = {
+        "map_cv": lambda ap, ws, count: comparison.coefficient_of_variation(ap),
+        "map_mws_correlation": lambda ap, ws, count: _correlation(ap, ws),
+        "map_count_correlation": lambda ap, ws, count: _correlation(ap, count),
+        "mws_count_correlation": lambda ap, ws, count: _correlation(ws, count),
+    }
+    nulls = {"map_cv": None}
+    if n < MIN_ORIGINS or not score.templates:
+        reason = next(iter(score.unscored.values()), f"{n} origins, {MIN_ORIGINS} are needed")
+        for metric in metrics:
+            yield unscored(metric, where, reason, n, nulls.get(metric, 0.0))
+        return
+    dishes = np.arange(len(code))
+    kept_dishes = np.array([np.isin(dishes, kept) for kept in [dishes, *jackknife_groups(len(code), seed)]])
+    member = (code[:, None] == np.arange(n)).astype(np.float64)
+    ap, ws = (origin_means(dish_means(table), kept_dishes, member) for table in (score.ap, score.ws))
+    counts = member.sum(axis=0)
+    for metric, compute in metrics.items():
+        kept = [_present(a, w, counts, "mws" in metric) for a, w in zip(ap, ws, strict=True)]
+        estimate, *left_out = [compute(*arrays) for arrays in kept]
+        used = len(kept[0][0])
+        if estimate is None:
+            few = f"{used} origins have a score, {MIN_ORIGINS} are needed" if used < MIN_ORIGINS else None
+            reason = (score.ws_reason if "mws" in metric else None) or few or "the origins do not vary"
+            yield unscored(metric, where, reason, n, nulls.get(metric, 0.0))
+        else:
+            is_cv = metric == "map_cv"
+            # Few dishes of an origin make its mean noisy, which looks like unevenness, and hides what goes
+            # together: that far the interval of a correlation would lie too low.
+            ci = jackknife_interval(estimate, left_out, POSITIVE if is_cv else CORRELATION, is_biased=True)
+            ci = ci if is_cv or len(code) >= MIN_DISHES_OF_ORIGIN * n else None
+            yield scored(metric, where, estimate, (used, n - used), ci, nulls.get(metric, 0.0))
+
+
+def origin_means(values: FloatArray, kept: NDArray[np.bool_], member: FloatArray) -> FloatArray:
+    """[1 + g, origins] mean over each origin's dishes that are kept, NaN where none is scored."""
+    known = ~np.isnan(values)
+    total = (kept * np.where(known, values, 0.0)) @ member
+    count = (kept * known) @ member
+    means: FloatArray = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
+    return means
+
+
+def _present(
+    ap: FloatArray, ws: FloatArray, counts: FloatArray, needs_ws: bool
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The origins that have what the metric needs."""
+    kept = ~np.isnan(ap) & (~np.isnan(ws) if needs_ws else True)
+    return ap[kept], ws[kept], counts[kept]
+
+
+def _correlation(x: FloatArray, y: FloatArray) -> float | None:
+    return pearson(x, y) if len(x) >= MIN_ORIGINS else None
+
+
+MAYBE = "Maybe"
+NO_VERDICT = "the judge gave no verdict that could be read"
+NO_GOLD = "no prediction that the judge saw is a reference ingredient"
+
+
+def dish_score(verdicts: Sequence[Verdict]) -> tuple[float, float]:
+    """S = (1/l) * sum of M(p) over the top-l predictions p (equation 9), and the share of Maybe.
+
+    M is 1 for Correct, else 0. A prediction without a verdict is neither right nor wrong: it leaves the sum
+    and l. Both in [0, 1], together at most 1; NaN where no prediction has a verdict.
+    """
+    values = [v.value for v in verdicts if v.value is not None]
+    maybes = [v.verdict == MAYBE for v in verdicts if v.value is not None]
+    return (fmean(values), fmean(maybes)) if values else (math.nan, math.nan)
+
+
+def mes_rows(
+    study: FmlamaStudy, marks: Sequence[Marks] | str, null: Sequence[Marks] | str | None
+) -> Iterator[Metric]:
+    """MES (equation 10: every dish counts the same), of all judged dishes and of each origin's, the share of
+    Maybe, and the check of the judge. MES of all is the overall one too: one condition is judged.
+
+    Args:
+        marks: of every judged dish, or why the model has no predictions to judge.
+        null: those of the baseline that the model is compared with; None: it is the weakest itself.
+    """
+    slug, origins = study.probes[0].condition.slug, study.judged_probe.origins
+    groups: dict[Slice, str | None] = {("condition", slug): None}
+    groups |= {("condition_origin", f"{slug}:{origin}"): str(origin) for origin in np.unique(origins)}
+    for where, origin in groups.items():
+        n = int(np.count_nonzero(origins == origin)) if origin else len(origins)
+        own, chance = _dish_scores(marks, origin, n), _dish_scores(null, origin, n)
+        reason = marks if isinstance(marks, str) else _why(marks, origin)
+        for metric, of_dish, by_chance in zip(("mes", "mes_maybe"), own, chance, strict=True):
+            row = mean_row(metric, where, of_dish, reason, bounds=SHARE, null=mean_of(by_chance))
+            yield row
+            if metric == "mes" and origin is None:
+                dishes = [""] * n if isinstance(marks, str) else [each.dish.url for each in marks]
+                points = item_points(dishes, of_dish)
+                yield row._replace(slice_kind=OVERALL[0], slice=OVERALL[1], points=points)
+    yield _check_row(study, marks, ("condition", slug))
+
+
+def _check_row(study: FmlamaStudy, marks: Sequence[Marks] | str, where: Slice) -> Metric:
+    """Share of the predictions from the reference, right whatever a judge says, that it marks Correct.
+
+    Null: the share of Correct among all its marks, which a judge has who does not look at the reference.
+    Points are predictions; one completion marks all those of a dish, so the interval is over dishes.
+    """
+    if isinstance(marks, str):
+        n = int(study.judged_probe.relevant.sum())
+        return unscored("judge_gold_accepted", where, marks, n)
+    gold = [
+        [v.value for v, predicted in zip(each.verdicts, each.dish.predicted, strict=False)
+         if predicted in each.dish.reference]
+        for each in marks
+    ]  # fmt: skip
+    if not any(gold):
+        n = sum(len(each.verdicts) for each in marks)
+        return unscored("judge_gold_accepted", where, NO_GOLD, n)
+    reason = _why([each for each, dish in zip(marks, gold, strict=True) if dish], None)
+    dishes = [number for number, dish in enumerate(gold) for _ in dish]
+    row = acceptances(where, [value for dish in gold for value in dish], reason, dishes)
+    every = [v.value for each in marks for v in each.verdicts if v.value is not None]
+    return row if row.value is None else row._replace(null_value=fmean(every))
+
+
+def _dish_scores(marks: Sequence[Marks] | str | None, origin: str | None, n: int) -> FloatArray:
+    """[2, dishes] S and the share of Maybe of the dishes of an origin; NaN for all n without marks."""
+    chosen = [] if marks is None or isinstance(marks, str) else marks
+    of_dish = [dish_score(each.verdicts) for each in chosen if origin in (None, each.dish.origin)]
+    return np.array(of_dish or [(math.nan, math.nan)] * n).T
+
+
+def _why(marks: Sequence[Marks], origin: str | None) -> str:
+    """Why no dish has a score."""
+    is_answered = any(each.is_answered for each in marks if origin in (None, each.dish.origin))
+    return NO_VERDICT if is_answered else UNANSWERED

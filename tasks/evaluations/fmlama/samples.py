@@ -8,13 +8,13 @@ import numpy as np
 
 from tasks.evaluations.contract import Completions
 from tasks.evaluations.fmlama.judge import judge_prompts, read_marks, rubric
-from tasks.evaluations.fmlama.requests import Probe, Study, judging
-from tasks.evaluations.fmlama.scores import FloatArray, judged_dishes, spelled, stored_scores
-from tasks.evaluations.fmlama.templates import Template
-from tasks.judging.panel import verdict_scores
-from tasks.judging.verdicts import Opinion
+from tasks.evaluations.fmlama.read import judged_dishes, spelled, stored_scores
+from tasks.evaluations.fmlama.study import FmlamaStudy, Probe, Template, judging
+from tasks.judging.prompts import Opinion
+from tasks.judging.samples import verdict_scores
 from tasks.loop.samples import Sample, Score, listed, question
 from tasks.metrics import ranking
+from tasks.metrics.types import FloatArray
 
 TOP = 10
 BLANK = "____"
@@ -23,7 +23,7 @@ Marked = dict[str, dict[str, Score]]
 """Dish, by its url -> what a judge said of its predictions"""
 
 
-def samples(study: Study, completions: Completions) -> Iterator[Sample]:
+def samples(study: FmlamaStudy, completions: Completions) -> Iterator[Sample]:
     """Every dish under every wording of every condition: one matrix of scores at a time."""
     marks = _marks(study, completions)
     for probe in study.probes:
@@ -35,7 +35,7 @@ def samples(study: Study, completions: Completions) -> Iterator[Sample]:
 
 
 def _of_wording(
-    study: Study,
+    study: FmlamaStudy,
     probe: Probe,
     template: Template,
     table: FloatArray | str,
@@ -72,7 +72,7 @@ def _of_wording(
         )
 
 
-def _marks(study: Study, completions: Completions) -> Marked:
+def _marks(study: FmlamaStudy, completions: Completions) -> Marked:
     """What the judge said of top predictions, of the dishes that it was asked about."""
     if study.judge is None:
         return {}

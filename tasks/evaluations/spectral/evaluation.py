@@ -10,11 +10,19 @@ import numpy as np
 import polars as pl
 
 from tasks.evaluations.contract import Cohort, Completions, Detail, Evaluation, Rows, Tables
-from tasks.evaluations.spectral import rows, scores
 from tasks.evaluations.spectral.pack import PACK
 from tasks.evaluations.spectral.params import SpectralParams
-from tasks.evaluations.spectral.requests import Question, Study, build_study
+from tasks.evaluations.spectral.read import (
+    ModelScore,
+    QuestionAnswers,
+    domain_similarity,
+    from_list,
+    score_model,
+)
+from tasks.evaluations.spectral.read import shuffled as shuffled_answers
+from tasks.evaluations.spectral.rows import constant_rows, model_rows, splits
 from tasks.evaluations.spectral.samples import samples
+from tasks.evaluations.spectral.study import Question, SpectralStudy, build_study
 from tasks.loop.items import ItemScores
 from tasks.loop.requests import Engine
 
@@ -33,19 +41,19 @@ TABLES = {
 
 
 @dataclass(frozen=True)
-class Answers:
+class SpectralAnswers:
     """One model's scores, and those of its answers dealt out to countries at random."""
 
-    own: scores.ModelScore
-    shuffled: scores.ModelScore
+    own: ModelScore
+    shuffled: ModelScore
 
 
-def study(params: SpectralParams, tables: Mapping[str, Rows], engines: Mapping[str, Engine]) -> Study:
+def study(params: SpectralParams, tables: Mapping[str, Rows], engines: Mapping[str, Engine]) -> SpectralStudy:
     """See ``build_study``."""
     return build_study(params, tables["country"], tables["question"], tables["item"], tables["human"])
 
 
-def request(study: Study, question: Question) -> ItemScores:
+def request(study: SpectralStudy, question: Question) -> ItemScores:
     """One question about all countries."""
     return ItemScores(
         topic=question.domain,
@@ -57,46 +65,48 @@ def request(study: Study, question: Question) -> ItemScores:
     )
 
 
-def ask(study: Study, completions: Completions) -> list[ItemScores]:
+def ask(study: SpectralStudy, completions: Completions) -> list[ItemScores]:
     """Every question; nothing follows from the answers."""
     return [request(study, question) for question in study.questions]
 
 
-def stored_answers(study: Study, completions: Completions, question: Question) -> scores.Answers | str:
+def stored_answers(
+    study: SpectralStudy, completions: Completions, question: Question
+) -> QuestionAnswers | str:
     """A model's stored answers to a question, or why there are none."""
     stored = completions(request(study, question))
-    return stored if isinstance(stored, str) else scores.Answers(stored.logprobs, stored.n_tokens)
+    return stored if isinstance(stored, str) else QuestionAnswers(stored.logprobs, stored.n_tokens)
 
 
-def read(study: Study, completions: Completions, shared: Any) -> Answers:
+def read(study: SpectralStudy, completions: Completions, shared: Any) -> SpectralAnswers:
     """Spectra of every question; a question with missing answers is unscored."""
 
-    def load(question: Question) -> scores.Answers | str:
+    def load(question: Question) -> QuestionAnswers | str:
         return stored_answers(study, completions, question)
 
-    def shuffled(question: Question) -> scores.Answers | str:
+    def shuffled(question: Question) -> QuestionAnswers | str:
         stored = load(question)
-        return stored if isinstance(stored, str) else scores.shuffled(study, stored, question)
+        return stored if isinstance(stored, str) else shuffled_answers(study, stored, question)
 
-    return Answers(scores.score_model(study, load), scores.score_model(study, shuffled))
+    return SpectralAnswers(score_model(study, load), score_model(study, shuffled))
 
 
-def make_rows(study: Study, cohort: Cohort[Answers], shared: Any) -> Tables:
+def make_rows(study: SpectralStudy, cohort: Cohort[SpectralAnswers], shared: Any) -> Tables:
     """Rows of the models, of each one's shuffled copy, of a look-up in the lists, and of constant labels.
 
     Categories are relative to medians over the cohort.
     """
     own = {model: answers.own for model, answers in cohort.models.items()}
     shuffled = {f"null:shuffled({model})": answers.shuffled for model, answers in cohort.models.items()}
-    lookup = {"null:list-frequency": scores.score_model(study, lambda q: scores.from_list(study, q))}
+    lookup = {"null:list-frequency": score_model(study, lambda q: from_list(study, q))}
     everyone = own | shuffled | lookup
-    split = rows.splits(everyone, against={model: answers.own for model, answers in cohort.against.items()})
-    metrics = {model: rows.model_rows(study, score, split[model]) for model, score in everyone.items()}
-    metrics |= {model: rows.constant_rows(study, model) for model in CONSTANT_MODELS}
+    split = splits(everyone, against={model: answers.own for model, answers in cohort.against.items()})
+    metrics = {model: model_rows(study, score, split[model]) for model, score in everyone.items()}
+    metrics |= {model: constant_rows(study, model) for model in CONSTANT_MODELS}
     return Tables(metrics, {model: _similarity(study, score) for model, score in own.items()})
 
 
-def _similarity(study: Study, score: scores.ModelScore) -> list[Detail]:
+def _similarity(study: SpectralStudy, score: ModelScore) -> list[Detail]:
     """The upper triangle of each domain's mean cosine matrix."""
     codes = list(study.countries)
     first, second = np.triu_indices(len(codes), k=1)
@@ -109,7 +119,7 @@ def _similarity(study: Study, score: scores.ModelScore) -> list[Detail]:
                 "similarity": matrix[first, second],
             }
         )
-        for domain, matrix in scores.domain_similarity(score).items()
+        for domain, matrix in domain_similarity(score).items()
     ]
     return [Detail("country_similarity", pl.concat(frames))] if frames else []
 

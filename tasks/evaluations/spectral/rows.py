@@ -1,34 +1,29 @@
 """From the scores of one model to its rows of ``metric_value``. Pure.
 
 Every row that a scored question would have is made for an unscored one too, with the reason: what is missing
-shows. Categories, which need the other models, are made in ``categories``.
+shows. High and low are relative to the medians over all questions and models (section 3.3). The models of
+these medians are a cohort, which is frozen: one model more changes nobody else's categories.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import NamedTuple, cast
 
 import numpy as np
 
-from tasks.evaluations.spectral.categories import (
-    NO_MEDIAN,
-    Split,
-    category_rows,
-    constant_rows,
-    splits,
-)
-from tasks.evaluations.spectral.requests import Question, Study
-from tasks.evaluations.spectral.scores import (
+from tasks.evaluations.spectral.read import (
     MIN_COUNTRIES,
-    FloatArray,
     ModelScore,
     country_subsets,
     domain_similarity,
     er_columns,
     sr_columns,
 )
+from tasks.evaluations.spectral.study import Question, SpectralStudy
 from tasks.loop.rows import OVERALL, Metric, Slice, item_points, resampled_points, scored, unscored
-from tasks.metrics import agreement, consensus
+from tasks.metrics import agreement, classification, consensus, nulls
 from tasks.metrics.intervals import (
     CORRELATION,
     POSITIVE,
@@ -37,14 +32,14 @@ from tasks.metrics.intervals import (
     jackknife_interval,
     mean_interval,
 )
-
-__all__ = ["Metric", "Split", "constant_rows", "model_rows", "splits"]
+from tasks.metrics.spectral import er_sr_category
+from tasks.metrics.types import CATEGORIES, BoolArray, Category, FloatArray
 
 UNIFORM_ER, UNIFORM_SR, UNIFORM_COMPETENCE = 1.0, float("inf"), 1.0
 """What a model that gives every country the same distribution scores."""
 
 
-def model_rows(study: Study, score: ModelScore, split: Mapping[str, Split]) -> list[Metric]:
+def model_rows(study: SpectralStudy, score: ModelScore, split: Mapping[str, Split]) -> list[Metric]:
     """All metric rows of one model."""
     return [
         *question_rows(study, score, split),
@@ -57,7 +52,7 @@ def model_rows(study: Study, score: ModelScore, split: Mapping[str, Split]) -> l
     ]
 
 
-def question_rows(study: Study, score: ModelScore, split: Mapping[str, Split]) -> Iterator[Metric]:
+def question_rows(study: SpectralStudy, score: ModelScore, split: Mapping[str, Split]) -> Iterator[Metric]:
     """ER, SR and their halves of every question; points are countries."""
     n = len(study.countries)
     for name, reason in score.unscored.items():
@@ -85,7 +80,7 @@ def question_rows(study: Study, score: ModelScore, split: Mapping[str, Split]) -
             yield scored(metric, where, high, (n, 0), ci, 0.5)
 
 
-def correlation_rows(study: Study, score: ModelScore) -> Iterator[Metric]:
+def correlation_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric]:
     """Correlation of ER and SR over questions (Table 4); 0 for unrelated numbers."""
     n = len(study.questions)
     if not score.questions:
@@ -102,7 +97,7 @@ def correlation_rows(study: Study, score: ModelScore) -> Iterator[Metric]:
     yield scored("er_sr_correlation", OVERALL, first.value, (first.n_used, n - first.n_used), ci, 0.0)
 
 
-def rank_rows(study: Study, score: ModelScore) -> Iterator[Metric]:
+def rank_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric]:
     """Agreement of the order of domains by SR with people's: per phrasing, and their mean; 0 if random."""
     ranked: list[FloatArray] = []
     n_ranked = 0
@@ -121,7 +116,7 @@ def rank_rows(study: Study, score: ModelScore) -> Iterator[Metric]:
     yield from _rank_metrics(study, OVERALL, mean, "no phrasing has 3 domains of distinct ranks", counts)
 
 
-def mass_rows(study: Study, score: ModelScore) -> Iterator[Metric]:
+def mass_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric]:
     """Probability on the country's own listed items, per domain and overall; null: another country's row.
 
     Points are (country, question) pairs. A list that names none of the countries (house numbers) has a row
@@ -150,7 +145,7 @@ def mass_rows(study: Study, score: ModelScore) -> Iterator[Metric]:
             yield scored("reference_mass", where, known.mean(), counts, ci, null, points)
 
 
-def country_rows(study: Study, score: ModelScore) -> Iterator[Metric]:
+def country_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric]:
     """Each country's competence per domain (Cultural Consensus Theory); points are phrasings."""
     matrices = domain_similarity(score)
     _, groups = country_subsets(study)
@@ -170,7 +165,7 @@ def country_rows(study: Study, score: ModelScore) -> Iterator[Metric]:
                 yield scored("competence", where, loadings[i], (n, len(asked) - n), ci, UNIFORM_COMPETENCE)
 
 
-def paraphrase_rows(study: Study, score: ModelScore) -> Iterator[Metric]:
+def paraphrase_rows(study: SpectralStudy, score: ModelScore) -> Iterator[Metric]:
     """Do the phrasings of a domain draw the same map of countries? 0 for shuffled countries.
 
     Points are phrasings; overall, domains.
@@ -203,7 +198,7 @@ def paraphrase_rows(study: Study, score: ModelScore) -> Iterator[Metric]:
         yield unscored("paraphrase_agreement", OVERALL, reason, len(domains), 0.0)
 
 
-def _by_domain(study: Study) -> dict[str, list[Question]]:
+def _by_domain(study: SpectralStudy) -> dict[str, list[Question]]:
     domains: dict[str, list[Question]] = {}
     for q in study.questions:
         domains.setdefault(q.domain, []).append(q)
@@ -221,7 +216,7 @@ def _rank_agreement(score: ModelScore, asked: Sequence[Question]) -> FloatArray 
 
 
 def _rank_metrics(
-    study: Study, where: Slice, values: FloatArray | None, reason: str, counts: tuple[int, int]
+    study: SpectralStudy, where: Slice, values: FloatArray | None, reason: str, counts: tuple[int, int]
 ) -> Iterator[Metric]:
     for column, metric in enumerate(("rank_spearman", "rank_kendall")):
         if values is None:
@@ -241,3 +236,122 @@ def _country_mean(table: FloatArray) -> FloatArray:
     total = np.nansum(table, axis=0)
     mean: FloatArray = np.divide(total, counted, out=np.full(table.shape[1], np.nan), where=counted > 0)
     return mean
+
+
+METRICS = ("macro_f1", *(f"f1_{category}" for category in CATEGORIES))
+
+UNIFORM_DRAWS = 10_000
+NO_MEDIAN = "no model has a score to take the medians of"
+
+
+class Split(NamedTuple):
+    """High or low, for the estimate (entry 0) and for every half-sample of countries (entries 1 …)."""
+
+    er_high: BoolArray
+    sr_high: BoolArray
+
+
+def splits(
+    scores: Mapping[str, ModelScore], against: Mapping[str, ModelScore]
+) -> dict[str, dict[str, Split]]:
+    """Median split of every question of ``scores`` at the pooled medians of the models in ``against``.
+
+    Half-sample b is split at the medians of everybody's half-sample b: the same countries were drawn for all.
+    Without any score in ``against`` there is no median, and no question has a split.
+    """
+    pool = [q for s in against.values() for q in s.questions.values()]
+    if not pool:
+        return {model: {} for model in scores}
+    er_median = classification.lower_median(np.array([er_columns(q) for q in pool]))
+    sr_median = classification.lower_median(np.array([sr_columns(q) for q in pool]))
+    return {
+        model: {
+            name: Split(er_columns(q) > er_median, sr_columns(q) > sr_median)
+            for name, q in score.questions.items()
+        }
+        for model, score in scores.items()
+    }
+
+
+def category_rows(study: SpectralStudy, score: ModelScore, split: Mapping[str, Split]) -> Iterator[Metric]:
+    """Macro-F1 and F1 of each class against people's categories; beside them what guessing has on average."""
+    asked = [q for q in study.questions if q.question in split]
+    lost = len(study.questions) - len(asked)
+    if not asked:
+        reason = NO_MEDIAN if score.questions else "no question was scored"
+        for metric in METRICS:
+            yield unscored(metric, OVERALL, reason, lost)
+        return
+    human = _human(asked)
+    columns = zip(*(_categories(split[q.question]) for q in asked), strict=True)  # 1 + half-samples
+    f1 = _with_macro([classification.f1_per_class(human, column, sorted(set(human))) for column in columns])
+    guessing = _guessing(asked, study.params.seed)
+    for metric in METRICS:
+        if metric in f1:
+            value, *halves = f1[metric].tolist()
+            ci = half_sample_interval(value, halves, len(study.countries), SHARE, MIN_COUNTRIES)
+            points = None
+            if metric == "macro_f1":
+                points = resampled_points("half", list(study.countries), country_subsets(study)[0], halves)
+            yield scored(metric, OVERALL, value, (len(asked), lost), ci, guessing[metric].mean(), points)
+        else:
+            yield _absent(metric, len(study.questions))
+
+
+def constant_rows(study: SpectralStudy, model: str) -> list[Metric]:
+    """Rows of the predictors that see nothing at all: uniform categories, and LH everywhere.
+
+    The interval of the first is the central 95 % of its draws.
+
+    Raises:
+        ValueError: another model than ``null:uniform-by-domain`` and ``null:always-LH``.
+    """
+    human = _human(study.questions)
+    guessing = _guessing(study.questions, study.params.seed)
+    if model == "null:always-LH":
+        draws = _with_macro([classification.f1_per_class(human, ["LH"] * len(human), sorted(set(human)))])
+    elif model == "null:uniform-by-domain":
+        draws = guessing
+    else:
+        raise ValueError(f"{model!r} is no constant model: null:always-LH and null:uniform-by-domain are")
+    rows = []
+    for metric in METRICS:
+        if metric in draws:
+            low, high = np.quantile(draws[metric], [0.025, 0.975])
+            value, null = draws[metric].mean(), guessing[metric].mean()
+            rows.append(scored(metric, OVERALL, value, (len(human), 0), (low, high), null))
+        else:
+            rows.append(_absent(metric, len(human)))
+    return rows
+
+
+def _guessing(questions: Sequence[Question], seed: int) -> dict[str, FloatArray]:
+    """Metric -> [draws] what one category per domain, drawn uniformly at random, scores."""
+    domains = [list(g) for _, g in groupby(sorted(questions, key=_domain), key=_domain)]
+    truth, weight = [_human(asked)[0] for asked in domains], [len(asked) for asked in domains]
+    f1 = nulls.uniform_category_f1(truth, weight, UNIFORM_DRAWS, seed)
+    return {"macro_f1": np.mean(list(f1.values()), axis=0)} | {f"f1_{c}": f1[c] for c in f1}
+
+
+def _with_macro(f1: Sequence[Mapping[str, float]]) -> dict[str, FloatArray]:
+    """Metric -> its values, from F1 by class of several predictions; macro-F1 is the mean over them."""
+    table = {c: np.array([each[c] for each in f1]) for c in f1[0]}
+    return {"macro_f1": np.mean(list(table.values()), axis=0)} | {f"f1_{c}": table[c] for c in table}
+
+
+def _absent(metric: str, n: int) -> Metric:
+    return unscored(metric, OVERALL, "no scored question has this human category", n)
+
+
+def _human(questions: Sequence[Question]) -> list[Category]:
+    """People's category of each question, that of its domain."""
+    return [cast(Category, q.human_category) for q in questions]
+
+
+def _domain(question: Question) -> str:
+    return question.domain
+
+
+def _categories(split: Split) -> list[Category]:
+    """[1 + r] category of the estimate and of every replicate."""
+    return [er_sr_category(bool(er), bool(sr)) for er, sr in zip(*split, strict=True)]

@@ -7,17 +7,20 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from tasks.evaluations.contract import Completions
-from tasks.evaluations.spectral.requests import Question, Study
-from tasks.evaluations.spectral.scores import Answers, FloatArray, distribution, membership
+from tasks.evaluations.spectral.read import QuestionAnswers, distribution, membership
+from tasks.evaluations.spectral.study import Question, SpectralStudy
 from tasks.loop.samples import Sample, Score, listed, question
 from tasks.metrics import nulls
+from tasks.metrics.types import FloatArray
 
 TOP = 10
 NOT_LISTED = "the list has nothing for the country"
 
 
 def samples(
-    study: Study, completions: Completions, load: Callable[[Study, Completions, Question], Answers | str]
+    study: SpectralStudy,
+    completions: Completions,
+    load: Callable[[SpectralStudy, Completions, Question], QuestionAnswers | str],
 ) -> Iterator[Sample]:
     """Every question about every country, question by question: one matrix of probabilities at a time.
 

@@ -9,23 +9,22 @@ import numpy as np
 import pytest
 
 from tasks.evaluations.fmlama.params import FmlamaParams
-from tasks.evaluations.fmlama.requests import Probe, Study, build_study
-from tasks.evaluations.fmlama.scores import (
-    Answers,
+from tasks.evaluations.fmlama.read import (
     Cosines,
-    FloatArray,
     ProbeScore,
+    ScoreTables,
     expectations,
     score_model,
 )
-from tasks.evaluations.fmlama.templates import Template
+from tasks.evaluations.fmlama.study import FmlamaStudy, Probe, Template, build_study
 from tasks.loop.requests import Engine
 from tasks.loop.rows import Metric
+from tasks.metrics.types import FloatArray
 from tests.evaluations import row_checks
 
 Rows = list[dict[str, Any]]
 Rankings = Mapping[str, Mapping[str, str]]
-MakeStudy = Callable[..., Study]
+MakeStudy = Callable[..., FmlamaStudy]
 ScoresOf = Callable[..., list[ProbeScore]]
 
 JUDGE = Engine("a judge", "fake", "judge", "hash of the judge")
@@ -86,7 +85,7 @@ def make_study() -> MakeStudy:
 
     def make(
         dishes: Rows | None = None, templates: Rows | None = None, groups: Rows | None = None, **params: Any
-    ) -> Study:
+    ) -> FmlamaStudy:
         chosen = {"models": ["m"], "mention_country": "no", "variants": [1, 2]} | params
         return build_study(
             FmlamaParams(**chosen),
@@ -103,7 +102,7 @@ def make_study() -> MakeStudy:
 def scores_of() -> ScoresOf:
     """A model's scores: template -> dish -> candidates from best to worst (see ``ranked``)."""
 
-    def scores(study: Study, answers: Answers, cosines: Cosines | None = None) -> list[ProbeScore]:
+    def scores(study: FmlamaStudy, answers: ScoreTables, cosines: Cosines | None = None) -> list[ProbeScore]:
         vectors = cosines or {p.condition.slug: "no vectors" for p in study.probes}
         expected = {p.condition.slug: expectations(p, vectors) for p in study.probes}
         return score_model(study, expected, answers, vectors)
@@ -111,7 +110,7 @@ def scores_of() -> ScoresOf:
     return scores
 
 
-def ranked(rankings: Rankings) -> Answers:
+def ranked(rankings: Rankings) -> ScoreTables:
     """Answers by rank; a candidate that is not named cannot be spelled; templates not named failed."""
 
     def answers(probe: Probe, template: Template) -> FloatArray | str:

@@ -21,7 +21,7 @@ from tasks.engines.fake import FakeEngine
 from tasks.engines.protocols import Generation
 from tasks.evaluations.fmlama.evaluation import EVALUATION
 from tasks.evaluations.fmlama.params import FmlamaParams
-from tasks.evaluations.fmlama.requests import Study
+from tasks.evaluations.fmlama.study import FmlamaStudy
 from tests.evaluations.fmlama.conftest import DISHES, MEXICAN, dish_rows
 from warehouse import Warehouse, replace_dish_set
 
@@ -41,10 +41,10 @@ def params(home: Path, **more: Any) -> FmlamaParams:
     return FmlamaParams(**chosen | more)
 
 
-def study_of(params: FmlamaParams) -> Study:
+def study_of(params: FmlamaParams) -> FmlamaStudy:
     """What a run of these params asks."""
     study = prepare(EVALUATION, params).study
-    assert isinstance(study, Study)
+    assert isinstance(study, FmlamaStudy)
     return study
 
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapers.fmlama.parse import parse
-from tasks.evaluations.fmlama.dishes import ByLanguage, choose_dishes
 from tasks.evaluations.fmlama.params import FmlamaParams
+from tasks.evaluations.fmlama.study import ByLanguage, choose_dishes
 from tasks.identity import UnknownName
 from tests.evaluations.fmlama.conftest import DISHES, Rows, dish_rows
 

@@ -12,7 +12,7 @@ import pytest
 from flows.session import prepare
 from tasks.evaluations.contract import Completions
 from tasks.evaluations.fmlama.evaluation import EVALUATION, later, read_shared
-from tasks.evaluations.fmlama.requests import ranking
+from tasks.evaluations.fmlama.study import ranking
 from tasks.loop import steps
 from tasks.loop.candidates import StoredScores
 from tasks.loop.requests import Engine

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from tasks.evaluations.fmlama.judge import JudgedDish, Marks, rubric
-from tasks.evaluations.fmlama.mes import NO_GOLD, NO_VERDICT, dish_score, mes_rows
-from tasks.evaluations.fmlama.requests import Study
-from tasks.judging.verdicts import UNANSWERED, Verdict
+from tasks.evaluations.fmlama.rows import NO_GOLD, NO_VERDICT, dish_score, mes_rows
+from tasks.evaluations.fmlama.study import FmlamaStudy
+from tasks.judging.prompts import UNANSWERED
+from tasks.judging.verdicts import Verdict
 from tasks.loop.rows import Metric
 from tests.evaluations.fmlama.conftest import MakeStudy, one
 from tests.evaluations.row_checks import check
@@ -44,12 +45,12 @@ PREDICTED = {
 
 
 @pytest.fixture(scope="module")
-def study(make_study: MakeStudy) -> Study:
+def study(make_study: MakeStudy) -> FmlamaStudy:
     """Two origins of two dishes, all of them judged."""
     return make_study(judge="fake", judged_dishes_per_origin=2)
 
 
-def marked(study: Study, said: dict[str, Sequence[str | None]]) -> list[Marks]:
+def marked(study: FmlamaStudy, said: dict[str, Sequence[str | None]]) -> list[Marks]:
     """Marks of all judged dishes, in their order; a dish that is not named has not been answered."""
 
     def of(url: str) -> tuple[Verdict, ...]:
@@ -62,13 +63,15 @@ def marked(study: Study, said: dict[str, Sequence[str | None]]) -> list[Marks]:
     ]
 
 
-def rows_of(study: Study, marks: list[Marks] | str, null: list[Marks] | str | None = None) -> list[Metric]:
+def rows_of(
+    study: FmlamaStudy, marks: list[Marks] | str, null: list[Marks] | str | None = None
+) -> list[Metric]:
     rows = list(mes_rows(study, marks, null))
     check(rows)
     return rows
 
 
-def test_rows_by_hand(study: Study) -> None:
+def test_rows_by_hand(study: FmlamaStudy) -> None:
     marks = marked(
         study,
         {"Q1": ["Correct", "Maybe"], "Q2": ["Incorrect"], "Q3": ["Correct"], "Q4": ["Correct", "Incorrect"]},
@@ -91,7 +94,7 @@ def test_rows_by_hand(study: Study) -> None:
     assert gold.ci_low is None  # of three dishes
 
 
-def test_what_the_judge_left_out_is_counted(study: Study) -> None:
+def test_what_the_judge_left_out_is_counted(study: FmlamaStudy) -> None:
     rows = rows_of(study, marked(study, {"Q1": [None, "Correct"], "Q3": [None]}))
     # Pizza has one verdict of two, sushi's cannot be read, the others are not answered.
     assert (one(rows, "mes").value, one(rows, "mes").n_scored, one(rows, "mes").n_unscored) == (1.0, 1, 3)
@@ -113,7 +116,7 @@ def test_what_the_judge_left_out_is_counted(study: Study) -> None:
     ],
 )
 def test_without_marks_there_are_the_same_rows_with_a_reason(
-    study: Study, said: dict[str, Sequence[str | None]] | str, reasons: tuple[str | None, str]
+    study: FmlamaStudy, said: dict[str, Sequence[str | None]] | str, reasons: tuple[str | None, str]
 ) -> None:
     marks = said if isinstance(said, str) else marked(study, said)
     null = marked(study, {"Q2": ["Correct"]})
@@ -125,7 +128,7 @@ def test_without_marks_there_are_the_same_rows_with_a_reason(
     assert one(rows, "mes").null_value == 1.0
 
 
-def test_predictions_that_are_all_wrong_are_no_check(study: Study) -> None:
+def test_predictions_that_are_all_wrong_are_no_check(study: FmlamaStudy) -> None:
     marks = [
         Marks(JudgedDish("u", "n", "Italy", ("flour",), ("salt",)), verdicts("Correct")) for _ in range(2)
     ]

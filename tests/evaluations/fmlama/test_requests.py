@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tasks.engines.prompting import candidate_rule
 from tasks.evaluations.fmlama.judge import rubric
-from tasks.evaluations.fmlama.requests import Study, ranking
+from tasks.evaluations.fmlama.study import FmlamaStudy, ranking
 from tasks.identity import digest
 from tasks.loop.requests import Engine
 from tests.evaluations.fmlama.conftest import JUDGE, MakeStudy, dish_rows, template_rows
@@ -22,9 +22,8 @@ ENGINE = Engine("m", "packed_trie", "m", "hash of m")
 BOTH = {"languages": ["en", "zh"]}
 
 
-def hashes(study: Study, engine: Engine = ENGINE, occasion: str = "") -> list[str]:
-    engine = replace(engine, occasion=occasion)
-    return [ranking(study, p, t).hash(engine) for p in study.probes for t in p.templates]
+def hashes(study: FmlamaStudy, engine: Engine = ENGINE, occasion: str = "") -> list[str]:
+    return [ranking(study, p, t).hash(engine, occasion) for p in study.probes for t in p.templates]
 
 
 # --- conditions
@@ -168,7 +167,7 @@ def test_the_judge_and_its_rubric_are_in_the_configuration(make_study: MakeStudy
     assert judged() != judged(judged_dishes_per_origin=6)
     study = make_study(judge="fake")
     judges = (None, JUDGE, replace(JUDGE, hash="other"), replace(JUDGE, name="of another name"))
-    configs = [Study(study.params, study.probes, judge).config_hash() for judge in judges]
+    configs = [FmlamaStudy(study.params, study.probes, judge).config_hash() for judge in judges]
     assert len(set(configs)) == 3
     assert configs[1] == configs[3]  # its engine counts, whatever it is called
     other = rubric().model_copy(update={"version": 99})

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.evaluations.fmlama.requests import Probe, Study
+from tasks.evaluations.fmlama.read import Cosines, ProbeScore, ScoreTables, common_ingredients
 from tasks.evaluations.fmlama.rows import best_baseline, model_rows
-from tasks.evaluations.fmlama.scores import Answers, Cosines, FloatArray, ProbeScore, common_ingredients
-from tasks.evaluations.fmlama.templates import Template
+from tasks.evaluations.fmlama.study import FmlamaStudy, Probe, Template
 from tasks.loop.rows import Metric
 from tasks.metrics.similarity import cosine_matrix
+from tasks.metrics.types import FloatArray
 from tests.evaluations.fmlama.conftest import (
     DISHES,
     MEXICAN,
@@ -38,7 +38,7 @@ EVERYTHING: dict[str, Any] = {
 }  # fmt: skip
 
 
-def rows_of(study: Study, scores: Sequence[ProbeScore], scores_of: ScoresOf) -> list[Metric]:
+def rows_of(study: FmlamaStudy, scores: Sequence[ProbeScore], scores_of: ScoresOf) -> list[Metric]:
     """The model's rows, against the two baselines."""
     nulls = [scores_of(study, common_ingredients(study, home)) for home in (False, True)]
     rows = model_rows(study, scores, best_baseline(nulls))
@@ -226,11 +226,11 @@ def test_a_constant_model_is_at_chance(make_study: MakeStudy, scores_of: ScoresO
 # --- unscored, with a reason
 
 
-def without_template(name: str) -> Answers:
+def without_template(name: str) -> ScoreTables:
     return lambda p, t: "no answer came" if t.template == name else any_answers(p, t)
 
 
-def without_condition(slug: str) -> Answers:
+def without_condition(slug: str) -> ScoreTables:
     return lambda p, t: "no answer came" if p.condition.slug == slug else any_answers(p, t)
 
 
@@ -246,7 +246,7 @@ def without_condition(slug: str) -> Answers:
     ],
 )
 def test_the_rows_are_the_same_whatever_could_be_scored(
-    make_study: MakeStudy, scores_of: ScoresOf, answers: Answers, has_vectors: bool
+    make_study: MakeStudy, scores_of: ScoresOf, answers: ScoreTables, has_vectors: bool
 ) -> None:
     study = make_study(dish_rows(DISHES | {"Q5": MEXICAN}), **EVERYTHING)
     vectors: Cosines = {

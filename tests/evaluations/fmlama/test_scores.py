@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from tasks.evaluations.fmlama.params import POOLINGS
-from tasks.evaluations.fmlama.rows import best_baseline, model_rows
-from tasks.evaluations.fmlama.scores import (
+from tasks.evaluations.fmlama.read import (
     common_ingredients,
     expectations,
     judged_dishes,
@@ -17,6 +16,7 @@ from tasks.evaluations.fmlama.scores import (
     prediction_rows,
     score_model,
 )
+from tasks.evaluations.fmlama.rows import best_baseline, model_rows
 from tasks.metrics.ranking import average_precision
 from tasks.metrics.similarity import cosine_matrix
 from tests.evaluations.fmlama.conftest import MakeStudy, ScoresOf, any_answers, ranked

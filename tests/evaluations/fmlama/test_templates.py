@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.evaluations.fmlama.params import FmlamaParams
-from tasks.evaluations.fmlama.templates import Template, choose_templates
+from tasks.evaluations.fmlama.study import Template, choose_templates
 
 REPOSITORY = Path(__file__).parents[3]
 LANGUAGES = ("en", "zh", "ar", "ko", "ru", "he")

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from tasks.evaluations.spectral.params import SpectralParams
-from tasks.evaluations.spectral.requests import Study, build_study
-from tasks.evaluations.spectral.scores import ModelScore, QuestionScore
+from tasks.evaluations.spectral.read import ModelScore, QuestionScore
+from tasks.evaluations.spectral.study import SpectralStudy, build_study
 
 Rows = list[dict[str, Any]]
-MakeStudy = Callable[..., Study]
+MakeStudy = Callable[..., SpectralStudy]
 MakeScore = Callable[..., ModelScore]
 
 # domain: (human score, human category, list)
@@ -69,7 +69,7 @@ def item_rows() -> Rows:
 def make_study(country_rows: Rows, question_rows: Rows, item_rows: Rows) -> MakeStudy:
     """A study of the params given; one phrasing and 20 half-samples unless told."""
 
-    def make(**params: Any) -> Study:
+    def make(**params: Any) -> SpectralStudy:
         chosen = SpectralParams(**{"models": ["m"], "variants": [1], "half_samples": 20} | params)
         return build_study(chosen, country_rows, question_rows, item_rows)
 
@@ -80,7 +80,9 @@ def make_study(country_rows: Rows, question_rows: Rows, item_rows: Rows) -> Make
 def make_score() -> MakeScore:
     """A model whose ER and SR of some questions are given, every half-sample having the estimate itself."""
 
-    def make(study: Study, numbers: Mapping[str, tuple[float, float]], lost: str = "not asked") -> ModelScore:
+    def make(
+        study: SpectralStudy, numbers: Mapping[str, tuple[float, float]], lost: str = "not asked"
+    ) -> ModelScore:
         n, r = len(study.countries), study.params.half_samples
         questions = {
             q.question: QuestionScore(

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tasks.evaluations.spectral.requests import Question, Study
+from tasks.evaluations.spectral.read import ModelScore, QuestionAnswers
 from tasks.evaluations.spectral.rows import Metric, model_rows, splits
-from tasks.evaluations.spectral.scores import Answers, ModelScore
+from tasks.evaluations.spectral.study import Question, SpectralStudy
 from tests.evaluations import row_checks
 
 # ER and SR of four questions. Human: numbers LH, foods HH, faiths LL, coins HL.
@@ -18,7 +18,7 @@ A = {"numbers-1": (1.0, 9.0), "faiths-1": (2.0, 5.0), "foods-1": (3.0, 1.5), "co
 B = {"numbers-1": (4.2, 1.1), "faiths-1": (4.3, 1.2), "foods-1": (4.4, 1.3), "coins-1": (4.5, 1.4)}
 
 
-def rows_of(study: Study, models: dict[str, ModelScore], model: str = "a") -> list[Metric]:
+def rows_of(study: SpectralStudy, models: dict[str, ModelScore], model: str = "a") -> list[Metric]:
     return model_rows(study, models[model], splits(models, models)[model])
 
 
@@ -37,7 +37,7 @@ def check(rows: Sequence[Metric]) -> None:
             assert r.ci_low <= r.value <= r.ci_high, r
 
 
-def random_answers(study: Study, q: Question, seed: int) -> Answers:
+def random_answers(study: SpectralStudy, q: Question, seed: int) -> QuestionAnswers:
     rng = np.random.default_rng([seed, q.variant, len(q.domain)])
     table = rng.normal(-8, 3, (len(study.countries), len(study.lists[q.item_list].items)))
-    return Answers(table, np.ones(table.shape[1], dtype=np.int64))
+    return QuestionAnswers(table, np.ones(table.shape[1], dtype=np.int64))

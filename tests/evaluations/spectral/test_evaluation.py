@@ -16,7 +16,7 @@ from tasks.engines.fake import FakeEngine
 from tasks.engines.protocols import EngineError
 from tasks.evaluations.spectral.evaluation import EVALUATION, request
 from tasks.evaluations.spectral.params import SpectralParams
-from tasks.evaluations.spectral.requests import Study
+from tasks.evaluations.spectral.study import SpectralStudy
 from tasks.loop.items import ItemLogprobs
 from warehouse import CorruptPart, Warehouse, run_checks
 
@@ -66,7 +66,7 @@ def test_answers_come_back_as_they_were_given(warehouse: Warehouse) -> None:
     evaluate(EVALUATION, chosen)
     session = prepare(EVALUATION, chosen)
     study = session.study
-    assert isinstance(study, Study)
+    assert isinstance(study, SpectralStudy)
     asked = request(study, study.questions[0])
     stored = session.completions("a")(asked)
     assert isinstance(stored, ItemLogprobs)

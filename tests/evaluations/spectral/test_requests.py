@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 from tasks.engines import prompting
 from tasks.evaluations.spectral.evaluation import request
 from tasks.evaluations.spectral.params import SpectralParams
-from tasks.evaluations.spectral.requests import Study, build_study
+from tasks.evaluations.spectral.study import SpectralStudy, build_study
 from tasks.identity import UnknownName, digest
 from tasks.loop.requests import Engine
 
 Rows = list[dict[str, Any]]
-MakeStudy = Callable[..., Study]
+MakeStudy = Callable[..., SpectralStudy]
 
 ENGINE = Engine("m", "packed_trie", "m", "hash of m")
 
 
-def request_hash(study: Study, question: int = 0, engine: Engine = ENGINE, occasion: str = "") -> str:
-    return request(study, study.questions[question]).hash(replace(engine, occasion=occasion))
+def request_hash(study: SpectralStudy, question: int = 0, engine: Engine = ENGINE, occasion: str = "") -> str:
+    return request(study, study.questions[question]).hash(engine, occasion)
 
 
 # --- selection
@@ -137,7 +137,7 @@ def test_countries_of_items_stay_with_their_items(make_study: MakeStudy) -> None
 def test_hashes_do_not_depend_on_the_order_of_rows(
     country_rows: Rows, question_rows: Rows, item_rows: Rows, rng: Any
 ) -> None:
-    def study(mix: Callable[[Rows], Rows]) -> Study:
+    def study(mix: Callable[[Rows], Rows]) -> SpectralStudy:
         return build_study(
             SpectralParams(models=["m"]), mix(country_rows), mix(question_rows), mix(item_rows)
         )
@@ -285,7 +285,7 @@ def human_rows(study: str = "survey", snapshot: str = "ab12", **categories: str)
 def test_people_of_a_study_are_the_ground_truth(
     make_study: MakeStudy, country_rows: Rows, question_rows: Rows, item_rows: Rows
 ) -> None:
-    def of(said: Rows, **params: Any) -> Study:
+    def of(said: Rows, **params: Any) -> SpectralStudy:
         chosen = SpectralParams(models=["m"], variants=[1], half_samples=20, **params)
         return build_study(chosen, country_rows, question_rows, item_rows, said)
 

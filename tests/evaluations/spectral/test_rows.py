@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score  # type: ignore[import-untyped]
 
-from tasks.evaluations.spectral import categories as categories_module
-from tasks.evaluations.spectral.requests import Question, Study
+from tasks.evaluations.spectral import rows as rows_module
+from tasks.evaluations.spectral.read import ModelScore, QuestionAnswers, from_list, score_model
 from tasks.evaluations.spectral.rows import model_rows, splits
-from tasks.evaluations.spectral.scores import Answers, ModelScore, from_list, score_model
+from tasks.evaluations.spectral.study import Question, SpectralStudy
 from tasks.metrics.types import CATEGORIES
 from tests.evaluations.row_checks import one
 from tests.evaluations.spectral.row_checks import (
@@ -22,7 +22,7 @@ from tests.evaluations.spectral.row_checks import (
     rows_of,
 )
 
-MakeStudy = Callable[..., Study]
+MakeStudy = Callable[..., SpectralStudy]
 MakeScore = Callable[..., ModelScore]
 
 # --- categories by hand
@@ -92,7 +92,7 @@ def test_what_differs_by_rounding_is_a_tie(make_study: MakeStudy, make_score: Ma
 def test_each_half_sample_is_split_at_its_own_medians(
     make_study: MakeStudy, make_score: MakeScore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(categories_module, "MIN_COUNTRIES", 5)
+    monkeypatch.setattr(rows_module, "MIN_COUNTRIES", 5)
     study = make_study(domains=["numbers", "coins"])
     score = make_score(study, A)
     # In half of the half-samples the two questions have changed places.
@@ -143,11 +143,11 @@ def test_reference_mass_by_hand(make_study: MakeStudy) -> None:
     study = make_study(domains=["coins", "numbers"], countries=["FR", "GM", "JP"])
 
     # Items: US dollar, dalasi, euro. France 0.8 on the euro, Gambia 0.2 on the dalasi, Japan has none listed.
-    def load(q: Question) -> Answers:
+    def load(q: Question) -> QuestionAnswers:
         if q.domain == "numbers":
             return from_list(study, q)
         table = np.log([[0.1, 0.1, 0.8], [0.4, 0.2, 0.4], [0.5, 0.3, 0.2]])
-        return Answers(table, np.ones(3, dtype=np.int64))
+        return QuestionAnswers(table, np.ones(3, dtype=np.int64))
 
     rows = rows_of(study, {"a": score_model(study, load)})
     for name in ("coins", "all"):

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.evaluations.spectral.requests import Question, Study
+from tasks.evaluations.spectral.read import ModelScore, QuestionAnswers, from_list, score_model, shuffled
 from tasks.evaluations.spectral.rows import constant_rows, model_rows, splits
-from tasks.evaluations.spectral.scores import Answers, ModelScore, from_list, score_model, shuffled
+from tasks.evaluations.spectral.study import Question, SpectralStudy
 from tasks.metrics.types import CATEGORIES
 from tests.evaluations.row_checks import metrics, one
 from tests.evaluations.spectral.row_checks import (
@@ -24,7 +24,7 @@ from tests.evaluations.spectral.row_checks import (
     rows_of,
 )
 
-MakeStudy = Callable[..., Study]
+MakeStudy = Callable[..., SpectralStudy]
 MakeScore = Callable[..., ModelScore]
 
 # --- null models
@@ -113,9 +113,11 @@ def test_a_null_model_without_real_ones_has_no_categories(make_study: MakeStudy)
 def test_a_question_answered_alike_for_all_countries(make_study: MakeStudy) -> None:
     study = make_study(variants=[1, 2])
 
-    def load(q: Question) -> Answers:
+    def load(q: Question) -> QuestionAnswers:
         answers = random_answers(study, q, 1)
-        return Answers(answers.logprobs[[0] * 5], answers.n_tokens) if q.domain == "coins" else answers
+        return (
+            QuestionAnswers(answers.logprobs[[0] * 5], answers.n_tokens) if q.domain == "coins" else answers
+        )
 
     rows = rows_of(study, {"a": score_model(study, load)})
     check(rows)
@@ -132,7 +134,9 @@ def test_a_question_answered_alike_for_all_countries(make_study: MakeStudy) -> N
 def test_countries_without_a_common_item_have_no_consensus(make_study: MakeStudy) -> None:
     study = make_study(domains=["coins"], countries=["FR", "GM", "JP"])
     table = np.where(np.eye(3, dtype=bool), 0.0, -np.inf)
-    rows = rows_of(study, {"a": score_model(study, lambda q: Answers(table, np.ones(3, dtype=np.int64)))})
+    rows = rows_of(
+        study, {"a": score_model(study, lambda q: QuestionAnswers(table, np.ones(3, dtype=np.int64)))}
+    )
     check(rows)
     assert (one(rows, "competence", "coins/FR").unscored_reason or "").startswith("no single pattern leads")
 
@@ -159,15 +163,15 @@ def test_every_choice_gives_well_formed_rows(
     kinds = st.sampled_from(["random", "alike", "uniform", "lost", "nan", "list"])
     kind = {q.question: data.draw(kinds) for q in study.questions}
 
-    def load(q: Question) -> Answers | str:
+    def load(q: Question) -> QuestionAnswers | str:
         answers = random_answers(study, q, 7)
         table = answers.logprobs
         return {
             "random": answers,
-            "alike": Answers(table[[0] * len(table)], answers.n_tokens),
-            "uniform": Answers(np.zeros_like(table), answers.n_tokens),
+            "alike": QuestionAnswers(table[[0] * len(table)], answers.n_tokens),
+            "uniform": QuestionAnswers(np.zeros_like(table), answers.n_tokens),
             "lost": "lost",
-            "nan": Answers(np.full_like(table, np.nan), answers.n_tokens),
+            "nan": QuestionAnswers(np.full_like(table, np.nan), answers.n_tokens),
             "list": from_list(study, q),
         }[kind[q.question]]
 

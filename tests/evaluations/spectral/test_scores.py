@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tasks.evaluations.spectral.params import SpectralParams
-from tasks.evaluations.spectral.requests import ItemList, Question, Study
-from tasks.evaluations.spectral.scores import (
-    Answers,
-    FloatArray,
+from tasks.evaluations.spectral.read import (
+    QuestionAnswers,
     distribution,
     domain_similarity,
     from_list,
@@ -24,22 +22,24 @@ from tasks.evaluations.spectral.scores import (
     score_model,
     shuffled,
 )
+from tasks.evaluations.spectral.study import ItemList, Question, SpectralStudy
 from tasks.metrics.consensus import competence
+from tasks.metrics.types import FloatArray
 
-MakeStudy = Callable[..., Study]
+MakeStudy = Callable[..., SpectralStudy]
 
 QUESTION = Question("q-1", "q", 1, "{country}", "", "l", 1.0, "LH")
 TWO = ItemList("l", ("ab", "né"), (frozenset({"AA", "BB"}), frozenset({"BB"})))
 
 
-def study_of(items: ItemList, codes: str = "AA BB") -> Study:
+def study_of(items: ItemList, codes: str = "AA BB") -> SpectralStudy:
     params = SpectralParams(models=["m"], half_samples=20)
-    return Study(params, {c: c.title() for c in codes.split()}, (QUESTION,), {"l": items}, "ref")
+    return SpectralStudy(params, {c: c.title() for c in codes.split()}, (QUESTION,), {"l": items}, "ref")
 
 
-def answers(logprobs: object) -> Answers:
+def answers(logprobs: object) -> QuestionAnswers:
     table = np.array(logprobs, dtype=np.float64)
-    return Answers(table, np.ones(table.shape[1], dtype=np.int64))
+    return QuestionAnswers(table, np.ones(table.shape[1], dtype=np.int64))
 
 
 # --- H
@@ -52,7 +52,7 @@ def test_h_is_the_softmax_over_the_list() -> None:
 
 
 def test_h_per_token_and_per_byte() -> None:
-    given_ = Answers(np.array([[-2.0, -3.0]]), np.array([1, 3]))
+    given_ = QuestionAnswers(np.array([[-2.0, -3.0]]), np.array([1, 3]))
     # Per token: -2/1 and -3/3 = -1, so 1 : e.
     per_token = distribution(given_, TWO, "per_token")
     np.testing.assert_allclose(per_token, [[1 / (1 + math.e), math.e / (1 + math.e)]], rtol=1e-12)

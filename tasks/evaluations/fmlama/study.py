@@ -1,4 +1,4 @@
-"""Warehouse rows to probing sentences: which dishes, in which languages, under which hashes. Pure.
+"""Dishes, templates and the probing sentences that they make: in which languages, under which hashes. Pure.
 
 A *condition* is a language of templates and candidates, a language of the dish's name, and whether the
 country is named. A *probe* is a condition with its dishes, candidates and templates. A *request* is one
@@ -8,6 +8,7 @@ is found again by any later run that sends the same, whatever dish set it came f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,14 +17,177 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.evaluations.fmlama.dishes import Dish, choose_dishes
+from tasks.engines.protocols import Cloze
 from tasks.evaluations.fmlama.judge import SAMPLING, JudgePrompt, rubric
-from tasks.evaluations.fmlama.params import SCORES_VERSION, FmlamaParams
-from tasks.evaluations.fmlama.templates import Template, choose_templates
-from tasks.identity import digest
+from tasks.evaluations.fmlama.params import PAPER_GROUPS, SCORES_VERSION, FmlamaParams
+from tasks.identity import UnknownName, digest
 from tasks.loop.candidates import CandidateRanking
 from tasks.loop.prompts import Prompts
 from tasks.loop.requests import Engine
+
+
+@dataclass(frozen=True)
+class Dish:
+    """A dish in one language. ``group`` is its origin, or the paper's group of it."""
+
+    url: str
+    name: str
+    origin: str
+    origin_name: str | None
+    group: str
+    ingredients: tuple[str, ...]
+
+
+HOW_TO_LOAD = (
+    "the shipped set is English only; load others with `culturescope ingest --source fmlama --file …` or "
+    "`culturescope ingest --source wikidata --live`"
+)
+
+ByLanguage = dict[str, dict[str, Dish]]
+"""language -> url -> dish"""
+
+
+def choose_dishes(
+    params: FmlamaParams, rows: Sequence[Mapping[str, Any]], groups: Sequence[Mapping[str, Any]]
+) -> ByLanguage:
+    """The dishes of every language of the params.
+
+    Rows have name and ingredients in one language; with ``aligned`` only dishes that have rows in all the
+    languages stay, and else each language has its own (the paper's two kinds of filtered sub-dataset).
+
+    Raises:
+        UnknownName: an origin that no dish has.
+        ValueError: a language without dishes, or a dish set that does not exist.
+    """
+    group_of = {str(g["origin"]): str(g["origin_group"]) for g in groups}
+    if not rows:
+        raise ValueError(f"there is no dish set {params.dish_set!r}: {HOW_TO_LOAD}")
+    dishes: ByLanguage = {language: {} for language in params.languages}
+    for row in _of_origins(params, rows, group_of):
+        if row["language"] in dishes:
+            dishes[row["language"]][row["url"]] = _dish(row, group_of)
+    if params.aligned:
+        common = set.intersection(*(set(d) for d in dishes.values()))
+        dishes = {language: {u: d[u] for u in common} for language, d in dishes.items()}
+    dishes = {language: _limited(d, params.max_dishes_per_origin) for language, d in dishes.items()}
+    empty = [language for language, d in dishes.items() if not d]
+    if empty:
+        which = " of these origins" if params.origins else ""
+        raise ValueError(
+            f"the dish set {params.dish_set!r} has no dish{which} for {', '.join(empty)}: {HOW_TO_LOAD}"
+        )
+    return dishes
+
+
+def _of_origins(
+    params: FmlamaParams, rows: Sequence[Mapping[str, Any]], group_of: Mapping[str, str]
+) -> list[Mapping[str, Any]]:
+    """The rows whose origin or group is asked for."""
+    if not params.origins:
+        return list(rows)
+    known = {str(r["origin"]) for r in rows} | set(group_of.values())
+    names: set[str] = set()
+    for origin in params.origins:
+        if origin != PAPER_GROUPS and origin not in known:
+            raise UnknownName("origin", origin, sorted(known))
+        names |= set(group_of.values()) if origin == PAPER_GROUPS else {origin}
+    return [r for r in rows if r["origin"] in names or group_of.get(r["origin"]) in names]
+
+
+def _dish(row: Mapping[str, Any], group_of: Mapping[str, str]) -> Dish:
+    return Dish(
+        url=row["url"],
+        name=row["name"],
+        origin=row["origin"],
+        origin_name=row["origin_name"],
+        group=group_of.get(row["origin"], row["origin"]),
+        ingredients=tuple(sorted(set(row["ingredients"]))),
+    )
+
+
+def _limited(dishes: Mapping[str, Dish], per_origin: int | None) -> dict[str, Dish]:
+    """The dishes of each group whose urls' hashes are smallest: the same in every run and language."""
+    if per_origin is None:
+        return dict(dishes)
+    by_group: dict[str, list[str]] = {}
+    for url in sorted(dishes, key=lambda url: digest(url)):
+        by_group.setdefault(dishes[url].group, []).append(url)
+    return {url: dishes[url] for urls in by_group.values() for url in urls[:per_origin]}
+
+
+DISH, COUNTRY, BLANK = "[X]", "[C]", "[Y]"
+
+
+@dataclass(frozen=True)
+class Template:
+    """One wording. ``text`` has [X] and perhaps [C] before [Y]."""
+
+    template: str
+    language: str
+    variant: int
+    mentions_country: bool
+    text: str
+
+    @property
+    def lead(self) -> str:
+        """The space between sentence and blank, where the language writes one."""
+        return " " if self.text.split(BLANK)[0].endswith(" ") else ""
+
+    @property
+    def after(self) -> str:
+        """What follows the blank."""
+        return self.text.split(BLANK)[1]
+
+    @property
+    def tail(self) -> str:
+        """The template's own text between its last slot and the blank."""
+        return re.split(r"\[[XC]\]", self._before)[-1]
+
+    def before(self, name: str, country: str) -> str:
+        """The sentence up to the blank. Slots are filled at once, so that names may look like slots."""
+        values = {DISH: name, COUNTRY: country}
+        return re.sub(r"\[[XC]\]", lambda slot: values[slot[0]], self._before)
+
+    def cloze(self, prompts: Sequence[str]) -> Cloze:
+        """What an engine is sent: these sentences, up to the blank and after it."""
+        return Cloze(tuple(prompts), self.lead, self.after, self.tail)
+
+    @property
+    def _before(self) -> str:
+        return self.text.split(BLANK)[0].removesuffix(" ")
+
+
+def choose_templates(params: FmlamaParams, rows: Sequence[Mapping[str, Any]]) -> list[Template]:
+    """The templates of the chosen languages and wordings, checked.
+
+    Raises:
+        ValueError: a template lacks a slot or has one after the blank, or a language has none.
+    """
+    fields = Template.__dataclass_fields__
+    templates = [Template(**{name: row[name] for name in fields}) for row in rows]
+    chosen = [t for t in templates if t.language in params.languages and t.variant in params.variants]
+    for template in chosen:
+        check_template(template)
+    without = sorted(set(params.languages) - {t.language for t in chosen})
+    if without:
+        known = ", ".join(sorted({t.language for t in templates}))
+        raise ValueError(
+            f"there is no template in {', '.join(without)}; name wordings 1 to 5 in `variants`, and of the "
+            f"languages {known}"
+        )
+    return sorted(chosen, key=lambda t: (t.language, t.mentions_country, t.variant))
+
+
+def check_template(template: Template) -> None:
+    """Raise ValueError if a template lacks a slot, or has one after the blank."""
+    before, *after = template.text.split(BLANK)
+    slots = [DISH] + [COUNTRY] * template.mentions_country
+    if len(after) != 1 or sorted(re.findall(r"\[[XC]\]", before)) != sorted(slots) or "[" in after[0]:
+        raise ValueError(
+            f"template {template.template}: {template.text!r} must have {' and '.join(slots)} once each, and "
+            f"then {BLANK}"
+        )
+
 
 Row = Mapping[str, Any]
 
@@ -91,7 +255,7 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class Study:
+class FmlamaStudy:
     """All that is asked, independent of the model. ``judge`` marks the top predictions; None: nobody does."""
 
     params: FmlamaParams
@@ -148,12 +312,12 @@ def build_study(
     templates: Sequence[Row],
     groups: Sequence[Row],
     judge: Engine | None = None,
-) -> Study:
+) -> FmlamaStudy:
     """Choose dishes and templates and lay out every condition.
 
     Args:
         dishes: rows of ``fmlama_dish`` of the dish set. templates: rows of ``template``. groups: rows of
-            ``origin_group``. judge: see ``Study``.
+            ``origin_group``. judge: see ``FmlamaStudy``.
 
     Raises:
         UnknownName: an origin of the params is not among the dishes'.
@@ -162,10 +326,10 @@ def build_study(
     by_language = choose_dishes(params, dishes, groups)
     chosen = choose_templates(params, templates)
     probes = tuple(_probe(c, by_language, chosen) for c in _conditions(params))
-    return Study(params, probes, judge)
+    return FmlamaStudy(params, probes, judge)
 
 
-def ranking(study: Study, probe: Probe, template: Template) -> CandidateRanking:
+def ranking(study: FmlamaStudy, probe: Probe, template: Template) -> CandidateRanking:
     """One wording over a probe's dishes, with all its candidates.
 
     Other dishes with the same candidates are units of the same request.
@@ -181,7 +345,7 @@ def ranking(study: Study, probe: Probe, template: Template) -> CandidateRanking:
     )
 
 
-def judging(study: Study, prompts: Sequence[JudgePrompt]) -> list[Prompts]:
+def judging(study: FmlamaStudy, prompts: Sequence[JudgePrompt]) -> list[Prompts]:
     """The request to the judge, if there is one and it has something to judge."""
     if study.params.judge is None or not prompts:
         return []

@@ -11,17 +11,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.evaluations.spectral.requests import ItemList, Question, Study
-from tasks.metrics import distributions, intervals, nulls, spectral
-
-FloatArray = NDArray[np.float64]
+from tasks.evaluations.spectral.study import ItemList, Question, SpectralStudy
+from tasks.metrics import intervals, nulls, spectral
+from tasks.metrics.types import FloatArray
 
 MIN_COUNTRIES = 12
 """From how many countries on intervals of spectra, and of what follows from them, hold what they should."""
 
 
 @dataclass(frozen=True)
-class Answers:
+class QuestionAnswers:
     """One model's answers to one question.
 
     Attributes:
@@ -68,7 +67,7 @@ class ModelScore:
     unscored: dict[str, str]
 
 
-def score_model(study: Study, load: Callable[[Question], Answers | str]) -> ModelScore:
+def score_model(study: SpectralStudy, load: Callable[[Question], QuestionAnswers | str]) -> ModelScore:
     """Score every question of a study.
 
     Args:
@@ -89,19 +88,19 @@ def score_model(study: Study, load: Callable[[Question], Answers | str]) -> Mode
     return ModelScore(scored, unscored)
 
 
-def distribution(answers: Answers, items: ItemList, normalisation: str) -> FloatArray:
+def distribution(answers: QuestionAnswers, items: ItemList, normalisation: str) -> FloatArray:
     """[n, t] the country-level distributions H: softmax over the list's items (section 3.3)."""
     logprobs = answers.logprobs
     if answers.is_distribution:
-        return distributions.softmax(logprobs)
+        return spectral.softmax(logprobs)
     if normalisation == "per_token":
-        logprobs = distributions.normalise(logprobs, answers.n_tokens)
+        logprobs = spectral.normalise(logprobs, answers.n_tokens)
     elif normalisation == "per_byte":
-        logprobs = distributions.normalise(logprobs, [len(i.encode()) for i in items.items])
-    return distributions.softmax(logprobs)
+        logprobs = spectral.normalise(logprobs, [len(i.encode()) for i in items.items])
+    return spectral.softmax(logprobs)
 
 
-def country_subsets(study: Study) -> tuple[NDArray[np.intp], list[NDArray[np.intp]]]:
+def country_subsets(study: SpectralStudy) -> tuple[NDArray[np.intp], list[NDArray[np.intp]]]:
     """Half-samples, and countries with some left out: the same for every question and model.
 
     None of either below ``MIN_COUNTRIES``.
@@ -113,7 +112,7 @@ def country_subsets(study: Study) -> tuple[NDArray[np.intp], list[NDArray[np.int
 
 
 def score_question(
-    study: Study,
+    study: SpectralStudy,
     question: Question,
     h: FloatArray,
     subsets: tuple[NDArray[np.intp], list[NDArray[np.intp]]],
@@ -141,7 +140,7 @@ def score_question(
     )
 
 
-def membership(study: Study, items: ItemList) -> NDArray[np.bool_]:
+def membership(study: SpectralStudy, items: ItemList) -> NDArray[np.bool_]:
     """[n, t] whether the reference list has the item for the country."""
     row = {code: i for i, code in enumerate(study.countries)}
     member = np.zeros((len(row), len(items.items)), dtype=np.bool_)
@@ -150,19 +149,19 @@ def membership(study: Study, items: ItemList) -> NDArray[np.bool_]:
     return member
 
 
-def shuffled(study: Study, answers: Answers, question: Question) -> Answers:
+def shuffled(study: SpectralStudy, answers: QuestionAnswers, question: Question) -> QuestionAnswers:
     """The answers dealt out to countries at random, differently for every question."""
     index = [q.question for q in study.questions].index(question.question)
     rng = np.random.Generator(np.random.PCG64([study.params.seed, index]))
     return replace(answers, logprobs=nulls.shuffle_countries(answers.logprobs, rng))
 
 
-def from_list(study: Study, question: Question) -> Answers:
+def from_list(study: SpectralStudy, question: Question) -> QuestionAnswers:
     """What a look-up in the reference list answers, without a model (``nulls.list_frequency``)."""
     items = study.lists[question.item_list]
     with np.errstate(divide="ignore"):  # an item of no chosen country is impossible: log 0
         logprobs = np.log(nulls.list_frequency(len(study.countries), membership(study, items)))
-    return Answers(logprobs, np.ones(len(items.items), dtype=np.int64), is_distribution=True)
+    return QuestionAnswers(logprobs, np.ones(len(items.items), dtype=np.int64), is_distribution=True)
 
 
 def domain_similarity(score: ModelScore) -> Mapping[str, FloatArray]:
@@ -173,7 +172,7 @@ def domain_similarity(score: ModelScore) -> Mapping[str, FloatArray]:
     return {domain: np.mean(matrices, axis=0) for domain, matrices in by_domain.items()}
 
 
-def _fault(study: Study, answers: Answers) -> str | None:
+def _fault(study: SpectralStudy, answers: QuestionAnswers) -> str | None:
     """Why some country's answers are no distribution, or None if they all are."""
     bad = np.flatnonzero(~np.isfinite(answers.logprobs.max(axis=1)))  # max() carries NaN
     if not bad.size:

@@ -16,15 +16,12 @@ from numpy.typing import NDArray
 from tasks.evaluations.contract import Completions
 from tasks.evaluations.fmlama.judge import JudgedDish
 from tasks.evaluations.fmlama.params import POOLINGS
-from tasks.evaluations.fmlama.requests import Probe, Study
-from tasks.evaluations.fmlama.requests import ranking as ranking_request
-from tasks.evaluations.fmlama.templates import Template
+from tasks.evaluations.fmlama.study import FmlamaStudy, Probe, Template
+from tasks.evaluations.fmlama.study import ranking as ranking_request
 from tasks.metrics import false_predictions, ranking, similarity
+from tasks.metrics.types import BoolArray, FloatArray
 
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
-
-Answers = Callable[[Probe, Template], FloatArray | Mapping[str, FloatArray] | str]
+ScoreTables = Callable[[Probe, Template], FloatArray | Mapping[str, FloatArray] | str]
 """Gives [dishes, candidates] scores, NaN for a candidate that the model cannot spell; a model's by pooling.
 Or why it has none."""
 
@@ -101,7 +98,7 @@ def pooled(logprob: FloatArray, probability: FloatArray, n_tokens: FloatArray, p
 
 
 def stored_scores(
-    study: Study, completions: Completions, probe: Probe, template: Template
+    study: FmlamaStudy, completions: Completions, probe: Probe, template: Template
 ) -> dict[str, FloatArray] | str:
     """Pooling -> [dishes, candidates] stored scores of one wording, NaN for an unspellable candidate; or why
     there are none."""
@@ -112,7 +109,7 @@ def stored_scores(
 
 
 def score_model(
-    study: Study, expected: Mapping[str, Expected], answers: Answers, cosines: Cosines
+    study: FmlamaStudy, expected: Mapping[str, Expected], answers: ScoreTables, cosines: Cosines
 ) -> list[ProbeScore]:
     """Score every condition of a study."""
     pooling = study.params.pooling
@@ -120,7 +117,7 @@ def score_model(
 
 
 def score_probe(
-    probe: Probe, expected: Expected, answers: Answers, cosines: Cosines, pooling: str
+    probe: Probe, expected: Expected, answers: ScoreTables, cosines: Cosines, pooling: str
 ) -> ProbeScore:
     """Score one condition, template by template; pooling: which of several tables of a model to rank by."""
     vectors = cosines[probe.condition.slug]
@@ -195,7 +192,7 @@ def expectations(probe: Probe, cosines: Cosines) -> Expected:
     return Expected(ranking.expected_average_precision(counts, n), ws, foreign, local)
 
 
-def common_ingredients(study: Study, of_origin: bool) -> Answers:
+def common_ingredients(study: FmlamaStudy, of_origin: bool) -> ScoreTables:
     """The baseline that names the most common ingredients, of all other dishes or of the origin's."""
 
     def answers(probe: Probe, template: Template) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Warehouse rows to engine requests: what is asked, of how many countries, under which hashes. Pure.
+"""Countries, questions and items of the warehouse, and which of them are sent, under which hashes. Pure.
 
 A *request* is one question, sent to one engine, over one item list; its units are countries. Its hash holds
 all that determines the answers, so answers are found again by any later run that sends the same.
@@ -52,7 +52,7 @@ class ItemList:
 
 
 @dataclass(frozen=True)
-class Study:
+class SpectralStudy:
     """All that is asked, independent of the model. Countries map ISO codes to names in prompts."""
 
     params: SpectralParams
@@ -89,7 +89,7 @@ def build_study(
     questions: Sequence[Row],
     items: Sequence[Row],
     human: Sequence[Row] = (),
-) -> Study:
+) -> SpectralStudy:
     """Choose countries, questions and items from the warehouse's reference rows.
 
     Args:
@@ -126,7 +126,9 @@ def build_study(
     if params.human:
         snapshot = f"{human[0]['study']}:{human[0]['snapshot']}"
         params = params.model_copy(update={"human": snapshot})
-    return Study(params, {c: names[c] for c in chosen}, tuple(asked), lists, digest(sorted(names.items())))
+    return SpectralStudy(
+        params, {c: names[c] for c in chosen}, tuple(asked), lists, digest(sorted(names.items()))
+    )
 
 
 def _item_list(name: str, rows: Sequence[Row], max_items: int | None) -> ItemList:
