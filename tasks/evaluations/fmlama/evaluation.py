@@ -33,7 +33,7 @@ from tasks.evaluations.fmlama.read import (
 from tasks.evaluations.fmlama.rows import Baselines, best_baseline, mes_rows, model_rows
 from tasks.evaluations.fmlama.samples import samples
 from tasks.evaluations.fmlama.study import FmlamaStudy, Probe, Template, build_study, judging, ranking
-from tasks.judging.verdict_rows import verdict_frame
+from tasks.judging.verdicts import verdict_frame
 from tasks.loop.requests import Engine, Later, Request, Role
 from tasks.loop.rows import Metric
 from tasks.loop.texts import Texts

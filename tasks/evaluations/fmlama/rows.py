@@ -23,9 +23,8 @@ from tasks.evaluations.fmlama.judge import Marks
 from tasks.evaluations.fmlama.params import POOLINGS
 from tasks.evaluations.fmlama.read import ProbeScore
 from tasks.evaluations.fmlama.study import FmlamaStudy
-from tasks.judging.judge_check import acceptances
-from tasks.judging.prompts import UNANSWERED
-from tasks.judging.verdicts import Verdict
+from tasks.judging.controls import acceptances
+from tasks.judging.verdicts import UNANSWERED, Verdict
 from tasks.loop.rows import (
     OVERALL,
     Metric,

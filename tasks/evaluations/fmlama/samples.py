@@ -10,8 +10,8 @@ from tasks.evaluations.contract import Completions
 from tasks.evaluations.fmlama.judge import judge_prompts, read_marks, rubric
 from tasks.evaluations.fmlama.read import judged_dishes, spelled, stored_scores
 from tasks.evaluations.fmlama.study import FmlamaStudy, Probe, Template, judging
-from tasks.judging.prompts import Opinion
-from tasks.judging.samples import verdict_scores
+from tasks.judging.panel import verdict_scores
+from tasks.judging.verdicts import Opinion
 from tasks.loop.samples import Sample, Score, listed, question
 from tasks.metrics import ranking
 from tasks.metrics.types import FloatArray

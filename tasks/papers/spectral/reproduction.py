@@ -13,8 +13,7 @@ import polars as pl
 from pydantic import Field
 
 from tasks.metrics.agreement import er_sr_correlation
-from tasks.metrics.distributions import softmax
-from tasks.metrics.spectral import effective_rank, eigenvalues, spectral_gap_ratio
+from tasks.metrics.spectral import effective_rank, eigenvalues, softmax, spectral_gap_ratio
 from tasks.metrics.types import FloatArray
 from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_all, read_parquet
 from tasks.papers.reproduction import (

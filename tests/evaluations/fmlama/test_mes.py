@@ -10,8 +10,7 @@ import pytest
 from tasks.evaluations.fmlama.judge import JudgedDish, Marks, rubric
 from tasks.evaluations.fmlama.rows import NO_GOLD, NO_VERDICT, dish_score, mes_rows
 from tasks.evaluations.fmlama.study import FmlamaStudy
-from tasks.judging.prompts import UNANSWERED
-from tasks.judging.verdicts import Verdict
+from tasks.judging.verdicts import UNANSWERED, Verdict
 from tasks.loop.rows import Metric
 from tests.evaluations.fmlama.conftest import MakeStudy, one
 from tests.evaluations.row_checks import check
