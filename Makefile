@@ -85,7 +85,7 @@ $(TOOLS)/.installed: Makefile
 
 # Versions stay as they are where they may: `make lock UPGRADE=--upgrade` takes the newest.
 # image-*: what a container needs to serve, to work and to be a Ray node, and nothing for tests.
-IMAGE := shared ray anthropic google inspect
+IMAGE := shared ray inspect
 lock: $(TOOLS)/.installed  ## requirements/*.lock, from pyproject.toml (Linux on x86-64, Python 3.11)
 	for engine in cpu gpu; do for file in $$engine image-$$engine; do \
 	case $$file in image-*) extras="$(IMAGE:%=--extra %) --constraint requirements/$$engine.lock";; *) extras="--extra dev";; esac; \

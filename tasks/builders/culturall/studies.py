@@ -24,7 +24,7 @@ from tasks.evaluations.culturall import evaluation
 from tasks.evaluations.culturall.items import Item, Loaded, Texts
 from tasks.evaluations.culturall.params import CulturallParams
 from tasks.evaluations.culturall.read import CulturallAnswers, read
-from tasks.evaluations.culturall.study import CulturallStudy as Asked
+from tasks.evaluations.culturall.study import CulturallStudy as ConditionStudy
 from tasks.identity import digest
 from tasks.loop.prompts import Completion, Prompt, Prompts
 from tasks.loop.replies import json_fields
@@ -209,7 +209,7 @@ class MeasureStudy(CulturallStudy):
     drafts: Sequence[Item]
     measured: frozenset[tuple[str, str, str]]
     judges: Engines
-    _studies: dict[str, Asked] = field(default_factory=dict, compare=False, repr=False)
+    _studies: dict[str, ConditionStudy] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def sampling(self) -> Sampling:
@@ -229,19 +229,19 @@ class MeasureStudy(CulturallStudy):
         who["request_hash"] = study.request(NATIVE).hash(engine)
         return [row | who for row in measure_rows(study, read(study, completions))]
 
-    def of(self, completions: Completions) -> Asked:
+    def of(self, completions: Completions) -> ConditionStudy:
         """The evaluation of one solver on the drafts that it has not answered."""
         assert completions.candidate is not None
         return self._study(completions.candidate.hash)
 
-    def _study(self, solver: str) -> Asked:
+    def _study(self, solver: str) -> ConditionStudy:
         if solver not in self._studies:
             panel = "|".join(sorted(judge.hash for judge in self.judges.values()))
             left = (item for item in self.drafts if (item.item, solver, panel) not in self.measured)
             loaded = Loaded(tuple(sorted(left, key=lambda item: item.item)), {})
             knobs = {"max_tokens": self.knobs.answer_max_tokens, "batch": self.knobs.batch}
             params = {"models": ["solver"], "conditions": [NATIVE], "judges": list(self.judges), **knobs}
-            self._studies[solver] = Asked(CulturallParams.model_validate(params), loaded, {}, self.judges)
+            self._studies[solver] = ConditionStudy(CulturallParams.model_validate(params), loaded, {}, self.judges)
         return self._studies[solver]
 
 
@@ -252,7 +252,7 @@ def measure_study(params: Measured, tables: Tables, engines: Engines) -> Measure
     return MeasureStudy(params, drafts, measured, {name: engines[name] for name in params.judges})
 
 
-def measure_rows(study: Asked, answers: CulturallAnswers) -> list[Row]:
+def measure_rows(study: ConditionStudy, answers: CulturallAnswers) -> list[Row]:
     """Rows of culturall_measure of one solver, without who it is."""
     judges = "|".join(sorted(judge.hash for judge in study.judges.values()))
     rows = []
