@@ -139,9 +139,9 @@ def test_commands_before_any_run_say_which_one_to_start(arguments: str, message:
     assert message in " ".join(result.stderr.split())
 
 
-def test_a_bad_spec_hides_no_other_model(tmp_path: Path) -> None:
+def test_a_bad_spec_hides_no_other_model(home: Path) -> None:
     """In the list, and where another is named."""
-    folder = tmp_path / "engines"
+    folder = home / "engines"
     folder.mkdir(exist_ok=True)
     bad = {
         "broken": b"kind = [",

@@ -137,9 +137,11 @@ def hashed(make: Callable[..., Any], name: str, patch: pytest.MonkeyPatch) -> se
 def read(name: str) -> set[str]:
     """Attributes of ``params`` that the evaluation's code reads outside of ``config_hash``."""
     found: set[str] = set()
-    for file in (TREE / ("recipe" if name in FROM_RECIPES.values() else name)).rglob("*.py"):
-        if file.name == "params.py" or "build" in file.parts or "specnorm" in file.parent.name:
-            continue
+    own = TREE / ("recipe" if name in FROM_RECIPES.values() else name)
+    files = {file for file in own.rglob("*.py") if file.name != "params.py"}
+    if any("recipe.prompted" in file.read_text() for file in files):
+        files.add(TREE / "recipe" / "prompted.py")  # sends an evaluation's prompts with its params
+    for file in files:
         tree = ast.parse(file.read_text(encoding="utf-8"))
         for function in ast.walk(tree):
             if isinstance(function, ast.FunctionDef) and function.name == "config_hash":

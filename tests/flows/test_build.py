@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from scrapers.countries import CountryCodes
-from tasks.evaluations.recipe.loading import load
+from tasks.evaluations.cure.benchmarks import load_specnorm
 from tasks.packs.published import read_rows
 from tests.builders.queue_files import ACCEPT, REJECT, REVISE, decide
 from tests.builders.specnorm.drafting_server import Scene, drafting, good
@@ -70,7 +70,7 @@ def test_from_seeds_to_published_items(
     assert "not_a_yes_no_question" in words(reviewed.stderr)
     assert "published: 2 of 3,766 items, 2 of 145 countries" in words(reviewed.stderr)
     names = dict(warehouse.query("SELECT name, country FROM country").rows())
-    loaded = load({str(out): read_rows(out)}, CountryCodes(names))
+    loaded = load_specnorm({str(out): read_rows(out)}, CountryCodes(names))
     assert (len(loaded.items), loaded.dropped) == (2, {})
     assert shorter["question"] in {item.extra["question"] for item in loaded.items}
     rows = [

@@ -11,7 +11,14 @@ import polars as pl
 import pytest
 
 from tasks.engines.fake import FakeEngine
-from tasks.engines.protocols import MAX_ALTERNATIVES, Generation, Message, Sampling, TokenAlternatives
+from tasks.engines.protocols import (
+    MAX_ALTERNATIVES,
+    Generation,
+    Message,
+    Progress,
+    Sampling,
+    TokenAlternatives,
+)
 from tasks.engines.specs import EngineSpec
 from tasks.loop.prompts import Completion, Prompt
 from tasks.loop.requests import Engine
@@ -77,6 +84,7 @@ def test_an_engine_without_probabilities_completes_all_the_same(
         sampling: Sampling,
         schema: Mapping[str, Any] | None,
         alternatives: int,
+        progress: Progress | None = None,
     ) -> list[Generation]:
         wanted.append(alternatives)
         return generate(self, conversations, sampling, schema)

@@ -241,7 +241,9 @@ class MeasureStudy(CulturallStudy):
             loaded = Loaded(tuple(sorted(left, key=lambda item: item.item)), {})
             knobs = {"max_tokens": self.knobs.answer_max_tokens, "batch": self.knobs.batch}
             params = {"models": ["solver"], "conditions": [NATIVE], "judges": list(self.judges), **knobs}
-            self._studies[solver] = ConditionStudy(CulturallParams.model_validate(params), loaded, {}, self.judges)
+            self._studies[solver] = ConditionStudy(
+                CulturallParams.model_validate(params), loaded, {}, self.judges
+            )
         return self._studies[solver]
 
 

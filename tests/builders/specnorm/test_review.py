@@ -10,7 +10,7 @@ import pytest
 from scrapers.countries import CountryCodes
 from tasks.builders.specnorm.drafting import PROMPT_HASH
 from tasks.builders.specnorm.review import COLUMNS, published, read_reviews, write_queue
-from tasks.evaluations.recipe.loading import load
+from tasks.evaluations.cure.benchmarks import load_specnorm
 from tasks.people.review_file import ReviewError
 from tests.builders.queue_files import ACCEPT, REJECT, REVISE, Row, decide
 from tests.builders.specnorm.samples import DRAFT, spoilt
@@ -53,7 +53,7 @@ def test_decisions_come_back_and_are_published_with_their_provenance(path: Path)
     assert [row["seed"] for row in rows] == ["seed-1", "seed-2"]
     names = ("model", "prompt_hash", "decision", "reviewer", "specificity")
     assert [rows[1][name] for name in names] == ["writer", PROMPT_HASH, "revise", "ben", "medium"]
-    loaded = load({"published": rows}, CountryCodes({"Russia": "RU"}))
+    loaded = load_specnorm({"published": rows}, CountryCodes({"Russia": "RU"}))
     assert loaded.dropped == {}
     assert [i.extra["persona"] for i in loaded.items] == [DRAFT.written.persona, PERSONA["persona"]]
     first = loaded.items[0]

@@ -16,7 +16,7 @@ from tasks.builders.specnorm import steps
 from tasks.builders.specnorm.params import SpecnormParams
 from tasks.builders.specnorm.study import SpecnormStudy, prompt
 from tasks.engines.protocols import EngineError
-from tasks.evaluations.recipe.loading import load
+from tasks.evaluations.cure.benchmarks import load_specnorm
 from tasks.loop.prompts import Completion
 from tasks.packs.published import BenchmarkError, read_rows
 from tasks.people.review_file import ReviewError
@@ -194,7 +194,7 @@ def test_decisions_are_stored_and_what_is_let_through_is_published(queue: Path, 
         name: published[seeds[1]][name] for name in [*as_drafted, *new, "decision"]
     }
     countries = dict(warehouse.query("SELECT name, country FROM country").rows())
-    loaded = load({str(out): read_rows(out)}, CountryCodes(countries))
+    loaded = load_specnorm({str(out): read_rows(out)}, CountryCodes(countries))
     assert loaded.dropped == {}
     assert {(i.item, i.country, i.group) for i in loaded.items} == {
         (row["item"], row["country"], row["group_name"]) for row in published.values()

@@ -23,7 +23,8 @@ BOTH = {"languages": ["en", "zh"]}
 
 
 def hashes(study: FmlamaStudy, engine: Engine = ENGINE, occasion: str = "") -> list[str]:
-    return [ranking(study, p, t).hash(engine, occasion) for p in study.probes for t in p.templates]
+    engine = replace(engine, occasion=occasion)
+    return [ranking(study, p, t).hash(engine) for p in study.probes for t in p.templates]
 
 
 # --- conditions

@@ -24,7 +24,7 @@ ENGINE = Engine("m", "packed_trie", "m", "hash of m")
 
 
 def request_hash(study: SpectralStudy, question: int = 0, engine: Engine = ENGINE, occasion: str = "") -> str:
-    return request(study, study.questions[question]).hash(engine, occasion)
+    return request(study, study.questions[question]).hash(replace(engine, occasion=occasion))
 
 
 # --- selection
