@@ -30,6 +30,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile 
     return ByFile(config, log) if config.getoption("dist") == "loadgroup" else None
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist writes the groups into the names of tests
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Names the group of tests that share a fixture, and has the long ones go first; with ``loadgroup``."""
     if not getattr(config.option, "loadgroup", False):

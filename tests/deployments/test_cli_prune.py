@@ -81,6 +81,7 @@ def pruned(aged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Wareh
     return Warehouse.open(tmp_path / "pruned")
 
 
+@pytest.mark.heavy
 def test_what_is_kept_is_as_before_and_not_asked_again(pruned: Warehouse) -> None:
     before, on_disk = shown(pruned), files(pruned)
     rows = plan("--older-than", "90d")

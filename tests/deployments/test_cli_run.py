@@ -85,6 +85,7 @@ def test_a_run_is_planned_once_and_leaves_nothing_to_do(
     assert "probe" not in third  # its speed was measured
 
 
+@pytest.mark.heavy
 def test_again_asks_on_an_occasion_of_its_own(warehouse: Warehouse) -> None:
     run("-m", "fake-a", *SMALL)
     before = n_parts(warehouse)
@@ -169,6 +170,7 @@ def test_the_leaderboard_is_in_the_order_of_its_view(warehouse: Warehouse) -> No
     )
 
 
+@pytest.mark.heavy
 def test_two_models_of_one_name_stand_beside_each_other(warehouse: Warehouse, home: Path) -> None:
     specs = []
     for folder, revision in (("one", "v1"), ("two", "v2")):

@@ -71,7 +71,7 @@ def bounds(plan: str) -> dict[str, tuple[int, int, float]]:
     return summed
 
 
-@pytest.mark.parametrize("turns", ["4", "5"])
+@pytest.mark.parametrize("turns", ["4", pytest.param("5", marks=pytest.mark.heavy)])
 def test_no_role_costs_more_than_was_planned(server: Scripted, warehouse: Warehouse, turns: str) -> None:
     code, plan = said(*RUN, "--max-turns", turns, "--dry-run")
     assert (code, server.requests) == (0, [])
@@ -90,6 +90,7 @@ def test_no_role_costs_more_than_was_planned(server: Scripted, warehouse: Wareho
     assert used["n"].sum() == len(server.requests)
 
 
+@pytest.mark.heavy
 def test_a_limit_in_dollars_stops_within_a_conversation(server: Scripted, warehouse: Warehouse) -> None:
     limited = (*RUN, "--max-turns", "5", "--batch", "4")
     code, text = said(*limited, "--max-usd", "1")

@@ -73,6 +73,7 @@ def test_a_pool_gets_what_serve_serves(registered: Callable[..., str], prefect_a
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_of_runs_that_are_late_the_newest_alone_is_at_work(
     registered: Callable[..., str], prefect_api: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

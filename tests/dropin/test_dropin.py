@@ -62,6 +62,7 @@ def test_it_only_adds_files() -> None:
     assert not [path for path in new if (REPOSITORY / path).exists()]
 
 
+@pytest.mark.heavy
 def test_from_plan_to_report(copy: Path, prefect_api: str) -> None:
     help_text = run(copy, "run", "idioms", "--help")
     assert "--language" in help_text.stdout, help_text.stderr

@@ -170,6 +170,7 @@ def test_compiled_layers_equal_brute_force(name: str, tokenizer_folder: Path, tm
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_without_a_compiler_the_error_says_so(windowed: Path) -> None:
     spec = EngineSpec(name="tiny", model="x", dtype="float32", compile=True)
     torch._dynamo.reset()  # type: ignore[no-untyped-call]  # what other tests compiled

@@ -151,6 +151,7 @@ def test_unknown_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_hugging_face_model_is_pinned_to_its_commit(tiny: Path, tmp_path: Path) -> None:
     """The hub's cache, laid out as huggingface_hub does, read offline by a process of its own."""
     commit = "0123456789" * 4

@@ -28,7 +28,7 @@ pytest.importorskip("vllm", reason="the extra [cpu] or [gpu] is not installed")
 
 from tasks.engines.local.vllm_engine import VllmEngine
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.heavy]
 
 ITEMS = [
     "ceviche", "ceviche mixto", "fufu", "rice", "fried rice", "fried rice with eggs", "寿司", "7 Up",

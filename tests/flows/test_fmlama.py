@@ -54,6 +54,7 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("wide")
+@pytest.mark.heavy
 def test_from_dishes_to_a_leaderboard(culturescope: Cli, culturescope_process: Cli, home: Path) -> None:
     both = run(home, "-m", "fake-a", "-m", "fake-b")
     planned = culturescope(*both, "--dry-run")

@@ -35,6 +35,7 @@ def write_dishes(file: Path, language: str, *names: str) -> None:
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
+@pytest.mark.heavy
 def test_from_wikidata_to_a_plan(culturescope: Cli, culturescope_process: Cli, home: Path) -> None:
     with oxigraph(TURTLE.read_bytes()) as url:
         live = ("--live", "--endpoint", url, "--contact", CONTACT, "--minimum", "1", "--language", "en,ko")

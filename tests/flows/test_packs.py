@@ -235,6 +235,7 @@ def names_on_page(home: Path, config: str) -> set[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_a_report_names_what_a_pack_brings_as_it_was_then(home: Path) -> None:
     """Scenarios, values and dimensions of a pack, like the shipped ones beside them: out of the warehouse."""
     folder = new(home, "mine", "worldwise") / "worldwise"
@@ -273,6 +274,7 @@ def test_a_report_names_what_a_pack_brings_as_it_was_then(home: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_a_packs_benchmark_is_judged_as_the_published_one_that_it_is_made_like(home: Path) -> None:
     write_engine(home, "fake-j")
     file = new(home, "mine", "cure") / "cure" / "item.csv"

@@ -83,6 +83,7 @@ def assert_as_of_one_replica(home: Path, alone: Path) -> None:
         assert warehouse.query(sql).equals(Warehouse.open(alone).query(sql))
 
 
+@pytest.mark.heavy
 def test_two_replicas_and_a_kill_change_no_number(
     home: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -81,6 +81,7 @@ def asked(server: Scripted) -> Counter[tuple[str, int]]:
     return Counter((json.dumps(r["messages"]), r["seed"]) for r in server.requests)
 
 
+@pytest.mark.heavy
 def test_from_scenarios_to_a_leaderboard(culturescope: Cli, invoke: Invoke, home: Path) -> None:
     words = sorted({word for text in Warehouse.open(home).query(TEXTS)["text"] for word in text.split()})
     vectors = [f"{word} {1 + n % 7} {n % 5} {n % 3}" for n, word in enumerate(words)]

@@ -24,6 +24,7 @@ EDITS = {
     "a row less": "DELETE FROM metric_value WHERE true",
 }
 """Each is confined to one row below."""
+QUICK = ("value", "a row less")
 
 
 def checked(home: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
@@ -44,6 +45,7 @@ def test_rows_made_again_are_the_stored_ones(
     assert f"{n:,} rows" in words
 
 
+@pytest.mark.heavy
 def test_rows_of_another_occasion_are_made_against_the_frozen_cohort(
     finished: Homes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -54,7 +56,9 @@ def test_rows_of_another_occasion_are_made_against_the_frozen_cohort(
     assert "2026-w48" in words
 
 
-@pytest.mark.parametrize("edit", EDITS)
+@pytest.mark.parametrize(
+    "edit", [each if each in QUICK else pytest.param(each, marks=pytest.mark.heavy) for each in EDITS]
+)
 def test_an_edited_row_is_named(finished: Homes, edit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     home = finished("cure")
     statement = EDITS[edit]

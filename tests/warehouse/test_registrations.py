@@ -395,6 +395,7 @@ def test_a_folder_that_may_only_be_read(
     assert "has to be a folder that you may write to" in output
 
 
+@pytest.mark.heavy
 def test_two_register_while_one_folds_and_one_reads(warehouse: Warehouse, start_python: StartPython) -> None:
     workers = [start_python(code, warehouse.home) for code in (REGISTERS, REGISTERS, FOLDS, READS)]
     for worker in workers:

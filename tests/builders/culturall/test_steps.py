@@ -178,6 +178,7 @@ def test_every_planted_fault_is_caught(
     assert states(warehouse) == {"rejected_by_checks": len(spoilt), "review_waits": 10 - len(spoilt)}
 
 
+@pytest.mark.heavy
 def test_easy_drafts_are_made_harder_and_measured_again(
     warehouse: Warehouse, models: Models, pages: Pages, tmp_path: Path
 ) -> None:

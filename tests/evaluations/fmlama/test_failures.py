@@ -143,6 +143,7 @@ def test_word_vectors_that_fail_cost_similarity_alone(
     assert warehouse.query(NUMBERS).equals(expected)
 
 
+@pytest.mark.heavy
 def test_no_model_waits_for_the_answers_of_another(warehouse: Warehouse, expected: pl.DataFrame) -> None:
     run(small(warehouse, models=["fake-a"]))
     for part in (warehouse.home / "parts" / "candidate_score").glob("[!_]*.parquet"):
@@ -196,6 +197,7 @@ def test_on_another_occasion_all_is_asked_again_but_vectors(warehouse: Warehouse
     assert again.equals(numbers)
 
 
+@pytest.mark.heavy
 def test_corrupt_vectors_are_set_aside_and_made_again(warehouse: Warehouse, expected: pl.DataFrame) -> None:
     run(small(warehouse, models=["fake-a"]))
     (victim, *_) = sorted((warehouse.home / "parts" / "embedding").glob("[!_]*.parquet"))
