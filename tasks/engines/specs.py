@@ -322,13 +322,15 @@ def load_spec(name: str, user_folder: Path | None = None, dtype: Dtype | None = 
     """Find a model by catalogue name, TOML path, folder, Hugging Face id or hosted name; dtype resolved.
 
     Args:
+        user_folder: the user's specs, which may be read-only: what is timed is kept in a folder beside it.
         dtype: stands in place of the spec's own.
 
     Raises:
         EngineError: nothing by that name, the message lists the names that exist; or its device is not there.
     """
     spec = find_spec(name, user_folder)
-    return resolved(spec if dtype is None else spec.model_copy(update={"dtype": dtype}), user_folder)
+    record = user_folder.parent / "devices" if user_folder else None
+    return resolved(spec if dtype is None else spec.model_copy(update={"dtype": dtype}), record)
 
 
 def find_spec(name: str, user_folder: Path | None) -> EngineSpec:

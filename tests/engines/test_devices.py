@@ -67,6 +67,17 @@ def test_a_busy_moment_does_not_make_another_engine(monkeypatch: pytest.MonkeyPa
     assert fresh("cpu", tmp_path) == "bfloat16"
 
 
+def test_what_was_remembered_beside_the_specs_still_names_engines(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    seconds = {"float32": 1.0, "bfloat16": 0.1}
+    monkeypatch.setattr(devices, "_seconds_of_products", lambda: seconds)
+    fresh = devices._fastest_dtype.__wrapped__
+    assert fresh("cpu", tmp_path / "engines") == "bfloat16"
+    seconds["bfloat16"] = 2.0
+    assert fresh("cpu", tmp_path / "devices") == "bfloat16"
+
+
 def test_both_precisions_are_timed() -> None:
     seconds = devices._seconds_of_products()
     assert seconds.keys() == {"float32", "bfloat16"}

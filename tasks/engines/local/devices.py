@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 FastDtype = Literal["float32", "bfloat16"]
 
+FORMER_RECORD = "engines"
+"""Folder beside the record where it was kept before: a dtype that was timed there names engines."""
 SHAPE = (128, 576, 1536)
 """Rows, inputs and outputs of the product that is timed: a batch through a wide layer of a small model."""
 SECONDS = 0.1
@@ -121,9 +123,10 @@ def _fastest_dtype(name: str, record: Path | None = None) -> FastDtype:
     record.mkdir(parents=True, exist_ok=True)
     file = record / f"faster-dtype-{sha256(_cpu().encode()).hexdigest()[:16]}"
     with FileLock(f"{file}.lock"):
-        for known in ("float32", "bfloat16"):
-            if file.exists() and file.read_text() == known:
-                return known
+        for place in (file, record.parent / FORMER_RECORD / file.name):
+            for known in ("float32", "bfloat16"):
+                if place.exists() and place.read_text() == known:
+                    return known
         file.write_text(timed := _timed())
     return timed
 
