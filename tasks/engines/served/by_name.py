@@ -34,6 +34,7 @@ PROVIDERS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
             "kind": "openai",
             "base_url": "https://openrouter.ai/api/v1",
             "api_key_env": "OPENROUTER_API_KEY",
+            "options": {"dialect": "openrouter"},
         },
     ),
 }
