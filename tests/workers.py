@@ -3,26 +3,43 @@
 A file stays in one worker, as its fixtures are costly. Files that share a costly fixture of the session stay
 in one worker together, so that there is one of it. These go first and files of slow tests next: what is long
 does not begin when the other worker is about to end.
+
+Groups are read from the files, not from marks: pytest 9.2 loses the names of groups that xdist 3.8 appends to
+the names of tests.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+import re
+from functools import cache
+from pathlib import Path
 
 import pytest
 from xdist.remote import Producer
-from xdist.scheduler import LoadGroupScheduling
+from xdist.scheduler import LoadScopeScheduling
 
-SHARED = ("prefect_api", "undisturbed", "all_runs")
-"""Fixtures of the session that take the longest to make. A file with several goes by the first."""
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = {
+    "a Prefect server": r"\b(prefect_api|culturescope_process|culturescope): (str|Command)\b",
+    "a run of each evaluation": r"\b(undisturbed|finished|fresh): Homes\b",
+    "small runs of all": r"\ball_runs: Warehouse\b",
+}
+"""Group -> parameters of tests that are fixtures of the session which take the longest to make."""
 
 
-class ByFile(LoadGroupScheduling):
-    """Groups where tests have one, else files."""
+@cache
+def group_of(path: str) -> str | None:
+    """The group that a file of tests belongs to, by the first fixture that it uses; None: to none."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    return next((group for group, parameter in SHARED.items() if re.search(parameter, text)), None)
+
+
+class ByFile(LoadScopeScheduling):
+    """Groups where files share a fixture, else files."""
 
     def _split_scope(self, nodeid: str) -> str:
-        group = super()._split_scope(nodeid)
-        return group if group != nodeid else nodeid.partition("::")[0]
+        path = nodeid.partition("::")[0]
+        return group_of(path) or path
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -30,22 +47,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile 
     return ByFile(config, log) if config.getoption("dist") == "loadgroup" else None
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist writes the groups into the names of tests
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Names the group of tests that share a fixture, and has the long ones go first; with ``loadgroup``."""
-    if not getattr(config.option, "loadgroup", False):
+    """Has groups go first, and slow files next; with ``loadgroup``, unless an order was drawn."""
+    if not getattr(config.option, "loadgroup", False) or config.getoption("seed") is not None:
         return
-    fixtures: dict[str, set[str]] = defaultdict(set)
-    slow: set[str] = set()
-    for item in items:
-        fixtures[str(item.path)].update(getattr(item, "fixturenames", ()))
-        if item.get_closest_marker("slow"):
-            slow.add(str(item.path))
-    groups = {path: next((one for one in SHARED if one in used), None) for path, used in fixtures.items()}
-    for item in items:
-        if group := groups[str(item.path)]:
-            item.add_marker(pytest.mark.xdist_group(group))
-    if config.getoption("seed") is None:
-        place = {path: (SHARED.index(group), False) if group else (len(SHARED), path not in slow)
-                 for path, group in groups.items()}  # fmt: skip
-        items.sort(key=lambda item: place[str(item.path)])
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    groups = [*SHARED]
+
+    def place(item: pytest.Item) -> tuple[int, bool]:
+        group = group_of(item.path.relative_to(ROOT).as_posix())
+        return (groups.index(group), False) if group else (len(groups), item.path not in slow)
+
+    items.sort(key=place)
