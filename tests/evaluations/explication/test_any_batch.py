@@ -42,7 +42,7 @@ def held(smollm2: VllmEngine, personas: list[str], batch: int) -> Transcripts:
     talks: ExplicationStudy = study(personas=personas, judges=[], **short)
     scripts: Any = {"m": smollm2, "sim": smollm2}
     Loop(scripts).run(talks, batch=batch)
-    stage = talks.progress_of(engine("m"), "").stage
+    stage = talks.progress_of(engine("m")).stage
     return {key: [(turn.speaker, turn.written) for turn in stage.talks[key].turns] for key in talks.real()}
 
 
