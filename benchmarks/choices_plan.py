@@ -47,7 +47,7 @@ def choices_plan(sizes: Sizes) -> None:
 
 
 def plan(n_items: int) -> Result:
-    """Read an evaluation of so many items and plan it in a new warehouse; no engine is loaded."""
+    """Read an evaluation of ``n_items`` items and plan it in a new warehouse; no engine is loaded."""
     with TemporaryDirectory(prefix="culturescope-bench-") as folder:
         os.environ["CULTURESCOPE_HOME"] = folder
         return _plan(Path(folder), n_items)

@@ -39,7 +39,7 @@ class Selection:
     def cohort(
         self, answers: Mapping[str, Any], earlier: Mapping[str, Any], engines: Mapping[str, Engine]
     ) -> Cohort[Any]:
-        """What ``Evaluation.rows`` is given, by name of model.
+        """The cohort that ``Evaluation.rows`` takes, by name of model.
 
         A model that runs again on another occasion has rows of its new answers, made against its old ones.
 

@@ -93,7 +93,7 @@ def _answer(session: Session, work: Work, total: int) -> None:
 
 
 def _label(wanted: Wanted) -> str:
-    """What the progress calls the work of an engine for a model."""
+    """The name that progress shows for the work of an engine for a model."""
     engine, model = wanted.engine.name, wanted.model
     labels = {
         "judge": f"{engine} judges {model or 'null models'}",
@@ -129,7 +129,7 @@ def _score(session: Session) -> None:
 
 
 def _read_shared(session: Session) -> Any:
-    """What the study's own requests came to; if it cannot be read, nothing is scored."""
+    """Read the answers to the study's own requests; if they cannot be read, nothing is scored."""
     evaluation = session.evaluation
     try:
         if evaluation.shared:
@@ -153,7 +153,7 @@ def read_models(session: Session, shared: Any) -> dict[str, Any]:
 
 
 def _read_earlier(session: Session, run: Run, shared: Any) -> Any:
-    """What a model answered in an earlier run.
+    """Read the answers of a model in an earlier run.
 
     Raises:
         CorruptPart: it cannot be read any more; it is set aside, to be answered again.

@@ -18,7 +18,7 @@ from warehouse.storage import WarehouseError, execute_with, now
 ANSWERS = ("candidate_score", "embedding", "item_logprob", "option_score", "response")
 """Kinds of parts that hold what engines answered; the others are detail tables of one run."""
 
-_FIND = "SELECT run_id, evaluation, model, config_hash, status FROM run WHERE starts_with(run_id, ?)"
+_FIND = "SELECT run_id, evaluation, model, status FROM run WHERE starts_with(run_id, ?)"
 _OTHERS = """
 SELECT count(DISTINCT run_id) FROM cohort
 WHERE run_id <> $run AND run_id IN (SELECT run_id FROM run)
@@ -66,6 +66,20 @@ class Removal:
     kept: str
 
 
+def find_run(connection: duckdb.DuckDBPyConnection, run: str) -> tuple[str, str, str, str]:
+    """run_id, evaluation, model and status of the one run whose id begins so.
+
+    Raises:
+        WarehouseError: no run, or several, begin so.
+    """
+    found: list[tuple[str, str, str, str]] = connection.execute(_FIND, [run]).fetchall()
+    if len(found) != 1:
+        which = ", ".join(sorted(row[0] for row in found)[:5])
+        what = f"{len(found)} runs begin with it: {which}" if found else "`culturescope runs` lists them"
+        raise WarehouseError(f"there is no run {run!r}: {what}.")
+    return found[0]
+
+
 def removable(warehouse: Warehouse, run: str, answers: bool = False) -> Removal:
     """What would go with a run; nothing is changed.
 
@@ -99,12 +113,7 @@ def remove(warehouse: Warehouse, run: str, answers: bool = False) -> Removal:
 
 
 def _removal(connection: duckdb.DuckDBPyConnection, run: str, answers: bool) -> Removal:
-    found = connection.execute(_FIND, [run]).fetchall()
-    if len(found) != 1:
-        which = ", ".join(sorted(row[0] for row in found)[:5])
-        what = f"{len(found)} runs begin with it: {which}" if found else "`culturescope runs` lists them"
-        raise WarehouseError(f"there is no run {run!r}: {what}.")
-    run_id, evaluation, model, _, status = found[0]
+    run_id, evaluation, model, status = find_run(connection, run)
     values = {"run": run_id, "answers": list(ANSWERS), "all": answers}
     units = connection.execute(_UNITS, values).pl()
     n_metrics = _count(connection, "SELECT count(*) FROM metric_value WHERE run_id = $run", run=run_id)

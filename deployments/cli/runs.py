@@ -74,12 +74,13 @@ def runs(
 def show_run(
     run: Annotated[str, typer.Argument(help="its id, or the beginning of it")], form: As = Format.table
 ) -> None:
-    """Show a run: configuration, engine, and what it used by topic, with tokens and cost."""
-    from warehouse.removal import removable
+    """Show a run: configuration, engine, and what it used by topic, with tokens."""
+    from warehouse.removal import find_run
 
     with errors():
         warehouse = Warehouse.open()
-        values = {"run": removable(warehouse, run).run_id}
+        with warehouse.read() as connection:
+            values = {"run": find_run(connection, run)[0]}
         row, used = warehouse.query(_SHOWN, values), warehouse.query(_USED, values)
         if form is not Format.table:
             show(row.hstack(pl.DataFrame({"used": [used.to_struct().to_list()]})), form)

@@ -39,9 +39,9 @@ SHOWN = 200
 BATCH = 20_000
 """Rows that are Python objects at once; each takes ten times the memory of its place in the frame."""
 DEEPEST = 5
-"""Of a result: itself, results, bindings, a row, a value. A deeper text is none, and slow to read."""
+"""Levels of a result: itself, results, bindings, a row, a value. A deeper text is no result."""
 NOT_A_RESULT = (ValueError, KeyError, ijson.JSONError)
-"""What ``read_result`` raises."""
+"""Errors that ``read_result`` raises."""
 
 _ROWS = ["results", "bindings", ""]
 

@@ -137,7 +137,7 @@ def queue(params: ReleaseParams) -> None:
 
 
 def waiting() -> list[dict[str, str]]:
-    """What waits for a review before it is published, as lines of a queue, with the checks' doubts."""
+    """Drafts that wait for a review, as lines of a queue, with doubts of the checks."""
     doubts = dict(Warehouse.open().query(DOUBTS).rows())
     rows = _labelled("status = 'review_waits'")
     return [review.queue_row(row, "release", doubts.get(row["draft"], [])) for row in rows]

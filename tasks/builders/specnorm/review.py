@@ -17,7 +17,7 @@ from tasks.evaluations.cure.benchmarks.cues import join_cues, parse_cues, specif
 from tasks.people.review_file import Decided, Decision, ReviewError, ReviewFile
 
 TEXTS = ("persona", "situation", "question", "label", "norm")
-"""What a reviewer may change, with the decision "revise"."""
+"""Columns that a reviewer may change, with the decision "revise"."""
 
 QUEUE = ReviewFile(
     key="seed",
@@ -91,7 +91,7 @@ def _draft(row: Decided) -> Draft:
 
 STATUS: Mapping[Decision, str] = {"accept": "accepted", "revise": "revised", "reject": "rejected"}
 KEY = ("seed", "model", "prompt_hash", "text_hash")
-"""What a queue file and specnorm_draft both have."""
+"""Columns that a queue file and specnorm_draft both have."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Reviewed:
-    """What a file says.
+    """Decisions of a review file.
 
     Attributes:
         counts: rows by decision, and those that are pending.
