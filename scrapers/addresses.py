@@ -40,7 +40,7 @@ def checked_url(text: str) -> httpx.URL:
 
 
 def checked_redirect(origin: httpx.URL, location: str) -> httpx.URL:
-    """Where a redirect leads: the same scheme, host and port, or from http to https of the same host.
+    """Return a redirect's target: the same scheme, host and port, or from http to https of the same host.
 
     Raises ScrapeError for anything else, naming both ends.
     """

@@ -1,4 +1,4 @@
-"""What identifies things across runs: hashes of values, and names that the user may have misspelt. Pure."""
+"""Hashes and names that identify things across runs, and names that the user may have misspelt. Pure."""
 
 from __future__ import annotations
 

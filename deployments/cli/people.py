@@ -204,7 +204,8 @@ def export(
 def agreement(
     name: Name, form: As = Format.table, table: Annotated[Table | None, typer.Option(help=_TABLE)] = None
 ) -> None:
-    """How far people agree, per field and language; of a ranking also scores and people's own ceiling.
+    """Print agreement among people, per field and language; for a ranking also scores and people's own
+    ceiling.
 
     Examples:
 

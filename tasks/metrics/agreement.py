@@ -241,7 +241,7 @@ def _correlate(x: FloatArray, y: FloatArray, n_dropped: int) -> Correlation:
 
 
 class OppositeOrder(NamedTuple):
-    """What pairs of conversations say.
+    """Agreement of a judge with people on pairs of conversations.
 
     opposite: share of pairs that both order, and the other way round; range [0, 1], lower is better, 0.5 by
     chance. tied: share of all pairs in which one side sees no difference; they are left out of ``opposite``.

@@ -1,4 +1,4 @@
-"""Where a text lies between two poles, by the cosines of its vector to example sentences of each pole.
+"""Places a text between two poles, by the cosines of its vector to example sentences of each pole.
 
 Source: WorldWise (2024), section 2.2. The dimensions are Hofstede's six there; here they are any
 pairs of exemplar sets.

@@ -205,7 +205,9 @@ class Database:
             connection.close()
 
     def call(self, work: Callable[[Connection], T]) -> T:
-        """What `work` returns, which may be done twice: again, on another connection, if the first ended."""
+        """Return `work`'s result. `work` may be called twice: again, on another connection, if the first
+        ended.
+        """
         for pause in _PAUSES_S:
             time.sleep(pause)
             try:

@@ -45,7 +45,7 @@ _WRITTEN_AS_WORD = 31
 
 
 class Fault(NamedTuple):
-    """What speaks against an item."""
+    """An objection to an item."""
 
     reason: Reason
     detail: str
@@ -58,7 +58,7 @@ class Fault(NamedTuple):
 
 @dataclass(frozen=True)
 class Labels:
-    """What a labelling and translating model says of an item; None where it said nothing that can be read.
+    """A labelling and translating model's labels of an item; None where none could be read.
 
     Attributes:
         back: scenario, question and answer translated to English and back.

@@ -47,7 +47,7 @@ CONVERSION = 1
 
 @dataclass(frozen=True)
 class Packaged:
-    """Where a packaged model comes from and under which terms.
+    """Origin and terms of a packaged model.
 
     Attributes:
         package, version: the PyPI project that holds the model or names its parts.

@@ -99,7 +99,7 @@ def item_id(country: str, *texts: str) -> str:
 
 
 def country_key(name: str) -> str:
-    """What two spellings of a country have in common: "Saudi_Arabia" is "saudi arabia", "U.S." is "us"."""
+    """Return a key that spellings of a country share: "Saudi_Arabia" is "saudi arabia", "U.S." is "us"."""
     plain = _NOT_A_LETTER.sub(" ", _INSIDE_A_WORD.sub("", name)).strip().casefold()
     return plain.removeprefix("the ")
 
