@@ -35,7 +35,7 @@ def checked_url(text: str) -> httpx.URL:
     if url.userinfo:
         raise ScrapeError(f"the address of {url.host} holds a user name or password: remove it")
     if url.scheme not in _DEFAULT_PORTS or not url.host or not 0 < _port(url) < 65536:
-        raise ScrapeError(f"{shown(url)} is no address to fetch: give http:// or https://, a host and a path")
+        raise ScrapeError(f"{shown(url)} is not a valid URL: give http:// or https://, a host and a path")
     return url
 
 

@@ -68,7 +68,7 @@ def choose_codes(what: str, wanted: Sequence[str] | None, names: Mapping[str, st
         names: code -> name.
 
     Raises:
-        UnknownName: a name that is none of them.
+        UnknownName: a name that is not among them.
     """
     known = {name: code for code, name in names.items()} | {code: code for code in names}
     codes = {_plain(name): code for name, code in known.items()}

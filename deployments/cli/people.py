@@ -322,7 +322,7 @@ def _print_links(store: Store, assignments: Any, address: str, again: list[str])
     people = {a.annotator: (a.role, a.language) for a in assignments} | {"lead": ("lead", "en")}
     unknown = [code for code in again if code not in people]
     if unknown:
-        raise ValueError(f"there is nobody {unknown[0]} in this study: {', '.join(sorted(people))} are")
+        raise ValueError(f"no participant {unknown[0]}; known: {', '.join(sorted(people))}")
     chosen = [code for code in sorted(people) if code not in invited or code in again]
     for code in chosen:
         role, language = people[code]

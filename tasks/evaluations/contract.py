@@ -56,8 +56,8 @@ class Params(BaseModel):
     )
     cohort: str = Field(
         FIRST,
-        description="models that numbers which compare models are taken over: a name that is new freezes the "
-        "models of this run; first: those of the first finished run",
+        description="reference models for medians; a new name freezes this run's models, first: those of the "
+        "first finished run",
     )
     pack: list[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*(@[0-9a-f]{16})?$")]] = Field(
         [],
@@ -182,8 +182,8 @@ class Cohort(Generic[A]):
 
     Attributes:
         models: name -> what ``read`` made of its completions; rows are wanted of these.
-        against: the models that numbers which compare models are taken over. They are frozen, so that no row
-            changes because somebody else ran; some of them may be among ``models``.
+        against: the reference models for numbers that compare models. They are frozen, so that no row changes
+            because somebody else ran; some of them may be among ``models``.
         engines: the engine of each of both.
     """
 

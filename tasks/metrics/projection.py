@@ -61,7 +61,7 @@ def project_dimensions(
     high, low = similarity[:, 0::2], similarity[:, 1::2]
     total = high + low
     ratio = np.divide(high - low, total, out=np.zeros_like(total), where=total > _NO_SIMILARITY)
-    # tanh keeps within -1 and 1, so that the paper's clip to [-2, 2] has nothing left to do.
+    # tanh keeps within -1 and 1, so that the paper's clip to [-2, 2] changes nothing.
     scores: FloatArray = 2.0 * np.tanh(ratio)
     scores[unscored] = np.nan
     return scores

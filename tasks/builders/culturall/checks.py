@@ -195,7 +195,7 @@ def _region(
 
 def _topic(item: Item, labels: Labels) -> Iterable[Fault]:
     if item.topic not in TOPICS:
-        yield Fault("unknown_topic", f"{item.topic or 'none'!r} is none of the {len(TOPICS)} topics")
+        yield Fault("unknown_topic", f"{item.topic or 'none'!r} is not one of the {len(TOPICS)} topics")
     elif labels.topic and labels.topic != item.topic:
         yield Fault("topic_differs", f"declared {item.topic}, read as {labels.topic}")
 

@@ -37,7 +37,7 @@ class BenchmarkItem:
     Attributes:
         benchmark: normad, casa, culturebank or specnorm.
         item: unique within the benchmark, the same whatever the order of the rows.
-        country: ISO 3166-1 alpha-2; the name of a place that is none of the warehouse's countries ("Hong
+        country: ISO 3166-1 alpha-2; the name of a place that the warehouse has no country for ("Hong
             Kong"); None if the published name is neither.
         group: cultural group or axis by which results may be broken down.
         question: what the candidate is asked about (story, query, or situation and question), plain text.
