@@ -57,7 +57,7 @@ from tasks.loop.rows import (
 from tasks.metrics.comparison import holm
 from tasks.metrics.intervals import MIN_FLIPPED, SHARE, jackknife, sign_flip_p_two_sided
 from tasks.metrics.types import BoolArray, FloatArray, IntArray
-from tasks.metrics.variance_split import variance_split
+from tasks.metrics.variance import nested_variance
 
 HEADLINES = ("apr", "interaction", "instruction_following")
 COMPARED = (*HEADLINES, "facts_elicited", "questions")
@@ -201,7 +201,7 @@ def _variance_rows(of: Conversations) -> Iterator[Metric]:
                     row = list(study.personas).index(key.persona)
                     grades = [grade_of(own, name, judge) for judge in judges]
                     table[row, key.repetition, : len(judges)] = grades
-            if (split := variance_split(table)) is not None:
+            if (split := nested_variance(table)) is not None:
                 splits.append(split)
         for place, part in enumerate(("persona", "repetition", "judge", "rest")):
             where = ("metric_part", f"{name}:{part}")

@@ -17,13 +17,13 @@ from tasks.evaluations.worldwise.read import Placed, Scored, Space, scenario_tex
 from tasks.evaluations.worldwise.rows import Group, culture_groups, mean_row, null_rows
 from tasks.evaluations.worldwise.study import DECISIONS, N_VALUES, WorldwiseStudy
 from tasks.loop.rows import OVERALL, Metric, main_reason, mean_of, scored, unscored
-from tasks.metrics.clusters import RESIDUAL, variance_split
 from tasks.metrics.group_tests import PairTest, group_test, pair_tests
 from tasks.metrics.intervals import SHARE, jackknife, jackknife_interval, mean_interval
 from tasks.metrics.recognition import persona_recognition
 from tasks.metrics.stereotypes import bare_words, stereotype_scores
 from tasks.metrics.types import FloatArray, IntArray, Interval
 from tasks.metrics.value_shift import ValueShift, choice_counts, persona_shift, shift_interval, value_shares
+from tasks.metrics.variance import RESIDUAL, crossed_variance
 
 NO_BASELINE = "the baseline has no values to compare with"
 
@@ -258,7 +258,7 @@ def _variance_rows(tables: Alignments) -> Iterator[Metric]:
     counts = (len(model), stacked.size - len(model))
     reason, shares = "no answer was scored", {}
     if len(model):
-        split = variance_split(stacked[known], labels)
+        split = crossed_variance(stacked[known], labels)
         reason, shares = split.reason or "", split.shares
     for factor in FACTORS:
         metric = f"variance_{factor}"

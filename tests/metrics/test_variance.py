@@ -11,7 +11,7 @@ import statsmodels.formula.api as smf  # type: ignore[import-untyped]
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.metrics.clusters import RESIDUAL, variance_split
+from tasks.metrics.variance import RESIDUAL, crossed_variance
 
 # ------------------------------------------------------------------------------------------------------
 
@@ -29,7 +29,7 @@ def test_split_by_hand() -> None:
     # Row means 5, 1, 3; column means 4, 2; mean 3. Mean squares: rows 2 * (4 + 4 + 0) / 2 = 8, columns
     # 3 * (1 + 1) / 1 = 6, rest 0. Scenario (8 - 0) / 2 = 4, persona (6 - 0) / 3 = 2, residual 0.
     rows, columns = crossed((3, 2))
-    split = variance_split([6, 4, 2, 0, 4, 2], {"scenario": rows, "persona": columns})
+    split = crossed_variance([6, 4, 2, 0, 4, 2], {"scenario": rows, "persona": columns})
     assert split.components == pytest.approx({"scenario": 4, "persona": 2, RESIDUAL: 0}, abs=1e-12)
     assert split.shares == pytest.approx({"scenario": 2 / 3, "persona": 1 / 3, RESIDUAL: 0}, abs=1e-12)
     assert (split.n, split.reason) == (6, None)
@@ -38,13 +38,13 @@ def test_split_by_hand() -> None:
 def test_split_of_one_factor_by_hand() -> None:
     # Groups 1, 3 and 5, 7, 9: means 2, 7; mean 5. Between 2 * 9 + 3 * 4 = 30 with 1 degree of freedom; within
     # 2 + 8 = 10 with 3. n0 = 5 - (4 + 9) / 5 = 2.4. Residual 10 / 3, group (30 - 10 / 3) / 2.4.
-    split = variance_split([1, 3, 5, 7, 9], {"group": [0, 0, 1, 1, 1]})
+    split = crossed_variance([1, 3, 5, 7, 9], {"group": [0, 0, 1, 1, 1]})
     assert split.components == pytest.approx({"group": (30 - 10 / 3) / 2.4, RESIDUAL: 10 / 3})
 
 
 def test_negative_estimates_are_zero_and_named() -> None:
     # Both groups have the mean 2 and a spread within: between 0, less than chance would give.
-    split = variance_split([1, 3, 1, 3], {"group": [0, 0, 1, 1]})
+    split = crossed_variance([1, 3, 1, 3], {"group": [0, 0, 1, 1]})
     assert split.clipped == ("group",)
     assert split.components == pytest.approx({"group": 0, RESIDUAL: 2})
     assert split.shares == pytest.approx({"group": 0, RESIDUAL: 1})
@@ -63,7 +63,7 @@ def test_balanced_split_is_that_of_mean_squares(seed: int) -> None:
     ms_columns = a * repeats * cube.mean(axis=(0, 2)).var(ddof=1)
     total = ((values - values.mean()) ** 2).sum()
     rest = (total - (a - 1) * ms_rows - (b - 1) * ms_columns) / (values.size - a - b + 1)
-    split = variance_split(values, {"scenario": rows, "persona": columns})
+    split = crossed_variance(values, {"scenario": rows, "persona": columns})
     expected = {
         "scenario": (ms_rows - rest) / (b * repeats),
         "persona": (ms_columns - rest) / (a * repeats),
@@ -87,7 +87,7 @@ def test_balanced_split_is_reml_of_statsmodels() -> None:
         fitted = smf.mixedlm(
             "y ~ 1", frame, groups="all", vc_formula={name: f"0 + C({name})" for name in "smp"}
         ).fit(reml=True, method="lbfgs")
-    split = variance_split(values, {"s": scenario, "p": persona, "m": model})
+    split = crossed_variance(values, {"s": scenario, "p": persona, "m": model})
     expected = dict(zip(fitted.model.exog_vc.names, fitted.vcomp, strict=True)) | {RESIDUAL: fitted.scale}
     assert not split.clipped
     assert split.components == pytest.approx(expected, rel=2e-3)
@@ -102,7 +102,7 @@ def test_split_is_unbiased_with_gaps() -> None:
     for _ in range(400):
         values = rng.standard_normal(20)[scenario] + 0.7 * rng.standard_normal(6)[persona]
         values += 0.5 * rng.standard_normal(scenario.size)
-        split = variance_split(values, {"scenario": scenario, "persona": persona})
+        split = crossed_variance(values, {"scenario": scenario, "persona": persona})
         found.append([split.components[name] for name in ("scenario", "persona", RESIDUAL)])
     means, errors = np.mean(found, axis=0), np.std(found, axis=0) / 20
     # Four standard errors; hardly any estimate is negative here, so that clipping does not move the mean.
@@ -115,14 +115,14 @@ def test_split_properties(seed: int) -> None:
     rng = np.random.default_rng(seed)
     scenario, persona = crossed((6, 4), 2)
     values = rng.standard_normal(6)[scenario] + rng.standard_normal(48)
-    split = variance_split(values, {"scenario": scenario, "persona": persona})
+    split = crossed_variance(values, {"scenario": scenario, "persona": persona})
     assert sum(split.shares.values()) == pytest.approx(1)
     assert all(0 <= share <= 1 for share in split.shares.values())
     order = rng.permutation(48)
-    shuffled = variance_split(values[order], {"persona": persona[order], "scenario": scenario[order]})
+    shuffled = crossed_variance(values[order], {"persona": persona[order], "scenario": scenario[order]})
     assert shuffled.shares == pytest.approx(split.shares, abs=1e-9)
     # Units and names do not count.
-    renamed = variance_split(100 - 3 * values, {"scenario": 9 - scenario, "persona": persona.astype(str)})
+    renamed = crossed_variance(100 - 3 * values, {"scenario": 9 - scenario, "persona": persona.astype(str)})
     assert renamed.shares == pytest.approx(split.shares, abs=1e-9)
 
 
@@ -130,22 +130,22 @@ def test_a_factor_with_one_level_has_no_part() -> None:
     rng = np.random.default_rng(2)
     (scenario,) = crossed((8,), 4)
     values = rng.standard_normal(8)[scenario] + rng.standard_normal(32)
-    split = variance_split(values, {"scenario": scenario, "model": ["m"] * 32})
-    assert split == variance_split(values, {"scenario": scenario})
+    split = crossed_variance(values, {"scenario": scenario, "model": ["m"] * 32})
+    assert split == crossed_variance(values, {"scenario": scenario})
     # Without any factor all is residual: the plain variance.
-    alone = variance_split(values, {})
+    alone = crossed_variance(values, {})
     assert alone.components == pytest.approx({RESIDUAL: values.var(ddof=1)})
 
 
 def test_no_split_and_why() -> None:
     scenario, _ = crossed((3, 2))
     for values in ([2.0] * 6, [0.1 + 0.2, 0.3] * 3):
-        assert variance_split(values, {"scenario": scenario}).reason == "the values do not vary"
-    assert variance_split([], {"scenario": []}).reason == "the values do not vary"
+        assert crossed_variance(values, {"scenario": scenario}).reason == "the values do not vary"
+    assert crossed_variance([], {"scenario": []}).reason == "the values do not vary"
     # Each scenario has a persona of its own; then each response a scenario of its own.
     values = [1.0, 5, 2, 3, 8, 4]
     for factors in ({"scenario": scenario, "persona": scenario}, {"scenario": np.arange(6)}):
-        split = variance_split(values, factors)
+        split = crossed_variance(values, factors)
         assert split.reason is not None
         assert "cannot be told apart" in split.reason
         assert (split.components, split.shares, split.n) == ({}, {}, 6)
@@ -153,8 +153,8 @@ def test_no_split_and_why() -> None:
 
 def test_split_refuses() -> None:
     with pytest.raises(ValueError, match="factor 'persona' has shape"):
-        variance_split([1, 2], {"persona": ["a"]})
+        crossed_variance([1, 2], {"persona": ["a"]})
     with pytest.raises(ValueError, match="may not be named 'residual'"):
-        variance_split([1, 2], {RESIDUAL: [0, 1]})
+        crossed_variance([1, 2], {RESIDUAL: [0, 1]})
     with pytest.raises(ValueError, match="leave unscored responses out"):
-        variance_split([1, math.nan], {"persona": [0, 1]})
+        crossed_variance([1, math.nan], {"persona": [0, 1]})

@@ -1,9 +1,10 @@
-"""Sources of variance of responses that hang together: to one scenario, by one persona, of one model."""
+"""Components of variance: of responses crossed by scenario, persona and model, and of nested grades."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +18,7 @@ _SINGULAR = 1e10
 
 
 @dataclass(frozen=True)
-class VarianceSplit:
+class CrossedVariance:
     """Variance of n values by its sources, or the reason why it cannot be split.
 
     components: variance due to each factor and RESIDUAL, none negative; shares: components over their
@@ -32,7 +33,7 @@ class VarianceSplit:
     reason: str | None
 
 
-def variance_split(values: ArrayLike, factors: Mapping[str, ArrayLike]) -> VarianceSplit:
+def crossed_variance(values: ArrayLike, factors: Mapping[str, ArrayLike]) -> CrossedVariance:
     """Variance of values due to each of several crossed random factors, and what is left.
 
     values: n scores; factors: name to n labels, such as scenario, persona and model. The model is value =
@@ -70,7 +71,7 @@ def variance_split(values: ArrayLike, factors: Mapping[str, ArrayLike]) -> Varia
     total = sum(components.values())
     shares = {name: value / total for name, value in components.items()}
     clipped = tuple(name for name, value in estimates.items() if value < 0)
-    return VarianceSplit(components, shares, clipped, table.size, None)
+    return CrossedVariance(components, shares, clipped, table.size, None)
 
 
 def _moments(centred: FloatArray, codes: list[IntArray]) -> tuple[FloatArray, FloatArray]:
@@ -109,8 +110,8 @@ def _codes(labels: ArrayLike, name: str, n: int) -> IntArray:
     return np.unique(table, return_inverse=True)[1].astype(np.intp)
 
 
-def _unsplit(n: int, reason: str) -> VarianceSplit:
-    return VarianceSplit({}, {}, (), n, reason)
+def _unsplit(n: int, reason: str) -> CrossedVariance:
+    return CrossedVariance({}, {}, (), n, reason)
 
 
 def _values(values: ArrayLike) -> FloatArray:
@@ -119,3 +120,60 @@ def _values(values: ArrayLike) -> FloatArray:
     if table.ndim != 1 or not np.isfinite(table).all():
         raise ValueError("expected a vector of finite values: leave unscored responses out")
     return table
+
+
+class NestedVariance(NamedTuple):
+    """Shares of the variance of one grade, which add up to 1.
+
+    person: between persons; repetition: between repetitions with one person; judge: between judges' levels;
+    rest: what judges disagree on in single conversations. judge and rest are None with one judge, whose
+    disagreement with itself is part of repetition.
+    """
+
+    person: float
+    repetition: float
+    judge: float | None
+    rest: float | None
+    n_persons: int
+
+
+def nested_variance(grades: ArrayLike) -> NestedVariance | None:
+    """Components of variance by the method of moments (Searle, Casella and McCulloch 1992, chapter 4).
+
+    grades: [persons, repetitions, judges]; repetitions are nested in persons, judges grade all conversations.
+    Persons with a NaN are left out. Negative components count as 0. None for fewer than two persons or
+    repetitions, or where nothing varies. Raises ValueError for another shape or an infinity.
+    """
+    table = np.asarray(grades, dtype=np.float64)
+    if table.ndim != 3 or np.isinf(table).any():
+        raise ValueError(f"grades are persons x repetitions x judges, finite or NaN: {table.shape}")
+    table = table[~np.isnan(table).any(axis=(1, 2))]
+    persons, repetitions, judges = table.shape
+    if persons < 2 or repetitions < 2 or judges < 1 or np.ptp(table) == 0:
+        return None
+    mean, of_person, of_talk = table.mean(), table.mean(axis=(1, 2)), table.mean(axis=2)
+    between = judges * repetitions * _sum_of_squares(of_person - mean) / (persons - 1)
+    within = judges * _sum_of_squares(of_talk - of_person[:, None]) / (persons * (repetitions - 1))
+    error = level = 0.0
+    if judges > 1:
+        of_judge = table.mean(axis=(0, 1))
+        rest = table - of_talk[:, :, None] - of_judge + mean
+        error = _sum_of_squares(rest) / ((persons * repetitions - 1) * (judges - 1))
+        level = persons * repetitions * _sum_of_squares(of_judge - mean) / (judges - 1)
+    components = np.array(
+        [
+            (between - within) / (judges * repetitions),
+            (within - error) / judges,
+            (level - error) / (persons * repetitions),
+            error,
+        ]
+    ).clip(min=0)
+    if not components.sum():
+        return None
+    person, repetition, judge, left = (float(share) for share in components / components.sum())
+    one = judges == 1
+    return NestedVariance(person, repetition, None if one else judge, None if one else left, persons)
+
+
+def _sum_of_squares(deviations: FloatArray) -> float:
+    return float((deviations**2).sum())
