@@ -21,7 +21,7 @@ from warehouse.part_kinds import KINDS
 from warehouse.recovery import SUPERSEDED_STAY, delete_superseded
 from warehouse.storage import execute_with, now
 
-SMALL_KINDS = ("headline_value",)
+SMALL_KINDS = ("headline_value", "metric_row")
 """Kinds whose parts stay for ever: numbers of the past, which differences between occasions are made of."""
 
 # One row per registered part: of which evaluation and occasion, and why it stays, NULL if it does not. A
