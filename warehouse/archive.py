@@ -1,9 +1,9 @@
 """Numbers of finished runs move from the database file to parts, so that a write copies a small file.
 
-New rows go to the table ``metric_value_base``, in the transaction that finishes their run. Once many are there,
-the next write moves those of finished runs into parts of the kind ``metric_row``: they are registered and
-deleted from the table in one transaction on a copy of the file, so each row is in one of the two at any time, and a
-kill leaves a file that has them all. The view ``metric_value`` shows both.
+New rows go to the table ``metric_value_base``, in the transaction that finishes their run. Once many are
+there, the next write moves those of finished runs into parts of the kind ``metric_row``. They are registered
+and deleted from the table in one transaction on a copy of the file, so each row is in one of the two at any
+time, and a kill leaves a file that has them all. The view ``metric_value`` shows both.
 """
 
 from hashlib import sha256
@@ -39,16 +39,16 @@ _FORGET = (
 )
 
 
-def archive(connection: duckdb.DuckDBPyConnection, store: Store, at: int = AT) -> None:
-    """Move the numbers of finished runs into parts where more than ``at`` rows wait, in a transaction.
+def archive(connection: duckdb.DuckDBPyConnection, store: Store) -> None:
+    """Move the numbers of finished runs into parts, where many wait, in a transaction of its own.
 
     Raises WarehouseError for a full disk, or a store that does not answer.
     """
-    if _count(connection) <= at:
+    if _count(connection) <= AT:
         return
     connection.begin()
     runs = connection.execute(_RUNS).pl()
-    if runs["n"].sum() > at:
+    if runs["n"].sum() > AT:
         batches = runs.with_columns(batch=(pl.col("n").cum_sum() - 1) // _LARGEST)
         for _, batch in batches.group_by("batch", maintain_order=True):
             _move(connection, store, batch.select("run_id"))

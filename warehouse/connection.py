@@ -213,7 +213,7 @@ class Warehouse:
 
     def _rewrite(self, path: Path) -> None:
         """Write a private copy anew: DuckDB does not give room back that it uses no more."""
-        old = path.with_name(f"{path.name}-old")  # after a kill it goes with the draft, whose name it begins with
+        old = path.with_name(f"{path.name}-old")  # by its name, whoever writes next deletes it after a kill
         path.rename(old)
         names = {name: str(file).replace("'", "''") for name, file in (("old", old), ("new", path))}
         with duckdb.connect(":memory:", config={"threads": 1}) as connection:

@@ -27,7 +27,7 @@ from typing import Any
 
 import polars as pl
 
-from warehouse.storage import WarehouseError, written_whole
+from warehouse.storage import WarehouseError, glob_escaped, written_whole
 
 # Begins with an underscore, which no part name may, so that it is never taken for one.
 EMPTY_PART = "_empty"
@@ -176,6 +176,16 @@ def _is_of(name: str, digest: str) -> bool:
 def empty_part(home: Path, kind: PartKind) -> Path:
     """The part without rows, so that a view reads at least one file, which has every column."""
     return home / "parts" / kind.name / f"{EMPTY_PART}.parquet"
+
+
+def globs_of(home: Path, kind: PartKind, parts: Iterable[Path]) -> list[str]:
+    """What a view of a kind reads, as globs: these parts and the one without rows.
+
+    That one comes first, because the first one's columns are the view's. DuckDB also takes the first one for
+    as large as the others, so where all parts have the same columns, it comes last.
+    """
+    empty, files = [empty_part(home, kind)], list(parts)
+    return [glob_escaped(file) for file in (files + empty if kind.moved else empty + files)]
 
 
 def create_empty_parts(home: Path) -> None:

@@ -37,7 +37,7 @@ _UNITS = "SELECT kind, part, request_hash, unit, n_rows FROM part_unit ORDER BY 
 _UNREGISTER = "DELETE FROM part_unit_base WHERE (kind, part) IN (SELECT (kind, part) FROM incoming)"
 # Of null models too, which nobody runs by name: with the models of their configuration they are made again.
 _REOPEN = """
-UPDATE run SET status = 'failed' WHERE (config_hash, coalesce(occasion, '')) IN (
+UPDATE run SET status = 'failed' WHERE status = 'finished' AND (config_hash, coalesce(occasion, '')) IN (
     SELECT (config_hash, coalesce(occasion, '')) FROM run JOIN part_unit USING (run_id)
     WHERE kind = 'metric_row' AND (kind, part) IN (SELECT (kind, part) FROM incoming)
 )
@@ -65,9 +65,9 @@ def register_orphans(warehouse: Warehouse, kind: str) -> Orphans:
     """Register the parts on disk that `part_unit` does not name: a killed run got no further.
 
     Each is checked and says itself which request and run it belongs to; all are registered in one
-    transaction. Units that another part already answers keep it, and a part with nothing new to answer is
-    noted as superseded, and so is any of a kind whose rows the database file had. Temporary files of dead writers are deleted. Writes to the warehouse only if there is
-    something to note.
+    transaction. Units that another part already answers keep it. A part with nothing new to answer is noted
+    as superseded, and so is any of a kind whose rows the database file had. Temporary files of dead writers
+    are deleted. Writes to the warehouse only if there is something to note.
     """
     store = warehouse.store
     store.remove_abandoned(kind)

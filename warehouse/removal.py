@@ -60,7 +60,7 @@ class Removal:
     Attributes:
         run_id, evaluation, model, status: the run.
         n_metrics: rows of metric_value.
-        units: kind, request_hash, unit, part, n_rows of what is stored in Parquet parts and goes, beside these.
+        units: kind, request_hash, unit, part, n_rows of what else is stored in Parquet parts and goes.
         kept: why it may not go; "" if it may.
     """
 

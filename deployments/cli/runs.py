@@ -23,7 +23,8 @@ app = typer.Typer(
 _RUNS = """
 SELECT left(r.run_id, 8) AS run, r.evaluation, r.profile, r.model, r.status,
     strftime(r.started_at, '%Y-%m-%d %H:%M') AS started, r.finished_at - r.started_at AS took,
-    coalesce(n_units, 0) AS answers, coalesce(n_new, 0) + coalesce(n_moved, 0) AS numbers, r.occasion, r.run_id, r.config_hash
+    coalesce(n_units, 0) AS answers, coalesce(n_new, 0) + coalesce(n_moved, 0) AS numbers, r.occasion,
+    r.run_id, r.config_hash
 FROM run AS r
 LEFT JOIN (
     SELECT run_id, count(*) FILTER (kind <> 'metric_row') AS n_units,
