@@ -155,6 +155,7 @@ def variables(postgres_url: str, s3_parts: str, s3_endpoint: str) -> dict[str, s
         "AWS_ACCESS_KEY_ID": ACCESS_KEY,
         "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
         "AWS_REGION": "us-east-1",
+        "CULTURESCOPE_PATIENCE_S": "10",
     }
 
 

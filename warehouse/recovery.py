@@ -71,6 +71,7 @@ def register_orphans(warehouse: Warehouse, kind: str) -> Orphans:
     """
     store = warehouse.store
     store.remove_abandoned(kind)
+    store.send_unsent()
     there = store.part_sizes(kind).keys()  # before those known: what is written meanwhile is no orphan
     known = set(warehouse.query(_KNOWN, {"kind": kind})["part"])
     orphans: dict[str, pl.DataFrame] = {}

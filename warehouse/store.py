@@ -76,6 +76,9 @@ class Store(Protocol):
     def put_part(self, kind: str, part: str, content: memoryview, *, remember: bool = True) -> None:
         """Keep a part, whole or not at all. remember: whether it is likely to be read here soon."""
 
+    def send_unsent(self) -> None:
+        """Send the finished parts that this machine could not send before."""
+
     def part(self, kind: str, part: str, *, anew: bool = False) -> bytes:
         """What a part holds, unchecked. anew: as it is kept, not as this machine remembers it.
 

@@ -3,6 +3,7 @@
 On S3, under $CULTURESCOPE_PARTS: parts/<kind>/<part>.parquet and published/<version>-<sha256>.duckdb. In
 Postgres: which version is the newest, the registrations, the locks. At home, under shared/<name>: what this
 machine has fetched so far, only if it is what its name says, up to a limit (`cache`); all may be deleted.
+Under unsent/<name>: finished parts that are not on S3 yet (`outbox`).
 """
 
 import hashlib
@@ -21,6 +22,7 @@ from warehouse.shared.database import Database, Held, Version
 from warehouse.shared.jobs import PostgresJobs, asked
 from warehouse.shared.log import PostgresLog
 from warehouse.shared.objects import Objects
+from warehouse.shared.outbox import Outbox
 from warehouse.shared.secrets import password_of
 from warehouse.storage import Kept, WarehouseError, private_folder, remove_abandoned, room_for
 
@@ -44,6 +46,7 @@ class SharedStore:
         name = hashlib.sha256(self.place.encode()).hexdigest()[:16]
         self.cache = Cache(home / "shared")
         self.folder = self.cache.folder / name
+        self.outbox = Outbox(home / "unsent" / name)
 
     @classmethod
     def of_environment(cls, home: Path, url: str) -> "SharedStore":
@@ -126,9 +129,14 @@ class SharedStore:
 
     def put_part(self, kind: str, part: str, content: memoryview, *, remember: bool = True) -> None:
         path = part_path(self.folder, kind, part)
-        self.objects.put(_object(kind, part), content)
+        with self.outbox.sending(kind, part, content):
+            self.objects.put(_object(kind, part), content)
+        self.send_unsent()
         if remember:
             self.cache.keep(path, content)
+
+    def send_unsent(self) -> None:
+        self.outbox.send(lambda kind, part, content: self.objects.put(_object(kind, part), content))
 
     def part(self, kind: str, part: str, *, anew: bool = False) -> bytes:
         path = part_path(self.folder, kind, part)
@@ -208,7 +216,10 @@ class _Draft:
             shutil.copyfile(self.published, self.path)
 
     def publish(self, folded: Position | None) -> None:
-        content = self.path.read_bytes()
+        try:
+            content = self.path.read_bytes()
+        except FileNotFoundError:  # whoever holds the lock deletes what others were writing
+            raise self.store.database.lost("another writer of this machine has it now") from None
         version = Version(self.number + 1, hashlib.sha256(content).hexdigest())
         store = self.store
         store.objects.put(f"published/{version.name}", content)
