@@ -94,6 +94,11 @@ class FaultyPostgres:
         self._pairs: list[socket.socket] = []
         self._listener: socket.socket | None = None
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether nobody is let in."""
+        return self._listener is None
+
     def listen(self) -> None:
         """Let connections in."""
         self._listener = socket.create_server(("127.0.0.1", self.port))

@@ -7,6 +7,7 @@
 Nothing outside this package imports duckdb.
 """
 
+from warehouse.away import StoreAway
 from warehouse.connection import Warehouse
 from warehouse.ingest import Ingest, replace_dish_set, replace_item_list, save_ingest
 from warehouse.packs import read_pack, save_pack
@@ -36,6 +37,7 @@ __all__ = [
     "Ingest",
     "Item",
     "Run",
+    "StoreAway",
     "Warehouse",
     "WarehouseError",
     "compact_parts",

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from tests.faulty import FaultyPostgres, FaultyS3, faulty_postgres, faulty_s3
-from warehouse import Warehouse, WarehouseError, register_orphans, write_part
+from warehouse import StoreAway, Warehouse, WarehouseError, register_orphans, write_part
 from warehouse.copying import copy
 from warehouse.local_store import LocalStore
 from warehouse.store import store_at
@@ -23,7 +23,7 @@ pytest.importorskip("psycopg", reason="the extra `shared` is not installed")
 from warehouse.shared import patience
 from warehouse.shared.database import Database
 from warehouse.shared.objects import Objects
-from warehouse.shared.patience import StoreAway, patiently
+from warehouse.shared.patience import patiently
 
 KIND = "item_logprob"
 UNITS = "SELECT request_hash, unit, part FROM part_unit ORDER BY ALL"

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from warehouse import interruption
+from warehouse.away import StoreAway
 from warehouse.storage import WarehouseError
 
 T = TypeVar("T")
@@ -26,10 +27,6 @@ _log = logging.getLogger("culturescope")
 _waiting: dict[str, int] = {}
 """Server -> how many threads of this process wait for it: one of them says so."""
 _mutex = threading.Lock()
-
-
-class StoreAway(WarehouseError):  # noqa: N818 - "raise StoreAway" says it all
-    """A server of the store did not answer for as long as patience lasts. Nothing is lost."""
 
 
 def patience_s() -> float:
