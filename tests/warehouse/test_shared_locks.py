@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 
 import polars as pl
@@ -14,6 +15,7 @@ import pytest
 
 from tests.conftest import REPOSITORY
 from warehouse import Warehouse, WarehouseError, register_orphans, run_checks, verify_parts, write_part
+from warehouse.prune import prunable, prune
 from warehouse.registrations import Position
 
 psycopg = pytest.importorskip("psycopg", reason="the extra `shared` is not installed")
@@ -293,3 +295,23 @@ def test_four_writers_one_killed_and_a_reader(
     assert run_checks(shared)["n_violations"].sum() == 0
     with capsys.disabled():
         print(f"\n{reads.strip()} reads")
+
+
+def test_the_file_of_a_publication_that_failed_is_pruned(shared: Warehouse) -> None:
+    objects = shared.store.objects  # type: ignore[attr-defined]
+    published = set(objects.sizes("published"))
+    objects.put("published/00000099-of-a-killed-writer.duckdb", b"stray")
+    assert shared.store.strays() == {}, "it may be published in a moment"
+
+    def stray() -> list[tuple[object, ...]]:
+        plan = prunable(shared).filter(pl.col("what") == "failed publications")
+        return plan.select("goes", "n_files", "bytes").rows()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("warehouse.shared.store._BEING_PUBLISHED", timedelta(hours=-1))
+        assert stray() == [(True, 1, 5)]
+        prune(shared)
+        assert stray() == []
+    assert "00000099-of-a-killed-writer.duckdb" not in objects.sizes("published")
+    assert published <= set(objects.sizes("published"))
+    assert shared.query("SELECT count(*) FROM country").item() == 170

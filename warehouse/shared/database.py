@@ -51,6 +51,7 @@ SELECT version, sha256 FROM culturescope.published WHERE version < (
     WHERE published_at < clock_timestamp() - interval '10 minutes'
 )
 """
+_EVERY = "SELECT version, sha256 FROM culturescope.published"
 _FORGET = "DELETE FROM culturescope.published WHERE version = ANY(%s)"
 _SESSION = """
 SELECT set_config(name, '0', false) FROM pg_settings
@@ -180,6 +181,10 @@ class Database:
                 self._done(held.connection, work)
         except psycopg.OperationalError as error:
             raise self.lost(error) from None
+
+    def every(self) -> list[Version]:
+        """The files that are published, and those that they replaced and that are not deleted yet."""
+        return self.call(lambda connection: [Version(*row) for row in connection.execute(_EVERY).fetchall()])
 
     def old(self) -> list[Version]:
         """The files that nobody opens any more: they were replaced ten minutes ago."""

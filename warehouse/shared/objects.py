@@ -23,6 +23,7 @@ ENDPOINTS = ("CULTURESCOPE_PARTS_ENDPOINT", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT
 _PLACE = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:/[A-Za-z0-9._=-]+)*)/?")
 _CONNECT, _REQUEST = timedelta(seconds=10), timedelta(minutes=10)
 """The second is for one request, such as the whole of a database file over a slow line."""
+_CODE = re.compile(r"<Code>(\w{1,40})</Code>")
 _NO_KEYS = re.compile(r"169\.254\.(169\.254|170\.)|fd00:ec2::254")
 """Addresses at which machines of Amazon's tell who they are: asked where no keys are given."""
 _KEYS = (
@@ -141,8 +142,9 @@ def _why_away(error: Exception) -> str | None:
 
 
 def _words(error: Exception) -> str:
-    """What a library says, without what it prints for those who debug it."""
-    return redacted(str(error).partition("Debug source:")[0])[:400]
+    """What a library says, without what it prints for those who debug it, and the server's code for it."""
+    code, text = _CODE.search(str(error)), re.split(r"Debug source:|: <\?xml", str(error))[0]
+    return f"{redacted(text)[:400]}{f' ({code[1]})' if code else ''}"
 
 
 @lru_cache(maxsize=8)

@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from warehouse.local_store import new_draft, not_within_itself, remove_drafts
@@ -20,6 +21,7 @@ from warehouse.registrations import Position
 from warehouse.shared.cache import Cache, write_anew
 from warehouse.shared.database import Database, Held, Version
 from warehouse.shared.jobs import PostgresJobs, asked
+from warehouse.shared.leases import PostgresLeases
 from warehouse.shared.log import PostgresLog
 from warehouse.shared.objects import Objects
 from warehouse.shared.outbox import Outbox
@@ -28,6 +30,8 @@ from warehouse.storage import Kept, WarehouseError, private_folder, remove_aband
 
 PARTS_VARIABLE = "CULTURESCOPE_PARTS"
 _WRITE_LOCK_PATIENCE_S = 600.0
+_BEING_PUBLISHED = timedelta(hours=1)
+"""A file that is sent is published at once, or as soon as Postgres answers again."""
 _AT_ONCE = 16
 """Objects that are fetched at the same time."""
 
@@ -77,6 +81,10 @@ class SharedStore:
     @property
     def log(self) -> PostgresLog:
         return PostgresLog(self.database)
+
+    @property
+    def leases(self) -> PostgresLeases:
+        return PostgresLeases(self.database)
 
     def version(self) -> Version | None:
         return self.database.newest()
@@ -184,6 +192,19 @@ class SharedStore:
             write_anew(moved, self.objects.get(_object(kind, part)))
         self.delete_part(kind, part)
         return moved
+
+    def strays(self) -> Mapping[str, int]:
+        before = datetime.now(UTC) - _BEING_PUBLISHED
+        listed = self.objects.listed("published")  # first: what is published meanwhile is no stray
+        published = {version.name for version in self.database.every()}
+        return {
+            name: each.size
+            for name, each in listed.items()
+            if name not in published and each.written_at < before
+        }
+
+    def delete_strays(self) -> None:
+        self.objects.delete([f"published/{name}" for name in self.strays()])
 
     def remove_abandoned(self, kind: str) -> None:
         remove_abandoned(part_path(self.folder, kind, EMPTY_PART).parent)
