@@ -113,13 +113,13 @@ class Database:
     """
 
     def __init__(self, url: str, parts: str) -> None:
-        """parts: where the objects are. Raises WarehouseError for what is no address of Postgres."""
+        """parts: where the objects are. Raises WarehouseError for an invalid Postgres URL."""
         self.url, self.parts = url, parts
         try:
             given = conninfo.conninfo_to_dict(url)
         except psycopg.Error as error:
             raise WarehouseError(
-                f"CULTURESCOPE_WAREHOUSE is no address of Postgres: {redacted(error, url)}. Write it as "
+                f"CULTURESCOPE_WAREHOUSE is not a valid Postgres URL: {redacted(error, url)}. Write it as "
                 f"postgresql://user@host/database; the password may be in PGPASSWORD."
             ) from None
         port = f":{given['port']}" if given.get("port") else ""
@@ -213,7 +213,9 @@ class Database:
             held.connection.close()
 
     def call(self, work: Callable[[Connection], T]) -> T:
-        """What `work` returns, which may be done twice: again, on another connection, if the first ended."""
+        """Return `work`'s result. `work` may be called twice: again, on another connection, if the first
+        ended.
+        """
 
         def once() -> T:
             try:

@@ -45,7 +45,7 @@ class Object(NamedTuple):
 
 
 class Objects:
-    """What is under one place. It holds no connection.
+    """Objects under one place. It holds no connection.
 
     A server that does not answer is tried again (``patience``); all methods raise WarehouseError otherwise.
     """
@@ -71,7 +71,7 @@ class Objects:
         self._done(f"write {name}", write)
 
     def get(self, name: str) -> bytes:
-        """What an object holds. Raises FileNotFoundError if there is none."""
+        """Return an object's content. Raises FileNotFoundError if there is none."""
         return self._done(f"read {name}", lambda: bytes(self._client.get(name).bytes()))
 
     def sizes(self, folder: str) -> dict[str, int]:
@@ -142,7 +142,7 @@ def _why_away(error: Exception) -> str | None:
 
 
 def _words(error: Exception) -> str:
-    """What a library says, without what it prints for those who debug it, and the server's code for it."""
+    """Return what a library says, without what it prints for those who debug it, and the server's code for it."""
     code, text = _CODE.search(str(error)), re.split(r"Debug source:|: <\?xml", str(error))[0]
     return f"{redacted(text)[:400]}{f' ({code[1]})' if code else ''}"
 

@@ -44,7 +44,7 @@ def patience_s() -> float:
 def patiently(
     place: str, work: Callable[[], T], why_away: Callable[[Exception], str | None], advice: str
 ) -> T:
-    """What `work` returns, which is called again while the server at `place` does not answer.
+    """Return `work`'s result; it is called again while the server at `place` does not answer.
 
     Args:
         why_away: of an error in words; None: to try again is no use, and the error is raised as it is.
