@@ -8,6 +8,7 @@ Nothing outside this package imports duckdb.
 """
 
 from warehouse.away import StoreAway
+from warehouse.claims import claimed
 from warehouse.connection import Warehouse
 from warehouse.ingest import Ingest, replace_dish_set, replace_item_list, save_ingest
 from warehouse.packs import read_pack, save_pack
@@ -40,6 +41,7 @@ __all__ = [
     "StoreAway",
     "Warehouse",
     "WarehouseError",
+    "claimed",
     "compact_parts",
     "finish_run",
     "freeze_cohort",

@@ -158,7 +158,7 @@ class Database:
             # Whether the server came to do it before the connection ended, only the server knows.
             if not done and not (broken and self.newest() == version):
                 self._hold_again(held, why)
-                raise _LostOnce(why)
+                raise _LostOnce(str(why))
 
         patiently(self.place, publish, self._why_away, _LOOK_AT)
         for each in held:

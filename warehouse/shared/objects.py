@@ -142,7 +142,7 @@ def _why_away(error: Exception) -> str | None:
 
 
 def _words(error: Exception) -> str:
-    """Return what a library says, without what it prints for those who debug it, and the server's code for it."""
+    """Return what a library says without its notes for debugging, and the code that the server gave."""
     code, text = _CODE.search(str(error)), re.split(r"Debug source:|: <\?xml", str(error))[0]
     return f"{redacted(text)[:400]}{f' ({code[1]})' if code else ''}"
 
