@@ -41,8 +41,8 @@ INSERT INTO run_request SELECT md5('r' || i), md5('q' || i || '-' || n), 'topic'
 FROM range({low}, {high}) AS t(i), range(5) AS u(n)
 """
 _UNITS = """
-INSERT INTO part_unit_base SELECT 'response', md5('q' || i || '-' || n % 5), 'item-' || n,
-    md5('q' || i || '-' || n % 5) || '-' || md5('p' || i), md5('r' || i), 1, TIMESTAMP '2025-01-01'
+INSERT INTO part_unit_base SELECT 'response', md5('q' || i || '-' || n // 10), 'item-' || n,
+    md5('q' || i || '-' || n // 10) || '-' || md5('p' || i), md5('r' || i), 1, TIMESTAMP '2025-01-01'
 FROM range({low}, {high}) AS t(i), range(50) AS u(n)
 """
 _METRICS = """
@@ -76,7 +76,8 @@ def many_runs(sizes: Sizes) -> None:
                 f"{where}, {runs:,} runs, {rows:,} rows of metric_value: file {found['file_mb']:.0f} MB, "
                 f"{found['parts']} parts of {found['parts_mb']:.0f} MB; "
                 f"publication {found['publication']:.2f} s; {said}; "
-                f"first query of a process {found['first']:.2f} s {peak(found)}; "
+                f"first query of a process {found['first']:.2f} s, later {found['processor']:.2f} s of "
+                f"processor, {peak(found)}; "
                 f"bars {FILE_MB:.0f} MB, {bar_s:.0f} s, {BOARD_S} s: "
                 f"{'missed by ' + ', '.join(missed) if missed else 'met'}"
             )
@@ -99,6 +100,9 @@ def ask(home: str, repeats: int) -> Result:
     start = time.perf_counter()
     warehouse.query(STATEMENTS["leaderboard_cure"])
     first = time.perf_counter() - start
+    start = time.process_time()
+    warehouse.query(STATEMENTS["leaderboard_cure"])
+    processor = time.process_time() - start
     seconds = {
         name: median_seconds(partial(warehouse.query, sql), repeats) for name, sql in STATEMENTS.items()
     }
@@ -111,6 +115,7 @@ def ask(home: str, repeats: int) -> Result:
     return {
         **seconds,
         "first": first,
+        "processor": processor,
         "publication": median_seconds(publication, repeats),
         "file_mb": warehouse.path.stat().st_size / 1e6,
         "parts": len(parts),

@@ -33,8 +33,8 @@ SELECT 1 FROM duckdb_tables() WHERE table_name = 'part_unit_base' AND database_n
 # Small blocks: most tables have few rows, and every write copies the file. Older files keep larger ones.
 _WRITER_CONFIG: Mapping[str, int] = {"threads": 1, "default_block_size": 16384}
 
-_GAPS = "SELECT free_blocks > used_blocks AND free_blocks * block_size > ? FROM pragma_database_size()"
-_LEAST_GAPS = 32 << 20
+_GAPS = "SELECT 4 * free_blocks > used_blocks AND free_blocks * block_size > ? FROM pragma_database_size()"
+_LEAST_GAPS = 12 << 20
 """Bytes that a file holds for nothing before it is written anew."""
 _REWRITE = """
 ATTACH '{old}' AS old (READ_ONLY);
@@ -235,5 +235,5 @@ class Warehouse:
 
 
 def _has_gaps(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether most of the file that the connection is on is room of rows that were deleted."""
+    """Whether a fifth of the file that the connection is on is room of rows that were deleted."""
     return connection.execute(_GAPS, [_LEAST_GAPS]).fetchone() == (True,)
