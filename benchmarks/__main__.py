@@ -26,6 +26,7 @@ FIGURES = {
     "paired": "paired",
     "beyond_null": "beyond_null",
     "history": "history",
+    "many_runs": "many_runs",
     "culturall": "culturall",
     "culturall_release": "culturall",
     "people": "people",

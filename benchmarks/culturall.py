@@ -73,7 +73,7 @@ def _stored(home: Path, n_items: int, n_models: int) -> Result:
     evaluate(EVALUATION, params)
     with Warehouse.open().write() as connection:
         connection.execute("UPDATE run SET status = 'running', finished_at = NULL")
-        connection.execute("DELETE FROM metric_value")
+        connection.execute("DELETE FROM metric_value_base")
         connection.execute("DELETE FROM cohort")
     began, cpu = time.perf_counter(), time.process_time()
     evaluate(EVALUATION, params)

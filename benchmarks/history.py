@@ -37,7 +37,7 @@ INSERT INTO run BY NAME SELECT run_id, evaluation, model, false AS is_null, 'dem
 FROM incoming
 """
 METRICS = """
-INSERT INTO metric_value BY NAME SELECT run_id, model, metric, slice_kind, slice, value,
+INSERT INTO metric_value_base BY NAME SELECT run_id, model, metric, slice_kind, slice, value,
     NULL AS unscored_reason, 1 AS n_scored, 0 AS n_unscored,
     value - 0.1 AS ci_low, value + 0.1 AS ci_high, 0.5 AS null_value
 FROM incoming

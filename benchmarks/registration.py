@@ -27,7 +27,7 @@ HISTORY = (
     FROM range({low}, {high})
     """,
     """
-    INSERT INTO metric_value
+    INSERT INTO metric_value_base
     SELECT 'run-' || range // 5000, 'model', 'metric-' || range % 5, 'country_domain', range % 5000 // 5,
         random(), NULL, 27, 0, random(), random(), 0.2
     FROM range({low}, {high})

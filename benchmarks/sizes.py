@@ -28,6 +28,7 @@ class Sizes:
         people, people_seconds: who save at once in the web app of a study, and for how long.
         tasks, settings: items of CulturALL, and models that have answered them; drafts: of a build of it.
         shared_parts: parts in a shared store.
+        finished_runs: numbers of finished runs in a warehouse.
         simulations: samples for the coverage of each interval, a tenth or so for slow ones.
     """
 
@@ -57,12 +58,14 @@ class Sizes:
     settings: int = 15
     drafts: int = 5000
     shared_parts: int = 13_500
+    finished_runs: tuple[int, ...] = (10_000, 50_000)
 
 
 FULL = Sizes()
 QUICK = Sizes(
     repeats=1,
     shared_parts=80,
+    finished_runs=(40, 80),
     people=5,
     people_seconds=5.0,
     dishes=300,

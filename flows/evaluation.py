@@ -17,6 +17,7 @@ from typing import Any
 from prefect import Flow
 
 from flows import runs
+from flows.away import crashed_if_away
 from flows.cohort import cohort_of
 from flows.runs import Run
 from flows.session import SHARED, Session, prepare, prepared
@@ -32,7 +33,8 @@ def flow_of(evaluation: Evaluation[Any, Any, Any]) -> Flow[..., str]:
     """The flow of an evaluation, see ``evaluate``; its form is made of the fields of the params."""
 
     def run(params: Params) -> str:
-        return evaluate(evaluation, params)
+        with crashed_if_away():
+            return evaluate(evaluation, params)
 
     run.__name__ = run.__qualname__ = evaluation.name
     run.__doc__ = evaluation.params.__doc__

@@ -27,6 +27,7 @@ from tests.waiting import until
 
 USER, PASSWORD = "culturescope", "a-password-of-the-tests"
 ACCESS_KEY, SECRET_KEY = "keyofthetests", "a-secret-of-the-tests"
+READER_KEY, READER_SECRET = "keyofareader", "a-secret-of-a-reader"
 BUCKET = "warehouse"
 PATIENCE_S = 60.0
 NOBODY = 65534
@@ -88,7 +89,9 @@ def s3_server() -> Iterator[str]:
     folder = Path(tempfile.mkdtemp(prefix="culturescope-s3-", dir="/tmp"))
     keys = {"accessKey": ACCESS_KEY, "secretKey": SECRET_KEY}
     rights = {"name": "tests", "credentials": [keys], "actions": ["Admin", "Read", "Write", "List"]}
-    (folder / "s3.json").write_text(json.dumps({"identities": [rights]}))
+    keys = {"accessKey": READER_KEY, "secretKey": READER_SECRET}
+    reader = {"name": "reader", "credentials": [keys], "actions": ["Read", "List"]}
+    (folder / "s3.json").write_text(json.dumps({"identities": [rights, reader]}))
     parts = ("master", "volume", "filer", "s3")
     listen = [f"-{part}.port{kind}={free_port()}" for part in parts for kind in ("", ".grpc")]
     endpoint = f"http://127.0.0.1:{listen[-2].partition('=')[2]}"
@@ -155,6 +158,7 @@ def variables(postgres_url: str, s3_parts: str, s3_endpoint: str) -> dict[str, s
         "AWS_ACCESS_KEY_ID": ACCESS_KEY,
         "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
         "AWS_REGION": "us-east-1",
+        "CULTURESCOPE_PATIENCE_S": "10",
     }
 
 

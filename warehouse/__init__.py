@@ -7,6 +7,8 @@
 Nothing outside this package imports duckdb.
 """
 
+from warehouse.away import StoreAway
+from warehouse.claims import claimed
 from warehouse.connection import Warehouse
 from warehouse.ingest import Ingest, replace_dish_set, replace_item_list, save_ingest
 from warehouse.packs import read_pack, save_pack
@@ -36,8 +38,10 @@ __all__ = [
     "Ingest",
     "Item",
     "Run",
+    "StoreAway",
     "Warehouse",
     "WarehouseError",
+    "claimed",
     "compact_parts",
     "finish_run",
     "freeze_cohort",

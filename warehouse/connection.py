@@ -13,6 +13,7 @@ import duckdb
 import polars as pl
 
 from warehouse import interruption, needed
+from warehouse.archive import archive
 from warehouse.migrate import bring_up_to_date, is_up_to_date, source_signs
 from warehouse.part_kinds import KINDS, create_empty_parts, empty_part
 from warehouse.published import damaged, is_damage, reader, signals_as_raised
@@ -31,6 +32,16 @@ SELECT 1 FROM duckdb_tables() WHERE table_name = 'part_unit_base' AND database_n
 
 # Small blocks: most tables have few rows, and every write copies the file. Older files keep larger ones.
 _WRITER_CONFIG: Mapping[str, int] = {"threads": 1, "default_block_size": 16384}
+
+_GAPS = "SELECT 4 * free_blocks > used_blocks AND free_blocks * block_size > ? FROM pragma_database_size()"
+_LEAST_GAPS = 12 << 20
+"""Bytes that a file holds for nothing before it is written anew."""
+_REWRITE = """
+ATTACH '{old}' AS old (READ_ONLY);
+ATTACH '{new}' AS new (BLOCK_SIZE {block_size});
+COPY FROM DATABASE old TO new;
+CHECKPOINT new;
+"""
 
 _current: dict[Path, tuple[object, object]] = {}
 """Folder -> version of the published file, and signs of what it was seen to be current with."""
@@ -120,9 +131,14 @@ class Warehouse:
                     yield connection
                     interruption.check()
                     connection.commit()
+                    if position is not None:
+                        archive(connection, self.store)
                     connection.execute("CHECKPOINT")
+                    has_gaps = _has_gaps(connection)
                 finally:
                     connection.close()
+                if has_gaps:
+                    self._rewrite(draft.path)
                 draft.publish(position)
                 if current_with is not None:
                     _current[self.store.folder] = self.store.version(), current_with
@@ -195,6 +211,17 @@ class Warehouse:
         connection.commit()
         return position
 
+    def _rewrite(self, path: Path) -> None:
+        """Write a private copy anew: DuckDB does not give room back that it uses no more."""
+        old = path.with_name(f"{path.name}-old")  # by its name, whoever writes next deletes it after a kill
+        path.rename(old)
+        names = {name: str(file).replace("'", "''") for name, file in (("old", old), ("new", path))}
+        with duckdb.connect(":memory:", config={"threads": 1}) as connection:
+            without_bar(connection)
+            connection.execute("SET VARIABLE parts = ?", [needed.empty_ones(self.store.folder)])
+            connection.execute(_REWRITE.format(**names, block_size=_WRITER_CONFIG["default_block_size"]))
+        old.unlink()
+
     def _is_up_to_date(self) -> bool:
         if self.store.version() is None:
             return False
@@ -205,3 +232,8 @@ class Warehouse:
         """Change whenever the published file does, or something that it should be current with."""
         empty = [sign_of(empty_part(self.store.folder, kind)) for kind in KINDS.values()]
         return self.store.version(), (source_signs(), empty)
+
+
+def _has_gaps(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether a fifth of the file that the connection is on is room of rows that were deleted."""
+    return connection.execute(_GAPS, [_LEAST_GAPS]).fetchone() == (True,)

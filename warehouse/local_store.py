@@ -44,6 +44,10 @@ class LocalStore:
     def log(self) -> Registrations:
         return Registrations(self.home)
 
+    @property
+    def leases(self) -> None:
+        """One machine's processes are not kept from each other."""
+
     def version(self) -> FileSign | None:
         return sign_of(self.path)
 
@@ -79,6 +83,9 @@ class LocalStore:
     def put_part(self, kind: str, part: str, content: memoryview, *, remember: bool = True) -> None:
         with written_whole(part_path(self.home, kind, part), content.nbytes) as temporary:
             temporary.write_bytes(content)
+
+    def send_unsent(self) -> None:
+        """All is where it belongs."""
 
     def part(self, kind: str, part: str, *, anew: bool = False) -> bytes:
         path = part_path(self.home, kind, part)
@@ -118,6 +125,13 @@ class LocalStore:
             moved = moved.with_name(f"{path.stem}.{uuid4().hex[:8]}{path.suffix}")
         path.replace(moved)
         return moved
+
+    def strays(self) -> Mapping[str, int]:
+        """None: who writes next deletes them."""
+        return {}
+
+    def delete_strays(self) -> None:
+        """There are none."""
 
     def remove_abandoned(self, kind: str) -> None:
         remove_abandoned(part_path(self.home, kind, EMPTY_PART).parent)

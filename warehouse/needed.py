@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 import polars as pl
 
-from warehouse.part_kinds import KINDS, empty_part, is_part_name
+from warehouse.part_kinds import KINDS, empty_part, globs_of, is_part_name
 from warehouse.querying import Params, to_frame
 from warehouse.storage import glob_escaped
 from warehouse.store import Store
@@ -50,7 +50,7 @@ def empty_ones(folder: Path) -> dict[str, list[Any]]:
 
 def execute(connection: duckdb.DuckDBPyConnection, store: Store, sql: str, params: Params) -> pl.DataFrame:
     """The rows of one query, once the parts that it reads have been fetched. Raises what DuckDB raises."""
-    files: dict[str, list[str]] = {}
+    files: dict[str, list[Path]] = {}
     plan = _planned(connection, store, files, sql, params)
     _list_files(connection, store, files, *_narrowed(plan, len(files)))
     while True:
@@ -67,7 +67,7 @@ def execute(connection: duckdb.DuckDBPyConnection, store: Store, sql: str, param
 def _planned(
     connection: duckdb.DuckDBPyConnection,
     store: Store,
-    files: dict[str, list[str]],
+    files: dict[str, list[Path]],
     sql: str,
     params: Params,
 ) -> Any:
@@ -113,7 +113,7 @@ def _nodes(plan: Any) -> Iterator[Mapping[str, Any]]:
 def _list_files(
     connection: duckdb.DuckDBPyConnection,
     store: Store,
-    files: dict[str, list[str]],
+    files: dict[str, list[Path]],
     requests: list[str] | None,
     runs: list[str] | None,
 ) -> None:
@@ -130,15 +130,14 @@ def _list_files(
         paths = [folder / f"{name}.parquet" for name in names]
         paths = [p for p in paths if (p.stem in there if there is not None else p.exists())]
         check_files(paths)
-        files[kind] = [glob_escaped(path) for path in paths]
+        files[kind] = paths
     _show(connection, store, files)
 
 
-def _show(connection: duckdb.DuckDBPyConnection, store: Store, files: Mapping[str, Sequence[str]]) -> None:
+def _show(connection: duckdb.DuckDBPyConnection, store: Store, files: Mapping[str, Sequence[Path]]) -> None:
     listed = none_yet(store.folder)
     for kind, paths in files.items():
-        place = listed["key"].index(kind)
-        listed["value"][place] = [glob_escaped(empty_part(store.folder, KINDS[kind])), *paths]
+        listed["value"][listed["key"].index(kind)] = globs_of(store.folder, KINDS[kind], paths)
     connection.execute("SET VARIABLE parts = ?", [listed])
 
 

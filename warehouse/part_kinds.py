@@ -2,7 +2,8 @@
 
     comment = "…"                  # of the view <kind> that shows the rows
     unit = "item"                  # the column whose values a part answers
-    key = ["item", "judged"]       # no two rows of a part share it
+    key = ["item", "judged"]       # no two rows of a part share it, of one request
+    moved = true                   # rows of many runs that the database file had before; may be left out
     [provenance]                   # run_id, model or request_hash in words of the kind's own; may be left out
     [columns]                      # name = { type, comment }, in file order, and where it applies:
     reason = { type = "VARCHAR", comment = "…", nullable = true }
@@ -26,7 +27,7 @@ from typing import Any
 
 import polars as pl
 
-from warehouse.storage import WarehouseError, written_whole
+from warehouse.storage import WarehouseError, glob_escaped, written_whole
 
 # Begins with an underscore, which no part name may, so that it is never taken for one.
 EMPTY_PART = "_empty"
@@ -45,7 +46,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 """With its suffixes a name for a file has 255 bytes at most."""
 _HASHED = re.compile(r"-([0-9a-f]{32})$")
-_SECTIONS = {"comment", "unit", "key", "provenance", "columns", "computed"}
+_SECTIONS = {"comment", "unit", "key", "moved", "provenance", "columns", "computed"}
 
 _VIEW = (_FOLDER / "view.sql").read_text(encoding="utf-8")
 _COUNT = """SELECT '{kind}' AS kind, request_hash, "{unit}" AS unit, part, count(*) AS n_rows
@@ -72,7 +73,8 @@ class PartKind:
     declared: all columns in file order. `part` (without its hash), `request_hash` and `run_id` are written as
     columns rather than as file metadata because SQL can join on them, any Parquet writer keeps them, and
     run-length encoding makes them nearly free. They are what lets a part that a killed run left behind be
-    registered. computed: name -> (SQL, comment).
+    registered. computed: name -> (SQL, comment). moved: a part that is not registered answers nothing: what
+    is in it the database file still has.
     """
 
     name: str
@@ -81,6 +83,7 @@ class PartKind:
     key: tuple[str, ...]
     declared: Mapping[str, Column]
     computed: Mapping[str, tuple[str, str]]
+    moved: bool = False
 
     @property
     def columns(self) -> dict[str, pl.DataType]:
@@ -175,6 +178,16 @@ def empty_part(home: Path, kind: PartKind) -> Path:
     return home / "parts" / kind.name / f"{EMPTY_PART}.parquet"
 
 
+def globs_of(home: Path, kind: PartKind, parts: Iterable[Path]) -> list[str]:
+    """Return what a view of a kind reads, as globs: these parts and the one without rows.
+
+    That one comes first, because the first one's columns are the view's. DuckDB also takes the first one for
+    as large as the others, so where all parts have the same columns, it comes last.
+    """
+    empty, files = [empty_part(home, kind)], list(parts)
+    return [glob_escaped(file) for file in (files + empty if kind.moved else empty + files)]
+
+
 def create_empty_parts(home: Path) -> None:
     """Write the parts without rows that are missing, damaged or have other columns; old names count too."""
     for kind in KINDS.values():
@@ -232,6 +245,7 @@ def _read_kind(file: Path) -> PartKind:
             key=tuple(content["key"]),
             declared=_provenance(file.stem, content.get("provenance", {})) | columns,
             computed={n: (c["sql"], c["comment"]) for n, c in content.get("computed", {}).items()},
+            moved=content.get("moved", False),
         )
         _check(kind, set(columns))
     except KeyError as error:

@@ -16,11 +16,13 @@ from warehouse.store import Store, store_at
 
 _ROW_GROUP = 32_768  # rows; small enough that one request is read out of a part of many
 
+_REPLACE = """
+DELETE FROM part_unit_base
+WHERE (kind, request_hash, unit) IN (SELECT (kind, request_hash, unit) FROM incoming)
+"""
 _REGISTER = """
 INSERT INTO part_unit_base BY NAME SELECT *, $written_at AS written_at FROM incoming
-ON CONFLICT (kind, request_hash, unit) DO UPDATE
-SET part = excluded.part, run_id = excluded.run_id, n_rows = excluded.n_rows, written_at = excluded.written_at
-WHERE $replace
+ANTI JOIN part_unit_base USING (kind, request_hash, unit)
 """
 _NOT_SUPERSEDED = "DELETE FROM superseded_part WHERE (kind, part) IN (SELECT (kind, part) FROM incoming)"
 
@@ -136,7 +138,9 @@ def register_parts(
     units = pl.concat(parts, how="diagonal").unique(
         ["kind", "request_hash", "unit"], keep="last" if replace else "first", maintain_order=True
     )
-    execute_with(connection, units, _REGISTER, {"written_at": now(), "replace": replace})
+    if replace:
+        execute_with(connection, units, _REPLACE)
+    execute_with(connection, units, _REGISTER, {"written_at": now()})
     execute_with(connection, units, _NOT_SUPERSEDED)
 
 
@@ -177,7 +181,7 @@ def _conform(frame: pl.DataFrame, declared: PartKind, optional: Collection[str],
             raise WarehouseError(
                 f"{what}, column {name}: it has empty or NaN values; leave unscored rows out"
             )
-    if frame["run_id"].n_unique() != 1:
+    if frame["run_id"].n_unique() != 1 and not declared.moved:
         raise WarehouseError(f"{what}, column run_id: it must be the same in all rows of a part")
     repeated = frame.select("request_hash", *declared.key).is_duplicated()
     if repeated.any():

@@ -21,7 +21,7 @@ from warehouse.part_kinds import KINDS
 from warehouse.recovery import SUPERSEDED_STAY, delete_superseded
 from warehouse.storage import execute_with, now
 
-SMALL_KINDS = ("headline_value",)
+SMALL_KINDS = ("headline_value", "metric_row")
 """Kinds whose parts stay for ever: numbers of the past, which differences between occasions are made of."""
 
 # One row per registered part: of which evaluation and occasion, and why it stays, NULL if it does not. A
@@ -95,6 +95,10 @@ def prunable(warehouse: Warehouse, older_than: timedelta | None = None) -> pl.Da
         (True, "quarantine", "damaged, and answered anew", file.stat().st_size)
         for file in _quarantined(warehouse)
     ]
+    rows += [
+        (True, "failed publications", "their writer was killed or gave up", size)
+        for size in warehouse.store.strays().values()
+    ]
     schema = {"goes": pl.Boolean, "what": pl.String, "why": pl.String, "bytes": pl.Int64}
     files = pl.DataFrame(rows, schema, orient="row")
     summed = files.group_by("goes", "what", "why").agg(n_files=pl.len(), bytes=pl.sum("bytes"))
@@ -115,6 +119,7 @@ def prune(warehouse: Warehouse, older_than: timedelta | None = None) -> None:
     delete_superseded(warehouse)
     for file in _quarantined(warehouse):
         file.unlink(missing_ok=True)
+    warehouse.store.delete_strays()
     warehouse.store.trim()
 
 

@@ -19,7 +19,7 @@ import duckdb
 
 from warehouse.needed import none_yet
 from warehouse.outside import HeldOutside, lock_shared, patiently, unlock
-from warehouse.part_kinds import KINDS, empty_part
+from warehouse.part_kinds import KINDS, empty_part, globs_of
 from warehouse.registrations import COLUMNS, Position, folded
 from warehouse.storage import FileSign, WarehouseError, execute_with, glob_escaped, sign_of, without_bar
 from warehouse.store import Store
@@ -109,7 +109,7 @@ class _Version:
             return self._n_waiting
 
     def parts(self, connection: duckdb.DuckDBPyConnection) -> object:
-        """A SQL map, kind -> the files that its view reads: those registered and there, the empty one first.
+        """A SQL map, kind -> the files that its view reads: those registered and there, and the empty one.
 
         Neither a part that is not registered yet, nor one that went to quarantine, can break a view. Where
         parts have to be fetched, none is listed yet (`warehouse.needed`).
@@ -126,10 +126,11 @@ class _Version:
             except duckdb.CatalogException:  # a file that another program began and we never filled
                 registered = set()
             files = [
-                [first, *(file for file in first.parent.glob("*.parquet") if (kind, file.stem) in registered)]
+                [file for file in first.parent.glob("*.parquet") if (kind, file.stem) in registered]
                 for kind, first in zip(KINDS, empty, strict=True)
             ]
-            globs = [[glob_escaped(file) for file in each] for each in files]
+            folder = self.store.folder
+            globs = [globs_of(folder, kind, each) for kind, each in zip(KINDS.values(), files, strict=True)]
             self._listed = signs, {"key": list(KINDS), "value": globs}
         return self._listed[1]
 

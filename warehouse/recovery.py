@@ -35,6 +35,13 @@ _OLD = "FROM superseded_part ANTI JOIN part_unit USING (kind, part) WHERE supers
 _FORGET = "DELETE FROM superseded_part WHERE (kind, part) IN (SELECT (kind, part) FROM incoming)"
 _UNITS = "SELECT kind, part, request_hash, unit, n_rows FROM part_unit ORDER BY kind, part, unit"
 _UNREGISTER = "DELETE FROM part_unit_base WHERE (kind, part) IN (SELECT (kind, part) FROM incoming)"
+# Of null models too, which nobody runs by name: with the models of their configuration they are made again.
+_REOPEN = """
+UPDATE run SET status = 'failed' WHERE status = 'finished' AND (config_hash, coalesce(occasion, '')) IN (
+    SELECT (config_hash, coalesce(occasion, '')) FROM run JOIN part_unit USING (run_id)
+    WHERE kind = 'metric_row' AND (kind, part) IN (SELECT (kind, part) FROM incoming)
+)
+"""
 _RECONSIDER = "DELETE FROM superseded_part WHERE kind IN (SELECT kind FROM incoming)"
 _FINISHED = """
 SELECT DISTINCT kind, run_id, part FROM part_unit JOIN run USING (run_id)
@@ -58,12 +65,13 @@ def register_orphans(warehouse: Warehouse, kind: str) -> Orphans:
     """Register the parts on disk that `part_unit` does not name: a killed run got no further.
 
     Each is checked and says itself which request and run it belongs to; all are registered in one
-    transaction. Units that another part already answers keep it, and a part with nothing new to answer is
-    noted as superseded. Temporary files of dead writers are deleted. Writes to the warehouse only if there is
-    something to note.
+    transaction. Units that another part already answers keep it. A part with nothing new to answer is noted
+    as superseded, and so is any of a kind whose rows the database file had. Temporary files of dead writers
+    are deleted. Writes to the warehouse only if there is something to note.
     """
     store = warehouse.store
     store.remove_abandoned(kind)
+    store.send_unsent()
     there = store.part_sizes(kind).keys()  # before those known: what is written meanwhile is no orphan
     known = set(warehouse.query(_KNOWN, {"kind": kind})["part"])
     orphans: dict[str, pl.DataFrame] = {}
@@ -80,6 +88,8 @@ def register_orphans(warehouse: Warehouse, kind: str) -> Orphans:
             ["request_hash", "unit"], keep="first", maintain_order=True
         )
         new = set(execute_with(connection, first, _NEW, {"kind": kind})["part"])
+        if KINDS[kind].moved:
+            new = set()  # the database file has their rows
         register_parts(connection, [units for name, units in orphans.items() if name in new])
         superseded = _named(kind, orphans.keys() - new)
         execute_with(connection, superseded, _SUPERSEDE, {"superseded_at": now()})
@@ -184,9 +194,13 @@ def _put_together(warehouse: Warehouse, kind: str, run_id: str, names: list[str]
 
 
 def _unregister(warehouse: Warehouse, parts: pl.DataFrame) -> None:
-    """Older parts of these kinds that are still there may have the answers: they are orphans again."""
+    """Older parts of these kinds that are still there may have the answers: they are orphans again.
+
+    Runs whose numbers are lost have failed: run again, they are made anew from the stored answers.
+    """
     if parts.height:
         with warehouse.write() as connection:
+            execute_with(connection, parts, _REOPEN)
             execute_with(connection, parts, _UNREGISTER)
             execute_with(connection, parts, _RECONSIDER)
 

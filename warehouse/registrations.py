@@ -75,7 +75,9 @@ _NO_ROOM_TO_READ = (
 
 
 _FOLDED = "SELECT value FROM state WHERE name = 'registrations'"
-_FOLD = "INSERT INTO part_unit_base BY NAME FROM incoming ON CONFLICT DO NOTHING"
+_FOLD = """
+INSERT INTO part_unit_base BY NAME FROM incoming ANTI JOIN part_unit_base USING (kind, request_hash, unit)
+"""
 _NOTE = "INSERT OR REPLACE INTO state VALUES ('registrations', $log || ' ' || $id)"
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 import polars as pl
 
+from warehouse.archive import forget_metrics
 from warehouse.connection import Warehouse
 from warehouse.storage import WarehouseError, execute_with, now
 
@@ -26,7 +27,7 @@ WHERE run_id <> $run AND run_id IN (SELECT run_id FROM run)
 """
 _UNITS = """
 SELECT kind, request_hash, unit, part, n_rows FROM part_unit AS u
-WHERE (run_id = $run AND kind NOT IN (SELECT unnest($answers::VARCHAR[])))
+WHERE (run_id = $run AND kind NOT IN (SELECT unnest($answers::VARCHAR[])) AND kind <> 'metric_row')
     OR ($all AND kind IN (SELECT unnest($answers::VARCHAR[])) AND request_hash IN (
         SELECT request_hash FROM run_request GROUP BY request_hash HAVING bool_and(run_id = $run)
     ))
@@ -43,6 +44,12 @@ _AT_WORK = """
 SELECT count(*) FROM run WHERE run_id = $run AND status = 'running'
     AND greatest(started_at, (SELECT max(written_at) FROM part_unit WHERE run_id = $run)) > $since
 """
+_NUMBERS = "SELECT kind, part FROM part_unit_base WHERE kind = 'metric_row' AND request_hash = ?"
+_METRICS = """
+SELECT (SELECT count(*) FROM metric_value_base WHERE run_id = $run) + (
+    SELECT coalesce(sum(n_rows), 0)::BIGINT FROM part_unit WHERE kind = 'metric_row' AND request_hash = $run
+)
+"""
 _HOUR = timedelta(hours=1)
 
 
@@ -53,7 +60,7 @@ class Removal:
     Attributes:
         run_id, evaluation, model, status: the run.
         n_metrics: rows of metric_value.
-        units: kind, request_hash, unit, part, n_rows of what is stored in Parquet parts and goes.
+        units: kind, request_hash, unit, part, n_rows of what else is stored in Parquet parts and goes.
         kept: why it may not go; "" if it may.
     """
 
@@ -104,10 +111,13 @@ def remove(warehouse: Warehouse, run: str, answers: bool = False) -> Removal:
         going = _removal(connection, run, answers)
         if going.kept:
             raise WarehouseError(f"run {going.run_id} stays: {going.kept}.")
+        numbers = connection.execute(_NUMBERS, [going.run_id]).pl()
+        forget_metrics(connection, going.run_id)
         if going.units.height:
             execute_with(connection, going.units, _UNREGISTER)
-            execute_with(connection, going.units, _SUPERSEDE, {"at": now()})
-        for table in ("metric_value", "run_request", "cohort", "run"):
+        parts = pl.concat([numbers, going.units.select("kind", "part")])
+        execute_with(connection, parts, _SUPERSEDE, {"at": now()})
+        for table in ("run_request", "cohort", "run"):
             connection.execute(f"DELETE FROM {table} WHERE run_id = ?", [going.run_id])
     return going
 
@@ -116,7 +126,7 @@ def _removal(connection: duckdb.DuckDBPyConnection, run: str, answers: bool) -> 
     run_id, evaluation, model, status = find_run(connection, run)
     values = {"run": run_id, "answers": list(ANSWERS), "all": answers}
     units = connection.execute(_UNITS, values).pl()
-    n_metrics = _count(connection, "SELECT count(*) FROM metric_value WHERE run_id = $run", run=run_id)
+    n_metrics = _count(connection, _METRICS, run=run_id)
     kept = ""
     if _count(connection, _AT_WORK, run=run_id, since=now() - _HOUR):
         kept = "it began or answered within the last hour, and has not ended"

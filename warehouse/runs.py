@@ -8,6 +8,7 @@ from typing import Literal
 import duckdb
 import polars as pl
 
+from warehouse.archive import forget_metrics
 from warehouse.connection import Warehouse
 from warehouse.part_kinds import part_kind
 from warehouse.parts import read_part
@@ -27,11 +28,14 @@ UPDATE run SET status = $status, finished_at = greatest(
     $now::TIMESTAMP, started_at, (SELECT max(finished_at) FROM run) + INTERVAL 1 MICROSECOND
 ) WHERE run_id = $run_id RETURNING run_id
 """
+_CLEAR_REQUESTS = """
+DELETE FROM run_request WHERE run_id = $run_id AND request_hash IN (SELECT request_hash FROM incoming)
+"""
 _SAVE_REQUESTS = """
-INSERT OR REPLACE INTO run_request (run_id, request_hash, topic, label)
+INSERT INTO run_request (run_id, request_hash, topic, label)
 SELECT $run_id, request_hash, topic, label FROM incoming
 """
-_SAVE_METRICS = "INSERT INTO metric_value BY NAME SELECT $run_id AS run_id, * FROM incoming"
+_SAVE_METRICS = "INSERT INTO metric_value_base BY NAME SELECT $run_id AS run_id, * FROM incoming"
 _CLEAR_VALIDATION = """
 DELETE FROM judge_validation
 WHERE (judge, judge_hash, rubric, dimension) IN (SELECT (judge, judge_hash, rubric, dimension) FROM incoming)
@@ -94,7 +98,8 @@ def save_run(connection: duckdb.DuckDBPyConnection, run: Run) -> None:
 
 def save_run_requests(connection: duckdb.DuckDBPyConnection, run_id: str, requests: pl.DataFrame) -> None:
     """Store what the run asks. requests: request_hash, topic, label; one row per request."""
-    execute_with(connection, requests, _SAVE_REQUESTS, {"run_id": run_id})
+    for statement in (_CLEAR_REQUESTS, _SAVE_REQUESTS):
+        execute_with(connection, requests, statement, {"run_id": run_id})
 
 
 def finish_run(
@@ -121,11 +126,14 @@ def save_metrics(connection: duckdb.DuckDBPyConnection, run_id: str, metrics: pl
     """Make `metrics` all the metric values of the run; earlier ones go.
 
     metrics: the columns of metric_value without run_id, in any order. Raises WarehouseError naming the first
-    row that has a NaN, or a value and a reason, or neither.
+    row that has a NaN, or a value and a reason, or neither, or that is there twice.
     """
-    schema = columns_of(connection, "metric_value", without=["run_id"])
+    schema = columns_of(connection, "metric_value_base", without=["run_id"])
     frame = as_numbers(metrics, schema, f"metrics of run {run_id}")
-    connection.execute("DELETE FROM metric_value WHERE run_id = ?", [run_id])
+    repeated = frame.filter(pl.struct("metric", "slice_kind", "slice").is_duplicated())
+    if repeated.height:
+        raise WarehouseError(f"metrics of run {run_id}: {repeated.row(0, named=True)} is there twice.")
+    forget_metrics(connection, run_id)
     execute_with(connection, frame, _SAVE_METRICS, {"run_id": run_id})
 
 

@@ -5,7 +5,7 @@ database file and replaces it whole, takes registrations, keeps parts that are n
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
@@ -18,6 +18,19 @@ from warehouse.storage import home as default_home
 
 VARIABLE = "CULTURESCOPE_WAREHOUSE"
 """The address of a shared store's database; not set: the store is the home folder."""
+
+
+class Leases(Protocol):
+    """The leases of a store: unit, as (request_hash, unit) -> holder, and until when."""
+
+    def take(self, units: Collection[tuple[str, str]], holder: str, seconds: float) -> set[tuple[str, str]]:
+        """Take those units that no other holder has, for so long; returns them."""
+
+    def renew(self, holder: str, seconds: float) -> None:
+        """Keep all of a holder's units for so long from now."""
+
+    def release(self, units: Collection[tuple[str, str]], holder: str) -> None:
+        """Give units free that a holder has."""
 
 
 class Draft(Protocol):
@@ -55,6 +68,10 @@ class Store(Protocol):
     def log(self) -> Log:
         """The registrations."""
 
+    @property
+    def leases(self) -> Leases | None:
+        """Who is having what answered (``warehouse.claims``); None: nobody is kept waiting."""
+
     def version(self) -> object | None:
         """Changes with every publication; None: nothing is published."""
 
@@ -75,6 +92,9 @@ class Store(Protocol):
 
     def put_part(self, kind: str, part: str, content: memoryview, *, remember: bool = True) -> None:
         """Keep a part, whole or not at all. remember: whether it is likely to be read here soon."""
+
+    def send_unsent(self) -> None:
+        """Send the finished parts that this machine could not send before."""
 
     def part(self, kind: str, part: str, *, anew: bool = False) -> bytes:
         """Return a part's content, unchecked. anew: from the store, not from this machine's copy.
@@ -102,6 +122,12 @@ class Store(Protocol):
 
     def set_part_aside(self, kind: str, part: str) -> Path:
         """Move a damaged part to quarantine/ at home; returns where it is."""
+
+    def strays(self) -> Mapping[str, int]:
+        """Name -> bytes, of files that were to be published an hour ago or before, and never were."""
+
+    def delete_strays(self) -> None:
+        """Delete them."""
 
     def remove_abandoned(self, kind: str) -> None:
         """Delete what killed writers left half written."""

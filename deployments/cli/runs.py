@@ -23,10 +23,15 @@ app = typer.Typer(
 _RUNS = """
 SELECT left(r.run_id, 8) AS run, r.evaluation, r.profile, r.model, r.status,
     strftime(r.started_at, '%Y-%m-%d %H:%M') AS started, r.finished_at - r.started_at AS took,
-    coalesce(n_units, 0) AS answers, coalesce(n_metrics, 0) AS numbers, r.occasion, r.run_id, r.config_hash
+    coalesce(n_units, 0) AS answers, coalesce(n_new, 0) + coalesce(n_moved, 0) AS numbers, r.occasion,
+    r.run_id, r.config_hash
 FROM run AS r
-LEFT JOIN (SELECT run_id, count(*) AS n_units FROM part_unit GROUP BY run_id) USING (run_id)
-LEFT JOIN (SELECT run_id, count(*) AS n_metrics FROM metric_value GROUP BY run_id) USING (run_id)
+LEFT JOIN (
+    SELECT run_id, count(*) FILTER (kind <> 'metric_row') AS n_units,
+        (sum(n_rows) FILTER (kind = 'metric_row'))::BIGINT AS n_moved
+    FROM part_unit GROUP BY run_id
+) USING (run_id)
+LEFT JOIN (SELECT run_id, count(*) AS n_new FROM metric_value_base GROUP BY run_id) USING (run_id)
 WHERE (NOT r.is_null OR $nulls) AND ($evaluation = '' OR r.evaluation = $evaluation)
 ORDER BY r.started_at DESC, r.run_id LIMIT $limit
 """

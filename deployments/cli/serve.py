@@ -70,7 +70,7 @@ def serve(
         if not os.environ.get(API):
             raise ServerError(f"--pool: set {API} to a Prefect server that the workers reach too")
         url = connect(home)
-        from deployments.serve.serving import NEEDED, to_pool
+        from deployments.serve.serving import needed, to_pool
 
         line = to_pool(url, pool, limit, wishes)
         if not os.environ.get("CULTURESCOPE_WAREHOUSE"):
@@ -79,6 +79,6 @@ def serve(
                 "note",
                 "yellow",
             )
-        names = " and ".join(name for name in NEEDED if os.environ.get(name))
+        names = ", ".join(needed())
         say(f"on each worker, with {names} as here:" if names else "on each worker:", style="")
         typer.echo(line)

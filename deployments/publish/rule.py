@@ -64,7 +64,7 @@ def published(home: Warehouse, include_answers: bool = False) -> list[str]:
     Args:
         include_answers: also the stored answers of models, and the views that join them with prompts.
     """
-    tables = set(home.query(_TABLES)["table_name"])
+    tables = {"metric_value", *home.query(_TABLES)["table_name"]}  # a view, whose newest rows are a table
     views = {view: set(reads) for view, reads in home.query(_RESTS_ON).iter_rows()}
     answers = set(KINDS) - NO_ANSWERS if include_answers else set()
     prompts = (

@@ -40,10 +40,12 @@ from deployments.cli.ingest import CONTACT
 from deployments.cli.options import validated
 from deployments.evaluations import DEFAULT_PROFILE, doors, sound
 from flows import session as sessions
+from flows.away import crashed_if_away
 from flows.evaluation import evaluate
 from tasks.engines.protocols import EngineError
 from tasks.evaluations.contract import Params
 from tasks.loop import steps
+from warehouse import StoreAway
 
 
 def __getattr__(name: str) -> Any:
@@ -73,7 +75,8 @@ def evaluate_all(params: AllParams) -> list[str] | State:
     steps.record_process()
     if is_superseded():
         return Cancelled(message="missed: a later scheduled run is due")
-    return run_all(params)
+    with crashed_if_away():
+        return run_all(params)
 
 
 def is_superseded() -> bool:
@@ -110,6 +113,8 @@ def run_all(params: AllParams) -> list[str]:
     for name, taken in packs.items():
         try:
             failure = _run(name, one_of_all(name, chosen, taken))
+        except StoreAway:  # the others need it as well
+            raise
         except Exception as error:  # whatever one evaluation does, the next is run
             failure = str(error) or type(error).__name__
         if failure:
@@ -133,6 +138,8 @@ def _run(name: str, params: Params) -> str:
     if state.is_completed():
         return ""
     error = state.result(raise_on_failure=False)
+    if isinstance(error, StoreAway):
+        raise error
     return str(error) or state.message or state.name
 
 

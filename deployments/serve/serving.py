@@ -6,6 +6,8 @@ To a pool this process only tells the server, and ends. Deployments are in one p
 from __future__ import annotations
 
 import asyncio
+import os
+import re
 import shlex
 import signal
 import socket
@@ -157,8 +159,14 @@ def _due(run: FlowRun) -> datetime:
     return run.next_scheduled_start_time or run.expected_start_time or datetime.max.replace(tzinfo=UTC)
 
 
-NEEDED = ("PREFECT_API_AUTH_STRING", "CULTURESCOPE_WAREHOUSE", "PGPASSWORD", "CULTURESCOPE_PARTS")
-"""Environment variables that workers share with this process."""
+_NEEDED = re.compile(r"PREFECT_API_AUTH_STRING|CULTURESCOPE_\w+|PG\w+|AWS_\w+|HF_TOKEN|\w+_API_KEY")
+_OWN = {"CULTURESCOPE_HOME", "CULTURESCOPE_REPORTS"}
+"""Of each machine or server."""
+
+
+def needed() -> list[str]:
+    """Names of the variables of this process that its flows read too: workers need each with its value."""
+    return sorted(name for name in os.environ if _NEEDED.fullmatch(name) and name not in _OWN)
 
 
 def to_pool(url: str, name: str, limit: int | None, wishes: ServeOptions) -> str:

@@ -25,6 +25,8 @@ from tasks.engines.protocols import EngineError
 from tasks.engines.specs import TRUST, EngineSpec
 
 MODULE = "tasks.engines.copies"
+ROOM_SECONDS = 8
+"""Until a node that is just starting has joined."""
 PING_SECONDS = 0.5
 
 
@@ -176,6 +178,27 @@ def connected(address: str) -> dict[str, float]:
             "and that RAY_AUTH_TOKEN is the cluster's"
         ) from error
     return resources
+
+
+def wait_for_room(gpus: float) -> None:
+    """Return once a node of the cluster is large enough for a copy, whatever works on it now.
+
+    Raises:
+        EngineError: none is after ``ROOM_SECONDS``: Ray itself would wait for one without a word.
+    """
+    import ray
+
+    for left in range(ROOM_SECONDS, -1, -1):
+        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        if any(node.get("GPU", 0.0) >= gpus and node.get("CPU", 0.0) >= 1 for node in nodes):
+            return
+        if left:
+            time.sleep(1)
+    there = ", ".join(f"{n.get('CPU', 0.0):g} CPUs and {n.get('GPU', 0.0):g} GPUs" for n in nodes) or "none"
+    raise EngineError(
+        f"no node of the Ray cluster has room for a copy, which takes 1 CPU and {gpus:g} GPUs (nodes: "
+        f"{there}): start one (`ray start --address …`), or lower gpus in the engine spec"
+    )
 
 
 def _receive(pipe: Connection, calls: SimpleQueue[Any]) -> None:

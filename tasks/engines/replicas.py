@@ -19,7 +19,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from tasks.engines import load
-from tasks.engines.copies import Actor, Copy, Process, ReplicaLost, connected
+from tasks.engines.copies import Actor, Copy, Process, ReplicaLost, connected, wait_for_room
 from tasks.engines.local import devices, embedded, memory
 from tasks.engines.protocols import (
     CandidateScores,
@@ -88,6 +88,7 @@ def _build(spec: EngineSpec, cache: Path, n: int, address: str | None) -> Replic
     """The proxy of n copies, to be loaded at their first calls."""
     each, _ = _gpus_of_each(spec, n, address)
     if address:
+        wait_for_room(each)
         return Replicas(spec, [Actor(spec, cache, each) for _ in range(n)])
     gpus = _visible_gpus(spec)
     return Replicas(spec, [Process(spec, cache, surroundings(gpus, each, n, i)) for i in range(n)])

@@ -40,6 +40,7 @@ from warehouse import (
     KINDS,
     CorruptPart,
     Warehouse,
+    claimed,
     compact_parts,
     missing_units,
     read_answers,
@@ -191,7 +192,7 @@ def stored(kind: str, request_hash: str, units: Sequence[str], columns: Sequence
 
 
 def answer(work: Work, run: Run, meter: Meter, label: str, total: int) -> None:
-    """Have one part's units answered, and store them.
+    """Have one part's units answered, and store them, but for those that another machine has answered.
 
     Args:
         run: who asks; a stored answer names whose it was.
@@ -202,6 +203,13 @@ def answer(work: Work, run: Run, meter: Meter, label: str, total: int) -> None:
         BudgetReached: the units may use more than is left.
         EngineError: the engine cannot be loaded, or failed; what it answered before is stored.
     """
+    asked = [(work.wanted.request_hash, unit) for unit in work.units]
+    for share in claimed(Warehouse.open(), work.wanted.request.kind, asked):
+        _answer(Work(work.wanted, tuple(unit for _, unit in share)), run, meter, label, total)
+
+
+def _answer(work: Work, run: Run, meter: Meter, label: str, total: int) -> None:
+    """Have units answered that are nobody else's, and store them."""
     wanted, request = work.wanted, work.wanted.request
     spec, units, failure = wanted.engine.spec, work.units, None
     with meter.batch(spec, request.at_most(units)) as count:

@@ -39,6 +39,21 @@ def of(api: str, what: str, query: object = None) -> dict[str, Any]:
     return {each["name"]: each for each in prefect_post(api, f"/{what}/filter", query or {})}
 
 
+def test_workers_are_told_all_that_they_need_and_nothing_of_this_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in list(os.environ):
+        monkeypatch.delenv(name)
+    theirs = {
+        "AWS_ACCESS_KEY_ID", "AWS_REGION", "AWS_SECRET_ACCESS_KEY", "CULTURESCOPE_PARTS",
+        "CULTURESCOPE_PARTS_ENDPOINT", "CULTURESCOPE_REPLICAS", "CULTURESCOPE_WAREHOUSE", "HF_TOKEN",
+        "OPENAI_API_KEY", "PGPASSWORD", "PREFECT_API_AUTH_STRING",
+    }  # fmt: skip
+    for name in (*theirs, "CULTURESCOPE_HOME", "CULTURESCOPE_REPORTS", "PATH", "PREFECT_API_URL"):
+        monkeypatch.setenv(name, "x")
+    assert serving.needed() == sorted(theirs)
+
+
 @pytest.mark.slow
 def test_a_pool_gets_what_serve_serves(registered: Callable[..., str], prefect_api: str) -> None:
     said = registered("lab", "--limit", "3", "--cron", "0 6 * * *", "--max-usd", "2")

@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier, Lock
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import psutil
 import pytest
 
-from tasks.engines import load, replicas
+from tasks.engines import copies, load, replicas
 from tasks.engines.copies import Process, ReplicaLost, connected
 from tasks.engines.fake import FakeEngine
 from tasks.engines.local import devices, memory
@@ -197,6 +198,43 @@ def test_where_ray_is_missing_it_says_what_to_install(monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(EngineError, match=r"pip install 'culturescope\[ray\]'"):
         connected("localhost:1")
+
+
+class Ray(SimpleNamespace):
+    """The nodes of a cluster, look by look; the last ones stay."""
+
+    looks: list[list[dict[str, Any]]]
+
+    def nodes(self) -> list[dict[str, Any]]:
+        return self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
+
+
+def node(alive: bool = True, **resources: float) -> dict[str, Any]:
+    return {"Alive": alive, "Resources": resources}
+
+
+@pytest.fixture
+def seconds(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """What somebody would have waited."""
+    waited: list[float] = []
+    monkeypatch.setattr(copies.time, "sleep", waited.append)
+    return waited
+
+
+def test_without_a_node_with_room_ray_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, seconds: list[float]
+) -> None:
+    there = [node(CPU=4, GPU=1), node(CPU=4, GPU=1), node(GPU=8), node(False, CPU=4, GPU=8)]
+    monkeypatch.setitem(sys.modules, "ray", Ray(looks=[there]))
+    with pytest.raises(EngineError, match=r"no node .* 1 CPU and 2 GPUs \(nodes: 4 CPUs and 1 GPUs, "):
+        copies.wait_for_room(2)
+    assert sum(seconds) < 10
+
+
+def test_a_node_that_is_starting_is_waited_for(monkeypatch: pytest.MonkeyPatch, seconds: list[float]) -> None:
+    monkeypatch.setitem(sys.modules, "ray", Ray(looks=[[], [node(CPU=1)], [node(CPU=1, GPU=2)]]))
+    copies.wait_for_room(2)
+    assert len(seconds) == 2
 
 
 def test_where_a_copy_runs_is_no_part_of_an_engines_identity() -> None:

@@ -162,7 +162,7 @@ def test_corrupt_parts_are_set_aside_and_asked_again(
     victims = damage(home, evaluation, first)
     with Warehouse.open(home).write() as connection:
         connection.execute("UPDATE run SET status = 'running', finished_at = NULL WHERE model = ?", [first])
-        connection.execute("DELETE FROM metric_value WHERE model = ?", [first])
+        connection.execute("DELETE FROM metric_value_base WHERE model = ?", [first])
     try:
         run(evaluation, home)
     except CorruptPart as error:  # or it is asked again in the same run

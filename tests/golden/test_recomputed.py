@@ -16,12 +16,13 @@ from warehouse import Warehouse, run_checks
 pytestmark = pytest.mark.slow
 
 EDITS = {
-    "value": "UPDATE metric_value SET value = value + 0.001 WHERE value IS NOT NULL",
-    "a null's value": "UPDATE metric_value SET null_value = null_value - 0.001 WHERE null_value IS NOT NULL",
-    "interval": "UPDATE metric_value SET ci_low = ci_low - 0.01 WHERE ci_low IS NOT NULL",
-    "n": "UPDATE metric_value SET n_scored = n_scored + 1 WHERE n_unscored = 0",
-    "reason": "UPDATE metric_value SET unscored_reason = 'too few' WHERE unscored_reason IS NOT NULL",
-    "a row less": "DELETE FROM metric_value WHERE true",
+    "value": "UPDATE metric_value_base SET value = value + 0.001 WHERE value IS NOT NULL",
+    "a null's value": "UPDATE metric_value_base SET null_value = null_value - 0.001 "
+    "WHERE null_value IS NOT NULL",
+    "interval": "UPDATE metric_value_base SET ci_low = ci_low - 0.01 WHERE ci_low IS NOT NULL",
+    "n": "UPDATE metric_value_base SET n_scored = n_scored + 1 WHERE n_unscored = 0",
+    "reason": "UPDATE metric_value_base SET unscored_reason = 'too few' WHERE unscored_reason IS NOT NULL",
+    "a row less": "DELETE FROM metric_value_base WHERE true",
 }
 """Each is confined to one row below."""
 QUICK = ("value", "a row less")
@@ -62,9 +63,10 @@ def test_rows_of_another_occasion_are_made_against_the_frozen_cohort(
 def test_an_edited_row_is_named(finished: Homes, edit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     home = finished("cure")
     statement = EDITS[edit]
-    place = "(SELECT min(rowid) FROM metric_value WHERE " + statement.partition(" WHERE ")[2] + ")"
+    place = "(SELECT min(rowid) FROM metric_value_base WHERE " + statement.partition(" WHERE ")[2] + ")"
+    edited = f"SELECT model, metric FROM metric_value_base WHERE rowid = {place}"
     with Warehouse.open(home).write() as connection:
-        row = connection.execute(f"SELECT model, metric FROM metric_value WHERE rowid = {place}").fetchone()
+        row = connection.execute(edited).fetchone()
         connection.execute(f"{statement} AND rowid = {place}")
     assert row is not None
     assert not run_checks(Warehouse.open(home))["n_violations"].sum(), "nothing else sees it"

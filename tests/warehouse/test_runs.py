@@ -143,7 +143,7 @@ def test_unclear_numbers_are_refused(
 @pytest.mark.parametrize("values", ["'NaN', NULL", "NULL, NULL", "1, 'why'"])
 def test_the_table_itself_refuses_unclear_numbers(warehouse: Warehouse, values: str) -> None:
     statement = """
-        INSERT INTO metric_value
+        INSERT INTO metric_value_base
             (run_id, model, metric, slice_kind, slice, n_scored, n_unscored, value, unscored_reason)
         VALUES ('r', 'm', 'x', 'overall', 'all', 1, 0, """
     with pytest.raises(duckdb.ConstraintException), warehouse.write() as connection:

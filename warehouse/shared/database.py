@@ -11,9 +11,9 @@ import hashlib
 import os
 import re
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, LiteralString, NamedTuple, TypeVar
 from uuid import uuid4
@@ -21,6 +21,7 @@ from uuid import uuid4
 import psycopg
 from psycopg import conninfo, errors
 
+from warehouse.shared.patience import patiently
 from warehouse.shared.secrets import redacted
 from warehouse.storage import WarehouseError
 
@@ -50,6 +51,7 @@ SELECT version, sha256 FROM culturescope.published WHERE version < (
     WHERE published_at < clock_timestamp() - interval '10 minutes'
 )
 """
+_EVERY = "SELECT version, sha256 FROM culturescope.published"
 _FORGET = "DELETE FROM culturescope.published WHERE version = ANY(%s)"
 _SESSION = """
 SELECT set_config(name, '0', false) FROM pg_settings
@@ -63,9 +65,13 @@ _CONNECTION = {
     "keepalives": 1, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3,
 }  # fmt: skip
 """A peer that is gone without a word is noticed within half a minute, on both sides."""
-_PAUSES_S = (0.0, 0.2, 1.0, 3.0)
-"""Before each try of what may be tried again: a server that starts anew is there after seconds."""
-_FOR_GOOD = re.compile("authentication|password|does not exist|pg_hba|could not translate")
+_FOR_GOOD = re.compile(
+    "authentication|password|does not exist|pg_hba|permission denied|read-only|Name or service not known"
+)
+
+_NUMBER = "SELECT coalesce(max(version), 0) FROM culturescope.published"
+_LOOK_AT = "Look at CULTURESCOPE_WAREHOUSE, PGPASSWORD and the server."
+_HOLD_AGAIN_S = 60.0
 
 _idle: dict[tuple[int, str], list[Connection]] = {}
 _mutex = threading.Lock()
@@ -83,12 +89,21 @@ class Version(NamedTuple):
         return f"{self.number:08d}-{self.sha256}.duckdb"
 
 
-class Held(NamedTuple):
-    """A lock that this thread holds, and the connection that it lives on."""
+@dataclass
+class Held:
+    """A lock that this thread holds, and the connection that it lives on.
+
+    seen: number of the newest published file when the thread came to hold it, or published last.
+    """
 
     connection: Connection
     pid: int
     key: int
+    seen: int = 0
+
+
+class _LostOnce(psycopg.OperationalError):
+    """Locks were lost, and are held again: try once more."""
 
 
 class Database:
@@ -124,21 +139,30 @@ class Database:
     def publish(self, write: Held, version: Version, size: int, folded: int) -> None:
         """Make a file the newest one, if nobody else has published since and all locks are still held.
 
-        Raises WarehouseError otherwise, and nothing has changed.
+        Locks that were lost with their connection, as when the server starts anew, are taken again where
+        nobody has published since the thread came to hold them: what it read is still so. Raises
+        WarehouseError otherwise, and nothing has changed.
         """
         held: list[Held] = _mine.held
         values = version._asdict() | {"version": version.number, "bytes": size, "folded": folded}
-        values |= {"n": len(held), "pids": [h.pid for h in held], "keys": [h.key for h in held]}
-        try:
-            done = write.connection.execute(_PUBLISH, values).rowcount == 1
-        except (psycopg.OperationalError, errors.UniqueViolation) as error:
+        broken = False
+
+        def publish() -> None:
+            nonlocal broken
+            now = {"n": len(held), "pids": [h.pid for h in held], "keys": [h.key for h in held]}
+            try:
+                done = write.connection.execute(_PUBLISH, values | now).rowcount == 1
+                why: object = "it is not held any more, or another writer has published"
+            except (psycopg.OperationalError, errors.UniqueViolation) as error:
+                done, why, broken = False, error, True
             # Whether the server came to do it before the connection ended, only the server knows.
-            with suppress(WarehouseError):
-                if self.newest() == version:
-                    return
-            raise self._lost(error) from None
-        if not done:
-            raise self._lost("it is not held any more, or another writer has published")
+            if not done and not (broken and self.newest() == version):
+                self._hold_again(held, why)
+                raise _LostOnce(str(why))
+
+        patiently(self.place, publish, self._why_away, _LOOK_AT)
+        for each in held:
+            each.seen = version.number
 
     def change(self, statement: LiteralString, values: Sequence[str], held: Held | None) -> None:
         """Change a row. held: a lock without which it must not be changed, on whose connection it is done.
@@ -156,7 +180,11 @@ class Database:
             with self._errors(without=(psycopg.OperationalError,)):
                 self._done(held.connection, work)
         except psycopg.OperationalError as error:
-            raise self._lost(error) from None
+            raise self.lost(error) from None
+
+    def every(self) -> list[Version]:
+        """The files that are published, and those that they replaced and that are not deleted yet."""
+        return self.call(lambda connection: [Version(*row) for row in connection.execute(_EVERY).fetchall()])
 
     def old(self) -> list[Version]:
         """The files that nobody opens any more: they were replaced ten minutes ago."""
@@ -174,10 +202,39 @@ class Database:
         """
         key = int.from_bytes(hashlib.sha256(f"culturescope {name}".encode()).digest()[:7])
         mine: list[Held] = _mine.__dict__.setdefault("held", [])
-        with self._errors():
-            connection = self._connected()
+        held = self._held(key, name, patience_s)
+        mine.append(held)
         try:
-            with self._errors():
+            yield held
+        finally:
+            mine.remove(held)
+            with suppress(psycopg.Error):  # it is gone with the connection anyway
+                held.connection.execute("SELECT pg_advisory_unlock(%s)", [key])
+            held.connection.close()
+
+    def call(self, work: Callable[[Connection], T]) -> T:
+        """Return `work`'s result. `work` may be called twice: again, on another connection, if the first
+        ended.
+        """
+
+        def once() -> T:
+            try:
+                with self._session() as connection:
+                    return self._done(connection, work)
+            except psycopg.OperationalError:
+                with _mutex:  # what ended one connection has ended the others
+                    _idle.pop((os.getpid(), self.url), None)
+                raise
+
+        with self._errors():
+            return patiently(self.place, once, self._why_away, _LOOK_AT)
+
+    def _held(self, key: int, name: str, patience_s: float) -> Held:
+        """Take a lock on a connection of its own."""
+
+        def take() -> Held:
+            connection = self._connected()
+            try:
                 connection.execute(_SESSION)
                 row = connection.execute("SELECT pg_backend_pid()").fetchone()
                 if row is None or row[0] != connection.info.backend_pid:
@@ -193,34 +250,26 @@ class Database:
                         f"another process has held the lock {name!r} of {self.place} for {patience_s:.0f} s. "
                         f"See who (pg_locks and pg_stat_activity), end it and run again."
                     ) from None
-            held = Held(connection, row[0], key)
-            mine.append(held)
-            try:
-                yield held
-            finally:
-                mine.remove(held)
-                with suppress(psycopg.Error):  # it is gone with the connection anyway
-                    connection.execute("SELECT pg_advisory_unlock(%s)", [key])
-        finally:
-            connection.close()
+                newest = self._done(connection, lambda c: c.execute(_NUMBER).fetchone())
+            except BaseException:
+                connection.close()
+                raise
+            return Held(connection, row[0], key, newest[0] if newest else 0)
 
-    def call(self, work: Callable[[Connection], T]) -> T:
-        """Return `work`'s result. `work` may be called twice: again, on another connection, if the first
-        ended.
-        """
-        for pause in _PAUSES_S:
-            time.sleep(pause)
-            try:
-                with self._errors(without=(psycopg.OperationalError,)), self._session() as connection:
-                    return self._done(connection, work)
-            except psycopg.OperationalError as error:
-                last = error
-                with _mutex:  # what ended one connection has ended the others
-                    _idle.pop((os.getpid(), self.url), None)
-                if _FOR_GOOD.search(str(error)):
-                    break
         with self._errors():
-            raise last
+            return patiently(self.place, take, self._why_away, _LOOK_AT)
+
+    def _hold_again(self, held: Sequence[Held], why: object) -> None:
+        """Take those locks again whose connection has ended. Raises WarehouseError where that is no use."""
+        ended = [each for each in held if not _lives(each.connection)]
+        if not ended:
+            raise self.lost(why)
+        for each in ended:
+            again = self._held(each.key, f"{each.key:x}", _HOLD_AGAIN_S)
+            each.connection.close()
+            each.connection, each.pid = again.connection, again.pid
+            if again.seen != each.seen:
+                raise self.lost(f"{redacted(why, self.url)}, and another writer has published since")
 
     def _done(self, connection: Connection, work: Callable[[Connection], T]) -> T:
         try:
@@ -262,12 +311,29 @@ class Database:
             raise
         except psycopg.Error as error:
             raise WarehouseError(
-                f"the database {self.place} does not answer as it should: {redacted(error, self.url)}. Look "
-                f"at CULTURESCOPE_WAREHOUSE, PGPASSWORD and the server."
+                f"the database {self.place} does not answer as it should: {redacted(error, self.url)}. "
+                f"{_LOOK_AT}"
             ) from None
 
-    def _lost(self, why: object) -> WarehouseError:
+    def _why_away(self, error: Exception) -> str | None:
+        """Why a server is taken to be away, in words; None for what no later try would mend."""
+        text = redacted(error, self.url)
+        if not isinstance(error, psycopg.OperationalError) or _FOR_GOOD.search(text):
+            return None
+        return text[:400]
+
+    def lost(self, why: object) -> WarehouseError:
+        """The error for a lock that was lost."""
         return WarehouseError(
             f"a lock at {self.place} was lost while its holder worked ({redacted(why, self.url)}). Nothing "
             f"was published; run again to resume."
         )
+
+
+def _lives(connection: Connection) -> bool:
+    """Whether the server still knows a connection."""
+    try:
+        connection.execute("SELECT 1")
+    except psycopg.Error:
+        return False
+    return True

@@ -6,25 +6,49 @@ $CULTURESCOPE_PARTS_ENDPOINT, else $AWS_ENDPOINT_URL_S3 or $AWS_ENDPOINT_URL.
 
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from datetime import timedelta
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime, timedelta
 from functools import lru_cache
+from typing import NamedTuple, TypeVar
 
-from obstore.exceptions import AlreadyExistsError, BaseError
+from obstore.exceptions import AlreadyExistsError, BaseError, GenericError
 from obstore.store import S3Store
 
+from warehouse.shared.patience import patiently
 from warehouse.shared.secrets import redacted
 from warehouse.storage import WarehouseError
 
 ENDPOINTS = ("CULTURESCOPE_PARTS_ENDPOINT", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _PLACE = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:/[A-Za-z0-9._=-]+)*)/?")
-_CONNECT_PATIENCE, _PATIENCE = timedelta(seconds=10), timedelta(minutes=10)
+_CONNECT, _REQUEST = timedelta(seconds=10), timedelta(minutes=10)
 """The second is for one request, such as the whole of a database file over a slow line."""
+_CODE = re.compile(r"<Code>(\w{1,40})</Code>")
+_NO_KEYS = re.compile(r"169\.254\.(169\.254|170\.)|fd00:ec2::254")
+"""Addresses at which machines of Amazon's tell who they are: asked where no keys are given."""
+_KEYS = (
+    "AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_SKIP_SIGNATURE",
+)  # fmt: skip
+_FOR_GOOD = re.compile(
+    r"status code: (?!408|429)[34]\d\d|certificate|Name or service not known|builder error"
+)
+
+T = TypeVar("T")
+
+
+class Object(NamedTuple):
+    """An object in a listing. written_at: with its time zone."""
+
+    size: int
+    written_at: datetime
 
 
 class Objects:
-    """Objects under one place. It holds no connection."""
+    """Objects under one place. It holds no connection.
+
+    A server that does not answer is tried again (``patience``); all methods raise WarehouseError otherwise.
+    """
 
     def __init__(self, place: str) -> None:
         """Raises WarehouseError for what is no place on S3."""
@@ -39,47 +63,88 @@ class Objects:
 
     def put(self, name: str, content: bytes | memoryview) -> None:
         """Write an object; one of this name that is there stays, because names say what is in them."""
-        # It is there as well where a try of the client's own came through without an answer.
-        with self._errors(f"write {name}"), suppress(AlreadyExistsError):
-            self._client.put(name, content, mode="create", use_multipart=False)  # If-None-Match: *
+
+        def write() -> None:
+            with suppress(AlreadyExistsError):  # so it is where a try came through without an answer
+                self._client.put(name, content, mode="create", use_multipart=False)  # If-None-Match: *
+
+        self._done(f"write {name}", write)
 
     def get(self, name: str) -> bytes:
         """Return an object's content. Raises FileNotFoundError if there is none."""
-        with self._errors(f"read {name}"):
-            return bytes(self._client.get(name).bytes())
+        return self._done(f"read {name}", lambda: bytes(self._client.get(name).bytes()))
 
     def sizes(self, folder: str) -> dict[str, int]:
         """Name within `folder` -> bytes, of all that are in it."""
-        with self._errors(f"list {folder}"):
+        return {name: each.size for name, each in self.listed(folder).items()}
+
+    def listed(self, folder: str) -> dict[str, Object]:
+        """Name within `folder` -> size and age, of all that are in it."""
+
+        def walk() -> dict[str, Object]:
             listed = (each for chunk in self._client.list(f"{folder}/") for each in chunk)
-            return {each["path"].removeprefix(f"{folder}/"): each["size"] for each in listed}
+            return {
+                each["path"].removeprefix(f"{folder}/"): Object(each["size"], each["last_modified"])
+                for each in listed
+            }
+
+        return self._done(f"list {folder}", walk)
 
     def delete(self, names: list[str]) -> None:
         """Delete objects; those that are not there are no error."""
-        with self._errors(f"delete {', '.join(names[:2])}"):
+
+        def delete() -> None:
             for name in names:
                 with suppress(FileNotFoundError):
                     self._client.delete(name)
 
+        self._done(f"delete {', '.join(names[:2])}", delete)
+
     @property
     def _client(self) -> S3Store:
-        endpoint = next(filter(None, map(os.environ.get, ENDPOINTS)), None)
         region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
-        return _client(self.bucket, self.prefix, endpoint, region, os.getpid())
+        return _client(self.bucket, self.prefix, _endpoint(), region, os.getpid())
 
-    @contextmanager
-    def _errors(self, doing: str) -> Iterator[None]:
+    def _without_keys(self, doing: str) -> WarehouseError:
+        return WarehouseError(
+            f"cannot {doing} at {self.place}: there are no keys. Set AWS_ACCESS_KEY_ID and "
+            f"AWS_SECRET_ACCESS_KEY (files in ~/.aws are not read), or run on a machine whose role may."
+        )
+
+    def _done(self, doing: str, work: Callable[[], T]) -> T:
+        if _endpoint() and not any(map(os.environ.get, _KEYS)):
+            raise self._without_keys(doing)
         try:
-            yield
+            return patiently(self.place, work, _why_away, f"It was to {doing}. {_LOOK_AT}")
         except FileNotFoundError as error:
             if "NoSuchBucket" in str(error):
                 raise WarehouseError(f"there is no bucket {self.bucket}: make it, or correct it.") from None
             raise
         except (BaseError, OSError, ValueError) as error:
-            raise WarehouseError(
-                f"cannot {doing} at {self.place}: {redacted(error)[:400]}. Look at CULTURESCOPE_PARTS, "
-                f"CULTURESCOPE_PARTS_ENDPOINT, AWS_REGION and the AWS keys of this environment."
-            ) from None
+            if _NO_KEYS.search(str(error)):
+                raise self._without_keys(doing) from None
+            raise WarehouseError(f"cannot {doing} at {self.place}: {_words(error)}. {_LOOK_AT}") from None
+
+
+_LOOK_AT = "Look at CULTURESCOPE_PARTS, CULTURESCOPE_PARTS_ENDPOINT, AWS_REGION and the keys (AWS_…)."
+
+
+def _endpoint() -> str | None:
+    return next(filter(None, map(os.environ.get, ENDPOINTS)), None)
+
+
+def _why_away(error: Exception) -> str | None:
+    """Why a server is taken to be away, in words; None for what no later try would mend."""
+    text = str(error)
+    if not isinstance(error, GenericError) or _FOR_GOOD.search(text) or _NO_KEYS.search(text):
+        return None
+    return _words(error)
+
+
+def _words(error: Exception) -> str:
+    """Return what a library says without its notes for debugging, and the code that the server gave."""
+    code, text = _CODE.search(str(error)), re.split(r"Debug source:|: <\?xml", str(error))[0]
+    return f"{redacted(text)[:400]}{f' ({code[1]})' if code else ''}"
 
 
 @lru_cache(maxsize=8)
@@ -91,9 +156,9 @@ def _client(bucket: str, prefix: str, endpoint: str | None, region: str, process
         region=region,
         client_options={
             "allow_http": bool(endpoint) and str(endpoint).startswith("http://"),
-            "connect_timeout": _CONNECT_PATIENCE,
-            "timeout": _PATIENCE,
+            "connect_timeout": _CONNECT,
+            "timeout": _REQUEST,
         },
-        retry_config={"max_retries": 5, "retry_timeout": timedelta(minutes=1)},
+        retry_config={"max_retries": 2, "retry_timeout": timedelta(minutes=1)},
         config={"endpoint": endpoint} if endpoint else {},
     )

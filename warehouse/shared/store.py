@@ -3,6 +3,7 @@
 On S3, under $CULTURESCOPE_PARTS: parts/<kind>/<part>.parquet and published/<version>-<sha256>.duckdb. In
 Postgres: which version is the newest, the registrations, the locks. At home, under shared/<name>: what this
 machine has fetched so far, only if it is what its name says, up to a limit (`cache`); all may be deleted.
+Under unsent/<name>: finished parts that are not on S3 yet (`outbox`).
 """
 
 import hashlib
@@ -11,6 +12,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from warehouse.local_store import new_draft, not_within_itself, remove_drafts
@@ -19,13 +21,17 @@ from warehouse.registrations import Position
 from warehouse.shared.cache import Cache, write_anew
 from warehouse.shared.database import Database, Held, Version
 from warehouse.shared.jobs import PostgresJobs, asked
+from warehouse.shared.leases import PostgresLeases
 from warehouse.shared.log import PostgresLog
 from warehouse.shared.objects import Objects
+from warehouse.shared.outbox import Outbox
 from warehouse.shared.secrets import password_of
 from warehouse.storage import Kept, WarehouseError, private_folder, remove_abandoned, room_for
 
 PARTS_VARIABLE = "CULTURESCOPE_PARTS"
 _WRITE_LOCK_PATIENCE_S = 600.0
+_BEING_PUBLISHED = timedelta(hours=1)
+"""A file that is sent is published at once, or as soon as Postgres answers again."""
 _AT_ONCE = 16
 """Objects that are fetched at the same time."""
 
@@ -44,6 +50,7 @@ class SharedStore:
         name = hashlib.sha256(self.place.encode()).hexdigest()[:16]
         self.cache = Cache(home / "shared")
         self.folder = self.cache.folder / name
+        self.outbox = Outbox(home / "unsent" / name)
 
     @classmethod
     def of_environment(cls, home: Path, url: str) -> "SharedStore":
@@ -74,6 +81,10 @@ class SharedStore:
     @property
     def log(self) -> PostgresLog:
         return PostgresLog(self.database)
+
+    @property
+    def leases(self) -> PostgresLeases:
+        return PostgresLeases(self.database)
 
     def version(self) -> Version | None:
         return self.database.newest()
@@ -126,9 +137,14 @@ class SharedStore:
 
     def put_part(self, kind: str, part: str, content: memoryview, *, remember: bool = True) -> None:
         path = part_path(self.folder, kind, part)
-        self.objects.put(_object(kind, part), content)
+        with self.outbox.sending(kind, part, content):
+            self.objects.put(_object(kind, part), content)
+        self.send_unsent()
         if remember:
             self.cache.keep(path, content)
+
+    def send_unsent(self) -> None:
+        self.outbox.send(lambda kind, part, content: self.objects.put(_object(kind, part), content))
 
     def part(self, kind: str, part: str, *, anew: bool = False) -> bytes:
         path = part_path(self.folder, kind, part)
@@ -177,6 +193,19 @@ class SharedStore:
         self.delete_part(kind, part)
         return moved
 
+    def strays(self) -> Mapping[str, int]:
+        before = datetime.now(UTC) - _BEING_PUBLISHED
+        listed = self.objects.listed("published")  # first: what is published meanwhile is no stray
+        published = {version.name for version in self.database.every()}
+        return {
+            name: each.size
+            for name, each in listed.items()
+            if name not in published and each.written_at < before
+        }
+
+    def delete_strays(self) -> None:
+        self.objects.delete([f"published/{name}" for name in self.strays()])
+
     def remove_abandoned(self, kind: str) -> None:
         remove_abandoned(part_path(self.folder, kind, EMPTY_PART).parent)
 
@@ -210,7 +239,10 @@ class _Draft:
             shutil.copyfile(self.published, self.path)
 
     def publish(self, folded: Position | None) -> None:
-        content = self.path.read_bytes()
+        try:
+            content = self.path.read_bytes()
+        except FileNotFoundError:  # whoever holds the lock deletes what others were writing
+            raise self.store.database.lost("another writer of this machine has it now") from None
         version = Version(self.number + 1, hashlib.sha256(content).hexdigest())
         store = self.store
         store.objects.put(f"published/{version.name}", content)

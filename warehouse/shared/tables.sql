@@ -38,3 +38,12 @@ CREATE TABLE IF NOT EXISTS culturescope.batch_job (
 );
 COMMENT ON TABLE culturescope.batch_job IS
     'Jobs that a Batch API was sent: file, batch, requests. Delete a row to have it sent, and paid, again.';
+CREATE TABLE IF NOT EXISTS culturescope.lease (
+    request_hash text NOT NULL,
+    unit text NOT NULL,
+    holder text NOT NULL,
+    until timestamptz NOT NULL,
+    PRIMARY KEY (request_hash, unit)
+);
+COMMENT ON TABLE culturescope.lease IS
+    'What a process is having answered, so that no other asks it too. It renews its rows; a killed one''s run out.';

@@ -1,0 +1,124 @@
+"""Figure: size of the published file, seconds of a publication and of leaderboards, after thousands of runs.
+
+Where CULTURESCOPE_WAREHOUSE and CULTURESCOPE_PARTS name an empty shared store, it is measured; else a folder.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks.process import Result, measure, median_seconds, peak, show
+from benchmarks.sizes import Sizes
+from warehouse import Warehouse
+
+FILE_MB, LOCAL_S, SHARED_S, BOARD_S = 60.0, 1.0, 3.0, 0.3
+ROWS = 600
+"""Rows of metric_value of a run."""
+AT_ONCE = 500
+"""Runs that are finished by one write."""
+STATEMENTS = {
+    "leaderboard_cure": "SELECT * FROM leaderboard_cure",
+    "leaderboard": "SELECT * FROM leaderboard",
+    "one run": "SELECT count(*) FROM metric_value WHERE run_id = (SELECT min(run_id) FROM run)",
+}
+
+_RUNS = """
+INSERT INTO run BY NAME SELECT md5('r' || i) AS run_id, if(i % 2 = 0, 'cure', 'fmlama') AS evaluation,
+    'model-' || i // 2 % 100 AS model, false AS is_null, 'demo' AS profile, md5('c' || i % 2) AS config_hash,
+    md5('e' || i // 2 % 100) AS engine_hash, md5('m' || i // 2 % 100) AS model_hash,
+    json_object('seed', 1, 'benchmarks', ['a', 'b'], 'rest', repeat('p', 400)) AS params,
+    json_object('kind', 'openai', 'model', 'model-' || i // 2 % 100) AS engine, '{{}}' AS item_lists,
+    'none' AS boundary_rule, '1' AS code_version, TIMESTAMP '2025-01-01' + INTERVAL (i) MINUTE AS started_at,
+    TIMESTAMP '2025-01-01' + INTERVAL (i) MINUTE AS finished_at, 'finished' AS status,
+    'day-' || i // 200 AS occasion
+FROM range({low}, {high}) AS t(i)
+"""
+_REQUESTS = """
+INSERT INTO run_request SELECT md5('r' || i), md5('q' || i || '-' || n), 'topic', 'label ' || n
+FROM range({low}, {high}) AS t(i), range(5) AS u(n)
+"""
+_UNITS = """
+INSERT INTO part_unit_base SELECT 'response', md5('q' || i || '-' || n // 10), 'item-' || n,
+    md5('q' || i || '-' || n // 10) || '-' || md5('p' || i), md5('r' || i), 1, TIMESTAMP '2025-01-01'
+FROM range({low}, {high}) AS t(i), range(50) AS u(n)
+"""
+_METRICS = """
+INSERT INTO metric_value_base SELECT md5('r' || i), 'model-' || i // 2 % 100, m.metric,
+    CASE WHEN n = 0 THEN 'overall' WHEN n < 10 THEN 'benchmark' ELSE 'country' END,
+    if(n = 0, 'all', 's' || n),
+    random(), NULL, 40, 0, 0.4 * random(), 0.5 + 0.4 * random(), 0.3
+FROM range({low}, {high}) AS t(i), range({rows} // 10) AS u(n), (
+    FROM metric QUALIFY row_number() OVER (PARTITION BY evaluation ORDER BY rowid) <= 10
+) AS m
+WHERE m.evaluation = if(i % 2 = 0, 'cure', 'fmlama')
+"""
+
+
+def many_runs(sizes: Sizes) -> None:
+    """One line for each number of runs."""
+    with TemporaryDirectory(prefix="culturescope-bench-") as home:
+        done = 0
+        for runs in sizes.finished_runs:
+            measure(build, home=home, low=done, high=runs)
+            found, done = measure(ask, home=home, repeats=sizes.repeats), runs
+            seconds = {name: found[name] for name in STATEMENTS}
+            bar_s = SHARED_S if found["is_shared"] else LOCAL_S
+            missed = [name for name, value in seconds.items() if value >= BOARD_S]
+            missed += ["file"] * (found["file_mb"] >= FILE_MB) + ["publication"] * (
+                found["publication"] >= bar_s
+            )
+            said = ", ".join(f"{name} {value:.3f} s" for name, value in seconds.items())
+            where, rows = "shared" if found["is_shared"] else "local", runs * ROWS
+            show(
+                f"{where}, {runs:,} runs, {rows:,} rows of metric_value: file {found['file_mb']:.0f} MB, "
+                f"{found['parts']} parts of {found['parts_mb']:.0f} MB; "
+                f"publication {found['publication']:.2f} s; {said}; "
+                f"first query of a process {found['first']:.2f} s, later {found['processor']:.2f} s of "
+                f"processor, {peak(found)}; "
+                f"bars {FILE_MB:.0f} MB, {bar_s:.0f} s, {BOARD_S} s: "
+                f"{'missed by ' + ', '.join(missed) if missed else 'met'}"
+            )
+
+
+def build(home: str, low: int, high: int) -> Result:
+    """Store runs from one number to another."""
+    warehouse = Warehouse.open(Path(home))
+    for first in range(low, high, AT_ONCE):
+        values = {"low": first, "high": min(first + AT_ONCE, high), "rows": ROWS}
+        with warehouse.write() as connection:
+            for sql in (_RUNS, _REQUESTS, _UNITS, _METRICS):
+                connection.execute(sql.format(**values))
+    return {}
+
+
+def ask(home: str, repeats: int) -> Result:
+    """Sizes in MB, and median seconds of a publication that changes a row and of each statement."""
+    warehouse = Warehouse.open(Path(home))
+    start = time.perf_counter()
+    warehouse.query(STATEMENTS["leaderboard_cure"])
+    first = time.perf_counter() - start
+    start = time.process_time()
+    warehouse.query(STATEMENTS["leaderboard_cure"])
+    processor = time.process_time() - start
+    seconds = {
+        name: median_seconds(partial(warehouse.query, sql), repeats) for name, sql in STATEMENTS.items()
+    }
+
+    def publication() -> None:
+        with warehouse.write() as connection:
+            connection.execute("INSERT OR REPLACE INTO state VALUES ('benchmark', random()::VARCHAR)")
+
+    parts = warehouse.store.part_sizes("metric_row")
+    return {
+        **seconds,
+        "first": first,
+        "processor": processor,
+        "publication": median_seconds(publication, repeats),
+        "file_mb": warehouse.path.stat().st_size / 1e6,
+        "parts": len(parts),
+        "parts_mb": sum(parts.values()) / 1e6,
+        "is_shared": not warehouse.store.has_all_parts,
+    }

@@ -1,0 +1,281 @@
+"""Numbers of finished runs move to parts: the same rows before and after, once each, whatever is killed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+from warehouse import Warehouse, WarehouseError, finish_run, migrate, register_orphans, save_metrics, save_run
+from warehouse import archive as archive_module
+from warehouse import connection as connection_module
+from warehouse.local_store import LocalStore
+from warehouse.migrate import apply_migrations
+from warehouse.prune import prunable
+from warehouse.recovery import verify_parts
+from warehouse.removal import removable, remove
+from warehouse.runs import Run
+from warehouse.storage import now
+from warehouse.store import store_at
+
+NUMBERS = "FROM metric_value ORDER BY ALL"
+WAITING = "SELECT count(*) FROM metric_value_base"
+MOVED = "SELECT request_hash, run_id, n_rows FROM part_unit WHERE kind = 'metric_row' ORDER BY ALL"
+STATES = "SELECT run_id, status FROM run ORDER BY ALL"
+
+MakeRun = Callable[..., Run]
+MetricRows = Callable[..., pl.DataFrame]
+
+
+@pytest.fixture
+def two_runs(warehouse: Warehouse, make_run: MakeRun, metrics: MetricRows) -> Warehouse:
+    """Two finished runs of two rows each, and one at work with a row."""
+    with warehouse.write() as connection:
+        for name, model in (("aa", "m"), ("ab", "n"), ("ba", "o")):
+            save_run(connection, make_run(name, model))
+            save_metrics(connection, name, numbers(metrics, model))
+            if name != "ba":
+                finish_run(connection, name)
+    return warehouse
+
+
+def numbers(metrics: MetricRows, model: str, value: float = 0.5) -> pl.DataFrame:
+    rows = [
+        metrics(value=value, model=model),
+        metrics(value=None, slice_kind="country", slice_="FR", model=model),
+    ]
+    return pl.concat(rows)
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every write moves all that it can."""
+    monkeypatch.setattr(archive_module, "AT", 0)
+
+
+def written(warehouse: Warehouse) -> None:
+    with warehouse.write():
+        pass
+
+
+def parts(warehouse: Warehouse) -> list[Path]:
+    return sorted((warehouse.store.folder / "parts" / "metric_row").glob("[!_]*.parquet"))
+
+
+def test_rows_of_finished_runs_move_and_read_the_same(two_runs: Warehouse, at_once: None) -> None:
+    boards = ("FROM leaderboard ORDER BY ALL", "FROM leaderboard_spectral ORDER BY ALL", NUMBERS)
+    before = [two_runs.query(sql) for sql in boards]
+    written(two_runs)
+    assert two_runs.query(WAITING).item() == 2, "those of the run at work"
+    assert two_runs.query(MOVED).rows() == [("aa", "aa", 2), ("ab", "ab", 2)]
+    assert len(parts(two_runs)) == 1
+    assert all(two_runs.query(sql).equals(rows) for sql, rows in zip(boards, before, strict=True))
+
+
+def test_few_rows_stay_in_the_file(two_runs: Warehouse) -> None:
+    written(two_runs)
+    assert two_runs.query(WAITING).item() == 6
+    assert not parts(two_runs)
+
+
+def test_rows_that_are_made_again_replace_those_in_a_part(
+    two_runs: Warehouse, at_once: None, metrics: MetricRows
+) -> None:
+    written(two_runs)
+    with two_runs.write() as connection:
+        save_metrics(connection, "aa", numbers(metrics, "m", 0.9))
+    scored = "SELECT run_id, value FROM metric_value WHERE value IS NOT NULL ORDER BY ALL"
+    assert two_runs.query(scored).rows() == [("aa", 0.9), ("ab", 0.5), ("ba", 0.5)]
+    assert two_runs.query("SELECT count(*) FROM metric_value").item() == 6
+
+
+def test_a_run_goes_out_of_a_part_and_the_others_stay(two_runs: Warehouse, at_once: None) -> None:
+    written(two_runs)
+    assert removable(two_runs, "aa").n_metrics == 2
+    remove(two_runs, "aa")
+    assert set(two_runs.query(NUMBERS)["run_id"]) == {"ab", "ba"}
+    superseded = "SELECT kind, part FROM superseded_part"
+    assert two_runs.query(superseded).is_empty(), "the other run's rows are in it"
+    remove(two_runs, "ab")
+    assert two_runs.query(superseded).rows() == [("metric_row", parts(two_runs)[0].stem)]
+    assert set(two_runs.query(NUMBERS)["run_id"]) == {"ba"}
+
+
+def test_a_kill_between_the_part_and_the_file_loses_and_doubles_nothing(
+    two_runs: Warehouse, at_once: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = two_runs.query(NUMBERS)
+
+    def killed(*given: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("warehouse.local_store._Draft.publish", killed)
+        with pytest.raises(KeyboardInterrupt):
+            written(two_runs)
+    assert len(parts(two_runs)) == 1
+    assert two_runs.query(NUMBERS).equals(before)
+    monkeypatch.setattr(archive_module, "AT", 100)
+    assert register_orphans(two_runs, "metric_row").registered == []
+    assert two_runs.query(NUMBERS).equals(before)
+    assert two_runs.query("SELECT kind FROM superseded_part").rows() == [("metric_row",)]
+    monkeypatch.setattr(archive_module, "AT", 0)
+    written(two_runs)
+    assert two_runs.query(NUMBERS).equals(before)
+    assert two_runs.query("SELECT kind FROM superseded_part").is_empty(), "the same part, registered now"
+
+
+def test_runs_whose_part_is_damaged_are_to_be_run_again(
+    two_runs: Warehouse, at_once: None, make_run: MakeRun, metrics: MetricRows
+) -> None:
+    written(two_runs)
+    content = bytearray(parts(two_runs)[0].read_bytes())
+    content[len(content) // 2] ^= 1
+    parts(two_runs)[0].write_bytes(content)
+    with pytest.raises(WarehouseError, match="is not what was written"):
+        two_runs.query(NUMBERS)
+    assert verify_parts(two_runs)["n_units"].to_list() == [2]
+    assert two_runs.query(STATES).rows() == [("aa", "failed"), ("ab", "failed"), ("ba", "running")]
+    with two_runs.write() as connection:
+        save_run(connection, make_run("aa"))
+        save_metrics(connection, "aa", numbers(metrics, "m"))
+        finish_run(connection, "aa")
+    assert two_runs.query("SELECT DISTINCT run_id FROM leaderboard")["run_id"].to_list() == ["aa"]
+
+
+def test_no_age_prunes_numbers(two_runs: Warehouse, at_once: None) -> None:
+    written(two_runs)
+    assert prunable(two_runs, now() - now()).select("goes", "why").rows() == [(False, "numbers of the past")]
+
+
+def test_a_file_with_gaps_is_written_anew_and_is_the_same(
+    two_runs: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def tables() -> list[pl.DataFrame]:
+        catalogue = (
+            "SELECT table_name, column_name, comment, data_type FROM duckdb_columns() WHERE NOT internal",
+            "SELECT view_name, comment FROM duckdb_views() WHERE NOT internal",
+            "SELECT table_name, constraint_type, count(*) AS n FROM duckdb_constraints() GROUP BY ALL",
+            "SELECT rowid, * FROM metric",
+        )
+        return [two_runs.query(sql).sort(pl.all()) for sql in (*catalogue, NUMBERS, "FROM leaderboard")]
+
+    before, size = tables(), two_runs.path.stat().st_size
+    monkeypatch.setattr(connection_module, "_LEAST_GAPS", 0)
+    with two_runs.write() as connection:
+        connection.execute(
+            "CREATE TABLE big AS SELECT i, sha256(i::VARCHAR) AS text FROM range(200000) AS t(i)"
+        )
+    assert two_runs.path.stat().st_size > 2 * size
+    with two_runs.write() as connection:
+        connection.execute("DROP TABLE big")
+    assert two_runs.path.stat().st_size < 1.5 * size
+    assert all(one.equals(two) for one, two in zip(before, tables(), strict=True))
+    assert [file.name for file in two_runs.home.glob("*writing*")] == []
+
+
+@pytest.fixture
+def of_before(tmp_path: Path) -> Path:
+    """A file as commit 7decae4 has it, with a finished run of three rows and one that was killed."""
+    schema = tmp_path / "schema"
+    schema.mkdir()
+    for file in migrate._SCHEMA.glob("*.sql"):
+        if file.name < "060":
+            shutil.copy(file, schema)
+    file = tmp_path / "before.duckdb"
+    with duckdb.connect(str(file)) as connection:
+        apply_migrations(connection, schema)
+        for run, status in (("aa", "finished"), ("ab", "running")):
+            connection.execute(
+                """
+                INSERT INTO run BY NAME SELECT $run AS run_id, 'spectral' AS evaluation, 'm' AS model,
+                    false AS is_null, 'demo' AS profile, 'c' AS config_hash, 'e' AS engine_hash,
+                    '{}' AS params, '{}' AS engine, '{}' AS item_lists, 'b' AS boundary_rule,
+                    'v' AS code_version,
+                    TIMESTAMP '2026-01-01' AS started_at, $status AS status
+                """,
+                {"run": run, "status": status},
+            )
+            connection.execute(
+                """
+                INSERT INTO metric_value SELECT $run, 'm', 'macro_f1', 'domain', 'd' || i, i / 4, NULL, 1, 0,
+                    NULL, NULL, 0.1 FROM range(3) AS t(i)
+                """,
+                {"run": run},
+            )
+            connection.execute("INSERT INTO run_request VALUES (?, 'q', 't', 'l')", [run])
+        connection.execute(
+            "INSERT INTO part_unit_base VALUES ('response', 'q', 'u', 'p', 'aa', 1, TIMESTAMP '2026-01-01')"
+        )
+    return file
+
+
+_OF_BEFORE = (
+    "FROM metric_value ORDER BY ALL",
+    "FROM run_request ORDER BY ALL",
+    "FROM part_unit_base ORDER BY ALL",
+)
+
+
+def rows_of(file: Path) -> list[pl.DataFrame]:
+    with duckdb.connect(str(file), read_only=True) as connection:
+        return [connection.execute(sql).pl() for sql in _OF_BEFORE]
+
+
+def moved_and_equal(warehouse: Warehouse, before: list[pl.DataFrame]) -> None:
+    assert warehouse.query("SELECT run_id, count(*) FROM metric_value_base GROUP BY ALL").rows() == [
+        ("ab", 3)
+    ]
+    after = [warehouse.query(sql) for sql in _OF_BEFORE]
+    after[2] = after[2].filter(pl.col("kind") != "metric_row")
+    assert all(one.equals(two) for one, two in zip(before, after, strict=True))
+
+
+def test_a_warehouse_of_before_is_migrated_and_equal(of_before: Path, tmp_path: Path, at_once: None) -> None:
+    before, home = rows_of(of_before), tmp_path / "old"
+    home.mkdir()
+    shutil.copy(of_before, home / "culturescope.duckdb")
+    moved_and_equal(Warehouse.open(home), before)
+
+
+def test_a_kill_in_the_migration_leaves_the_old_file(
+    of_before: Path, tmp_path: Path, at_once: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, home = rows_of(of_before), tmp_path / "old"
+    home.mkdir()
+    shutil.copy(of_before, home / "culturescope.duckdb")
+
+    def killed(*given: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("warehouse.local_store._Draft.publish", killed)
+        with pytest.raises(KeyboardInterrupt):
+            Warehouse.open(home)
+    assert all(
+        one.equals(two) for one, two in zip(before, rows_of(home / "culturescope.duckdb"), strict=True)
+    )
+    moved_and_equal(Warehouse.open(home), before)
+
+
+@pytest.mark.slow
+def test_a_shared_warehouse_of_before_is_migrated_and_equal(
+    of_before: Path,
+    tmp_path: Path,
+    at_once: None,
+    shared_environment: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in shared_environment.items():
+        monkeypatch.setenv(name, value)
+    before, store = rows_of(of_before), store_at(tmp_path / "machine")
+    assert not isinstance(store, LocalStore)
+    with store.draft() as draft:
+        shutil.copyfile(of_before, draft.path)
+        draft.publish(None)
+    moved_and_equal(Warehouse.open(tmp_path / "machine"), before)
+    moved_and_equal(Warehouse.open(tmp_path / "other"), before)

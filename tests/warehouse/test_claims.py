@@ -1,0 +1,100 @@
+"""Units are answered by one of many machines: claimed before they are sent, free again after a kill."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from warehouse import Warehouse, claims, write_part
+from warehouse.claims import claimed
+
+pytest.importorskip("psycopg", reason="the extra `shared` is not installed")
+from warehouse.shared.leases import PostgresLeases
+from warehouse.shared.store import SharedStore
+
+KIND = "item_logprob"
+FR, IT, JP = ("q1", "FR"), ("q1", "IT"), ("q1", "JP")
+
+LogprobRows = Callable[..., pl.DataFrame]
+
+
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Name the machine that this thread is."""
+    here = threading.local()
+    monkeypatch.setattr(claims, "_holder", lambda: here.name)
+    return lambda name: setattr(here, "name", name)
+
+
+def answered(warehouse: Warehouse, share: Collection[tuple[str, str]], logprobs: LogprobRows) -> None:
+    codes = " ".join(sorted(unit for _, unit in share))
+    warehouse.register(write_part(warehouse.store, KIND, codes.replace(" ", "-"), logprobs(codes, "q1")))
+
+
+def test_in_a_folder_nobody_waits(warehouse: Warehouse) -> None:
+    assert list(claimed(warehouse, KIND, [FR, IT])) == [[FR, IT]]
+
+
+@pytest.mark.slow
+def test_two_machines_share_what_both_want(
+    shared: Warehouse, names: Callable[[str], None], logprobs: LogprobRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names("first")
+    first = claimed(shared, KIND, [FR, IT])
+    assert next(first) == [FR, IT]
+    names("second")
+    second = claimed(shared, KIND, [IT, JP])
+    assert next(second) == [JP], "the other machine has IT"
+    answered(shared, [JP], logprobs)
+
+    def meanwhile(seconds: float) -> None:
+        """The first machine ends while the second one waits."""
+        answered(shared, [FR, IT], logprobs)
+
+    monkeypatch.setattr(claims.time, "sleep", meanwhile)
+    assert list(second) == [], "IT is answered, and not asked again"
+    assert shared.query("SELECT count(*) FROM part_unit").item() == 3
+    names("first")
+    assert list(first) == []
+
+
+@pytest.mark.slow
+def test_the_units_of_a_killed_machine_come_free(
+    shared: Warehouse, names: Callable[[str], None], logprobs: LogprobRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leases = shared.store.leases
+    assert isinstance(leases, PostgresLeases)
+    assert leases.take([FR, IT], "killed", -1) == {FR, IT}, "it has run out a second ago"
+    names("next")
+    monkeypatch.setattr(claims, "LEASE_S", -0.5)  # nor is the server new
+    assert leases.take([FR], "next", -0.5) == {FR}
+    assert leases.take([FR], "third", 3600) == set(), "a server that has just started waits for all holders"
+    assert leases.take([JP], "third", 60) == {JP}
+    assert leases.take([JP], "next", 60) == set()
+    leases.renew("third", 60)
+    leases.release([JP], "next")
+    assert leases.take([JP], "next", 60) == set(), "nobody gives free what another has"
+    leases.release([JP], "third")
+    assert leases.take([JP], "next", 60) == {JP}
+
+
+@pytest.mark.slow
+def test_a_failure_gives_units_free_at_once(shared: Warehouse, names: Callable[[str], None]) -> None:
+    names("first")
+    share = claimed(shared, KIND, [FR])
+    assert next(share) == [FR]
+    share.close()  # as an error in the loop over it does
+    names("second")
+    assert next(claimed(shared, KIND, [FR])) == [FR]
+
+
+@pytest.mark.slow
+def test_a_store_of_before_gets_the_table(shared: Warehouse, tmp_path: Path) -> None:
+    store = shared.store
+    assert isinstance(store, SharedStore)
+    store.database.call(lambda connection: connection.execute("DROP TABLE culturescope.lease"))
+    assert store.leases.take([FR], "first", 60) == {FR}

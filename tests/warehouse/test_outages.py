@@ -1,0 +1,237 @@
+"""A store that goes away and comes back: nothing is lost, nothing is done twice, one line says so."""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from urllib.parse import urlsplit
+
+import polars as pl
+import pytest
+
+from tests.faulty import FaultyPostgres, FaultyS3, faulty_postgres, faulty_s3
+from warehouse import StoreAway, Warehouse, WarehouseError, register_orphans, write_part
+from warehouse.copying import copy
+from warehouse.local_store import LocalStore
+from warehouse.store import store_at
+
+pytest.importorskip("psycopg", reason="the extra `shared` is not installed")
+from warehouse.shared import patience
+from warehouse.shared.database import Database
+from warehouse.shared.objects import Objects
+from warehouse.shared.patience import patiently
+
+KIND = "item_logprob"
+UNITS = "SELECT request_hash, unit, part FROM part_unit ORDER BY ALL"
+ROWS = "SELECT count(*) FROM item_logprob"
+
+LogprobRows = Callable[..., pl.DataFrame]
+
+
+class Network(SimpleNamespace):
+    """s3, postgres: the proxies; pauses: seconds that somebody would have waited, time after time; after:
+    number of pauses -> what happens then."""
+
+    s3: FaultyS3
+    postgres: FaultyPostgres
+    pauses: list[float]
+    after: dict[int, Callable[[], None]]
+
+    def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.after.pop(len(self.pauses), lambda: None)()
+
+
+@pytest.fixture
+def network(
+    blank: Path, tmp_path: Path, shared_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Network]:
+    """A shared warehouse behind proxies. Nobody waits: a pause is counted, and may mend what is broken."""
+    address = urlsplit(shared_environment["CULTURESCOPE_WAREHOUSE"])
+    endpoint = shared_environment["CULTURESCOPE_PARTS_ENDPOINT"]
+    assert address.port is not None
+    with faulty_s3(endpoint) as s3, faulty_postgres(address.port) as postgres:
+        shared_environment |= {
+            "CULTURESCOPE_WAREHOUSE": address.geturl().replace(f":{address.port}/", f":{postgres.port}/"),
+            "CULTURESCOPE_PARTS_ENDPOINT": s3.endpoint,
+            "CULTURESCOPE_HOME": str(tmp_path / "machine"),
+            "CULTURESCOPE_PATIENCE_S": "900",
+        }
+        for name, value in shared_environment.items():
+            monkeypatch.setenv(name, value)
+        copy(Warehouse(LocalStore(blank)), store_at())
+        Warehouse.open()
+        net = Network(s3=s3, postgres=postgres, pauses=[], after={})
+        monkeypatch.setattr(patience.time, "sleep", net.sleep)
+        yield net
+
+
+def answered(logprobs: LogprobRows, number: int = 0) -> None:
+    """Store the answers to one request, as the loop does."""
+    warehouse = Warehouse.open()
+    warehouse.register(write_part(warehouse.store, KIND, f"q{number}", logprobs("FR IT", f"q{number}")))
+
+
+def unsent() -> list[str]:
+    return [file.name for file in Path(os.environ["CULTURESCOPE_HOME"], "unsent").rglob("*.parquet")]
+
+
+def mended(s3: FaultyS3) -> Callable[[], None]:
+    def mend() -> None:
+        s3.fault = lambda method, path: ""
+
+    return mend
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.name == "culturescope"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["503", "drop", "lost", "refuse"])
+def test_parts_wait_for_s3_and_one_line_says_so(
+    network: Network, logprobs: LogprobRows, caplog: pytest.LogCaptureFixture, fault: str
+) -> None:
+    if fault == "refuse":
+        network.s3.refuse()
+        network.after[3] = network.s3.listen
+    else:
+        network.s3.fault = lambda method, path: fault
+        network.after[3] = mended(network.s3)
+    with caplog.at_level(logging.WARNING, "culturescope"):
+        answered(logprobs)
+    assert network.pauses == [0.2, 0.4, 0.8]
+    first, last = lines(caplog)
+    assert "does not answer" in first
+    assert "trying again for up to 15 min" in first
+    assert "\n" not in first
+    assert "answers again" in last
+    assert Warehouse.open().query(ROWS).item() == 4
+    assert unsent() == []
+
+
+@pytest.mark.slow
+def test_a_server_that_fails_at_random_loses_nothing(network: Network, logprobs: LogprobRows) -> None:
+    draw = random.Random(0)
+    network.s3.fault = lambda method, path: draw.choice(["", "", "503", "drop", "lost"])
+    for number in range(12):
+        answered(logprobs, number)
+    with Warehouse.open().write() as connection:
+        connection.execute("INSERT INTO state VALUES ('test', '')")
+    warehouse = Warehouse.open()
+    assert warehouse.query(UNITS).height == 24
+    assert warehouse.query(ROWS).item() == 48
+    assert warehouse.query("SELECT count(*) FROM state WHERE name = 'test'").item() == 1
+    assert len(warehouse.store.part_sizes(KIND)) == 12
+
+
+@pytest.mark.slow
+def test_who_gives_up_keeps_the_part_and_the_next_run_takes_it_over(
+    network: Network, logprobs: LogprobRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(patience.VARIABLE, "2")
+    network.s3.fault = lambda method, path: "503" if method == "PUT" else ""
+    with pytest.raises(StoreAway, match=r"does not answer.*It was to write parts/item_logprob/q0"):
+        answered(logprobs)
+    assert network.pauses == pytest.approx([0.2, 0.4, 0.8, 0.6])
+    assert len(unsent()) == 1
+    assert Warehouse.open().query(UNITS).is_empty()
+    mended(network.s3)()
+    assert len(register_orphans(Warehouse.open(), KIND).registered) == 1
+    assert unsent() == []
+    assert Warehouse.open().query(ROWS).item() == 4
+
+
+@pytest.mark.slow
+def test_a_later_part_takes_along_what_waits(
+    network: Network, logprobs: LogprobRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(patience.VARIABLE, "0")
+    network.s3.fault = lambda method, path: "503" if method == "PUT" else ""
+    with pytest.raises(StoreAway):
+        answered(logprobs, 1)
+    mended(network.s3)()
+    answered(logprobs, 2)
+    assert unsent() == []
+    assert sorted(name[:2] for name in Warehouse.open().store.part_sizes(KIND)) == ["q1", "q2"]
+
+
+MOMENTS = {
+    "before a lock is taken": (Database, "lock"),
+    "while the file is fetched": (Objects, "get"),
+    "while a part is sent": (Objects, "put"),
+    "before the file is published": (Database, "publish"),
+    "before old files are deleted": (Database, "old"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_postgres_is_killed_and_comes_back(
+    network: Network, logprobs: LogprobRows, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, moment: str
+) -> None:
+    warehouse = Warehouse.open()
+    before = warehouse.store.version()
+    monkeypatch.setenv("CULTURESCOPE_HOME", str(tmp_path / "another"))  # nothing is fetched there yet
+    of, name = MOMENTS[moment]
+    whole, cuts = getattr(of, name), []
+
+    def cut(*given: object, **more: object) -> object:
+        if not cuts:
+            cuts.append(name)
+            network.postgres.cut()
+            network.after[len(network.pauses) + 2] = network.postgres.listen
+        return whole(*given, **more)
+
+    monkeypatch.setattr(of, name, cut)
+    answered(logprobs)
+    with Warehouse.open().write() as connection:
+        connection.execute("INSERT INTO state VALUES ('test', '')")
+    assert cuts
+    assert len(network.pauses) >= 2
+    here = Warehouse.open()
+    assert here.query(UNITS).height == 2
+    assert here.query("SELECT count(*) FROM state WHERE name = 'test'").item() == 1
+    assert here.store.version() == (before[0] + 1, here.store.version()[1])  # type: ignore[index]
+
+
+@pytest.mark.slow
+def test_postgres_is_killed_within_a_write(network: Network) -> None:
+    with Warehouse.open().write() as connection:
+        connection.execute("INSERT INTO state VALUES ('test', '')")
+        network.postgres.cut()
+        network.after[2] = network.postgres.listen
+    assert Warehouse.open().query("SELECT count(*) FROM state WHERE name = 'test'").item() == 1
+
+
+@pytest.mark.parametrize("given", ["", "soon", "-1", "inf", "nan"])
+def test_patience_is_a_number_of_seconds(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(patience.VARIABLE, given)
+    if not given:
+        assert patience.patience_s() == 900
+        return
+    with pytest.raises(WarehouseError, match=f"CULTURESCOPE_PATIENCE_S is '{given}'"):
+        patience.patience_s()
+
+
+def test_pauses_grow_to_half_a_minute_and_end_after_a_quarter_of_an_hour(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(patience.time, "sleep", pauses.append)
+    monkeypatch.delenv(patience.VARIABLE, raising=False)
+
+    def fails() -> None:
+        raise ConnectionError("refused")
+
+    with pytest.raises(
+        StoreAway, match=r"^nowhere does not answer \(refused\), for 15 min now\. Look there\."
+    ):
+        patiently("nowhere", fails, str, "Look there.")
+    assert pauses[:3] == [0.2, 0.4, 0.8]
+    assert max(pauses) == 30
+    assert sum(pauses) == pytest.approx(900)

@@ -1,0 +1,73 @@
+"""Numbers of finished runs move from the database file to parts, so that a write copies a small file.
+
+New rows go to the table ``metric_value_base``, in the transaction that finishes their run. Once many are
+there, the next write moves those of finished runs into parts of the kind ``metric_row``. They are registered
+and deleted from the table in one transaction on a copy of the file, so each row is in one of the two at any
+time, and a kill leaves a file that has them all. The view ``metric_value`` shows both.
+"""
+
+from hashlib import sha256
+
+import duckdb
+import polars as pl
+
+from warehouse.parts import register_parts, write_part
+from warehouse.storage import execute_with
+from warehouse.store import Store
+
+KIND = "metric_row"
+AT = 200_000
+"""So many rows stay in the file at most; they take about 7 MB."""
+_LARGEST = 1_000_000
+"""Rows of a part at most, of whole runs: about 20 MB."""
+
+_WAITING = "SELECT count(*) FROM metric_value_base"
+_RUNS = """
+SELECT run_id, count(*) AS n FROM metric_value_base
+WHERE run_id IN (SELECT run_id FROM run WHERE status = 'finished') GROUP BY run_id ORDER BY run_id
+"""
+# What leaderboards read comes together, so that a scan skips the rest by the statistics of its row groups.
+_ROWS = """
+SELECT v.*, r.config_hash, v.run_id AS request_hash FROM metric_value_base AS v JOIN run AS r USING (run_id)
+SEMI JOIN incoming USING (run_id)
+ORDER BY v.slice_kind, v.metric, v.slice, r.config_hash, v.run_id
+"""
+_DELETE = "DELETE FROM metric_value_base WHERE run_id IN (SELECT run_id FROM incoming)"
+_FORGET = (
+    "DELETE FROM metric_value_base WHERE run_id = ?",
+    f"DELETE FROM part_unit_base WHERE kind = '{KIND}' AND request_hash = ?",
+)
+
+
+def archive(connection: duckdb.DuckDBPyConnection, store: Store) -> None:
+    """Move the numbers of finished runs into parts, where many wait, in a transaction of its own.
+
+    Raises WarehouseError for a full disk, or a store that does not answer.
+    """
+    if _count(connection) <= AT:
+        return
+    connection.begin()
+    runs = connection.execute(_RUNS).pl()
+    if runs["n"].sum() > AT:
+        batches = runs.with_columns(batch=(pl.col("n").cum_sum() - 1) // _LARGEST)
+        for _, batch in batches.group_by("batch", maintain_order=True):
+            _move(connection, store, batch.select("run_id"))
+    connection.commit()
+
+
+def forget_metrics(connection: duckdb.DuckDBPyConnection, run_id: str) -> None:
+    """Take away all numbers of a run, inside the caller's transaction."""
+    for statement in _FORGET:
+        connection.execute(statement, [run_id])
+
+
+def _move(connection: duckdb.DuckDBPyConnection, store: Store, runs: pl.DataFrame) -> None:
+    rows = execute_with(connection, runs, _ROWS)
+    name = f"runs-{sha256(','.join(runs['run_id']).encode()).hexdigest()[:16]}"
+    register_parts(connection, [write_part(store, KIND, name, rows)], replace=True)
+    execute_with(connection, runs, _DELETE)
+
+
+def _count(connection: duckdb.DuckDBPyConnection) -> int:
+    row = connection.execute(_WAITING).fetchone()
+    return row[0] if row else 0

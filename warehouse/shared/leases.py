@@ -1,0 +1,54 @@
+"""Leases of units in Postgres. Its clock counts: those of machines differ.
+
+While Postgres is away nobody can renew, so for a while after it has started no lease counts as run out.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from warehouse.shared.database import Database
+
+_TAKE = """
+INSERT INTO culturescope.lease AS l (request_hash, unit, holder, until)
+SELECT request_hash, unit, %(holder)s, clock_timestamp() + %(seconds)s * interval '1 second'
+FROM unnest(%(requests)s::text[], %(units)s::text[]) AS u (request_hash, unit)
+ORDER BY request_hash, unit
+ON CONFLICT (request_hash, unit) DO UPDATE SET holder = excluded.holder, until = excluded.until
+WHERE l.holder = excluded.holder OR (
+    l.until < clock_timestamp()
+    AND pg_postmaster_start_time() < clock_timestamp() - %(seconds)s * interval '1 second'
+)
+RETURNING request_hash, unit
+"""
+_RENEW = """
+UPDATE culturescope.lease SET until = clock_timestamp() + %s * interval '1 second' WHERE holder = %s
+"""
+_RELEASE = """
+DELETE FROM culturescope.lease WHERE holder = %s AND (request_hash, unit) IN (
+    SELECT request_hash, unit FROM unnest(%s::text[], %s::text[]) AS u (request_hash, unit)
+)
+"""
+
+
+@dataclass(frozen=True)
+class PostgresLeases:
+    """The leases of a shared store; ``warehouse.claims`` says what its methods do."""
+
+    database: Database
+
+    def take(self, units: Collection[tuple[str, str]], holder: str, seconds: float) -> set[tuple[str, str]]:
+        requests, names = _columns(units)
+        values = {"holder": holder, "seconds": seconds, "requests": requests, "units": names}
+        rows = self.database.call(lambda connection: connection.execute(_TAKE, values).fetchall())
+        return {(request, unit) for request, unit in rows}
+
+    def renew(self, holder: str, seconds: float) -> None:
+        self.database.call(lambda connection: connection.execute(_RENEW, [seconds, holder]))
+
+    def release(self, units: Collection[tuple[str, str]], holder: str) -> None:
+        values = [holder, *_columns(units)]
+        self.database.call(lambda connection: connection.execute(_RELEASE, values))
+
+
+def _columns(units: Collection[tuple[str, str]]) -> tuple[list[str], list[str]]:
+    return [request for request, _ in units], [unit for _, unit in units]
