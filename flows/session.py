@@ -7,14 +7,14 @@ saved with all its rows at once.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import version
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 import polars as pl
@@ -39,7 +39,7 @@ from tasks.evaluations.contract import (
 from tasks.identity import checked_name, digest
 from tasks.loop import steps
 from tasks.loop.budget import Budget, Meter
-from tasks.loop.plan import Plan, Wanted, lay_out
+from tasks.loop.plan import Answer, Line, Plan, Wanted, Work, lay_out, ordered
 from tasks.loop.requests import Engine, Request
 from tasks.loop.rows import metric_frame, points_frame
 from tasks.packs.shape import Content
@@ -76,7 +76,9 @@ class Session:
     engines: dict[str, Engine]
     packs: tuple[Content, ...] = ()
     plan: Plan = field(default_factory=lambda: Plan(()))
-    wanted: list[Wanted] = field(default_factory=list)
+    """What has no answer and nobody works on."""
+    asked: dict[str, list[Wanted]] = field(default_factory=dict)
+    """Model, or SHARED, -> all that its evaluation asked when it last did."""
     ids: dict[str, str] = field(default_factory=dict)
     """Model -> its run, once the session is started."""
     lost: dict[str, Exception] = field(default_factory=dict)
@@ -90,7 +92,19 @@ class Session:
     """Models, and SHARED, about which something new was answered."""
     meters: dict[str, Meter] = field(default_factory=dict)
     """Model -> what its candidate and judges have used of its budget."""
-    _failing: Lock = field(default_factory=Lock, init=False, repr=False)
+    _open: set[Answer] = field(default_factory=set, init=False, repr=False)
+    """What is known to have no answer."""
+    _taken: dict[Answer, str] = field(default_factory=dict, init=False, repr=False)
+    """What is in the plan, or somebody works on -> the model that it is done for."""
+    _waiting: set[str] = field(default_factory=set, init=False, repr=False)
+    """Models of which something is done for another model, which asked the same."""
+    _stored: set[Answer] = field(default_factory=set, init=False, repr=False)
+    """What is known to have an answer."""
+    _known: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict, init=False, repr=False)
+    """Model -> what was decoded for it (``Completions.known``), until it has nothing more to ask."""
+    _noted: set[tuple[str, ...]] = field(default_factory=set, init=False, repr=False)
+    """Rows of the table run_request that are there."""
+    _lock: RLock = field(default_factory=RLock, init=False, repr=False)
 
     @property
     def params(self) -> Params:
@@ -101,9 +115,21 @@ class Session:
         """The config_hash that the rows stand under."""
         return comparable(self.study)
 
+    @property
+    def wanted(self) -> list[Wanted]:
+        """All that is asked of engines that have not failed, answered or not."""
+        return [
+            each
+            for model, own in self.asked.items()
+            if model not in self.lost
+            for each in own
+            if not self.is_barred(each)
+        ]
+
     def completions(self, model: str) -> Completions:
-        """What is stored of what a model's evaluation asks."""
-        return Completions(self.candidates.get(model), self.engines, steps.stored)
+        """What is stored of what a model's evaluation asks; between rounds, what was decoded is kept."""
+        candidate, known = self.candidates.get(model), self._known.get(model)
+        return Completions(candidate, self.engines, steps.stored, known)
 
     def meter(self, model: str) -> Meter:
         """Counts what one model's evaluation uses, of candidate and judges together."""
@@ -160,7 +186,7 @@ class Session:
 
         The first failure counts, of several units that are under way.
         """
-        with self._failing:
+        with self._lock:
             if wanted.model in self.lost or self.is_barred(wanted):
                 return
             if wanted.request.role not in self.evaluation.optional:
@@ -170,38 +196,99 @@ class Session:
             self.failures.append(f"{about}, {wanted.request.role} {wanted.engine.name}: {error}")
             steps.logger().error("%s", self.failures[-1])
 
-    def plan_round(self) -> None:
+    def plan_round(self, models: Collection[str] | None = None) -> None:
         """Ask the evaluation what can be sent now, and lay out what of it has no answer.
 
-        Raises:
-            EngineError: an engine left something unanswered that this run had it answer.
+        Args:
+            models: about which of them, SHARED among them; None: all.
         """
-        wanted = [
-            Wanted(model, request, self.completions(model).engine(request))
-            for model, requests in self._requests().items()
-            for request in requests
-        ]
-        for each in wanted:
+        asked = {
+            model: [Wanted(model, request, self.completions(model).engine(request)) for request in requests]
+            for model, requests in self._requests(models).items()
+        }
+        for each in (each for own in asked.values() for each in own):
             if each.model not in self.lost and not self.is_barred(each):
                 self._check_ability(each)
-        self.wanted = [each for each in wanted if each.model not in self.lost and not self.is_barred(each)]
-        later = () if self.answered else self.evaluation.later(self.study)
-        self.plan = lay_out(self.wanted, steps.unanswered(self.wanted), later)
-        for work in self.plan.work:
-            if self.answered & {(work.wanted.request_hash, unit) for unit in work.units}:
-                raise EngineError(
-                    f"{work.wanted.engine.name}: it left part of {work.wanted.request.label!r} unanswered"
-                )
+        self._look_up(asked)
+        with self._lock:
+            again = asked.keys() | (self.asked.keys() if models is None else models)
+            self.asked |= asked
+            self._let_go([line for line in self.plan.lines if line.model in again])
+            kept = [line for line in self.plan.lines if line.model not in again]
+            own = [each for each in self.wanted if each.model in again]
+            left = {model: {a for e in own if e.model == model for a in self._left(e)} for model in again}
+            new = lay_out(own, set().union(*left.values()) - self._taken.keys())
+            self._taken |= {answer: line.model for line in new.lines for answer in _answers([line])}
+            later = () if self.answered else self.evaluation.later(self.study)
+            self.plan = ordered([*kept, *new.lines], later)
+            for model, answers in left.items():
+                if not answers:
+                    self._known.pop(model, None)
+                waits = any(self._taken[answer] != model for answer in answers)
+                (self._waiting.add if waits else self._waiting.discard)(model)
 
-    def _requests(self) -> dict[str, list[Request[Any]]]:
+    def take(self, lines: Collection[Line]) -> None:
+        """Take lines out of the plan: somebody works on them."""
+        with self._lock:
+            own = {id(line) for line in lines}
+            left = tuple(line for line in self.plan.lines if id(line) not in own)
+            self.plan = replace(self.plan, lines=left)
+
+    def note(self, work: Work, stored: Set[Answer], is_whole: bool = True) -> None:
+        """Note what was answered and stored of a piece of work.
+
+        Raises:
+            EngineError: an engine left something unanswered, and said nothing of it.
+        """
+        with self._lock:
+            self.answered |= stored
+            self._stored |= stored
+            self._open -= stored
+            self.worked |= {work.wanted.model} if work.wanted.model else {SHARED, *self.candidates}
+        for piece in work.pieces:
+            if is_whole and not stored.issuperset(piece.answers):
+                request = piece.wanted.request
+                raise EngineError(f"{work.wanted.engine.name}: it left part of {request.label!r} unanswered")
+
+    def give_back(self, lines: Collection[Line]) -> set[str]:
+        """Say that nobody works on these lines any more; returns the models that may have more to ask now."""
+        with self._lock:
+            self._let_go(lines)
+            return {line.model for line in lines} | self._waiting
+
+    def _let_go(self, lines: Collection[Line]) -> None:
+        for answer in _answers(lines):
+            self._taken.pop(answer, None)
+
+    def _left(self, each: Wanted) -> Iterator[Answer]:
+        """What a request has no answer to."""
+        answers = ((each.request_hash, unit) for unit in each.request.units)
+        return (answer for answer in answers if answer in self._open)
+
+    def _look_up(self, asked: Mapping[str, Sequence[Wanted]]) -> None:
+        """Ask the warehouse about what has not been asked about before."""
+        new: dict[str, set[Answer]] = {}
+        for each in (each for own in asked.values() for each in own):
+            answers = {(each.request_hash, unit) for unit in each.request.units}
+            new.setdefault(each.request.kind, set()).update(answers - self._stored - self._open)
+        missing = steps.unstored(new)
+        with self._lock:
+            self._open |= missing
+            self._stored |= {answer for own in new.values() for answer in own} - missing
+
+    def _requests(self, models: Collection[str] | None = None) -> dict[str, list[Request[Any]]]:
         """Model, or SHARED, -> all that can be sent now; a model whose answers cannot be read is given up."""
         evaluation, requests = self.evaluation, dict[str, list[Request[Any]]]()
-        if evaluation.shared and SHARED not in self.lost:
+        if evaluation.shared and SHARED not in self.lost and (models is None or SHARED in models):
+            self._known.setdefault(SHARED, {})
             try:
                 requests[SHARED] = list(evaluation.shared.ask(self.study, self.completions(SHARED)))
             except CorruptPart as error:
                 self.lose_corrupt(SHARED, error)
         for name in self.alive():
+            if models is not None and name not in models:
+                continue
+            self._known.setdefault(name, {})
             try:
                 requests[name] = list(evaluation.ask(self.study, self.completions(name)))
             except CorruptPart as error:
@@ -220,6 +307,7 @@ class Session:
     def start(self) -> None:
         """Write down what is going to be measured, before anything is: all runs in one transaction."""
         self.ids = self.run_ids()
+        frames = {model: self._requests_of(model) for model in self.ids}
         with Warehouse.open().write() as connection:
             if (own := self.evaluation.described) is not None:
                 name, items = self.evaluation.name, self.study.materials["item"]
@@ -229,19 +317,27 @@ class Session:
                 save_pack(connection, pack.hash, pack.pack, pack.evaluation, pack.about, pack.rows)
             for model, run in self.ids.items():
                 save_run(connection, self._row(run, model, self.candidates[model]))
-                save_run_requests(connection, run, self._requests_of(model))
+                save_run_requests(connection, run, frames[model])
+        self._noted = {(self.ids[model], *row) for model, frame in frames.items() for row in frame.rows()}
 
-    def add_requests(self) -> None:
-        """Write down what later rounds ask, unless it is there: every write copies the warehouse's file."""
-        warehouse = Warehouse.open()
-        frames = {run: self._requests_of(model) for model, run in self.ids.items()}
-        known = set(warehouse.query(_KNOWN, [list(frames)]).rows())
-        if known.issuperset((run, *row) for run, frame in frames.items() for row in frame.rows()):
+    def add_requests(self, models: Collection[str] | None = None) -> None:
+        """Write down what later rounds ask, unless it is there: every write copies the warehouse's file.
+
+        Args:
+            models: of which of them; None: all.
+        """
+        own = {model: run for model, run in self.ids.items() if models is None or model in models}
+        frames = {run: self._requests_of(model) for model, run in own.items()}
+        rows = {(run, *row) for run, frame in frames.items() for row in frame.rows()}
+        if self._noted >= rows:
             return
-        with warehouse.write() as connection:
-            for run, frame in frames.items():
-                if not frame.is_empty():
-                    save_run_requests(connection, run, frame)
+        self._noted |= set(Warehouse.open().query(_KNOWN, [list(frames)]).rows())
+        if not self._noted >= rows:
+            with Warehouse.open().write() as connection:
+                for run, frame in frames.items():
+                    if not frame.is_empty():
+                        save_run_requests(connection, run, frame)
+        self._noted |= rows
 
     def save(self, tables: Tables, selection: Selection) -> None:
         """Store all rows and detail tables and finish their runs, in one transaction.
@@ -326,6 +422,11 @@ class Session:
         ids = {"request_hash": part if detail.key else run, "run_id": run, "model": model}
         frame = detail.frame.with_columns(**{name: pl.lit(value) for name, value in ids.items()})
         return write_part(Warehouse.open().store, detail.kind, part, frame)
+
+
+def _answers(lines: Iterable[Line]) -> Iterator[Answer]:
+    """What the work of some lines answers."""
+    return (answer for line in lines for work in line.work for answer in work.answers)
 
 
 @contextmanager

@@ -1,0 +1,233 @@
+"""The rounds of a session: who works on what, at once where it can be, and what is asked next.
+
+Engines that run on this machine share it, so they have one *seat* and take turns. Every served engine has a seat of
+its own, at most ``AT_ONCE`` of a server at a time. Whoever has a seat takes all that is planned of one engine for one
+model; once that is stored, a planner asks the evaluation what follows for that model, while the seats go on with
+what is planned already. No number depends on who was first: an answer depends on its request alone.
+
+What crosses: a seat takes *lines* (values: requests with their engine, sampling, schema and units), an engine gives
+frames, and the thread that keeps them writes parts. Whoever has the plan's lines could as well answer them elsewhere.
+
+On this machine an engine may have to leave for another. So a model talks with its simulator through all turns before
+the next model begins, and judges and embedders come after all of them, unless they fit beside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
+from threading import BoundedSemaphore, Condition, Thread
+
+from flows.session import SHARED, Session
+from tasks.engines.protocols import EngineError
+from tasks.engines.served.providers import SERVERS, server
+from tasks.loop import steps
+from tasks.loop.plan import TALK, Line, Wanted, Work
+from tasks.loop.requests import Engine
+
+HERE = ""
+"""The seat of all engines of this machine."""
+AT_ONCE = 4
+"""Engines of one server that are asked at a time: limits are often a server's or an account's."""
+UNSAVED = 2
+"""Parts that may wait to be stored while their engine works on the next: lost at most by a kill."""
+
+
+def seat_of(engine: Engine) -> str:
+    """Where an engine works: HERE, or its hash if it is served."""
+    return engine.hash if engine.spec and engine.spec.is_served else HERE
+
+
+def label_of(wanted: Wanted) -> str:
+    """The name that progress shows for the work of an engine for a model."""
+    engine, model = wanted.engine.name, wanted.model
+    labels = {
+        "judge": f"{engine} judges {model or 'null models'}",
+        "embedder": f"embed {model or wanted.request.label}",
+        "simulator": f"{engine} talks with {model or 'null models'}",
+    }
+    return labels.get(wanted.request.role, engine)
+
+
+class Rounds:
+    """The rounds of one session, from its plan to where nothing is left. Made for one call of ``work_off``."""
+
+    def __init__(self, session: Session) -> None:
+        """The session is started and planned."""
+        self.session = session
+        self._changed = Condition()
+        self._busy: dict[str, tuple[Line, ...]] = {}
+        self._due: set[str] = set()
+        """Models that are to be asked about again."""
+        self._is_planning = False
+        self._error: BaseException | None = None
+        self._keeper = ThreadPoolExecutor(1, "keeper")
+        self._unsaved = BoundedSemaphore(UNSAVED)
+        self._totals: dict[str, int] = {}
+
+    def work_off(self) -> None:
+        """Have everything answered; engines that fail are the session's to note (``Session.fail``).
+
+        Engines of this machine work in the calling thread, so that Ctrl-C reaches them.
+
+        Raises:
+            EngineError: an engine left something unanswered. Anything else: what the store or ``ask`` raised.
+        """
+        engines = [*self.session.candidates.values(), *self.session.engines.values()]
+        seats = dict.fromkeys(seat for engine in engines if (seat := seat_of(engine)) != HERE)
+        jobs = [self._plan, *(partial(self._sit, seat) for seat in seats)]
+        threads = [Thread(target=copy_context().run, args=(job,), daemon=True) for job in jobs]
+        for thread in threads:
+            thread.start()
+        try:
+            self._sit(HERE)
+            for thread in threads:
+                thread.join()
+        except BaseException as error:
+            self._stop(error)
+            raise
+        finally:
+            self._keeper.shutdown()
+        if self._error:
+            raise self._error
+
+    def _sit(self, seat: str) -> None:
+        """Work at a seat until nothing is left for anybody."""
+        try:
+            while lines := self._next(seat):
+                self._work_on(lines)
+                self._leave(seat, lines)
+        except Exception as error:
+            self._stop(error)
+
+    def _next(self, seat: str) -> tuple[Line, ...]:
+        """Take what is to be done at a seat; waits until something is. Nothing: the rounds are over."""
+        with self._changed:
+            while not (self._error or self._is_over()):
+                if lines := self._chosen(seat):
+                    self.session.take(lines)
+                    self._busy[seat] = lines
+                    return lines
+                self._changed.wait()
+            self._changed.notify_all()
+            return ()
+
+    def _is_over(self) -> bool:
+        return not (self._busy or self._due or self._is_planning or self.session.plan.left)
+
+    def _chosen(self, seat: str) -> tuple[Line, ...]:
+        """The lines of the engine and model that a seat takes next; none where it has to wait."""
+        own = [line for line in self.session.plan.lines if line.work and seat_of(line.engine) == seat]
+        if not own or (seat != HERE and self._server_is_full(own[0].engine)):
+            return ()
+        near = own
+        if seat == HERE and len({line.engine.hash for line in own}) + len(self._talking()) > 1:
+            near = [line for line in own if steps.has_room(line.engine)]
+            if not near and self._talking():
+                return ()  # who talks here now may have to say more before anybody leaves
+        first = min(near or own, key=lambda line: line.role not in TALK)
+        return tuple(
+            line for line in own if (line.engine.hash, line.model) == (first.engine.hash, first.model)
+        )
+
+    def _talking(self) -> set[str]:
+        """Models that others talk with, or that are asked about again: they may need an engine of here soon."""
+        talking = {line.model for lines in self._busy.values() for line in lines if line.role in TALK}
+        return talking | self._due | ({SHARED} if self._is_planning else set())
+
+    def _server_is_full(self, engine: Engine) -> bool:
+        busy = [lines[0].engine for seat, lines in self._busy.items() if seat != HERE]
+        return sum(_server_of(other) == _server_of(engine) for other in busy) >= AT_ONCE
+
+    def _leave(self, seat: str, lines: Collection[Line]) -> None:
+        """Give a seat free; have the planner ask what follows."""
+        with self._changed:
+            del self._busy[seat]
+            models = self.session.give_back(lines)
+            under_way = {line.model for own in self._busy.values() for line in own}
+            under_way |= {line.model for line in self.session.plan.lines if line.work}
+            is_talk = any(line.role in TALK for line in lines)
+            # Judges' answers lead to nothing before they are all there.
+            own = {line.model for line in lines}
+            self._due |= {m for m in models if m not in own or is_talk or m not in under_way}
+            self._changed.notify_all()
+
+    def _plan(self) -> None:
+        """Ask what follows about models that are due, until nothing is left for anybody."""
+        try:
+            while models := self._due_now():
+                self.session.plan_round(models)
+                self.session.add_requests(models)
+                with self._changed:
+                    self._is_planning = False
+                    self._changed.notify_all()
+        except Exception as error:
+            self._stop(error)
+
+    def _due_now(self) -> set[str]:
+        with self._changed:
+            while not (self._error or self._is_over()):
+                if self._due:
+                    models, self._due, self._is_planning = self._due, set(), True
+                    return models
+                self._changed.wait()
+            self._changed.notify_all()
+            return set()
+
+    def _stop(self, error: BaseException) -> None:
+        """Have nobody begin anything more."""
+        with self._changed:
+            self._error = self._error or error
+            self._changed.notify_all()
+
+    def _work_on(self, lines: Collection[Line]) -> None:
+        """Have lines answered and stored, part by part."""
+        for line in lines:
+            kept: list[Future[None]] = []
+            label = label_of(line.work[0].wanted)
+            with self._changed:
+                total = self._totals[label] = self._totals.get(label, 0) + line.left
+            steps.with_each(partial(self._answer, label, total, kept), line.work, line.engine)
+            for one in kept:
+                one.result()
+
+    def _answer(self, label: str, total: int, kept: list[Future[None]], work: Work) -> None:
+        """Have one part answered, unless its model or judge has failed before; it is stored meanwhile."""
+        session, wanted = self.session, work.wanted
+        if self._error or wanted.model in session.lost or session.is_barred(wanted):
+            return
+        for one in kept:
+            if one.done():
+                one.result()
+        model = wanted.model or next(iter(session.ids))
+        run, meter = (session.ids[model], model), session.meter(wanted.model)
+
+        def answer() -> None:
+            answered = steps.complete(work, run, meter, label, total)
+            self._unsaved.acquire()
+            keep = partial(self._keep, work, answered)
+            kept.append(self._keeper.submit(copy_context().run, keep))
+            if answered.failure:
+                raise answered.failure
+
+        try:
+            steps.step(wanted.request.ability, answer, f"{label}: {work.label}, part {work.part[:8]}")
+        except EngineError as error:
+            session.fail(wanted, error)
+
+    def _keep(self, work: Work, answered: steps.Answered) -> None:
+        """Store what was answered."""
+        try:
+            stored = steps.store(answered)
+        finally:
+            self._unsaved.release()
+        self.session.note(work, stored, is_whole=answered.failure is None)
+
+
+def _server_of(engine: Engine) -> str:
+    """The address of the server that has an engine."""
+    spec = engine.spec
+    assert spec is not None, "an engine of a seat of its own is served"
+    return server(spec.base_url or SERVERS[spec.kind].url)
