@@ -20,7 +20,7 @@ from contextvars import copy_context
 from functools import partial
 from threading import BoundedSemaphore, Condition, Thread
 
-from flows.session import SHARED, Session
+from flows.session import Session
 from tasks.engines.protocols import EngineError
 from tasks.engines.served.providers import SERVERS, server
 from tasks.loop import steps
@@ -66,6 +66,16 @@ class Rounds:
         self._keeper = ThreadPoolExecutor(1, "keeper")
         self._unsaved = BoundedSemaphore(UNSAVED)
         self._totals: dict[str, int] = {}
+        roles = session.evaluation.engines(session.params)
+        self._simulators = {
+            session.engines[name].hash
+            for name, role in roles.items()
+            if role == "simulator" and seat_of(session.engines[name]) == HERE
+        }
+        self._used: set[str] = set()
+        """Engines that have had a seat: until the simulators have, no second model begins."""
+        self._begun: set[str] = set()
+        """Models that have written, or are written to."""
 
     def work_off(self) -> None:
         """Have everything answered; engines that fail are the session's to note (``Session.fail``).
@@ -122,20 +132,30 @@ class Rounds:
         own = [line for line in self.session.plan.lines if line.work and seat_of(line.engine) == seat]
         if not own or (seat != HERE and self._server_is_full(own[0].engine)):
             return ()
-        near = own
-        if seat == HERE and len({line.engine.hash for line in own}) + len(self._talking()) > 1:
-            near = [line for line in own if steps.has_room(line.engine)]
-            if not near and self._talking():
-                return ()  # who talks here now may have to say more before anybody leaves
-        first = min(near or own, key=lambda line: line.role not in TALK)
+        near = self._near(own) if seat == HERE else own
+        if not near and self._may_go_on():
+            return ()  # who talks now may have more to say before an engine leaves for another
+        first = min(near or own, key=lambda line: (line.role not in TALK, line.model not in self._begun))
+        if first.role in TALK:
+            self._begun.add(first.model)
+        self._used.add(first.engine.hash)
         return tuple(
             line for line in own if (line.engine.hash, line.model) == (first.engine.hash, first.model)
         )
 
-    def _talking(self) -> set[str]:
-        """Models that others talk with, or that are asked about again: they may need an engine of here soon."""
-        talking = {line.model for lines in self._busy.values() for line in lines if line.role in TALK}
-        return talking | self._due | ({SHARED} if self._is_planning else set())
+    def _near(self, own: list[Line]) -> list[Line]:
+        """The lines for which no engine of this machine has to leave."""
+        is_talk = any(line.role in TALK and line.model in self._begun for line in own)
+        if not (self._may_go_on() or len({line.engine.hash for line in own}) > 1):
+            return own
+        if (is_talk or self._may_go_on()) and not self._simulators <= self._used:
+            own = [line for line in own if line.model in self._begun]  # the simulator needs room first
+        return [line for line in own if steps.has_room(line.engine)]
+
+    def _may_go_on(self) -> bool:
+        """Whether a talk that is under way may soon ask more."""
+        talks = (line.role in TALK for lines in self._busy.values() for line in lines)
+        return bool(self._due) or self._is_planning or any(talks)
 
     def _server_is_full(self, engine: Engine) -> bool:
         busy = [lines[0].engine for seat, lines in self._busy.items() if seat != HERE]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from threading import Event, Lock
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,10 +12,11 @@ import pytest
 
 from flows import evaluation as loop
 from flows import runs
-from flows.rounds import Rounds, label_of
+from flows.rounds import AT_ONCE, Rounds, label_of
 from flows.session import SHARED, Session, handed_over
 from tasks.engines.copies import ReplicaLost
 from tasks.engines.protocols import EngineError
+from tasks.engines.specs import EngineSpec
 from tasks.evaluations.contract import Shared
 from tasks.loop import progress, steps
 from tasks.loop.plan import Answer, Wanted, Work
@@ -23,11 +25,14 @@ from tasks.loop.requests import Engine
 from tests.flows import sessions
 from tests.flows.sessions import JUDGE, prompts
 
+SERVED = EngineSpec(name="served", kind="openai", model="m", base_url="http://127.0.0.1:9/v1")
+
 
 @dataclass
 class World:
     """What is stored, what failed, and all that the loop did, in order."""
 
+    patches: pytest.MonkeyPatch
     stored: set[tuple[str, str]] = field(default_factory=set)
     done: list[tuple[Any, ...]] = field(default_factory=list)
     finished: set[str] = field(default_factory=set)
@@ -66,12 +71,17 @@ class World:
     def complete(self, work: Work, run: tuple[str, str], meter: Any, label: str, total: int) -> Any:
         if error := self.fails.get(label):
             raise error
+        if not work.wanted.engine.spec.is_served:  # type: ignore[union-attr]
+            self.load(work.wanted.engine.name)
         self.done.append((label, run[1], total))
         return SimpleNamespace(answers=set(work.answers), failure=None)
 
     def store(self, answered: Any) -> set[Answer]:
         self.stored |= answered.answers
         return set(answered.answers)
+
+    def patch(self, step: str, function: Callable[..., Any]) -> None:
+        self.patches.setattr(steps, step, function)
 
     def evaluate(self, run: Session) -> str:
         run.plan_round()
@@ -81,7 +91,7 @@ class World:
 
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
-    known = World()
+    known = World(monkeypatch)
     note = known.done.append
     of_steps: dict[str, Callable[..., Any]] = {
         "complete": known.complete,
@@ -231,3 +241,102 @@ def test_listeners_hear_what_is_reported_within_the_block() -> None:
         progress.report("metrics", 1, 2)
     progress.report("metrics", 2, 2)
     assert heard == [("metrics", 1, 2)]
+
+
+def test_engines_that_do_not_fit_together_are_loaded_once_a_phase(world: World) -> None:
+    """Candidates and simulator share the machine, the judge needs it alone: all talk first, then judges."""
+    turns = 7
+    run = talking(world, turns, "a", "b", "c")
+    world.room = 2
+    world.evaluate(run)
+    assert len([what for what in world.done if what[0] == "simulator talks with a"]) == turns
+    order = [what[0] for what in world.done if what[0] != "asks"]
+    assert order[-5:] == ["judge judges a", "judge judges b", "judge judges c", "score", "shown"]
+    assert world.loads == ["a", "simulator", "b", "c", "judge"]
+
+
+def test_a_served_judge_works_while_the_next_candidate_of_this_machine_writes(world: World) -> None:
+    """Each waits for the other to have begun, which ends only if both are under way at once."""
+    judging, writing = Event(), Event()
+
+    def complete(work: Work, run: tuple[str, str], *more: Any) -> Any:
+        if work.wanted.engine.name == "judge":
+            judging.set()
+            assert writing.wait(60)
+        elif work.wanted.model == "b":
+            writing.set()
+            assert judging.wait(60)
+        return known(work, run, *more)
+
+    known = world.complete
+    world.patch("complete", complete)
+    run = world.session("a", "b")
+    run.engines["judge"] = sessions.engine("judge", SERVED)
+    world.evaluate(run)
+    assert {what[0] for what in world.done} >= {"judge judges a", "judge judges b"}
+
+
+def test_engines_of_one_server_are_few_at_a_time(world: World) -> None:
+    busy, most, lock = 0, 0, Lock()
+
+    def complete(*arguments: Any) -> Any:
+        nonlocal busy, most
+        with lock:
+            busy += 1
+            most = max(most, busy)
+        answered = known(*arguments)
+        with lock:
+            busy -= 1
+        return answered
+
+    known = world.complete
+    world.patch("complete", complete)
+    names = [f"m{n}" for n in range(12)]
+    run = world.session(*names)
+    run.candidates = {name: sessions.engine(name, SERVED.model_copy(update={"model": name})) for name in names}
+    world.evaluate(run)
+    assert most <= AT_ONCE
+    assert run.worked == set(names)
+
+
+def test_what_cannot_be_stored_ends_the_run(world: World) -> None:
+    def full(answered: Any) -> Any:
+        raise OSError("no space left")
+
+    world.patch("store", full)
+    with pytest.raises(OSError, match="no space left"):
+        world.evaluate(world.session("a", "b"))
+    assert not world.stored
+
+
+def test_what_the_evaluation_raises_ends_the_run(world: World) -> None:
+    run = world.session("a")
+    asked = run.evaluation.ask
+
+    def ask(study: Any, completions: Any) -> Any:
+        if world.stored:
+            raise ValueError("it is broken")
+        return asked(study, completions)
+
+    run.evaluation = replace(run.evaluation, ask=ask)
+    with pytest.raises(ValueError, match="it is broken"):
+        world.evaluate(run)
+
+
+def talking(world: World, turns: int, *models: str) -> Session:
+    """A run in which models talk with a simulator by turns, before a judge reads each of the talks."""
+
+    def ask(study: Any, completions: Any) -> Sequence[Prompts]:
+        name = completions.candidate.name
+        said: list[Prompts] = []
+        for turn in range(2 * turns):
+            role: dict[str, Any] = {"engine": "simulator", "role": "simulator"} if turn % 2 else {}
+            said.append(prompts(f"{name}, turn {turn}", **role))
+            if not any(unit == said[-1].units[0] for _, unit in world.stored):
+                return said
+        return [*said, prompts(f"Is {name} right?", engine="judge", role="judge")]
+
+    roles = {"simulator": "simulator", "judge": "judge"}
+    run = sessions.session(*models, ask=ask, engines=lambda params: roles)
+    run.engines["simulator"] = sessions.engine("simulator")
+    return run
