@@ -37,7 +37,7 @@ from tasks.evaluations.contract import (
     comparable,
 )
 from tasks.identity import checked_name, digest
-from tasks.loop import steps
+from tasks.loop import room, steps
 from tasks.loop.budget import Budget, Meter
 from tasks.loop.plan import Answer, Line, Plan, Wanted, Work, lay_out, ordered
 from tasks.loop.requests import Engine, Request
@@ -458,8 +458,15 @@ def prepare(evaluation: Evaluation[Any, Any, Any], params: Params) -> Session:
     params = params.model_copy(update={"occasion": occasion(params.occasion)})
     study, engines, packs = build(evaluation, params)
     steps.take_over_orphans()
-    session = Session(evaluation, study, _candidates(params, study), engines, packs)
+    models, roles = Warehouse.open().home / "models", evaluation.engines(params)
+    candidates, engines = room.divided(_candidates(params, study), engines, roles, models)
+    session = Session(evaluation, study, candidates, engines, packs)
     session.plan_round()
+    if session.plan.left:
+        own = [line.asked for line in session.plan.lines if line.role == "candidate"]
+        asked, later = sum(own) // max(1, len(own)), session.plan.later
+        times = room.loads(candidates, engines, roles, later, asked, models)
+        session.plan = replace(session.plan, loads=times)
     if len(session.lost) == len(session.candidates):
         session.raise_failures()
     return session

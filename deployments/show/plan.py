@@ -103,6 +103,9 @@ def show(title: str, estimate: Estimate) -> None:
     for name, role, engine, n, most in estimate.later():
         rows.append((name, _engine(role, engine), f"later ≤ {n:,} completions", "", _price(most)))
     print_table(COLUMNS, rows, title, stderr=True)
+    if plan.left and sum(plan.loads.values()) > 1:
+        times = ", ".join(f"{name} {n}" for name, n in plan.loads.items())
+        say(f"engines are loaded here {sum(plan.loads.values())} times at most: {times}", style="")
 
 
 def show_sum(estimates: Sequence[Estimate]) -> None:

@@ -123,10 +123,15 @@ class Line:
 
 @dataclass(frozen=True)
 class Plan:
-    """All lines, in the order in which they are worked off: an engine's lines stand together."""
+    """All lines, in the order in which they are worked off: an engine's lines stand together.
+
+    Attributes:
+        loads: how often each engine of this machine is loaded, at most, in the whole run.
+    """
 
     lines: tuple[Line, ...]
     later: tuple[Later, ...] = field(default=())
+    loads: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def work(self) -> Iterator[Work]:
