@@ -1,11 +1,11 @@
-"""Figure: how busy an engine is that the loop keeps supplied, and what the loop itself takes of the processor.
+"""Figure: how busy an engine is that the loop keeps supplied, and what processor time the loop takes.
 
 Engines are simulated by waiting: 16 ms an answer, as a GPU that writes 2,500 tokens a second takes for 40. An
 *answer* is what is stored and found again by itself: a completion, a country's or a sentence's list of
 log-probabilities. Vectors of texts, of which an embedder makes many at once, take 1 ms.
 
-The rounds are all from the first to the last request; the run has the study, the metrics and the rows as well, which
-are made once however many answers there are.
+The rounds are all from the first to the last request; the run has the study, the metrics and the rows as
+well, which are made once however many answers there are.
 """
 
 from __future__ import annotations
@@ -52,14 +52,17 @@ def busy(sizes: Sizes) -> None:
         met = "met" if in_rounds >= BAR_BUSY and per_1000 <= BAR_CPU_S else "missed"
         show(
             f"{evaluation}: engine busy {in_rounds:.1%} of the rounds, {in_run:.1%} of the run; "
-            f"{per_1000:.2f} s of CPU outside of it per 1,000 answers, {ours['round_cpu']:.2f} of these in the "
-            f"rounds — {ours['n_answers']:,} answers in {ours['seconds']:.0f} s, {ours['n_calls']} calls "
+            f"{per_1000:.2f} s of CPU outside of it per 1,000 answers, {ours['round_cpu']:.2f} of these in "
+            f"the rounds — {ours['n_answers']:,} answers in {ours['seconds']:.0f} s, {ours['n_calls']} calls "
             f"{peak(ours)}; bar {BAR_BUSY:.0%}, {BAR_CPU_S:.1f} s: {met}"
         )
 
 
 def run(evaluation: str, most: int) -> Result:
-    """One run of one model, as ``culturescope run --no-server`` has it; most: answers are waited for, at most."""
+    """One run of one model, as ``culturescope run --no-server`` has it.
+
+    most: answers that are waited for; those after them take no time.
+    """
     with TemporaryDirectory(prefix="culturescope-bench-") as folder:
         os.environ["CULTURESCOPE_HOME"] = folder
         return _run(evaluation, Path(folder), most)
@@ -97,7 +100,8 @@ class FakeEmbedder:
             found = np.array(rows, dtype=np.float32).reshape(len(texts), 64) - 128
             return Embedded(found, np.ones(len(texts), np.int64), np.zeros(len(texts), bool))
 
-        return self._waits.during(vectors, len(texts), SECONDS_PER_VECTOR)
+        embedded: Embedded = self._waits.during(vectors, len(texts), SECONDS_PER_VECTOR)
+        return embedded
 
 
 def _run(evaluation: str, home: Path, most: int) -> Result:
@@ -126,7 +130,7 @@ def _run(evaluation: str, home: Path, most: int) -> Result:
     waiting("score_candidates", lambda cloze, *_: len(cloze.before))
     if evaluation == "spectral":  # score_candidates of the fake calls score
         waiting("score", lambda prefixes, *_: len(prefixes))
-    load.embedder = lambda source, cache: FakeEmbedder(source, waits)  # type: ignore[assignment]
+    load.embedder = lambda source, cache: FakeEmbedder(source, waits)
     load.has_room_for_embedder = lambda source, cache: True
 
     params = import_module(f"tasks.evaluations.{evaluation}.params")

@@ -1,20 +1,22 @@
 """The rounds of a session: who works on what, at once where it can be, and what is asked next.
 
-Engines that run on this machine share it, so they have one *seat* and take turns. Every served engine has a seat of
-its own, at most ``AT_ONCE`` of a server at a time. Whoever has a seat takes all that is planned of one engine for one
-model; once that is stored, a planner asks the evaluation what follows for that model, while the seats go on with
-what is planned already. No number depends on who was first: an answer depends on its request alone.
+Engines that run on this machine share it, so they have one *seat* and take turns. Every served engine has a
+seat of its own; at most ``AT_ONCE`` of a server work at a time. A seat takes all that is planned of one
+engine for one model. Once that is stored, the planner asks the evaluation what follows for that model, while
+the seats go on with what is planned already. No number depends on who was first: an answer depends on its
+request alone.
 
-What crosses: a seat takes *lines* (values: requests with their engine, sampling, schema and units), an engine gives
-frames, and the thread that keeps them writes parts. Whoever has the plan's lines could as well answer them elsewhere.
+A seat is given *lines*: requests with their engine, sampling, schema and units, all values. It gives back
+frames, which the keeper writes as parts while the engine works on. So lines could be answered elsewhere too.
 
-On this machine an engine may have to leave for another. So a model talks with its simulator through all turns before
-the next model begins, and judges and embedders come after all of them, unless they fit beside.
+On this machine an engine may have to leave for another. So a model talks with its simulator through all turns
+before the next model begins, and judges and embedders come after all of them, unless they fit beside.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
@@ -23,7 +25,7 @@ from threading import BoundedSemaphore, Condition, Thread
 from flows.session import Session
 from tasks.engines.protocols import EngineError
 from tasks.engines.served.providers import SERVERS, server
-from tasks.loop import steps
+from tasks.loop import progress, steps
 from tasks.loop.plan import TALK, Line, Wanted, Work
 from tasks.loop.requests import Engine
 
@@ -40,9 +42,14 @@ def seat_of(engine: Engine) -> str:
     return engine.hash if engine.spec and engine.spec.is_served else HERE
 
 
-def label_of(wanted: Wanted) -> str:
-    """The name that progress shows for the work of an engine for a model."""
+def label_of(wanted: Wanted, talk: bool = False) -> str:
+    """The name that progress shows for the work of an engine for a model.
+
+    talk: whether a simulator takes turns with the model: all their turns then have one name.
+    """
     engine, model = wanted.engine.name, wanted.model
+    if talk and wanted.request.role in TALK:
+        return f"{model or 'null models'}: conversations"
     labels = {
         "judge": f"{engine} judges {model or 'null models'}",
         "embedder": f"embed {model or wanted.request.label}",
@@ -52,7 +59,7 @@ def label_of(wanted: Wanted) -> str:
 
 
 class Rounds:
-    """The rounds of one session, from its plan to where nothing is left. Made for one call of ``work_off``."""
+    """The rounds of one session, from its plan to where nothing is left. For one ``work_off``."""
 
     def __init__(self, session: Session) -> None:
         """The session is started and planned."""
@@ -65,7 +72,7 @@ class Rounds:
         self._error: BaseException | None = None
         self._keeper = ThreadPoolExecutor(1, "keeper")
         self._unsaved = BoundedSemaphore(UNSAVED)
-        self._totals: dict[str, int] = {}
+        self._bars = _Bars(session)
         roles = session.evaluation.engines(session.params)
         self._simulators = {
             session.engines[name].hash
@@ -182,6 +189,8 @@ class Rounds:
                 self.session.add_requests(models)
                 with self._changed:
                     self._is_planning = False
+                    lines = [*self.session.plan.lines, *(line for own in self._busy.values() for line in own)]
+                    self._bars.end(models - {line.model for line in lines if line.work and line.role in TALK})
                     self._changed.notify_all()
         except Exception as error:
             self._stop(error)
@@ -206,9 +215,8 @@ class Rounds:
         """Have lines answered and stored, part by part."""
         for line in lines:
             kept: list[Future[None]] = []
-            label = label_of(line.work[0].wanted)
             with self._changed:
-                total = self._totals[label] = self._totals.get(label, 0) + line.left
+                label, total = self._bars.begin(line)
             steps.with_each(partial(self._answer, label, total, kept), line.work, line.engine)
             for one in kept:
                 one.result()
@@ -226,6 +234,7 @@ class Rounds:
 
         def answer() -> None:
             answered = steps.complete(work, run, meter, label, total)
+            self._bars.done[label] += len(work.units)
             self._unsaved.acquire()
             keep = partial(self._keep, work, answered)
             kept.append(self._keeper.submit(copy_context().run, keep))
@@ -244,6 +253,40 @@ class Rounds:
         finally:
             self._unsaved.release()
         self.session.note(work, stored, is_whole=answered.failure is None)
+
+
+class _Bars:
+    """What progress says of each label: how much there is, as far as that is known.
+
+    A talk has as many turns as there can be, so that the time left does not rise; once it is over, as many as
+    there were.
+    """
+
+    def __init__(self, session: Session) -> None:
+        """The session is planned for the first time."""
+        self.done: Counter[str] = Counter()
+        self._totals: dict[str, int] = {}
+        self._is_talk = "simulator" in session.evaluation.engines(session.params).values()
+        self._later: dict[bool, int] = {
+            is_shared: sum(e.n for e in session.plan.later if e.role in TALK and e.is_shared == is_shared)
+            for is_shared in (False, True)
+        }
+
+    def begin(self, line: Line) -> tuple[str, int]:
+        """The label of a line that begins, and its total."""
+        label = label_of(line.work[0].wanted, self._is_talk)
+        if not (self._is_talk and line.role in TALK):
+            self._totals[label] = self._totals.get(label, 0) + line.left
+        elif label not in self._totals:
+            self._totals[label] = line.left + self._later[not line.model]
+        return label, self._totals[label]
+
+    def end(self, models: Iterable[str]) -> None:
+        """Say of models' talks that they are over."""
+        for model in models:
+            label = f"{model or 'null models'}: conversations"
+            if self._is_talk and (done := self.done[label]):
+                progress.report(label, 0, done)
 
 
 def _server_of(engine: Engine) -> str:

@@ -7,7 +7,7 @@ saved with all its rows at once.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Set
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -39,7 +39,8 @@ from tasks.evaluations.contract import (
 from tasks.identity import checked_name, digest
 from tasks.loop import room, steps
 from tasks.loop.budget import Budget, Meter
-from tasks.loop.plan import Answer, Line, Plan, Wanted, Work, lay_out, ordered
+from tasks.loop.ledger import Ledger
+from tasks.loop.plan import Answer, Line, Plan, Wanted, Work, ordered
 from tasks.loop.requests import Engine, Request
 from tasks.loop.rows import metric_frame, points_frame
 from tasks.packs.shape import Content
@@ -92,14 +93,7 @@ class Session:
     """Models, and SHARED, about which something new was answered."""
     meters: dict[str, Meter] = field(default_factory=dict)
     """Model -> what its candidate and judges have used of its budget."""
-    _open: set[Answer] = field(default_factory=set, init=False, repr=False)
-    """What is known to have no answer."""
-    _taken: dict[Answer, str] = field(default_factory=dict, init=False, repr=False)
-    """What is in the plan, or somebody works on -> the model that it is done for."""
-    _waiting: set[str] = field(default_factory=set, init=False, repr=False)
-    """Models of which something is done for another model, which asked the same."""
-    _stored: set[Answer] = field(default_factory=set, init=False, repr=False)
-    """What is known to have an answer."""
+    _ledger: Ledger = field(default_factory=Ledger, init=False, repr=False)
     _known: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict, init=False, repr=False)
     """Model -> what was decoded for it (``Completions.known``), until it has nothing more to ask."""
     _noted: set[tuple[str, ...]] = field(default_factory=set, init=False, repr=False)
@@ -209,23 +203,20 @@ class Session:
         for each in (each for own in asked.values() for each in own):
             if each.model not in self.lost and not self.is_barred(each):
                 self._check_ability(each)
-        self._look_up(asked)
+        new = self._ledger.unknown(each for own in asked.values() for each in own)
+        missing = steps.unstored(new)
         with self._lock:
+            self._ledger.learn(new, missing)
             again = asked.keys() | (self.asked.keys() if models is None else models)
             self.asked |= asked
-            self._let_go([line for line in self.plan.lines if line.model in again])
-            kept = [line for line in self.plan.lines if line.model not in again]
+            self._ledger.let_go(line for line in self.plan.lines if line.model in again)
             own = [each for each in self.wanted if each.model in again]
-            left = {model: {a for e in own if e.model == model for a in self._left(e)} for model in again}
-            new = lay_out(own, set().union(*left.values()) - self._taken.keys())
-            self._taken |= {answer: line.model for line in new.lines for answer in _answers([line])}
+            lines, unanswered = self._ledger.planned(own, again)
+            kept = [line for line in self.plan.lines if line.model not in again]
             later = () if self.answered else self.evaluation.later(self.study)
-            self.plan = ordered([*kept, *new.lines], later)
-            for model, answers in left.items():
-                if not answers:
-                    self._known.pop(model, None)
-                waits = any(self._taken[answer] != model for answer in answers)
-                (self._waiting.add if waits else self._waiting.discard)(model)
+            self.plan = ordered([*kept, *lines], later)
+            for model in again - unanswered:
+                self._known.pop(model, None)
 
     def take(self, lines: Collection[Line]) -> None:
         """Take lines out of the plan: somebody works on them."""
@@ -242,39 +233,18 @@ class Session:
         """
         with self._lock:
             self.answered |= stored
-            self._stored |= stored
-            self._open -= stored
+            self._ledger.note(stored)
             self.worked |= {work.wanted.model} if work.wanted.model else {SHARED, *self.candidates}
         for piece in work.pieces:
-            if is_whole and not stored.issuperset(piece.answers):
+            if is_whole and not stored >= set(piece.answers):
                 request = piece.wanted.request
                 raise EngineError(f"{work.wanted.engine.name}: it left part of {request.label!r} unanswered")
 
     def give_back(self, lines: Collection[Line]) -> set[str]:
         """Say that nobody works on these lines any more; returns the models that may have more to ask now."""
         with self._lock:
-            self._let_go(lines)
-            return {line.model for line in lines} | self._waiting
-
-    def _let_go(self, lines: Collection[Line]) -> None:
-        for answer in _answers(lines):
-            self._taken.pop(answer, None)
-
-    def _left(self, each: Wanted) -> Iterator[Answer]:
-        """What a request has no answer to."""
-        answers = ((each.request_hash, unit) for unit in each.request.units)
-        return (answer for answer in answers if answer in self._open)
-
-    def _look_up(self, asked: Mapping[str, Sequence[Wanted]]) -> None:
-        """Ask the warehouse about what has not been asked about before."""
-        new: dict[str, set[Answer]] = {}
-        for each in (each for own in asked.values() for each in own):
-            answers = {(each.request_hash, unit) for unit in each.request.units}
-            new.setdefault(each.request.kind, set()).update(answers - self._stored - self._open)
-        missing = steps.unstored(new)
-        with self._lock:
-            self._open |= missing
-            self._stored |= {answer for own in new.values() for answer in own} - missing
+            self._ledger.let_go(lines)
+            return {line.model for line in lines} | self._ledger.waiting
 
     def _requests(self, models: Collection[str] | None = None) -> dict[str, list[Request[Any]]]:
         """Model, or SHARED, -> all that can be sent now; a model whose answers cannot be read is given up."""
@@ -422,11 +392,6 @@ class Session:
         ids = {"request_hash": part if detail.key else run, "run_id": run, "model": model}
         frame = detail.frame.with_columns(**{name: pl.lit(value) for name, value in ids.items()})
         return write_part(Warehouse.open().store, detail.kind, part, frame)
-
-
-def _answers(lines: Iterable[Line]) -> Iterator[Answer]:
-    """What the work of some lines answers."""
-    return (answer for line in lines for work in line.work for answer in work.answers)
 
 
 @contextmanager

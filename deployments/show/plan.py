@@ -16,7 +16,8 @@ from warehouse import Warehouse
 
 SPEED = """
 WITH part AS (
-    SELECT kind, run_id, part, written_at, sum(n_rows) AS n, list_sort(list(DISTINCT request_hash)) AS requests
+    SELECT kind, run_id, part, written_at, sum(n_rows) AS n,
+        list_sort(list(DISTINCT request_hash)) AS requests
     FROM part_unit GROUP BY ALL
 ), done AS (
     SELECT p.kind, unnest(p.requests) AS request_hash, r.engine_hash, p.n,
@@ -31,8 +32,9 @@ FROM done
 WHERE seconds > 0 AND seconds < 600
 GROUP BY GROUPING SETS ((kind, request_hash), (kind, engine_hash))
 """
-"""Rows per second of past parts: time between a part and the one before it of the same request, or else of the
-same run: engines work side by side. The median, because some gaps are pauses. A judge's parts belong to the candidate's run, so its request comes first."""
+"""Rows per second of past parts: time between a part and the one before it of the same request, or else of
+the same run. The median, because some gaps are pauses. A judge's parts belong to the candidate's run, so its
+request comes first."""
 
 UNITS = {
     "item_logprob": "log-probabilities",

@@ -244,8 +244,9 @@ class Generator(Protocol):
 
         Args:
             samplings, schemas: one per conversation, or one for all.
-            alternatives: one number per conversation, or one for all: how many of the most probable tokens to give at each position, up to
-                MAX_ALTERNATIVES; 0: none, and no ``tokens``. The texts do not depend on it.
+            alternatives: how many of the most probable tokens to give at each position, up to
+                MAX_ALTERNATIVES; 0: none, and no ``tokens``. The texts do not depend on it. One number per
+                conversation, or one for all.
             progress: called by engines whose answers come one by one, while others are awaited; engines that
                 answer all at once leave it alone.
         """

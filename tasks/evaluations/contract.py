@@ -156,8 +156,8 @@ class Completions:
     Attributes:
         candidate: the model that is evaluated; None for the study's own requests.
         engines: the study's other engines by name, on the occasion of the study.
-        known: request hash -> unit -> what was decoded before, of requests that are decoded unit by unit; None:
-            everything is read at each call. Stored answers do not change, so a round reads what is new.
+        known: request hash -> unit -> what was decoded before, of requests that are decoded unit by unit.
+            Stored answers do not change, so a round reads what is new. None: each call reads everything.
     """
 
     candidate: Engine | None

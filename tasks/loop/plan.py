@@ -1,8 +1,8 @@
 """What is left to do, as a value: a dry run prints it, and the loop works it off. Pure.
 
-A *line* is all that one engine does for one model. It is cut into *works*: what the engine is sent at once, and
-the part that is stored of it. Prompts of several requests, with their own seeds and schemas, share a work; what
-is stored of each stays under its own request.
+A *line* is all that one engine does for one model. It is cut into *works*: what the engine is sent at once,
+and the part that is stored of it. Prompts of several requests, with their own seeds and schemas, share a
+work; what is stored of each stays under its own request.
 """
 
 from __future__ import annotations
@@ -119,6 +119,11 @@ class Line:
     asked: int
     left: int
     work: tuple[Work, ...]
+
+    @property
+    def answers(self) -> Iterator[Answer]:
+        """What its work is stored under."""
+        return (answer for work in self.work for answer in work.answers)
 
 
 @dataclass(frozen=True)

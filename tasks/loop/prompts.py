@@ -76,9 +76,11 @@ class Completion:
     option_logprobs: Mapping[str, float] | None = None
 
 
-ROW = dict.fromkeys(("item", "conversation", "text", "finish_reason"), pl.String())
-ROW |= dict.fromkeys(("prompt_tokens", "completion_tokens", "seed"), pl.Int64())
-ROW |= {"option_logprobs": pl.String()}
+ROW: dict[str, pl.DataType] = {
+    **dict.fromkeys(("item", "conversation", "text", "finish_reason"), pl.String()),
+    **dict.fromkeys(("prompt_tokens", "completion_tokens", "seed"), pl.Int64()),
+    "option_logprobs": pl.String(),
+}
 """The columns of rows of ``Prompts``."""
 
 T = TypeVar("T")
@@ -202,7 +204,8 @@ def _completed(
             raise EngineError(str(error)) from None
         failure = error
     progress(max(0, len(written) - reported))
-    done, place = [], 0
+    done: list[tuple[Sequence[str], pl.DataFrame]] = []
+    place = 0
     for _, units in pieces:
         own = [at for at in range(place, place + len(units)) if at in written]
         place += len(units)

@@ -1,8 +1,8 @@
 """Which engines of this machine are in memory together, and how often a run loads each of them.
 
-A candidate and its simulator take turns, so they are best loaded at once. A vLLM engine takes its whole GPU unless it
-is bounded: here those that talk get a share each, by the size of their weights and a floor for the KV cache, where
-that fits. A share changes how fast answers come, never an answer, and is in no hash.
+A candidate and its simulator take turns, so they are best loaded at once. A vLLM engine takes its whole GPU
+unless it is bounded. So those that talk get a share each, by the size of their weights and a floor for the KV
+cache, where that fits. A share changes how fast answers come, never an answer, and is in no hash.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ def loads(
 ) -> dict[str, int]:
     """How often a run loads each engine of this machine, at most: name -> times.
 
-    Once each where they fit together. A simulator that fits beside one candidate at a time is loaded once for each
-    of these; one that fits beside none is loaded at every turn, and so are they.
+    Once each where they fit together. A simulator that fits beside one candidate at a time is loaded once for
+    each of them. One that fits beside none is loaded at every turn, and so are they.
 
     Args:
         later: what further rounds ask. asked: what candidates are asked at once, in all.

@@ -249,7 +249,7 @@ def test_engines_that_do_not_fit_together_are_loaded_once_a_phase(world: World) 
     run = talking(world, turns, "a", "b", "c")
     world.room = 2
     world.evaluate(run)
-    assert len([what for what in world.done if what[0] == "simulator talks with a"]) == turns
+    assert len([what for what in world.done if what[0] == "a: conversations"]) == 2 * turns
     order = [what[0] for what in world.done if what[0] != "asks"]
     assert order[-5:] == ["judge judges a", "judge judges b", "judge judges c", "score", "shown"]
     assert world.loads == ["a", "simulator", "b", "c", "judge"]
@@ -293,7 +293,9 @@ def test_engines_of_one_server_are_few_at_a_time(world: World) -> None:
     world.patch("complete", complete)
     names = [f"m{n}" for n in range(12)]
     run = world.session(*names)
-    run.candidates = {name: sessions.engine(name, SERVED.model_copy(update={"model": name})) for name in names}
+    run.candidates = {
+        name: sessions.engine(name, SERVED.model_copy(update={"model": name})) for name in names
+    }
     world.evaluate(run)
     assert most <= AT_ONCE
     assert run.worked == set(names)

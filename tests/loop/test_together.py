@@ -1,4 +1,4 @@
-"""Prompts of several requests in one call of an engine: each with its seed and schema, stored under its own."""
+"""Prompts of several requests in one call of an engine: each with its seed and schema, and stored apart."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ SCHEMA: Mapping[str, Any] = {
 def request(seed: int, n: int = 3, schema: Any = None, **fields: Any) -> Prompts:
     talks = [[{"role": "user", "content": f"{k}?"}] for k in range(n)]
     sampling = Sampling(temperature=1.0, seed=seed, max_tokens=10)
-    return Prompts(prompts=[Prompt(talk, schema) for talk in talks], sampling=sampling, **{"batch": 4, **fields})
+    return Prompts(
+        prompts=[Prompt(talk, schema) for talk in talks], sampling=sampling, **{"batch": 4, **fields}
+    )
 
 
 REQUESTS = [request(1), request(2, schema=SCHEMA), request(3, 2)]
@@ -59,20 +61,25 @@ def test_parts_hold_prompts_of_several_requests_and_every_batch_gives_the_same(
     together = answers(spec)
     assert [len(own) for own in together] == [3, 3, 2]
     assert all(c.text.startswith("{") for c in together[1].values())
+    plain = FakeEngine(spec)
     alone = [
-        {p.id: FakeEngine(spec).generate([p.conversation], each.sampling_of(p.id), p.schema)[0] for p in each.prompts}
+        {p.id: plain.generate([p.conversation], each.sampling_of(p.id), p.schema)[0] for p in each.prompts}
         for each in REQUESTS
-    ]  # fmt: skip
+    ]
     for own, given in zip(together, alone, strict=True):
-        assert {unit: (c.text, c.seed) for unit, c in own.items()} == {u: (g.text, g.seed) for u, g in given.items()}
+        assert {name: (c.text, c.seed) for name, c in own.items()} == {
+            name: (g.text, g.seed) for name, g in given.items()
+        }
     assert planned(spec).left == 0
     assert run_checks(warehouse)["n_violations"].sum() == 0
     hashes = {each.hash(Engine.of(spec)) for each in REQUESTS}
-    assert {hash_ for (hash_,) in warehouse.query("SELECT DISTINCT request_hash FROM response").rows()} == hashes
+    assert set(warehouse.query("SELECT request_hash FROM response")["request_hash"]) == hashes
 
 
 @pytest.mark.parametrize("batch", [1, 3, 100])
-def test_answers_do_not_depend_on_how_they_were_sent(warehouse: Warehouse, spec: EngineSpec, batch: int) -> None:
+def test_answers_do_not_depend_on_how_they_were_sent(
+    warehouse: Warehouse, spec: EngineSpec, batch: int
+) -> None:
     other = spec.model_copy(update={"name": "other"})  # the same engine under another name
     requests = [replace(each, batch=batch) for each in REQUESTS]
     work_off(planned(other, requests))
@@ -109,7 +116,8 @@ def test_what_an_engine_answered_before_it_failed_is_stored_under_each_request(
 
 
 def test_a_part_is_named_by_all_that_it_answers(spec: EngineSpec) -> None:
-    assert name_of([("a", "2"), ("a", "1")]) == part_name("a", ["1", "2"])  # as parts of one request always were
+    of_one_request = name_of([("a", "2"), ("a", "1")])
+    assert of_one_request == part_name("a", ["1", "2"])
     names = {name_of([("a", "1"), ("b", "2")]), name_of([("a", "2"), ("b", "1")]), name_of([("a", "1")])}
     assert len(names) == 3
     assert name_of([("a", "1"), ("b", "2")]) == name_of([("b", "2"), ("a", "1")])

@@ -86,8 +86,10 @@ class VllmEngine(ContinuationScorer):
         alternatives: Alternatives = 0,
         progress: Progress | None = None,
     ) -> list[Generation]:
-        """See ``Generator.generate``: one call of vLLM, whatever the samplings. With a schema only finish reason "length" can leave JSON cut off. A
-        conversation that the context does not hold has an empty answer with that reason.
+        """See ``Generator.generate``: one call of vLLM, whatever the samplings and schemas.
+
+        With a schema only finish reason "length" can leave JSON cut off. A conversation that the context does
+        not hold has an empty answer with that reason.
 
         Raises:
             EngineError: no chat template, or a conversation is not what it takes.
