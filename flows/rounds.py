@@ -279,13 +279,17 @@ class _Bars:
             self._totals[label] = self._totals.get(label, 0) + line.left
         elif label not in self._totals:
             self._totals[label] = line.left + self._later[not line.model]
+        else:  # who talks on after the end has been said
+            self._totals[label] = max(self._totals[label], self.done[label] + line.left)
         return label, self._totals[label]
 
     def end(self, models: Iterable[str]) -> None:
         """Say of models' talks that they are over."""
         for model in models:
             label = f"{model or 'null models'}: conversations"
-            if self._is_talk and (done := self.done[label]):
+            done = self.done[label]
+            if self._is_talk and done and self._totals.get(label) != done:
+                self._totals[label] = done
                 progress.report(label, 0, done)
 
 

@@ -107,8 +107,12 @@ def fit(engines: Sequence[Engine], models: Path) -> bool:
     claims: dict[str, memory.Claim] = {}
     try:
         for engine in engines:
-            if engine.spec and not engine.spec.is_served:
-                claims[engine.hash] = memory.of_engine(engine.spec, _source(engine.spec, models))
+            spec = engine.spec
+            if spec and not spec.is_served:
+                source = _source(spec, models)
+                if not memory.is_known(spec, source):
+                    return True
+                claims[engine.hash] = memory.of_engine(spec, source)
         sums: dict[str, int] = {}
         for claim in claims.values():
             sums[claim.device] = sums.get(claim.device, 0) + claim.bytes
@@ -122,7 +126,9 @@ def _simulators(engines: Mapping[str, Engine], roles: Mapping[str, Role]) -> lis
 
 
 def _source(spec: EngineSpec, models: Path) -> str:
-    return "" if spec.kind == "fake" else embedded.resolve(spec, models)
+    """Where the weights are, if they are here; a plan downloads nothing."""
+    name = spec.model.removeprefix(embedded.PREFIX)
+    return spec.model if name == spec.model else str(models / name)
 
 
 def _takes_all(engine: Engine) -> bool:

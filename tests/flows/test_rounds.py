@@ -21,7 +21,7 @@ from tasks.evaluations.contract import Shared
 from tasks.loop import progress, steps
 from tasks.loop.plan import Answer, Wanted, Work
 from tasks.loop.prompts import Prompts
-from tasks.loop.requests import Engine
+from tasks.loop.requests import Engine, Later
 from tests.flows import sessions
 from tests.flows.sessions import JUDGE, prompts
 
@@ -253,6 +253,19 @@ def test_engines_that_do_not_fit_together_are_loaded_once_a_phase(world: World) 
     order = [what[0] for what in world.done if what[0] != "asks"]
     assert order[-5:] == ["judge judges a", "judge judges b", "judge judges c", "score", "shown"]
     assert world.loads == ["a", "simulator", "b", "c", "judge"]
+
+
+def test_the_turns_of_a_conversation_have_one_bar_that_ends_when_it_does(world: World) -> None:
+    run = talking(world, 2, "a")
+    most = Later("candidate", "", 9, 1), Later("simulator", "simulator", 9, 1), Later("judge", "judge", 9, 1)
+    run.evaluation = replace(run.evaluation, later=lambda study: most)
+    heard: list[tuple[str, int, int]] = []
+    with progress.listen(lambda *report: heard.append(report)):
+        world.evaluate(run)
+    assert [what for what in world.done if what[0] == "a: conversations"] == [
+        ("a: conversations", "a", 19)
+    ] * 4
+    assert [report for report in heard if report[0] != "metrics"] == [("a: conversations", 0, 4)]
 
 
 def test_a_served_judge_works_while_the_next_candidate_of_this_machine_writes(world: World) -> None:

@@ -103,6 +103,11 @@ def gpu_bytes() -> int:
     return _total("cuda:0")
 
 
+def is_known(spec: EngineSpec, source: str) -> bool:
+    """Whether an engine's claim can be estimated before its model is downloaded; see ``of_engine``."""
+    return spec.kind == "fake" or bool(_tensor_sizes(source, spec.revision))
+
+
 def without_kv_cache(spec: EngineSpec, source: str) -> int | None:
     """Bytes that a vLLM engine takes beside its KV cache, estimated; None: nothing is known.
 
