@@ -117,6 +117,7 @@ def read_models(session: Session, shared: Any) -> dict[str, Any]:
             answers[name] = session.evaluation.read(session.study, session.completions(name), shared)
         except CorruptPart as error:
             session.lose_corrupt(name, error)
+        session.forget(name)
         progress.report("metrics", 1, len(alive))
     return answers
 

@@ -70,6 +70,7 @@ class Rounds:
         """Models that are to be asked about again."""
         self._is_planning = False
         self._error: BaseException | None = None
+        self._is_stopped = False
         self._keeper = ThreadPoolExecutor(1, "keeper")
         self._unsaved = BoundedSemaphore(UNSAVED)
         self._bars = _Bars(session)
@@ -102,10 +103,8 @@ class Rounds:
             self._sit(HERE)
             for thread in threads:
                 thread.join()
-        except BaseException as error:
-            self._stop(error)
-            raise
         finally:
+            self._stop()
             self._keeper.shutdown()
         if self._error:
             raise self._error
@@ -116,13 +115,15 @@ class Rounds:
             while lines := self._next(seat):
                 self._work_on(lines)
                 self._leave(seat, lines)
-        except Exception as error:
+        except BaseException as error:
             self._stop(error)
+            if seat == HERE and not isinstance(error, Exception):
+                raise  # Ctrl-C: nobody is waited for
 
     def _next(self, seat: str) -> tuple[Line, ...]:
         """Take what is to be done at a seat; waits until something is. Nothing: the rounds are over."""
         with self._changed:
-            while not (self._error or self._is_over()):
+            while not (self._is_stopped or self._is_over()):
                 if lines := self._chosen(seat):
                     self.session.take(lines)
                     self._busy[seat] = lines
@@ -192,12 +193,12 @@ class Rounds:
                     lines = [*self.session.plan.lines, *(line for own in self._busy.values() for line in own)]
                     self._bars.end(models - {line.model for line in lines if line.work and line.role in TALK})
                     self._changed.notify_all()
-        except Exception as error:
+        except BaseException as error:
             self._stop(error)
 
     def _due_now(self) -> set[str]:
         with self._changed:
-            while not (self._error or self._is_over()):
+            while not (self._is_stopped or self._is_over()):
                 if self._due:
                     models, self._due, self._is_planning = self._due, set(), True
                     return models
@@ -205,10 +206,10 @@ class Rounds:
             self._changed.notify_all()
             return set()
 
-    def _stop(self, error: BaseException) -> None:
+    def _stop(self, error: BaseException | None = None) -> None:
         """Have nobody begin anything more."""
         with self._changed:
-            self._error = self._error or error
+            self._error, self._is_stopped = self._error or error, True
             self._changed.notify_all()
 
     def _work_on(self, lines: Collection[Line]) -> None:
@@ -224,7 +225,7 @@ class Rounds:
     def _answer(self, label: str, total: int, kept: list[Future[None]], work: Work) -> None:
         """Have one part answered, unless its model or judge has failed before; it is stored meanwhile."""
         session, wanted = self.session, work.wanted
-        if self._error or wanted.model in session.lost or session.is_barred(wanted):
+        if self._is_stopped or wanted.model in session.lost or session.is_barred(wanted):
             return
         for one in kept:
             if one.done():

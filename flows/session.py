@@ -63,6 +63,9 @@ from warehouse import (
 SHARED = ""
 """Stands for the study's own requests where a model's name would stand."""
 
+MOST_KNOWN = 100_000
+"""Decoded answers that are kept of models that have nothing more to ask."""
+
 _KNOWN = "SELECT run_id, request_hash, topic, label FROM run_request WHERE run_id IN (SELECT unnest(?))"
 _prepared: ContextVar[Session | None] = ContextVar("prepared", default=None)
 
@@ -95,7 +98,7 @@ class Session:
     """Model -> what its candidate and judges have used of its budget."""
     _ledger: Ledger = field(default_factory=Ledger, init=False, repr=False)
     _known: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict, init=False, repr=False)
-    """Model -> what was decoded for it (``Completions.known``), until it has nothing more to ask."""
+    """Model -> what was decoded for it (``Completions.known``), until it was read to its end."""
     _noted: set[tuple[str, ...]] = field(default_factory=set, init=False, repr=False)
     """Rows of the table run_request that are there."""
     _lock: RLock = field(default_factory=RLock, init=False, repr=False)
@@ -215,8 +218,13 @@ class Session:
             kept = [line for line in self.plan.lines if line.model not in again]
             later = () if self.answered else self.evaluation.later(self.study)
             self.plan = ordered([*kept, *lines], later)
-            for model in again - unanswered:
-                self._known.pop(model, None)
+            if sum(len(units) for own in self._known.values() for units in own.values()) > MOST_KNOWN:
+                for model in again - unanswered:
+                    self.forget(model)
+
+    def forget(self, model: str) -> None:
+        """Keep nothing of what was decoded for a model; it can be read again."""
+        self._known.pop(model, None)
 
     def take(self, lines: Collection[Line]) -> None:
         """Take lines out of the plan: somebody works on them."""
