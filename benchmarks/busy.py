@@ -53,7 +53,8 @@ def busy(sizes: Sizes) -> None:
         show(
             f"{evaluation}: engine busy {in_rounds:.1%} of the rounds; {ours['round_cpu']:.2f} s of CPU "
             f"outside of it per 1,000 answers; with study and metrics {in_run:.1%} of the run, "
-            f"{per_1000:.2f} s — {ours['n_answers']:,} answers in {ours['seconds']:.0f} s, {ours['n_calls']} calls "
+            f"{per_1000:.2f} s — "
+            f"{ours['n_answers']:,} answers in {ours['seconds']:.0f} s, {ours['n_calls']} calls "
             f"{peak(ours)}; bar {BAR_BUSY:.0%}, {BAR_CPU_S:.1f} s: {met}"
         )
 

@@ -124,7 +124,7 @@ class Session:
         ]
 
     def completions(self, model: str) -> Completions:
-        """What is stored of what a model's evaluation asks; between rounds, what was decoded is kept."""
+        """Return the stored completions of a model's requests; what was decoded is kept between rounds."""
         candidate, known = self.candidates.get(model), self._known.get(model)
         return Completions(candidate, self.engines, steps.stored, known)
 

@@ -1,4 +1,4 @@
-"""What is left to do, as a value: a dry run prints it, and the loop works it off. Pure.
+"""The work that is left, as a value: a dry run prints it, and the loop works it off. Pure.
 
 A *line* is all that one engine does for one model. It is cut into *works*: what the engine is sent at once,
 and the part that is stored of it. Prompts of several requests, with their own seeds and schemas, share a
@@ -105,7 +105,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Line:
-    """What one engine does for one model: a line of the plan.
+    """One engine's work for one model: a line of the plan.
 
     Attributes:
         asked, left: log-probabilities, completions or vectors; all, and those without an answer.
