@@ -44,7 +44,7 @@ RUNS: Mapping[str, Mapping[str, Any]] = {
 
 
 def busy(sizes: Sizes) -> None:
-    """Of each evaluation: the share of the time that the engine works, and the loop's processor time."""
+    """Print the share of the time that the engine works, and the loop's processor time, by evaluation."""
     for evaluation in RUNS:
         ours = measure(run, evaluation=evaluation, most=sizes.busy_answers)
         per_1000 = ours["loop_cpu_seconds"] / ours["n_answers"] * 1000

@@ -38,7 +38,7 @@ UNSAVED = 2
 
 
 def seat_of(engine: Engine) -> str:
-    """Where an engine works: HERE, or its hash if it is served."""
+    """Return the seat of an engine: HERE, or its hash if it is served."""
     return engine.hash if engine.spec and engine.spec.is_served else HERE
 
 
@@ -257,7 +257,7 @@ class Rounds:
 
 
 class _Bars:
-    """What progress says of each label: how much there is, as far as that is known.
+    """Totals that progress shows of each label, as far as they are known.
 
     A talk has as many turns as there can be, so that the time left does not rise; once it is over, as many as
     there were.

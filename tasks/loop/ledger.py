@@ -1,4 +1,4 @@
-"""What is known of a run's answers: which are stored, which open, and which of these somebody works on. Pure.
+"""The answers of a run: which are stored, which are open, and which of these somebody works on. Pure.
 
 The warehouse is asked about each answer once. After that a run knows by itself: it is the one that answers.
 """

@@ -56,13 +56,13 @@ class Piece:
 
     @property
     def answers(self) -> list[Answer]:
-        """What they are stored under."""
+        """The keys under which its units are stored."""
         return [(self.wanted.request_hash, unit) for unit in self.units]
 
 
 @dataclass(frozen=True)
 class Work:
-    """What an engine is sent at once, for one model: a part to be made."""
+    """A call of an engine for one model, and the part that is stored of it."""
 
     pieces: tuple[Piece, ...]
 
@@ -78,12 +78,12 @@ class Work:
 
     @property
     def units(self) -> tuple[str, ...]:
-        """Of all pieces, in order."""
+        """The units of all pieces, in order."""
         return tuple(unit for piece in self.pieces for unit in piece.units)
 
     @property
     def answers(self) -> list[Answer]:
-        """What its units are stored under."""
+        """The keys under which its units are stored."""
         return [answer for piece in self.pieces for answer in piece.answers]
 
     @property
@@ -122,7 +122,7 @@ class Line:
 
     @property
     def answers(self) -> Iterator[Answer]:
-        """What its work is stored under."""
+        """The keys under which its work is stored."""
         return (answer for work in self.work for answer in work.answers)
 
 
@@ -209,7 +209,7 @@ def _line(pieces: Sequence[Piece]) -> Line:
 
 
 def _mates(piece: Piece, place: int) -> Any:
-    """What pieces have in common that may be sent at once."""
+    """Return a key that pieces share which may be sent at once."""
     request, spec = piece.wanted.request, piece.wanted.engine.spec
     if not request.joins:
         return place

@@ -78,7 +78,7 @@ def loads(
     asked: int,
     models: Path,
 ) -> dict[str, int]:
-    """How often a run loads each engine of this machine, at most: name -> times.
+    """Return how often a run loads each engine of this machine at most, by name.
 
     Once each where they fit together. A simulator that fits beside one candidate at a time is loaded once for
     each of them. One that fits beside none is loaded at every turn, and so are they.
@@ -126,7 +126,7 @@ def _simulators(engines: Mapping[str, Engine], roles: Mapping[str, Role]) -> lis
 
 
 def _source(spec: EngineSpec, models: Path) -> str:
-    """Where the weights are, if they are here; a plan downloads nothing."""
+    """Return the place of the weights, if they are here; a plan downloads nothing."""
     name = spec.model.removeprefix(embedded.PREFIX)
     return spec.model if name == spec.model else str(models / name)
 

@@ -214,7 +214,7 @@ def unstored(answers: Mapping[str, Collection[Answer]]) -> set[Answer]:
 
 @dataclass(frozen=True)
 class Answered:
-    """What an engine gave for a piece of work: a part that is to be stored.
+    """A part that an engine made of a piece of work, to be stored.
 
     Attributes:
         name, kind, frame: of the part.
