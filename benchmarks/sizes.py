@@ -22,6 +22,7 @@ class Sizes:
         registered_units, metric_values: rows of history where the registration of a part is timed.
         flow_items: items of each list in the flow.
         talk_repetitions: seeds of each conversation.
+        busy_answers: of each evaluation that a simulated engine is waited for.
         choices: items of a choice that is planned.
         gpu_prefixes: countries that the GPU scores the whole list for.
         gpu_conversations: answered at once on the GPU, ``gpu_tokens`` tokens each.
@@ -47,6 +48,7 @@ class Sizes:
     metric_values: int = 10_000_000
     flow_items: int = 2500
     talk_repetitions: int = 10
+    busy_answers: int = 1_000_000
     choices: int = 2000
     gpu_prefixes: int = 16
     gpu_conversations: int = 170
@@ -82,6 +84,7 @@ QUICK = Sizes(
     metric_values=2_000,
     flow_items=10,
     talk_repetitions=1,
+    busy_answers=0,
     choices=40,
     gpu_prefixes=1,
     gpu_conversations=2,

@@ -11,7 +11,7 @@ only.
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 from prefect import Flow
@@ -19,12 +19,13 @@ from prefect import Flow
 from flows import runs
 from flows.away import crashed_if_away
 from flows.cohort import cohort_of
+from flows.rounds import Rounds
 from flows.runs import Run
 from flows.session import SHARED, Session, prepare, prepared
 from tasks.engines.protocols import EngineError
 from tasks.evaluations.contract import Completions, Evaluation, Params
 from tasks.loop import progress, steps
-from tasks.loop.plan import Wanted, Work
+from tasks.loop.plan import Wanted
 from warehouse import CorruptPart
 
 
@@ -67,42 +68,10 @@ def evaluate(evaluation: Evaluation[Any, Any, Any], params: Params) -> str:
 
 
 def answer_all(session: Session) -> None:
-    """Start the runs, and have everything answered that is asked, round by round."""
+    """Start the runs, and have everything answered that is asked, round by round (``flows.rounds``)."""
     session.start()
-    while session.plan.left:
-        for line in session.plan.lines:
-            steps.with_each(partial(_answer, session, total=line.left), line.work, line.engine)
-        session.plan_round()
-        session.add_requests()
-
-
-def _answer(session: Session, work: Work, total: int) -> None:
-    """Have one part answered, unless its model or judge has failed before."""
-    wanted = work.wanted
-    if wanted.model in session.lost or session.is_barred(wanted):
-        return
-    model = wanted.model or next(iter(session.ids))
-    run, meter = (session.ids[model], model), session.meter(wanted.model)
-    label, request = _label(wanted), wanted.request
-    title = f"{label}: {request.label or request.topic or request.kind}, part {work.part[:8]}"
-    try:
-        steps.step(request.ability, lambda: steps.answer(work, run, meter, label, total), title)
-    except EngineError as error:
-        session.fail(wanted, error)
-    else:
-        session.answered |= {(wanted.request_hash, unit) for unit in work.units}
-        session.worked |= {wanted.model} if wanted.model else {SHARED, *session.candidates}
-
-
-def _label(wanted: Wanted) -> str:
-    """The name that progress shows for the work of an engine for a model."""
-    engine, model = wanted.engine.name, wanted.model
-    labels = {
-        "judge": f"{engine} judges {model or 'null models'}",
-        "embedder": f"embed {model or wanted.request.label}",
-        "simulator": f"{engine} talks with {model}",
-    }
-    return labels.get(wanted.request.role, engine)
+    if session.plan.left:
+        Rounds(session).work_off()
 
 
 def _score(session: Session) -> None:
@@ -150,6 +119,7 @@ def read_models(session: Session, shared: Any) -> dict[str, Any]:
             answers[name] = session.evaluation.read(session.study, session.completions(name), shared)
         except CorruptPart as error:
             session.lose_corrupt(name, error)
+        session.forget(name)
         progress.report("metrics", 1, len(alive))
     return answers
 

@@ -7,14 +7,14 @@ saved with all its rows at once.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Set
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import version
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 import polars as pl
@@ -37,9 +37,10 @@ from tasks.evaluations.contract import (
     comparable,
 )
 from tasks.identity import checked_name, digest
-from tasks.loop import steps
+from tasks.loop import room, steps
 from tasks.loop.budget import Budget, Meter
-from tasks.loop.plan import Plan, Wanted, lay_out
+from tasks.loop.ledger import Ledger
+from tasks.loop.plan import Answer, Line, Plan, Wanted, Work, ordered
 from tasks.loop.requests import Engine, Request
 from tasks.loop.rows import metric_frame, points_frame
 from tasks.packs.shape import Content
@@ -62,6 +63,9 @@ from warehouse import (
 SHARED = ""
 """Stands for the study's own requests where a model's name would stand."""
 
+MOST_KNOWN = 100_000
+"""Decoded answers that are kept of models that have nothing more to ask."""
+
 _KNOWN = "SELECT run_id, request_hash, topic, label FROM run_request WHERE run_id IN (SELECT unnest(?))"
 _prepared: ContextVar[Session | None] = ContextVar("prepared", default=None)
 
@@ -76,7 +80,9 @@ class Session:
     engines: dict[str, Engine]
     packs: tuple[Content, ...] = ()
     plan: Plan = field(default_factory=lambda: Plan(()))
-    wanted: list[Wanted] = field(default_factory=list)
+    """What has no answer and nobody works on."""
+    asked: dict[str, list[Wanted]] = field(default_factory=dict)
+    """Model, or SHARED, -> all that its evaluation asked when it last did."""
     ids: dict[str, str] = field(default_factory=dict)
     """Model -> its run, once the session is started."""
     lost: dict[str, Exception] = field(default_factory=dict)
@@ -90,7 +96,12 @@ class Session:
     """Models, and SHARED, about which something new was answered."""
     meters: dict[str, Meter] = field(default_factory=dict)
     """Model -> what its candidate and judges have used of its budget."""
-    _failing: Lock = field(default_factory=Lock, init=False, repr=False)
+    _ledger: Ledger = field(default_factory=Ledger, init=False, repr=False)
+    _known: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict, init=False, repr=False)
+    """Model -> what was decoded for it (``Completions.known``), until it was read to its end."""
+    _noted: set[tuple[str, ...]] = field(default_factory=set, init=False, repr=False)
+    """Rows of the table run_request that are there."""
+    _lock: RLock = field(default_factory=RLock, init=False, repr=False)
 
     @property
     def params(self) -> Params:
@@ -101,9 +112,21 @@ class Session:
         """The config_hash that the rows stand under."""
         return comparable(self.study)
 
+    @property
+    def wanted(self) -> list[Wanted]:
+        """All that is asked of engines that have not failed, answered or not."""
+        return [
+            each
+            for model, own in self.asked.items()
+            if model not in self.lost
+            for each in own
+            if not self.is_barred(each)
+        ]
+
     def completions(self, model: str) -> Completions:
-        """Return the stored completions of a model's requests."""
-        return Completions(self.candidates.get(model), self.engines, steps.stored)
+        """Return the stored completions of a model's requests; what was decoded is kept between rounds."""
+        candidate, known = self.candidates.get(model), self._known.get(model)
+        return Completions(candidate, self.engines, steps.stored, known)
 
     def meter(self, model: str) -> Meter:
         """Counts what one model's evaluation uses, of candidate and judges together."""
@@ -160,7 +183,7 @@ class Session:
 
         The first failure counts, of several units that are under way.
         """
-        with self._failing:
+        with self._lock:
             if wanted.model in self.lost or self.is_barred(wanted):
                 return
             if wanted.request.role not in self.evaluation.optional:
@@ -170,38 +193,80 @@ class Session:
             self.failures.append(f"{about}, {wanted.request.role} {wanted.engine.name}: {error}")
             steps.logger().error("%s", self.failures[-1])
 
-    def plan_round(self) -> None:
+    def plan_round(self, models: Collection[str] | None = None) -> None:
         """Ask the evaluation what can be sent now, and lay out what of it has no answer.
 
-        Raises:
-            EngineError: an engine left something unanswered that this run had it answer.
+        Args:
+            models: about which of them, SHARED among them; None: all.
         """
-        wanted = [
-            Wanted(model, request, self.completions(model).engine(request))
-            for model, requests in self._requests().items()
-            for request in requests
-        ]
-        for each in wanted:
+        asked = {
+            model: [Wanted(model, request, self.completions(model).engine(request)) for request in requests]
+            for model, requests in self._requests(models).items()
+        }
+        for each in (each for own in asked.values() for each in own):
             if each.model not in self.lost and not self.is_barred(each):
                 self._check_ability(each)
-        self.wanted = [each for each in wanted if each.model not in self.lost and not self.is_barred(each)]
-        later = () if self.answered else self.evaluation.later(self.study)
-        self.plan = lay_out(self.wanted, steps.unanswered(self.wanted), later)
-        for work in self.plan.work:
-            if self.answered & {(work.wanted.request_hash, unit) for unit in work.units}:
-                raise EngineError(
-                    f"{work.wanted.engine.name}: it left part of {work.wanted.request.label!r} unanswered"
-                )
+        new = self._ledger.unknown(each for own in asked.values() for each in own)
+        missing = steps.unstored(new)
+        with self._lock:
+            self._ledger.learn(new, missing)
+            again = asked.keys() | (self.asked.keys() if models is None else models)
+            self.asked |= asked
+            self._ledger.let_go(line for line in self.plan.lines if line.model in again)
+            own = [each for each in self.wanted if each.model in again]
+            lines, unanswered = self._ledger.planned(own, again)
+            kept = [line for line in self.plan.lines if line.model not in again]
+            later = () if self.answered else self.evaluation.later(self.study)
+            self.plan = ordered([*kept, *lines], later)
+            if sum(len(units) for own in self._known.values() for units in own.values()) > MOST_KNOWN:
+                for model in again - unanswered:
+                    self.forget(model)
 
-    def _requests(self) -> dict[str, list[Request[Any]]]:
+    def forget(self, model: str) -> None:
+        """Keep nothing of what was decoded for a model; it can be read again."""
+        self._known.pop(model, None)
+
+    def take(self, lines: Collection[Line]) -> None:
+        """Take lines out of the plan: somebody works on them."""
+        with self._lock:
+            own = {id(line) for line in lines}
+            left = tuple(line for line in self.plan.lines if id(line) not in own)
+            self.plan = replace(self.plan, lines=left)
+
+    def note(self, work: Work, stored: Set[Answer], is_whole: bool = True) -> None:
+        """Note what was answered and stored of a piece of work.
+
+        Raises:
+            EngineError: an engine left something unanswered, and said nothing of it.
+        """
+        with self._lock:
+            self.answered |= stored
+            self._ledger.note(stored)
+            self.worked |= {work.wanted.model} if work.wanted.model else {SHARED, *self.candidates}
+        for piece in work.pieces:
+            if is_whole and not stored >= set(piece.answers):
+                request = piece.wanted.request
+                raise EngineError(f"{work.wanted.engine.name}: it left part of {request.label!r} unanswered")
+
+    def give_back(self, lines: Collection[Line]) -> set[str]:
+        """Say that nobody works on these lines any more; returns the models that may have more to ask now."""
+        with self._lock:
+            self._ledger.let_go(lines)
+            return {line.model for line in lines} | self._ledger.waiting
+
+    def _requests(self, models: Collection[str] | None = None) -> dict[str, list[Request[Any]]]:
         """Model, or SHARED, -> all that can be sent now; a model whose answers cannot be read is given up."""
         evaluation, requests = self.evaluation, dict[str, list[Request[Any]]]()
-        if evaluation.shared and SHARED not in self.lost:
+        if evaluation.shared and SHARED not in self.lost and (models is None or SHARED in models):
+            self._known.setdefault(SHARED, {})
             try:
                 requests[SHARED] = list(evaluation.shared.ask(self.study, self.completions(SHARED)))
             except CorruptPart as error:
                 self.lose_corrupt(SHARED, error)
         for name in self.alive():
+            if models is not None and name not in models:
+                continue
+            self._known.setdefault(name, {})
             try:
                 requests[name] = list(evaluation.ask(self.study, self.completions(name)))
             except CorruptPart as error:
@@ -220,6 +285,7 @@ class Session:
     def start(self) -> None:
         """Write down what is going to be measured, before anything is: all runs in one transaction."""
         self.ids = self.run_ids()
+        frames = {model: self._requests_of(model) for model in self.ids}
         with Warehouse.open().write() as connection:
             if (own := self.evaluation.described) is not None:
                 name, items = self.evaluation.name, self.study.materials["item"]
@@ -229,19 +295,27 @@ class Session:
                 save_pack(connection, pack.hash, pack.pack, pack.evaluation, pack.about, pack.rows)
             for model, run in self.ids.items():
                 save_run(connection, self._row(run, model, self.candidates[model]))
-                save_run_requests(connection, run, self._requests_of(model))
+                save_run_requests(connection, run, frames[model])
+        self._noted = {(self.ids[model], *row) for model, frame in frames.items() for row in frame.rows()}
 
-    def add_requests(self) -> None:
-        """Write down what later rounds ask, unless it is there: every write copies the warehouse's file."""
-        warehouse = Warehouse.open()
-        frames = {run: self._requests_of(model) for model, run in self.ids.items()}
-        known = set(warehouse.query(_KNOWN, [list(frames)]).rows())
-        if known.issuperset((run, *row) for run, frame in frames.items() for row in frame.rows()):
+    def add_requests(self, models: Collection[str] | None = None) -> None:
+        """Write down what later rounds ask, unless it is there: every write copies the warehouse's file.
+
+        Args:
+            models: of which of them; None: all.
+        """
+        own = {model: run for model, run in self.ids.items() if models is None or model in models}
+        frames = {run: self._requests_of(model) for model, run in own.items()}
+        rows = {(run, *row) for run, frame in frames.items() for row in frame.rows()}
+        if self._noted >= rows:
             return
-        with warehouse.write() as connection:
-            for run, frame in frames.items():
-                if not frame.is_empty():
-                    save_run_requests(connection, run, frame)
+        self._noted |= set(Warehouse.open().query(_KNOWN, [list(frames)]).rows())
+        if not self._noted >= rows:
+            with Warehouse.open().write() as connection:
+                for run, frame in frames.items():
+                    if not frame.is_empty():
+                        save_run_requests(connection, run, frame)
+        self._noted |= rows
 
     def save(self, tables: Tables, selection: Selection) -> None:
         """Store all rows and detail tables and finish their runs, in one transaction.
@@ -357,8 +431,15 @@ def prepare(evaluation: Evaluation[Any, Any, Any], params: Params) -> Session:
     params = params.model_copy(update={"occasion": occasion(params.occasion)})
     study, engines, packs = build(evaluation, params)
     steps.take_over_orphans()
-    session = Session(evaluation, study, _candidates(params, study), engines, packs)
+    models, roles = Warehouse.open().home / "models", evaluation.engines(params)
+    candidates, engines = room.divided(_candidates(params, study), engines, roles, models)
+    session = Session(evaluation, study, candidates, engines, packs)
     session.plan_round()
+    if session.plan.left:
+        own = [line.asked for line in session.plan.lines if line.role == "candidate"]
+        asked, later = sum(own) // max(1, len(own)), session.plan.later
+        times = room.loads(candidates, engines, roles, later, asked, models)
+        session.plan = replace(session.plan, loads=times)
     if len(session.lost) == len(session.candidates):
         session.raise_failures()
     return session

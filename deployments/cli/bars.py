@@ -54,7 +54,9 @@ def bars() -> Iterator[None]:
             latest = drawn.get_time()
             task = drawn.tasks[known[label]]
             was_finished = task.finished
-            drawn.update(known[label], advance=advance)
+            if total > task.total:
+                task.finished_time = None  # more of it has become known
+            drawn.update(known[label], advance=advance, total=total)
             if task.speed and total > 1000:
                 drawn.update(known[label], speed=f"{task.speed:,.0f} items/s")
             if task.finished and not was_finished and not err.is_terminal:

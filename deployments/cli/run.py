@@ -63,6 +63,8 @@ _PROBE = """try out for up to five seconds how fast a model scores here, where t
 (default: before a run, not on a dry run)"""
 _CODE = "allow engine specs to run Python code of the model's repository: read it first"
 _REPLICAS = "copies of each model that run at once: on this machine's GPUs in turn, or sharing its cores"
+_SHARE = """how much of a GPU's memory each vLLM engine takes; default: all of it, or what they need where a
+model and a simulator take turns"""
 _RAY = "run the copies on the Ray cluster there: host:6379, or ray://host:10001 from outside of it"
 _PICKLE = "allow weights in pickles (.bin, .pt), which can run any code when they are read"
 
@@ -85,6 +87,10 @@ class Switches:
     trust_pickle: Annotated[bool, _option("--trust-pickle", text=_PICKLE, panel=options.ENGINES)] = False
     replicas: Annotated[
         int | None, _option("--replicas", metavar="N", min=1, text=_REPLICAS, panel=options.ENGINES)
+    ] = None
+    gpu_share: Annotated[
+        float | None,
+        _option("--gpu-share", metavar="SHARE", min=0.05, max=1.0, text=_SHARE, panel=options.ENGINES),
     ] = None
     ray: Annotated[str | None, _option("--ray", metavar="ADDRESS", text=_RAY, panel=options.ENGINES)] = None
     verbose: Annotated[bool, _option("--verbose", "-v", text="show the log")] = False
@@ -205,11 +211,13 @@ def start_all(switches: Switches, texts: Mapping[str, Any]) -> None:
 def _opened(switches: Switches) -> Warehouse:
     """The warehouse, and this process set up as the command line says."""
     from tasks.engines.replicas import use
+    from tasks.loop import room
 
     warehouse = Warehouse.open()
     configure(warehouse.home, switches.verbose)
     allow(remote_code=switches.trust_remote_code, pickle=switches.trust_pickle)
     use(switches.replicas, switches.ray)
+    room.use(switches.gpu_share)
     return warehouse
 
 

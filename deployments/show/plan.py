@@ -15,20 +15,26 @@ from tasks.loop.requests import Engine
 from warehouse import Warehouse
 
 SPEED = """
-WITH done AS (
-    SELECT p.kind, p.request_hash, r.engine_hash, sum(p.n_rows) AS n,
-        date_diff('millisecond', lag(p.written_at) OVER (PARTITION BY p.run_id, p.kind ORDER BY p.written_at),
-            p.written_at) / 1000 AS seconds
-    FROM part_unit AS p JOIN run AS r USING (run_id)
-    GROUP BY p.kind, p.request_hash, r.engine_hash, p.run_id, p.part, p.written_at
+WITH part AS (
+    SELECT kind, run_id, part, written_at, sum(n_rows) AS n,
+        list_sort(list(DISTINCT request_hash)) AS requests
+    FROM part_unit GROUP BY ALL
+), done AS (
+    SELECT p.kind, unnest(p.requests) AS request_hash, r.engine_hash, p.n,
+        date_diff('millisecond', coalesce(
+            lag(p.written_at) OVER (PARTITION BY p.run_id, p.kind, p.requests[1] ORDER BY p.written_at),
+            lag(p.written_at) OVER (PARTITION BY p.run_id, p.kind ORDER BY p.written_at)
+        ), p.written_at) / 1000 AS seconds
+    FROM part AS p JOIN run AS r USING (run_id)
 )
 SELECT kind, coalesce(request_hash, engine_hash) AS name, median(n / seconds) AS per_second
 FROM done
 WHERE seconds > 0 AND seconds < 600
 GROUP BY GROUPING SETS ((kind, request_hash), (kind, engine_hash))
 """
-"""Rows per second of past parts: time between a part and the one before it in the same run. The median,
-because some gaps are pauses. A judge's parts belong to the candidate's run, so its request comes first."""
+"""Rows per second of past parts: time between a part and the one before it of the same request, or else of
+the same run. The median, because some gaps are pauses. A judge's parts belong to the candidate's run, so its
+request comes first."""
 
 UNITS = {
     "item_logprob": "log-probabilities",
@@ -82,7 +88,7 @@ class Estimate:
 
     def rate(self, line: Line) -> float | None:
         """Per second, of the same request or else of the same engine; None: not measured yet."""
-        requests = dict.fromkeys(work.wanted.request_hash for work in line.work)
+        requests = dict.fromkeys(p.wanted.request_hash for work in line.work for p in work.pieces)
         names = [*requests, line.engine.hash]
         rates = (self.speeds.get((line.kind, name)) for name in names)
         return next((rate for rate in rates if rate), None)
@@ -99,6 +105,9 @@ def show(title: str, estimate: Estimate) -> None:
     for name, role, engine, n, most in estimate.later():
         rows.append((name, _engine(role, engine), f"later ≤ {n:,} completions", "", _price(most)))
     print_table(COLUMNS, rows, title, stderr=True)
+    if plan.left and sum(plan.loads.values()) > 1:
+        times = ", ".join(f"{name} {n}" for name, n in plan.loads.items())
+        say(f"engines are loaded here {sum(plan.loads.values())} times at most: {times}", style="")
 
 
 def show_sum(estimates: Sequence[Estimate]) -> None:
@@ -171,7 +180,7 @@ def _cost(line: Line) -> Cost:
     spec = line.engine.spec
     if spec is None or _is_free(spec):
         return None
-    most = [g for work in line.work for g in work.wanted.request.at_most(work.units)]
+    most = [g for work in line.work for g in work.at_most]
     return sum(g.prompt_tokens + g.completion_tokens for g in most), cost(spec, most)
 
 

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.engines import prompting
 from tasks.engines.protocols import (
+    Alternatives,
     CandidateScores,
     Cloze,
     Conversations,
@@ -28,9 +29,11 @@ from tasks.engines.protocols import (
     Generation,
     Progress,
     Samplings,
-    Schema,
+    Schemas,
     TokenAlternatives,
     each,
+    each_number,
+    each_schema,
 )
 from tasks.engines.specs import EngineSpec
 
@@ -91,8 +94,8 @@ class FakeEngine:
         self,
         conversations: Conversations,
         samplings: Samplings,
-        schema: Schema = None,
-        alternatives: int = 0,
+        schemas: Schemas = None,
+        alternatives: Alternatives = 0,
         progress: Progress | None = None,
     ) -> list[Generation]:
         """See ``Generator.generate``; the text depends on the conversation, the model and the seed.
@@ -103,7 +106,15 @@ class FakeEngine:
         """
         time.sleep(self.options.delay)
         answers = []
-        for conversation, sampling in zip(conversations, each(samplings, len(conversations)), strict=True):
+        n = len(conversations)
+        own = zip(
+            conversations,
+            each(samplings, n),
+            each_schema(schemas, n),
+            each_number(alternatives, n),
+            strict=True,
+        )
+        for conversation, sampling, schema, number in own:
             said = json.dumps([dict(m) for m in conversation], sort_keys=True)
             key = f"{self.spec.model}|{sampling.seed}|{said}"
             text = f"Answer {_number(key) % 10_000}."
@@ -112,7 +123,7 @@ class FakeEngine:
             if schema is not None:
                 text = json.dumps(_instance(schema, schema, key))
             words = sum(len(m["content"].split()) for m in conversation)
-            tokens = _tokens(text, _menu(schema), alternatives, key) if alternatives else ()
+            tokens = _tokens(text, _menu(schema), number, key) if number else ()
             answers.append(Generation(text, "stop", words, len(text.split()), sampling.seed, tokens))
         return answers
 

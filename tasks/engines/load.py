@@ -110,9 +110,25 @@ def load(spec: EngineSpec, cache: Path, ability: Ability | None = None, jobs: Jo
         return _class(spec)(spec, jobs)
     spec = resolved(spec)
     with _lock:
-        key = f"{cache.resolve()} {spec.model_dump_json()}"
+        key = _key(spec, cache)
         source = "" if key in _loaded or spec.kind == "fake" else embedded.resolve(spec, cache)
         return kept(key, partial(memory.of_engine, spec, source), partial(_build, spec, source))
+
+
+def has_room(spec: EngineSpec, cache: Path) -> bool:
+    """Whether an engine is loaded, or can be without another's leaving; a server always; see ``load``."""
+    if spec.is_served:
+        return True
+    spec = resolved(spec)
+    return has_room_for(_key(spec, cache), partial(_claim, spec, cache))
+
+
+def _key(spec: EngineSpec, cache: Path) -> str:
+    return f"{cache.resolve()} {spec.model_dump_json()}"
+
+
+def _claim(spec: EngineSpec, cache: Path) -> memory.Claim:
+    return memory.of_engine(spec, "" if spec.kind == "fake" else embedded.resolve(spec, cache))
 
 
 def unload() -> None:
@@ -135,6 +151,18 @@ def embedder(source: str, cache: Path) -> Embedder:
         return loaded
 
 
+def has_room_for_embedder(source: str, cache: Path) -> bool:
+    """``has_room`` of an embedder."""
+    key = f"{cache.resolve()} {source} {embedders.embedder_name(source)}"
+    return has_room_for(key, lambda: memory.of_embedder(embedders.resolve(source, cache)))
+
+
+def has_room_for(key: str, claim: Callable[[], memory.Claim]) -> bool:
+    """Whether the engine under a key is loaded, or its claim fits beside what is."""
+    with _lock:
+        return key in _loaded or not _leaving(claim())
+
+
 def kept(key: str, claim: Callable[[], memory.Claim], build: Callable[[], Any]) -> Any:
     """The engine under a key, loaded or built now, as the most recently used; others leave to make room."""
     with _lock:
@@ -149,13 +177,18 @@ def kept(key: str, claim: Callable[[], memory.Claim], build: Callable[[], Any]) 
 
 def _make_room(claim: memory.Claim) -> None:
     """Close engines on the claim's device until it fits, or none is left."""
+    _close(_leaving(claim))
+
+
+def _leaving(claim: memory.Claim) -> list[str]:
+    """The engines that have to leave for a claim, the least recently used first."""
     limit = claim.limit if claim.limit is not None else memory.budget(claim.device)
     there = {key: one.claim.bytes for key, one in _loaded.items() if one.claim.device == claim.device}
     leaving = []
     while there and sum(there.values()) + claim.bytes > limit:
         leaving.append(next(iter(there)))
         del there[leaving[-1]]
-    _close(leaving)
+    return leaving
 
 
 def _close(keys: list[str]) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,11 +140,36 @@ Samplings = Sampling | Sequence[Sampling]
 """One per conversation, in order, or one for all."""
 
 
+Schemas = Schema | Sequence[Schema]
+"""One per conversation, in order, or one for all."""
+
+Alternatives = int | Sequence[int]
+"""One number per conversation, in order, or one for all."""
+
+
 def each(samplings: Samplings, n: int) -> list[Sampling]:
     """One sampling per conversation; raises ValueError where there are not as many as conversations."""
-    own = [samplings] * n if isinstance(samplings, Sampling) else list(samplings)
+    return _each([samplings] * n if isinstance(samplings, Sampling) else list(samplings), n, "samplings")
+
+
+def each_schema(schemas: Schemas, n: int) -> list[Schema]:
+    """One schema per conversation; raises ValueError where there are not as many as conversations."""
+    is_one = schemas is None or isinstance(schemas, Mapping)
+    return _each([schemas] * n if is_one else list(schemas), n, "schemas")  # type: ignore[list-item, arg-type]
+
+
+def each_number(alternatives: Alternatives, n: int) -> list[int]:
+    """Alternatives per conversation; raises ValueError where there are not as many numbers."""
+    is_one = isinstance(alternatives, int)
+    return _each([alternatives] * n if is_one else list(alternatives), n, "numbers of alternatives")  # type: ignore[list-item, arg-type]
+
+
+T = TypeVar("T")
+
+
+def _each(own: list[T], n: int, what: str) -> list[T]:
     if len(own) != n:
-        raise ValueError(f"{len(own)} samplings for {n} conversations: give one, or one for each")
+        raise ValueError(f"{len(own)} {what} for {n} conversations: give one, or one for each")
     return own
 
 
@@ -208,19 +233,20 @@ class Generator(Protocol):
         self,
         conversations: Conversations,
         samplings: Samplings,
-        schema: Schema = None,
-        alternatives: int = 0,
+        schemas: Schemas = None,
+        alternatives: Alternatives = 0,
         progress: Progress | None = None,
     ) -> list[Generation]:
-        """One answer a conversation, in order; with ``schema`` the text is JSON valid under it.
+        """One answer a conversation, in order; with a schema the text is JSON valid under it.
 
         Conversations that are drawn with equal seeds share the engine's random numbers, so their texts are
         not independent: who wants independent ones gives each a seed of its own.
 
         Args:
-            samplings: one per conversation, or one for all.
+            samplings, schemas: one per conversation, or one for all.
             alternatives: how many of the most probable tokens to give at each position, up to
-                MAX_ALTERNATIVES; 0: none, and no ``tokens``. The texts do not depend on it.
+                MAX_ALTERNATIVES; 0: none, and no ``tokens``. The texts do not depend on it. One number per
+                conversation, or one for all.
             progress: called by engines whose answers come one by one, while others are awaited; engines that
                 answer all at once leave it alone.
         """

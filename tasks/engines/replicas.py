@@ -22,6 +22,7 @@ from tasks.engines import load
 from tasks.engines.copies import Actor, Copy, Process, ReplicaLost, connected, wait_for_room
 from tasks.engines.local import devices, embedded, memory
 from tasks.engines.protocols import (
+    Alternatives,
     CandidateScores,
     Cloze,
     Conversations,
@@ -31,7 +32,7 @@ from tasks.engines.protocols import (
     Jobs,
     Progress,
     Samplings,
-    Schema,
+    Schemas,
 )
 from tasks.engines.specs import EngineSpec, resolved
 
@@ -71,8 +72,21 @@ def load_engine(spec: EngineSpec, cache: Path, ability: load.Ability, jobs: Jobs
     spec = resolved(spec)
     if ":" in spec.device:
         raise EngineError(f'model {spec.name!r}: device {spec.device!r} is one GPU: for replicas set "cuda"')
-    key = f"{cache.resolve()} {spec.model_dump_json()} {n} {address}"
+    key = _key(spec, cache, n, address)
     return load.kept(key, partial(_claim, spec, cache, n, address), partial(_build, spec, cache, n, address))
+
+
+def has_room(spec: EngineSpec, cache: Path) -> bool:
+    """``load.has_room``, of all copies."""
+    address, n = os.environ.get(RAY), width(spec)
+    if spec.is_served or (n == 1 and not address):
+        return load.has_room(spec, cache)
+    spec = resolved(spec)
+    return load.has_room_for(_key(spec, cache, n, address), partial(_claim, spec, cache, n, address))
+
+
+def _key(spec: EngineSpec, cache: Path, n: int, address: str | None) -> str:
+    return f"{cache.resolve()} {spec.model_dump_json()} {n} {address}"
 
 
 def _claim(spec: EngineSpec, cache: Path, n: int, address: str | None) -> memory.Claim:
@@ -167,12 +181,14 @@ class Replicas:
         self,
         conversations: Conversations,
         samplings: Samplings,
-        schema: Schema = None,
-        alternatives: int = 0,
+        schemas: Schemas = None,
+        alternatives: Alternatives = 0,
         progress: Progress | None = None,
     ) -> list[Generation]:
         """See ``Generator.generate``."""
-        generations: list[Generation] = self._call("generate", conversations, samplings, schema, alternatives)
+        generations: list[Generation] = self._call(
+            "generate", conversations, samplings, schemas, alternatives
+        )
         return generations
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Generic, Literal, Protocol, Self, TypeVar
+from typing import Annotated, Any, Generic, Literal, Protocol, Self, TypeVar, cast
 
 import polars as pl
 from pydantic import (
@@ -156,16 +156,26 @@ class Completions:
     Attributes:
         candidate: the model that is evaluated; None for the study's own requests.
         engines: the study's other engines by name, on the occasion of the study.
+        known: request hash -> unit -> what was decoded before, of requests that are decoded unit by unit.
+            Stored answers do not change, so a round reads what is new. None: each call reads everything.
     """
 
     candidate: Engine | None
     engines: Mapping[str, Engine]
     read: Reader
+    known: dict[str, dict[str, Any]] | None = None
 
     def __call__(self, request: Request[T]) -> T:
         """The stored answers of a request, decoded; what is not answered is absent from them."""
         name = request.hash(self.engine(request))
-        return request.decode(self.read(request.kind, name, request.units, request.columns))
+        if self.known is None or not request.by_unit:
+            return request.decode(self.read(request.kind, name, request.units, request.columns))
+        known, units = self.known.setdefault(name, {}), request.units
+        if new := [unit for unit in units if unit not in known]:
+            known |= cast(
+                Mapping[str, Any], request.decode(self.read(request.kind, name, new, request.columns))
+            )
+        return cast(T, {unit: known[unit] for unit in units if unit in known})
 
     def engine(self, request: Request[Any]) -> Engine:
         """Who answers a request; about a candidate everybody answers on its occasion."""

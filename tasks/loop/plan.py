@@ -1,18 +1,32 @@
-"""The work that is left, as a value: a dry run prints it, and the loop works it off. Pure."""
+"""The work that is left, as a value: a dry run prints it, and the loop works it off. Pure.
+
+A *line* is all that one engine does for one model. It is cut into *works*: what the engine is sent at once,
+and the part that is stored of it. Prompts of several requests, with their own seeds and schemas, share a
+work; what is stored of each stays under its own request.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 import polars as pl
 
+from tasks.engines.protocols import Generation
 from tasks.engines.specs import in_flight
+from tasks.identity import digest
 from tasks.loop.requests import Engine, Later, Request, part_name
 
 UNITS = {"request_hash": pl.String, "unit": pl.String}
+
+Answer = tuple[str, str]
+"""(request hash, unit): names one stored answer."""
+
+TALK = ("candidate", "simulator")
+"""Roles whose answers lead to further requests to these roles, turn by turn."""
 
 
 @dataclass(frozen=True)
@@ -34,21 +48,70 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Work:
-    """Units of one request that have no answer yet: a part to be made."""
+class Piece:
+    """Units of one request that have no answer yet."""
 
     wanted: Wanted
     units: tuple[str, ...]
 
     @property
-    def part(self) -> str:
-        """The part's name: the hash of what it answers."""
-        return part_name(self.wanted.request_hash, self.units)
+    def answers(self) -> list[Answer]:
+        """The keys under which its units are stored."""
+        return [(self.wanted.request_hash, unit) for unit in self.units]
+
+
+@dataclass(frozen=True)
+class Work:
+    """A call of an engine for one model, and the part that is stored of it."""
+
+    pieces: tuple[Piece, ...]
+
+    @classmethod
+    def of(cls, wanted: Wanted, units: Iterable[str]) -> Work:
+        """Units of one request."""
+        return cls((Piece(wanted, tuple(units)),))
 
     @property
-    def size(self) -> int:
-        """Log-probabilities, completions or vectors."""
-        return self.wanted.request.size(self.units)
+    def wanted(self) -> Wanted:
+        """The first request; model, engine, role and kind are the same in all."""
+        return self.pieces[0].wanted
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """The units of all pieces, in order."""
+        return tuple(unit for piece in self.pieces for unit in piece.units)
+
+    @property
+    def answers(self) -> list[Answer]:
+        """The keys under which its units are stored."""
+        return [answer for piece in self.pieces for answer in piece.answers]
+
+    def of_answers(self, answers: Set[Answer]) -> Work:
+        """Return the work that only these answers are of."""
+        pieces = [
+            Piece(
+                piece.wanted,
+                tuple(unit for (_, unit) in piece.answers if (piece.wanted.request_hash, unit) in answers),
+            )
+            for piece in self.pieces
+        ]
+        return Work(tuple(piece for piece in pieces if piece.units))
+
+    @property
+    def at_most(self) -> list[Generation]:
+        """The most that it can use of a budget (``Request.at_most``)."""
+        return [most for piece in self.pieces for most in piece.wanted.request.at_most(piece.units)]
+
+    @property
+    def part(self) -> str:
+        """The part's name: the hash of what it answers."""
+        return name_of(self.answers)
+
+    @property
+    def label(self) -> str:
+        """The requests in it, for people."""
+        requests = (piece.wanted.request for piece in self.pieces)
+        return ", ".join(dict.fromkeys(r.label or r.topic or r.kind for r in requests))
 
 
 @dataclass(frozen=True)
@@ -68,13 +131,23 @@ class Line:
     left: int
     work: tuple[Work, ...]
 
+    @property
+    def answers(self) -> Iterator[Answer]:
+        """The keys under which its work is stored."""
+        return (answer for work in self.work for answer in work.answers)
+
 
 @dataclass(frozen=True)
 class Plan:
-    """All lines, in the order in which they are worked off: an engine's lines stand together."""
+    """All lines, in the order in which they are worked off: an engine's lines stand together.
+
+    Attributes:
+        loads: how often each engine of this machine is loaded, at most, in the whole run.
+    """
 
     lines: tuple[Line, ...]
     later: tuple[Later, ...] = field(default=())
+    loads: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def work(self) -> Iterator[Work]:
@@ -85,6 +158,15 @@ class Plan:
     def left(self) -> int:
         """Parts to be made."""
         return sum(len(line.work) for line in self.lines)
+
+
+def name_of(answers: Iterable[Answer]) -> str:
+    """The part that holds these answers: the hash of what it answers."""
+    units: dict[str, list[str]] = {}
+    for request, unit in answers:
+        units.setdefault(request, []).append(unit)
+    names = [part_name(request, own) for request, own in units.items()]
+    return names[0] if len(names) == 1 else digest(sorted(names), 32)
 
 
 def units_wanted(wanted: Iterable[Wanted]) -> dict[str, pl.DataFrame]:
@@ -98,7 +180,7 @@ def units_wanted(wanted: Iterable[Wanted]) -> dict[str, pl.DataFrame]:
 
 
 def lay_out(
-    wanted: Sequence[Wanted], missing: Mapping[str, pl.DataFrame], later: Iterable[Later] = ()
+    wanted: Sequence[Wanted], missing: Mapping[str, pl.DataFrame] | Set[Answer], later: Iterable[Later] = ()
 ) -> Plan:
     """Cut what is missing into parts, engine by engine.
 
@@ -106,21 +188,53 @@ def lay_out(
     names, so that parts do not depend on the order in which a study lists them.
 
     Args:
-        missing: part kind -> request_hash and unit without an answer.
+        missing: what has no answer: by part kind, with request_hash and unit, or as answers.
     """
-    open_units = {kind: set(frame.rows()) for kind, frame in missing.items()}
-    lines: dict[tuple[str, str, str], Line] = {}
+    left = set(missing) if isinstance(missing, Set) else {a for f in missing.values() for a in f.rows()}
+    pieces: dict[tuple[str, str, str], list[Piece]] = {}
     for each in wanted:
-        request, left = each.request, open_units[each.request.kind]
-        todo = sorted({unit for unit in request.units if (each.request_hash, unit) in left})
-        left.difference_update((each.request_hash, unit) for unit in todo)
-        size = max(request.batch, in_flight(each.engine.spec))
-        chunks = (todo[start : start + size] for start in range(0, len(todo), size))
-        work = tuple(Work(each, tuple(chunk)) for chunk in chunks)
-        key = (each.engine.name, each.model, request.kind)
-        line = lines.get(key) or Line(each.model, each.engine, request.role, request.kind, 0, 0, ())
-        asked, open_ = request.size(request.units), request.size(todo)
-        lines[key] = replace(line, asked=line.asked + asked, left=line.left + open_, work=line.work + work)
-    engines = list(dict.fromkeys(name for name, *_ in lines))
-    ordered = sorted(lines.items(), key=lambda item: engines.index(item[0][0]))
-    return Plan(tuple(line for _, line in ordered), tuple(later))
+        name = each.request_hash
+        todo = tuple(sorted({unit for unit in each.request.units if (name, unit) in left}))
+        left.difference_update((name, unit) for unit in todo)
+        pieces.setdefault((each.engine.name, each.model, each.request.kind), []).append(Piece(each, todo))
+    return ordered([_line(own) for own in pieces.values()], later)
+
+
+def ordered(lines: Sequence[Line], later: Iterable[Later] = ()) -> Plan:
+    """The plan of these lines, those of an engine together, engines in the order of their first lines."""
+    engines = {name: place for place, name in enumerate(dict.fromkeys(line.engine.name for line in lines))}
+    return Plan(tuple(sorted(lines, key=lambda line: engines[line.engine.name])), tuple(later))
+
+
+def _line(pieces: Sequence[Piece]) -> Line:
+    """The line of all that one engine is asked for a model."""
+    requests, first = [piece.wanted.request for piece in pieces], pieces[0].wanted
+    asked = sum(request.size(request.units) for request in requests)
+    left = sum(request.size(piece.units) for request, piece in zip(requests, pieces, strict=True))
+    together: dict[Any, list[Piece]] = {}
+    for place, piece in enumerate(pieces):
+        if piece.units:
+            together.setdefault(_mates(piece, place), []).append(piece)
+    work = tuple(work for own in together.values() for work in _cut(own))
+    return Line(first.model, first.engine, first.request.role, first.request.kind, asked, left, work)
+
+
+def _mates(piece: Piece, place: int) -> Any:
+    """Return a key that pieces share which may be sent at once."""
+    request, spec = piece.wanted.request, piece.wanted.engine.spec
+    if not request.joins:
+        return place
+    # What a server has of a job for days is written down by request (``Jobs``).
+    by_job = piece.wanted.request_hash if spec and spec.is_served and spec.options.get("batch") else ""
+    return type(request), request.batch, by_job
+
+
+def _cut(pieces: Sequence[Piece]) -> Iterator[Work]:
+    """The pieces in works of the size of a batch; what is over is the last one's."""
+    request, engine = pieces[0].wanted.request, pieces[0].wanted.engine
+    size = max(request.batch, in_flight(engine.spec))
+    units = [(piece.wanted, unit) for piece in pieces for unit in piece.units]
+    for start in range(0, len(units), size):
+        runs = groupby(units[start : start + size], key=lambda each: id(each[0]))
+        own = [list(run) for _, run in runs]
+        yield Work(tuple(Piece(run[0][0], tuple(unit for _, unit in run)) for run in own))

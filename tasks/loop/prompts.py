@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import polars as pl
 
@@ -76,6 +76,15 @@ class Completion:
     option_logprobs: Mapping[str, float] | None = None
 
 
+ROW: dict[str, pl.DataType] = {
+    **dict.fromkeys(("item", "conversation", "text", "finish_reason"), pl.String()),
+    **dict.fromkeys(("prompt_tokens", "completion_tokens", "seed"), pl.Int64()),
+    "option_logprobs": pl.String(),
+}
+"""The columns of rows of ``Prompts``."""
+
+T = TypeVar("T")
+
 Completions = Mapping[str, Completion]
 """Prompt id -> its completion; prompts without one are left out."""
 
@@ -90,6 +99,8 @@ class Prompts(Request[Completions]):
 
     kind: ClassVar[str] = "response"
     ability: ClassVar[Ability] = "generate"
+    joins: ClassVar[bool] = True
+    by_unit: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...]] = (
         "item", "text", "finish_reason", "prompt_tokens", "completion_tokens", "seed", "option_logprobs",
     )  # fmt: skip
@@ -129,37 +140,19 @@ class Prompts(Request[Completions]):
         self, engine: Generator, units: Sequence[str], progress: Callable[[int], None]
     ) -> pl.DataFrame:
         """See ``Request.answer``; one row per prompt."""
-        reported = 0
-
-        def report(n: int) -> None:
-            nonlocal reported
-            reported += n
-            progress(n)
-
-        samplings = [self.sampling_of(unit) for unit in units]
-        by_row, failure = _generate([self.by_id[unit] for unit in units], engine, samplings, report)
-        if failure and not by_row:  # without what an engine says it has done: that is for rows
-            raise EngineError(str(failure)) from None
-        units = [units[row] for row in sorted(by_row)]
-        prompts, generations = [self.by_id[unit] for unit in units], [by_row[row] for row in sorted(by_row)]
-        progress(max(0, len(prompts) - reported))
-        conversations = [[dict(m) for m in prompt.conversation] for prompt in prompts]
-        frame = pl.DataFrame(
-            {
-                "item": [prompt.id for prompt in prompts],
-                "conversation": [json.dumps(c, ensure_ascii=False) for c in conversations],
-                "text": [g.text for g in generations],
-                "finish_reason": [g.finish_reason for g in generations],
-                "prompt_tokens": [g.prompt_tokens for g in generations],
-                "completion_tokens": [g.completion_tokens for g in generations],
-                "seed": [g.seed for g in generations],
-                "option_logprobs": [_options(p, g) for p, g in zip(prompts, generations, strict=True)],
-            },
-            schema_overrides={"option_logprobs": pl.String},
-        )
-        if failure:
-            raise Unfinished(str(failure), (units, frame))
+        try:
+            ((_, frame),) = _completed([(self, units)], engine, progress)
+        except Unfinished as error:
+            raise Unfinished(str(error), error.done[0]) from error
         return frame
+
+    @classmethod
+    def answer_together(
+        cls, pieces: Sequence[tuple[Self, Sequence[str]]], engine: Any, progress: Callable[[int], None]
+    ) -> list[tuple[Sequence[str], pl.DataFrame]]:
+        """See ``Request.answer_together``: one call of the engine."""
+        alone = super().answer_together
+        return alone(pieces, engine, progress) if len(pieces) == 1 else _completed(pieces, engine, progress)
 
     def decode(self, frame: pl.DataFrame) -> Completions:
         return completions(frame)
@@ -183,28 +176,67 @@ def prompt_seed(seed: int, prompt: str) -> int:
     return int(digest([seed, prompt], 8), 16) >> 1
 
 
-def _generate(
-    prompts: Sequence[Prompt],
-    engine: Generator,
-    samplings: Sequence[Sampling],
-    progress: Callable[[int], None],
-) -> tuple[dict[int, Generation], EngineError | None]:
-    """One call of the engine for each schema that occurs, with options and without; all until one fails."""
-    alike: dict[tuple[str, bool], list[int]] = {}
-    for row, prompt in enumerate(prompts):
-        alike.setdefault((json.dumps(prompt.schema, sort_keys=True), bool(prompt.options)), []).append(row)
-    generations: dict[int, Generation] = {}
-    for (_, with_options), rows in alike.items():
-        conversations = [prompts[row].conversation for row in rows]
-        alternatives = MAX_ALTERNATIVES if with_options else 0
-        try:
-            own = [samplings[row] for row in rows]
-            written = engine.generate(conversations, own, prompts[rows[0]].schema, alternatives, progress)
-        except EngineError as error:
-            done = error.done if isinstance(error, Unfinished) else {}
-            return generations | {rows[place]: answer for place, answer in done.items()}, error
-        generations |= dict(zip(rows, written, strict=True))
-    return generations, None
+def _completed(
+    pieces: Sequence[tuple[Prompts, Sequence[str]]], engine: Generator, progress: Callable[[int], None]
+) -> list[tuple[Sequence[str], pl.DataFrame]]:
+    """The completions of all prompts in one call, whatever their samplings and schemas; see ``Prompts``."""
+    sent = [(request, unit, request.by_id[unit]) for request, units in pieces for unit in units]
+    reported, failure = 0, None
+
+    def report(n: int) -> None:
+        nonlocal reported
+        reported += n
+        progress(n)
+
+    written: Mapping[int, Generation]
+    try:
+        answers = engine.generate(
+            [prompt.conversation for *_, prompt in sent],
+            [request.sampling_of(unit) for request, unit, _ in sent],
+            _one_if_same([prompt.schema for *_, prompt in sent]),
+            _one_if_same([MAX_ALTERNATIVES if prompt.options else 0 for *_, prompt in sent]),
+            report,
+        )
+        written = dict(zip(range(len(sent)), answers, strict=True))
+    except EngineError as error:
+        written = error.done if isinstance(error, Unfinished) else {}
+        if not written:  # without what an engine says it has done: that is for rows
+            raise EngineError(str(error)) from None
+        failure = error
+    progress(max(0, len(written) - reported))
+    done: list[tuple[Sequence[str], pl.DataFrame]] = []
+    place = 0
+    for _, units in pieces:
+        own = [at for at in range(place, place + len(units)) if at in written]
+        place += len(units)
+        frame = _rows([sent[at][2] for at in own], [written[at] for at in own])
+        done.append(([sent[at][1] for at in own], frame))
+    if failure:
+        raise Unfinished(str(failure), done)
+    return done
+
+
+def _rows(prompts: Sequence[Prompt], generations: Sequence[Generation]) -> pl.DataFrame:
+    """Rows of a part, one per prompt."""
+    conversations = [[dict(m) for m in prompt.conversation] for prompt in prompts]
+    return pl.DataFrame(
+        {
+            "item": [prompt.id for prompt in prompts],
+            "conversation": [json.dumps(c, ensure_ascii=False) for c in conversations],
+            "text": [g.text for g in generations],
+            "finish_reason": [g.finish_reason for g in generations],
+            "prompt_tokens": [g.prompt_tokens for g in generations],
+            "completion_tokens": [g.completion_tokens for g in generations],
+            "seed": [g.seed for g in generations],
+            "option_logprobs": [_options(p, g) for p, g in zip(prompts, generations, strict=True)],
+        },
+        schema=ROW,
+    )
+
+
+def _one_if_same(values: list[T]) -> T | list[T]:
+    """The value that all are, or all of them."""
+    return values[0] if all(value is values[0] or value == values[0] for value in values) else values
 
 
 def _options(prompt: Prompt, generation: Generation) -> str | None:

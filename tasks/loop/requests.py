@@ -11,11 +11,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 
 import polars as pl
 
-from tasks.engines.protocols import Generation
+from tasks.engines.protocols import Generation, Unfinished
 from tasks.engines.specs import EngineSpec
 from tasks.identity import digest
 
@@ -74,6 +74,10 @@ class Request(ABC, Generic[T]):
     ability: ClassVar[Ability]
     columns: ClassVar[tuple[str, ...]]
     """Of a part, that ``decode`` reads."""
+    joins: ClassVar[bool] = False
+    """Whether units of several requests may be sent at once, each under its own."""
+    by_unit: ClassVar[bool] = False
+    """Whether ``decode`` gives a mapping of units, which can be made bit by bit."""
 
     role: Role = "candidate"
     engine: str = CANDIDATE
@@ -101,6 +105,25 @@ class Request(ABC, Generic[T]):
         Raises:
             EngineError: it failed; ``Unfinished`` with the units that were answered before, and their rows.
         """
+
+    @classmethod
+    def answer_together(
+        cls, pieces: Sequence[tuple[Self, Sequence[str]]], engine: Any, progress: Callable[[int], None]
+    ) -> list[tuple[Sequence[str], pl.DataFrame]]:
+        """Have units of several requests answered at once: the units and rows of each; see ``answer``.
+
+        Args:
+            pieces: one, where requests of the kind do not join.
+
+        Raises:
+            EngineError: it failed; ``Unfinished`` with the units and rows of each that were answered before,
+                which may be none of some.
+        """
+        ((request, units),) = pieces
+        try:
+            return [(units, request.answer(engine, units, progress))]
+        except Unfinished as error:
+            raise Unfinished(str(error), [error.done]) from error
 
     @abstractmethod
     def decode(self, frame: pl.DataFrame) -> T:

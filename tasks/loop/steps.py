@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
+from dataclasses import dataclass
 from functools import cache
 from socket import gethostname
 from typing import Any, TypeVar
@@ -30,12 +31,12 @@ from threadpoolctl import threadpool_limits
 from tasks.engines import load, replicas
 from tasks.engines.copies import ReplicaLost
 from tasks.engines.embedders import embedder_name
-from tasks.engines.protocols import Unfinished
+from tasks.engines.protocols import EngineError, Generation, Unfinished
 from tasks.engines.specs import Dtype, EngineSpec, load_spec
 from tasks.loop import progress
 from tasks.loop.budget import Meter
-from tasks.loop.plan import Wanted, Work, units_wanted
-from tasks.loop.requests import Ability, Engine, Role, part_name
+from tasks.loop.plan import UNITS, Answer, Wanted, Work, name_of, units_wanted
+from tasks.loop.requests import Ability, Engine, Role
 from warehouse import (
     KINDS,
     CorruptPart,
@@ -167,6 +168,17 @@ def engine_of(name: str, role: Role, dtype: Dtype | None = None) -> Engine:
     return Engine.of(spec_of(name, dtype))
 
 
+def has_room(engine: Engine) -> bool:
+    """Whether an engine is loaded, or can be without another's leaving."""
+    models = Warehouse.open().store.home / "models"
+    try:
+        if engine.spec is None:
+            return load.has_room_for_embedder(engine.name, models)
+        return replicas.has_room(engine.spec, models)
+    except EngineError:
+        return True  # whoever loads it says what is wrong
+
+
 def take_over_orphans() -> None:
     """Register what a killed run stored but did not come to register; make many small parts few."""
     warehouse, corrupt = Warehouse.open(), list[str]()
@@ -191,8 +203,56 @@ def stored(kind: str, request_hash: str, units: Sequence[str], columns: Sequence
     return read_answers(Warehouse.open(), kind, request_hash, units, columns)
 
 
+def unstored(answers: Mapping[str, Collection[Answer]]) -> set[Answer]:
+    """Those of some answers, by part kind, that are not stored."""
+    frames = {kind: pl.DataFrame(list(own), UNITS, orient="row") for kind, own in answers.items() if own}
+    if not frames:
+        return set()
+    with Warehouse.open().read() as connection:
+        missing = [missing_units(connection, kind, frame) for kind, frame in frames.items()]
+    return {answer for frame in missing for answer in frame.select(*UNITS).rows()}
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A part that an engine made of a piece of work, to be stored.
+
+    Attributes:
+        name, kind, frame: of the part.
+        failure: why it is not all of the work; None: it is.
+    """
+
+    name: str
+    kind: str
+    frame: pl.DataFrame
+    failure: EngineError | None = None
+
+
 def answer(work: Work, run: Run, meter: Meter, label: str, total: int) -> None:
-    """Have one part's units answered, and store them, but for those that another machine has answered.
+    """Have a piece of work answered and stored, but for what another machine has answered; see ``complete``."""
+    for share in shares(work):
+        answered = complete(share, run, meter, label, total)
+        store(answered)
+        if answered.failure:
+            raise answered.failure
+
+
+def shares(work: Work) -> Iterator[Work]:
+    """Yield what of a piece of work no other machine has, until somebody has answered all of it.
+
+    A share is stored before the next one is asked for, where machines share the store.
+    """
+    for share in claimed(Warehouse.open(), work.wanted.request.kind, work.answers):
+        yield work.of_answers(set(share))
+
+
+def is_shared() -> bool:
+    """Whether other machines may have part of some work (``shares``)."""
+    return Warehouse.open().store.leases is not None
+
+
+def complete(work: Work, run: Run, meter: Meter, label: str, total: int) -> Answered:
+    """Have a piece of work answered; what is answered before an engine fails is there, beside the failure.
 
     Args:
         run: who asks; a stored answer names whose it was.
@@ -201,37 +261,46 @@ def answer(work: Work, run: Run, meter: Meter, label: str, total: int) -> None:
 
     Raises:
         BudgetReached: the units may use more than is left.
-        EngineError: the engine cannot be loaded, or failed; what it answered before is stored.
+        EngineError: the engine cannot be loaded, or failed and answered nothing.
     """
-    asked = [(work.wanted.request_hash, unit) for unit in work.units]
-    for share in claimed(Warehouse.open(), work.wanted.request.kind, asked):
-        _answer(Work(work.wanted, tuple(unit for _, unit in share)), run, meter, label, total)
-
-
-def _answer(work: Work, run: Run, meter: Meter, label: str, total: int) -> None:
-    """Have units answered that are nobody else's, and store them."""
     wanted, request = work.wanted, work.wanted.request
-    spec, units, failure = wanted.engine.spec, work.units, None
-    with meter.batch(spec, request.at_most(units)) as count:
+    spec, failure = wanted.engine.spec, None
+    pieces = [(piece.wanted.request, piece.units) for piece in work.pieces]
+    with meter.batch(spec, work.at_most) as count:
         engine = load_engine(wanted.engine, request.ability, wanted.request_hash)
         try:
-            frame = request.answer(engine, units, lambda n: progress.report(label, n, total))
+            done = request.answer_together(pieces, engine, lambda n: progress.report(label, n, total))
         except Unfinished as error:
-            units, frame = error.done
-            failure = error
-        count(request.at_most(units), request.used(frame))
+            done, failure = error.done, EngineError(str(error))
+        most, used = list[Generation](), list[Generation]()
+        for (own, _), (units, frame) in zip(pieces, done, strict=True):
+            most += own.at_most(units)
+            used += own.used(frame)
+        count(most, used)
     name = wanted.engine.name if spec else wanted.engine.hash  # an embedder's name is where it lies
-    ids = {"request_hash": wanted.request_hash, "run_id": run[0], "model": name}
-    part = part_name(wanted.request_hash, units)
-    store_part(request.kind, part, frame.with_columns(**{k: pl.lit(v) for k, v in ids.items()}))
-    if failure:
-        raise failure
+    hashes = [piece.wanted.request_hash for piece in work.pieces]
+    frames = [
+        frame.with_columns(request_hash=pl.lit(one), run_id=pl.lit(run[0]), model=pl.lit(name))
+        for one, (_, frame) in zip(hashes, done, strict=True)
+    ]
+    part = name_of((one, unit) for one, (units, _) in zip(hashes, done, strict=True) for unit in units)
+    return Answered(part, request.kind, pl.concat(frames), failure)
 
 
-def store_part(kind: str, part: str, frame: pl.DataFrame) -> None:
-    """Write a part, then register it: killed in between, the next run takes it over."""
+def store(answered: Answered) -> set[Answer]:
+    """Store what an engine gave: write the part, then register it; returns what it answers.
+
+    Killed in between, the next run takes it over.
+    """
+    return store_part(answered.kind, answered.name, answered.frame)
+
+
+def store_part(kind: str, part: str, frame: pl.DataFrame) -> set[Answer]:
+    """Write a part, then register it; returns what it answers."""
     warehouse = Warehouse.open()
-    warehouse.register(write_part(warehouse.store, kind, part, frame))
+    units = write_part(warehouse.store, kind, part, frame)
+    warehouse.register(units)
+    return set(units.select(*UNITS).rows())
 
 
 def load_engine(engine: Engine, ability: Ability, request_hash: str = "") -> Any:

@@ -195,6 +195,24 @@ def test_a_log_has_a_line_now_and_then_and_one_at_the_end(monkeypatch: pytest.Mo
     assert metrics == "metrics 1/1 in some time"
 
 
+def test_a_bar_whose_total_changes_ends_where_its_work_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More becomes known of some work; of conversations, which may end early, the most is known at first."""
+    monkeypatch.setattr(bars, "duration", lambda seconds: "some time")
+    said: list[str] = []
+    monkeypatch.setattr(bars, "say", lambda text, style: said.append(text))
+    with bars.bars():
+        progress.report("judge", 2, 2)
+        progress.report("judge", 1, 5)
+        progress.report("judge", 2, 5)
+        progress.report("m: conversations", 6, 20)
+        progress.report("m: conversations", 0, 6)
+    assert said == [
+        "judge 2/2 in some time",
+        "judge 5/5 in some time",
+        "m: conversations 6/6 in some time",
+    ]
+
+
 def test_durations() -> None:
     assert [bars.duration(s) for s in (0.4, 8, 200, 7500, 3_600_000)] == [
         "0 s", "8 s", "3 min 20 s", "2 h 5 min", "1,000 h 0 min",

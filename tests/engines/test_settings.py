@@ -153,17 +153,17 @@ def test_what_a_model_does_not_take_is_refused_before_anything_is_sent(server: H
 
 def test_schemas_and_log_probabilities(server: HttpServer) -> None:
     """Reasoning models give none, and a schema stands beside the settings."""
-    plain = sent_by(server, spec_of("openai", "gpt-4o", ""), schema=SCHEMA, alternatives=5)
+    plain = sent_by(server, spec_of("openai", "gpt-4o", ""), schemas=SCHEMA, alternatives=5)
     assert (plain["logprobs"], plain["top_logprobs"]) == (True, 5)
-    given = sent_by(server, spec_of("openai", "gpt-5-mini", "web = true"), schema=SCHEMA, alternatives=5)
+    given = sent_by(server, spec_of("openai", "gpt-5-mini", "web = true"), schemas=SCHEMA, alternatives=5)
     assert given["text"] == {
         "format": {"type": "json_schema", "name": "answer", "schema": SCHEMA, "strict": True}
     }
-    thinking = sent_by(server, spec_of("openai", "gpt-5-mini", ""), schema=SCHEMA, alternatives=5)
+    thinking = sent_by(server, spec_of("openai", "gpt-5-mini", ""), schemas=SCHEMA, alternatives=5)
     assert not {"logprobs", "top_logprobs"} & (given.keys() | thinking.keys())
-    effort = sent_by(server, spec_of("anthropic", "claude-opus-5", 'reasoning = "max"'), schema=SCHEMA)
+    effort = sent_by(server, spec_of("anthropic", "claude-opus-5", 'reasoning = "max"'), schemas=SCHEMA)
     assert effort["output_config"] == {"effort": "max", "format": {"type": "json_schema", "schema": SCHEMA}}
-    found = sent_by(server, spec_of("google", "gemini-3.8-flash", "web = true"), schema=SCHEMA)
+    found = sent_by(server, spec_of("google", "gemini-3.8-flash", "web = true"), schemas=SCHEMA)
     assert (found["tools"], found["generationConfig"]["responseJsonSchema"]) == (
         [{"googleSearch": {}}],
         SCHEMA,

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from types import SimpleNamespace
 from typing import Any
-
-import polars as pl
 
 from flows.session import Session
 from tasks.engines.protocols import Sampling
 from tasks.engines.specs import EngineSpec
 from tasks.evaluations.contract import Evaluation, Params, Shared, Tables
-from tasks.loop.plan import UNITS, Wanted, units_wanted
+from tasks.loop.plan import Answer
 from tasks.loop.prompts import Prompt, Prompts
 from tasks.loop.requests import Engine
 
@@ -56,11 +54,6 @@ def session(
     return Session(evaluation, study, candidates, {"judge": JUDGE})
 
 
-def unanswered(
-    wanted: Sequence[Wanted], stored: Set[tuple[str, str]] = frozenset()
-) -> dict[str, pl.DataFrame]:
-    """``steps.unanswered`` where these (request_hash, unit) are stored."""
-    return {
-        kind: pl.DataFrame([row for row in frame.rows() if row not in stored], UNITS, orient="row")
-        for kind, frame in units_wanted(wanted).items()
-    }
+def unstored(answers: Mapping[str, Collection[Answer]], stored: Set[Answer] = frozenset()) -> set[Answer]:
+    """``steps.unstored`` where these answers are stored."""
+    return {answer for own in answers.values() for answer in own} - stored

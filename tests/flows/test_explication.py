@@ -11,7 +11,15 @@ from deployments.evaluations import doors, profiles
 from deployments.show.report import leaderboard, page
 from flows.evaluation import evaluate
 from tasks.engines.fake import FakeEngine
-from tasks.engines.protocols import Conversations, EngineError, Generation, Samplings, Schema, each
+from tasks.engines.protocols import (
+    Conversations,
+    EngineError,
+    Generation,
+    Samplings,
+    Schemas,
+    each,
+    each_schema,
+)
 from tasks.evaluations.explication.evaluation import EVALUATION
 from tasks.evaluations.explication.params import ExplicationParams
 from tests.evaluations.explication.conftest import SIX
@@ -32,17 +40,18 @@ CONFIGURED: dict[str, Any] = {
 
 
 def generate(
-    self: FakeEngine, conversations: Conversations, samplings: Samplings, schema: Schema = None, *_: object
+    self: FakeEngine, conversations: Conversations, samplings: Samplings, schemas: Schemas = None, *_: object
 ) -> list[Generation]:
     """The script of the engine's name; another one gives everybody the same hostile recipe."""
 
     def ignore(*_: object) -> str:
         return f"#Dish name: Eggs {HOSTILE}\n#Ingredients: 2 eggs, bacon, peanuts\n#Instructions: Fry."
 
-    own = list(zip(conversations, each(samplings, len(conversations)), strict=True))
-    sent.extend((self.spec.name, str(c), sampling.seed) for c, sampling in own)
+    n = len(conversations)
+    own = list(zip(conversations, each(samplings, n), each_schema(schemas, n), strict=True))
+    sent.extend((self.spec.name, str(c), sampling.seed) for c, sampling, _ in own)
     say = SAY.get(self.spec.name, ignore)
-    return [Generation(say(c, s, schema), "stop", 9, 3, s.seed) for c, s in own]
+    return [Generation(say(c, s, schema), "stop", 9, 3, s.seed) for c, s, schema in own]
 
 
 sent: list[tuple[str, str, int]] = []

@@ -3,33 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from threading import Event, Lock
+from types import SimpleNamespace
 from typing import Any
 
-import polars as pl
 import pytest
 
 from flows import evaluation as loop
 from flows import runs
+from flows.rounds import AT_ONCE, Rounds, label_of
 from flows.session import SHARED, Session, handed_over
 from tasks.engines.copies import ReplicaLost
 from tasks.engines.protocols import EngineError
+from tasks.engines.specs import EngineSpec
 from tasks.evaluations.contract import Shared
 from tasks.loop import progress, steps
-from tasks.loop.plan import Wanted, Work
+from tasks.loop.plan import Answer, Wanted, Work
 from tasks.loop.prompts import Prompts
+from tasks.loop.requests import Engine, Later
 from tests.flows import sessions
 from tests.flows.sessions import JUDGE, prompts
+
+SERVED = EngineSpec(name="served", kind="openai", model="m", base_url="http://127.0.0.1:9/v1")
 
 
 @dataclass
 class World:
     """What is stored, what failed, and all that the loop did, in order."""
 
+    patches: pytest.MonkeyPatch
     stored: set[tuple[str, str]] = field(default_factory=set)
     done: list[tuple[Any, ...]] = field(default_factory=list)
     finished: set[str] = field(default_factory=set)
     fails: dict[str, Exception] = field(default_factory=dict)
+    room: int = 9
+    loaded: list[str] = field(default_factory=list)
+    """Engines of this machine that are loaded, of which ``room`` fit, the least recently used first."""
+    loads: list[str] = field(default_factory=list)
+
+    def has_room(self, engine: Engine) -> bool:
+        return engine.name in self.loaded or len(self.loaded) < self.room
+
+    def load(self, name: str) -> None:
+        if name in self.loaded:
+            self.loaded.remove(name)
+        else:
+            self.loads.append(name)
+            del self.loaded[: len(self.loaded) - self.room + 1]
+        self.loaded.append(name)
 
     def session(self, *models: str, shared: bool = False) -> Session:
         """A run whose models are asked first, and then, once they have answered, the judge about each."""
@@ -46,14 +68,20 @@ class World:
             *models, ask=ask, shared=Shared(lambda *_: null, lambda *_: None) if shared else None
         )
 
-    def answer(self, work: Work, run: tuple[str, str], meter: Any, label: str, total: int) -> None:
+    def complete(self, work: Work, run: tuple[str, str], meter: Any, label: str, total: int) -> Any:
         if error := self.fails.get(label):
             raise error
+        if not work.wanted.engine.spec.is_served:  # type: ignore[union-attr]
+            self.load(work.wanted.engine.name)
         self.done.append((label, run[1], total))
-        self.stored |= {(work.wanted.request_hash, unit) for unit in work.units}
+        return SimpleNamespace(answers=set(work.answers), failure=None)
 
-    def unanswered(self, wanted: Sequence[Wanted]) -> dict[str, pl.DataFrame]:
-        return sessions.unanswered(wanted, self.stored)
+    def store(self, answered: Any) -> set[Answer]:
+        self.stored |= answered.answers
+        return set(answered.answers)
+
+    def patch(self, step: str, function: Callable[..., Any]) -> None:
+        self.patches.setattr(steps, step, function)
 
     def evaluate(self, run: Session) -> str:
         run.plan_round()
@@ -63,11 +91,13 @@ class World:
 
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
-    known = World()
+    known = World(monkeypatch)
     note = known.done.append
     of_steps: dict[str, Callable[..., Any]] = {
-        "answer": known.answer,
-        "unanswered": known.unanswered,
+        "complete": known.complete,
+        "store": known.store,
+        "unstored": lambda answers: sessions.unstored(answers, known.stored),
+        "has_room": known.has_room,
         "record_process": lambda: note(("signed in",)),
         "show_leaderboard": lambda *which: note(("shown", *which)),
     }
@@ -78,7 +108,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
         note(("start", *run.ids))
 
     monkeypatch.setattr(Session, "start", start)
-    monkeypatch.setattr(Session, "add_requests", lambda run: note(("asks", len(run.wanted))))
+    monkeypatch.setattr(Session, "add_requests", lambda run, models: note(("asks", *sorted(models))))
     for name, function in of_steps.items():
         monkeypatch.setattr(steps, name, function)
 
@@ -93,10 +123,9 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
 def test_rounds_go_on_until_nothing_is_left(world: World) -> None:
     run = world.session("a", "b")
     assert world.evaluate(run) == "config"
-    assert world.done == [
+    assert [what for what in world.done if what[0] != "asks"] == [
         ("signed in",), ("start", "a", "b"),
-        ("a", "a", 1), ("b", "b", 1), ("asks", 4),
-        ("judge judges a", "a", 1), ("judge judges b", "b", 1), ("asks", 4),
+        ("a", "a", 1), ("b", "b", 1), ("judge judges a", "a", 1), ("judge judges b", "b", 1),
         ("score", "a", "b"), ("shown", "cure", "config"),
     ]  # fmt: skip
     assert run.worked == {"a", "b"}
@@ -150,7 +179,7 @@ def test_work_of_what_was_lost_meanwhile_is_not_begun(world: World, lost: str) -
         run.barred.add(("a", work.wanted.engine.name))
     run.start()
     world.done.clear()
-    loop._answer(run, work, 1)
+    Rounds(run)._answer("label", 1, [], work)
     assert (world.done, run.answered) == ([], set())
 
 
@@ -163,10 +192,11 @@ def test_work_of_what_was_lost_meanwhile_is_not_begun(world: World, lost: str) -
         ("embedder", "m", "embed m"),
         ("embedder", "", "embed items"),
         ("simulator", "m", "engine talks with m"),
+        ("simulator", "", "engine talks with null models"),
     ],
 )
 def test_the_progress_names_who_does_what_about_whom(role: Any, model: str, label: str) -> None:
-    assert loop._label(Wanted(model, prompts(role=role), sessions.engine("engine"))) == label
+    assert label_of(Wanted(model, prompts(role=role), sessions.engine("engine"))) == label
 
 
 def test_a_step_outside_of_a_flow_is_a_call_that_is_made_again_where_a_replica_died() -> None:
@@ -211,3 +241,117 @@ def test_listeners_hear_what_is_reported_within_the_block() -> None:
         progress.report("metrics", 1, 2)
     progress.report("metrics", 2, 2)
     assert heard == [("metrics", 1, 2)]
+
+
+def test_engines_that_do_not_fit_together_are_loaded_once_a_phase(world: World) -> None:
+    """Candidates and simulator share the machine, the judge needs it alone: all talk first, then judges."""
+    turns = 7
+    run = talking(world, turns, "a", "b", "c")
+    world.room = 2
+    world.evaluate(run)
+    assert len([what for what in world.done if what[0] == "a: conversations"]) == 2 * turns
+    order = [what[0] for what in world.done if what[0] != "asks"]
+    assert order[-5:] == ["judge judges a", "judge judges b", "judge judges c", "score", "shown"]
+    assert world.loads == ["a", "simulator", "b", "c", "judge"]
+
+
+def test_the_turns_of_a_conversation_have_one_bar_that_ends_when_it_does(world: World) -> None:
+    run = talking(world, 2, "a")
+    most = Later("candidate", "", 9, 1), Later("simulator", "simulator", 9, 1), Later("judge", "judge", 9, 1)
+    run.evaluation = replace(run.evaluation, later=lambda study: most)
+    heard: list[tuple[str, int, int]] = []
+    with progress.listen(lambda *report: heard.append(report)):
+        world.evaluate(run)
+    assert [what for what in world.done if what[0] == "a: conversations"] == [
+        ("a: conversations", "a", 19)
+    ] * 4
+    assert [report for report in heard if report[0] != "metrics"] == [("a: conversations", 0, 4)]
+
+
+def test_a_served_judge_works_while_the_next_candidate_of_this_machine_writes(world: World) -> None:
+    """Each waits for the other to have begun, which ends only if both are under way at once."""
+    judging, writing = Event(), Event()
+
+    def complete(work: Work, run: tuple[str, str], *more: Any) -> Any:
+        if work.wanted.engine.name == "judge":
+            judging.set()
+            assert writing.wait(60)
+        elif work.wanted.model == "b":
+            writing.set()
+            assert judging.wait(60)
+        return known(work, run, *more)
+
+    known = world.complete
+    world.patch("complete", complete)
+    run = world.session("a", "b")
+    run.engines["judge"] = sessions.engine("judge", SERVED)
+    world.evaluate(run)
+    assert {what[0] for what in world.done} >= {"judge judges a", "judge judges b"}
+
+
+def test_engines_of_one_server_are_few_at_a_time(world: World) -> None:
+    busy, most, lock = 0, 0, Lock()
+
+    def complete(*arguments: Any) -> Any:
+        nonlocal busy, most
+        with lock:
+            busy += 1
+            most = max(most, busy)
+        answered = known(*arguments)
+        with lock:
+            busy -= 1
+        return answered
+
+    known = world.complete
+    world.patch("complete", complete)
+    names = [f"m{n}" for n in range(12)]
+    run = world.session(*names)
+    run.candidates = {
+        name: sessions.engine(name, SERVED.model_copy(update={"model": name})) for name in names
+    }
+    world.evaluate(run)
+    assert most <= AT_ONCE
+    assert run.worked == set(names)
+
+
+def test_what_cannot_be_stored_ends_the_run(world: World) -> None:
+    def full(answered: Any) -> Any:
+        raise OSError("no space left")
+
+    world.patch("store", full)
+    with pytest.raises(OSError, match="no space left"):
+        world.evaluate(world.session("a", "b"))
+    assert not world.stored
+
+
+def test_what_the_evaluation_raises_ends_the_run(world: World) -> None:
+    run = world.session("a")
+    asked = run.evaluation.ask
+
+    def ask(study: Any, completions: Any) -> Any:
+        if world.stored:
+            raise ValueError("it is broken")
+        return asked(study, completions)
+
+    run.evaluation = replace(run.evaluation, ask=ask)
+    with pytest.raises(ValueError, match="it is broken"):
+        world.evaluate(run)
+
+
+def talking(world: World, turns: int, *models: str) -> Session:
+    """A run in which models talk with a simulator by turns, before a judge reads each of the talks."""
+
+    def ask(study: Any, completions: Any) -> Sequence[Prompts]:
+        name = completions.candidate.name
+        said: list[Prompts] = []
+        for turn in range(2 * turns):
+            role: dict[str, Any] = {"engine": "simulator", "role": "simulator"} if turn % 2 else {}
+            said.append(prompts(f"{name}, turn {turn}", **role))
+            if not any(unit == said[-1].units[0] for _, unit in world.stored):
+                return said
+        return [*said, prompts(f"Is {name} right?", engine="judge", role="judge")]
+
+    roles = {"simulator": "simulator", "judge": "judge"}
+    run = sessions.session(*models, ask=ask, engines=lambda params: roles)
+    run.engines["simulator"] = sessions.engine("simulator")
+    return run

@@ -46,7 +46,7 @@ def run_of(
 def _no_warehouse(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is stored: all that is wanted has no answer."""
 
-    monkeypatch.setattr("tasks.loop.steps.unanswered", sessions.unanswered)
+    monkeypatch.setattr("tasks.loop.steps.unstored", sessions.unstored)
     monkeypatch.setattr(
         "tasks.loop.steps.set_corrupt_aside", lambda error: CorruptPart(f"{error}, set aside")
     )
@@ -65,9 +65,38 @@ def test_what_was_answered_and_is_not_there_is_an_error() -> None:
     run = run_of("a", asked=[prompts()])
     run.plan_round()
     (work,) = run.plan.work
-    run.answered = {(work.wanted.request_hash, work.units[0])}
+    run.note(work, set(), is_whole=False)  # its engine said that it failed
     with pytest.raises(EngineError, match="a: it left part of 'items' unanswered"):
-        run.plan_round()
+        run.note(work, set())
+
+
+def test_what_two_models_ask_alike_is_done_for_one_and_the_other_waits() -> None:
+    """Two models that wrote the same are judged once; if the first cannot be judged, the second is."""
+    run = run_of("a", "b", asked=[JUDGED])
+    run.plan_round()
+    assert [(line.model, len(line.work)) for line in run.plan.lines] == [("a", 1), ("b", 0)]
+    lines = run.plan.lines[:1]
+    run.take(lines)
+    run.plan_round(["b"])
+    assert run.plan.left == 0
+    run.fail(lines[0].work[0].wanted, EngineError("full"))
+    assert run.give_back(lines) == {"a", "b"}
+    run.plan_round(["a", "b"])
+    ((work,),) = [line.work for line in run.plan.lines]
+    assert work.wanted.model == "b"
+    run.note(work, set(work.answers))
+    run.plan_round()
+    assert run.plan.left == 0
+    assert run.worked == {"b"}
+
+
+def test_a_round_about_one_model_leaves_the_plan_of_the_others_alone() -> None:
+    run = run_of("a", "b", asked=[prompts(), JUDGED])
+    run.plan_round()
+    before = [line for line in run.plan.lines if line.model == "b" and line.work]
+    run.take([line for line in run.plan.lines if line.model == "a"])
+    run.plan_round(["a"])
+    assert [line for line in run.plan.lines if line.work] == before
 
 
 def test_a_model_whose_answers_cannot_be_read_is_given_up_alone() -> None:
@@ -114,8 +143,9 @@ def test_an_engine_that_failed_on_a_model_is_not_asked_about_it_again() -> None:
 def test_a_model_that_fails_is_lost_and_said_once() -> None:
     run = run_of("a", "b", asked=[prompts()])
     run.plan_round()
+    about_a = run.wanted[0]
     for words in ("gone", "gone again"):
-        run.fail(run.wanted[0], EngineError(words))
+        run.fail(about_a, EngineError(words))
     assert (run.failures, run.alive()) == (["a: gone"], ["b"])
     with pytest.raises(EngineError, match=r"^a: gone$"):
         run.raise_failures()

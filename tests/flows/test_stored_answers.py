@@ -21,7 +21,7 @@ FAKE = Engine.of(EngineSpec(name="m", kind="fake", model="m"))
 PROMPTS = tuple(Prompt([{"role": "user", "content": text}]) for text in ("one", "two", "three"))
 REQUEST = Prompts(prompts=PROMPTS, sampling=Sampling(max_tokens=5), label="items")
 WANTED = Wanted("m", REQUEST, FAKE)
-WORK = Work(WANTED, tuple(REQUEST.units))
+WORK = Work.of(WANTED, REQUEST.units)
 RUN = ("run", "m")
 
 
@@ -55,7 +55,7 @@ def test_what_was_answered_before_a_failure_is_stored_and_the_failure_is_raised(
     warehouse: Warehouse,
 ) -> None:
     request = Stops(prompts=PROMPTS, sampling=Sampling(max_tokens=5), label="items")
-    work = Work(Wanted("m", request, FAKE), tuple(request.units))
+    work = Work.of(Wanted("m", request, FAKE), request.units)
     with pytest.raises(EngineError, match="the line is down"):
         steps.answer(work, RUN, Meter(Budget()), "m", 3)
     assert unanswered() == sorted(REQUEST.units[1:])

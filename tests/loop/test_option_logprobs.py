@@ -44,7 +44,7 @@ def test_options_change_what_is_stored_and_not_what_is_sent(
     warehouse: Warehouse, spec: EngineSpec, asked: Calls
 ) -> None:
     plain, chosen = completed([prompt("a", ()), prompt("a")], spec)
-    assert asked == [["a"], ["a"]]
+    assert asked == [["a", "a"]]
     assert chosen.text == plain.text
     assert plain.option_logprobs is None
     assert chosen.option_logprobs is not None
@@ -53,7 +53,7 @@ def test_options_change_what_is_stored_and_not_what_is_sent(
     best = max(chosen.option_logprobs.items(), key=lambda pair: pair[1])
     assert best[0] == json.loads(chosen.text)["label"]  # the fake writes the most probable one
     assert completed([prompt("a"), prompt("a", ())], spec) == [chosen, plain]
-    assert len(asked) == 2
+    assert len(asked) == 1
     stored = warehouse.query("SELECT option_logprobs FROM response ORDER BY option_logprobs NULLS LAST")
     assert json.loads(stored["option_logprobs"][0]) == chosen.option_logprobs
     assert stored["option_logprobs"][1] is None
@@ -83,17 +83,17 @@ def test_an_engine_without_probabilities_completes_all_the_same(
         conversations: Sequence[Sequence[Message]],
         sampling: Sampling,
         schema: Mapping[str, Any] | None,
-        alternatives: int,
+        alternatives: list[int],
         progress: Progress | None = None,
     ) -> list[Generation]:
-        wanted.append(alternatives)
+        wanted.extend(alternatives)
         return generate(self, conversations, sampling, schema)
 
     monkeypatch.setattr(FakeEngine, "generate", mute)
     answer, *_ = completed([prompt("a"), prompt("b"), prompt("c", ())], spec)
     assert answer.option_logprobs is None
     assert json.loads(answer.text)["label"] in YES_NO
-    assert sorted(wanted) == [0, MAX_ALTERNATIVES]  # one call with, one without
+    assert sorted(wanted) == [0, MAX_ALTERNATIVES, MAX_ALTERNATIVES]  # one call for all
 
 
 def test_a_field_that_is_not_there(warehouse: Warehouse, spec: EngineSpec) -> None:

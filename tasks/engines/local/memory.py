@@ -27,6 +27,8 @@ GIB = 2**30
 CPU_SHARE = 0.5
 GPU_SHARE = 0.92
 """vLLM's own default of ``gpu_memory_utilization``; stated to it, so that it stays what is counted here."""
+BOUNDS = frozenset({"gpu_memory_utilization", "kv_cache_memory_bytes"})
+"""Options of a vLLM engine by which it takes less than its GPU."""
 CPU_KV_CACHE_BYTES = 2 * GIB
 VLLM_PROCESSES = 3 * GIB // 2
 """Code and buffers of vLLM's core and worker process, without weights and cache; measured on a CPU."""
@@ -84,12 +86,40 @@ def of_engine(spec: EngineSpec, source: str) -> Claim:
     tensors = _tensor_sizes(source, spec.revision)
     if not tensors:
         return Claim(device, budget(device))
-    weights = sum(tensors) * (4 if resolved(spec).dtype == "float32" else 2)
     if spec.kind == "vllm":
-        weights //= spec.options.get("tensor_parallel_size", spec.tensor_parallel)
-        return Claim(device, int(SLACK * weights) + VLLM_PROCESSES + (kv_cache or _cpu_kv_cache()))
+        return Claim(device, (without_kv_cache(spec, source) or 0) + (kv_cache or _cpu_kv_cache()))
+    weights = sum(tensors) * (4 if resolved(spec).dtype == "float32" else 2)
     head = 4 * max(tensors)  # its copy in float32; no other matrix is as large
     return Claim(device, int(SLACK * (weights + head)))
+
+
+def on_gpu(spec: EngineSpec) -> bool:
+    """Whether an engine would run on a GPU."""
+    return _name(spec.device).startswith("cuda")
+
+
+def gpu_bytes() -> int:
+    """Bytes of the first GPU, in use or not."""
+    return _total("cuda:0")
+
+
+def is_known(spec: EngineSpec, source: str) -> bool:
+    """Whether an engine's claim can be estimated before its model is downloaded; see ``of_engine``."""
+    return spec.kind == "fake" or bool(_tensor_sizes(source, spec.revision))
+
+
+def without_kv_cache(spec: EngineSpec, source: str) -> int | None:
+    """Bytes that a vLLM engine takes beside its KV cache, estimated; None: nothing is known.
+
+    Args:
+        source: folder or Hugging Face id (``embedded.resolve``).
+    """
+    tensors = _tensor_sizes(source, spec.revision)
+    if not tensors:
+        return None
+    weights = sum(tensors) * (4 if resolved(spec).dtype == "float32" else 2)
+    weights //= spec.options.get("tensor_parallel_size", spec.tensor_parallel)
+    return int(SLACK * weights) + VLLM_PROCESSES
 
 
 def of_embedder(source: str) -> Claim:

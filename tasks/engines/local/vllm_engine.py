@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from tasks.engines.local import memory, process_guard
 from tasks.engines.prompting import ContinuationScorer, continuation_tokens, prefix_tokens
 from tasks.engines.protocols import (
+    Alternatives,
     CandidateScores,
     Conversations,
     EngineError,
@@ -27,9 +28,11 @@ from tasks.engines.protocols import (
     Progress,
     Sampling,
     Samplings,
-    Schema,
+    Schemas,
     TokenAlternatives,
     each,
+    each_number,
+    each_schema,
 )
 from tasks.engines.specs import EngineSpec, is_allowed, resolved
 
@@ -79,12 +82,14 @@ class VllmEngine(ContinuationScorer):
         self,
         conversations: Conversations,
         samplings: Samplings,
-        schema: Schema = None,
-        alternatives: int = 0,
+        schemas: Schemas = None,
+        alternatives: Alternatives = 0,
         progress: Progress | None = None,
     ) -> list[Generation]:
-        """See ``Generator.generate``. With ``schema`` only finish reason "length" can leave JSON cut off. A
-        conversation that the context does not hold has an empty answer with that reason.
+        """See ``Generator.generate``: one call of vLLM, whatever the samplings and schemas.
+
+        With a schema only finish reason "length" can leave JSON cut off. A conversation that the context does
+        not hold has an empty answer with that reason.
 
         Raises:
             EngineError: no chat template, or a conversation is not what it takes.
@@ -95,10 +100,11 @@ class VllmEngine(ContinuationScorer):
                 "take an instruction-tuned model"
             )
         messages = [[dict(m) for m in conversation] for conversation in conversations]
-        own = each(samplings, len(messages))
+        n = len(messages)
+        own, forms, numbers = each(samplings, n), each_schema(schemas, n), each_number(alternatives, n)
         lengths = [self._length(talk) for talk in messages]
         fitting = [i for i, n in enumerate(lengths) if n < self._context]
-        params = [_sampling_params(own[i], schema, alternatives) for i in fitting]
+        params = [_sampling_params(own[i], forms[i], numbers[i]) for i in fitting]
         outputs = self._call("chat", [messages[i] for i in fitting], params) if fitting else []
         answers = {
             i: Generation(
@@ -107,7 +113,7 @@ class VllmEngine(ContinuationScorer):
                 prompt_tokens=len(o.prompt_token_ids or ()),
                 completion_tokens=len(o.outputs[0].token_ids),
                 seed=own[i].seed,
-                tokens=_alternatives(o.outputs[0]) if alternatives else (),
+                tokens=_alternatives(o.outputs[0]) if numbers[i] else (),
             )
             for i, o in zip(fitting, outputs, strict=True)
         }

@@ -23,6 +23,7 @@ import httpx
 from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.engines.protocols import (
+    Alternatives,
     Conversations,
     EngineError,
     Generation,
@@ -32,8 +33,11 @@ from tasks.engines.protocols import (
     Sampling,
     Samplings,
     Schema,
+    Schemas,
     Unfinished,
     each,
+    each_number,
+    each_schema,
 )
 from tasks.engines.secrets import Secrets
 from tasks.engines.served.providers import SERVERS, check_settings
@@ -123,8 +127,8 @@ class HostedGenerator(ABC):
         self,
         conversations: Conversations,
         samplings: Samplings,
-        schema: Schema = None,
-        alternatives: int = 0,
+        schemas: Schemas = None,
+        alternatives: Alternatives = 0,
         progress: Progress | None = None,
     ) -> list[Generation]:
         """See ``Generator.generate``. Schemas are sent as strict, so objects must list their properties as
@@ -135,11 +139,10 @@ class HostedGenerator(ABC):
             Unfinished: the server cannot be reached, rejects a request or gives no answer of its API;
                 requests not yet sent are dropped, those under way are let to their end.
         """
-        own = each(samplings, len(conversations))
-        requests = [
-            self.request(talk, sampling, schema, alternatives)
-            for talk, sampling in zip(conversations, own, strict=True)
-        ]
+        n = len(conversations)
+        own = each(samplings, n)
+        of_each = zip(conversations, own, each_schema(schemas, n), each_number(alternatives, n), strict=True)
+        requests = [self.request(*each_one) for each_one in of_each]
         answers: dict[int, Generation] = {}
         failures = _finished(self._send(requests, answers, progress or (lambda _: None)))
         answers = {i: replace(answer, seed=own[i].seed) for i, answer in answers.items()}

@@ -11,7 +11,17 @@ from typing import Any
 
 import polars as pl
 
-from tasks.engines.protocols import Conversations, Generation, Message, Sampling, Samplings, Schema, each
+from tasks.engines.protocols import (
+    Conversations,
+    Generation,
+    Message,
+    Sampling,
+    Samplings,
+    Schema,
+    Schemas,
+    each,
+    each_schema,
+)
 from tasks.evaluations.contract import Completions
 from tasks.evaluations.explication.evaluation import EVALUATION
 from tasks.evaluations.explication.materials import Persona, personas_of
@@ -69,11 +79,12 @@ class Script:
     sent: list[tuple[Sequence[Message], int]] = field(default_factory=list)
 
     def generate(
-        self, conversations: Conversations, samplings: Samplings, schema: Schema = None, *_: object
+        self, conversations: Conversations, samplings: Samplings, schemas: Schemas = None, *_: object
     ) -> list[Generation]:
-        own = list(zip(conversations, each(samplings, len(conversations)), strict=True))
-        self.sent += [(conversation, sampling.seed) for conversation, sampling in own]
-        return [Generation(self.say(c, s, schema), "stop", 9, 3, s.seed) for c, s in own]
+        n = len(conversations)
+        own = list(zip(conversations, each(samplings, n), each_schema(schemas, n), strict=True))
+        self.sent += [(conversation, sampling.seed) for conversation, sampling, _ in own]
+        return [Generation(self.say(c, s, schema), "stop", 9, 3, s.seed) for c, s, schema in own]
 
 
 @dataclass

@@ -1,0 +1,161 @@
+"""Prompts of several requests in one call of an engine: each with its seed and schema, and stored apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tasks.engines.fake import FakeEngine
+from tasks.engines.protocols import EngineError, Generation, Sampling, Unfinished, each_number, each_schema
+from tasks.engines.specs import EngineSpec
+from tasks.evaluations.contract import Completions
+from tasks.loop import steps
+from tasks.loop.budget import Budget, Meter
+from tasks.loop.plan import Plan, Wanted, lay_out, name_of
+from tasks.loop.prompts import Completion, Prompt, Prompts
+from tasks.loop.requests import Engine, part_name
+from warehouse import Warehouse, register_orphans, run_checks
+
+RUN = ("run", "m")
+SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"colour": {"type": "string", "enum": ["red", "green"]}},
+}
+
+
+def request(seed: int, n: int = 3, schema: Any = None, **fields: Any) -> Prompts:
+    talks = [[{"role": "user", "content": f"{k}?"}] for k in range(n)]
+    sampling = Sampling(temperature=1.0, seed=seed, max_tokens=10)
+    return Prompts(
+        prompts=[Prompt(talk, schema) for talk in talks], sampling=sampling, **{"batch": 4, **fields}
+    )
+
+
+REQUESTS = [request(1), request(2, schema=SCHEMA), request(3, 2)]
+
+
+def planned(spec: EngineSpec, requests: Sequence[Prompts] = REQUESTS) -> Plan:
+    wanted = [Wanted("m", each, Engine.of(spec)) for each in requests]
+    return lay_out(wanted, steps.unanswered(wanted))
+
+
+def answers(spec: EngineSpec, requests: Sequence[Prompts] = REQUESTS) -> list[Mapping[str, Completion]]:
+    read = Completions(Engine.of(spec), {}, steps.stored)
+    return [read(each) for each in requests]
+
+
+def work_off(plan: Plan) -> None:
+    for line in plan.lines:
+        for work in line.work:
+            steps.answer(work, RUN, Meter(Budget()), "label", line.left)
+
+
+def test_parts_hold_prompts_of_several_requests_and_every_batch_gives_the_same(
+    warehouse: Warehouse, spec: EngineSpec, asked: list[list[str]]
+) -> None:
+    work_off(planned(spec))
+    assert [len(call) for call in asked] == [4, 4]
+    together = answers(spec)
+    assert [len(own) for own in together] == [3, 3, 2]
+    assert all(c.text.startswith("{") for c in together[1].values())
+    plain = FakeEngine(spec)
+    alone = [
+        {p.id: plain.generate([p.conversation], each.sampling_of(p.id), p.schema)[0] for p in each.prompts}
+        for each in REQUESTS
+    ]
+    for own, given in zip(together, alone, strict=True):
+        assert {name: (c.text, c.seed) for name, c in own.items()} == {
+            name: (g.text, g.seed) for name, g in given.items()
+        }
+    assert planned(spec).left == 0
+    assert run_checks(warehouse)["n_violations"].sum() == 0
+    hashes = {each.hash(Engine.of(spec)) for each in REQUESTS}
+    assert set(warehouse.query("SELECT request_hash FROM response")["request_hash"]) == hashes
+
+
+@pytest.mark.parametrize("batch", [1, 3, 100])
+def test_answers_do_not_depend_on_how_they_were_sent(
+    warehouse: Warehouse, spec: EngineSpec, batch: int
+) -> None:
+    other = spec.model_copy(update={"name": "other"})  # the same engine under another name
+    requests = [replace(each, batch=batch) for each in REQUESTS]
+    work_off(planned(other, requests))
+    assert answers(other, requests) == answers(spec)
+    texts = [[c.text for c in own.values()] for own in answers(spec)]
+    assert len({text for own in texts for text in own if not text.startswith("{")}) > 1
+
+
+def test_a_part_of_several_requests_that_was_not_registered_is_taken_over(
+    warehouse: Warehouse, spec: EngineSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(Warehouse, "register", lambda self, units: None)  # killed before
+        work_off(planned(spec))
+    assert planned(spec).left == 2
+    assert len(register_orphans(warehouse, "response").registered) == 2
+    assert planned(spec).left == 0
+
+
+def test_what_an_engine_answered_before_it_failed_is_stored_under_each_request(
+    warehouse: Warehouse, spec: EngineSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(self: FakeEngine, talks: Sequence[Any], *more: Any) -> Any:
+        raise Unfinished("down", {1: Generation("one", "stop", 1, 1), 3: Generation("three", "stop", 1, 1)})
+
+    monkeypatch.setattr(FakeEngine, "generate", fails)
+    (line,) = planned(spec).lines
+    with pytest.raises(EngineError, match="down"):
+        steps.answer(line.work[0], RUN, meter := Meter(Budget()), "label", line.left)
+    assert [[c.text for c in own.values()] for own in answers(spec)] == [["one"], ["three"], []]
+    assert meter.tokens == 4
+    (line,) = planned(spec).lines
+    assert line.left == 6
+
+
+def test_a_part_is_named_by_all_that_it_answers(spec: EngineSpec) -> None:
+    of_one_request = name_of([("a", "2"), ("a", "1")])
+    assert of_one_request == part_name("a", ["1", "2"])
+    names = {name_of([("a", "1"), ("b", "2")]), name_of([("a", "2"), ("b", "1")]), name_of([("a", "1")])}
+    assert len(names) == 3
+    assert name_of([("a", "1"), ("b", "2")]) == name_of([("b", "2"), ("a", "1")])
+
+
+def test_jobs_of_a_batch_api_are_of_one_request(warehouse: Warehouse) -> None:
+    """What was sent is written down by request: a job that was paid for is found again by its hash."""
+    options = {"batch": 100}
+    served = EngineSpec(name="s", kind="openai", model="m", base_url="http://127.0.0.1:9/v1", options=options)
+    alike = [request(1, schema=SCHEMA), request(2), request(1)]
+    (line,) = planned(served, alike).lines
+    assert [(len(work.pieces), len(work.units)) for work in line.work] == [(2, 6), (1, 3)]
+    (line,) = planned(served.model_copy(update={"options": {}}), alike).lines
+    assert [len(work.units) for work in line.work] == [4, 4, 1]
+
+
+def test_schemas_and_numbers_are_one_for_all_or_one_for_each() -> None:
+    assert each_schema(None, 2) == [None, None]
+    assert each_schema(SCHEMA, 2) == [SCHEMA, SCHEMA]
+    assert each_schema([SCHEMA, None], 2) == [SCHEMA, None]
+    assert each_number(3, 2) == each_number([3, 3], 2) == [3, 3]
+    with pytest.raises(ValueError, match="1 schemas for 2 conversations"):
+        each_schema([None], 2)
+
+
+def test_what_was_decoded_is_not_read_again() -> None:
+    reads: list[list[str]] = []
+    own = request(1)
+
+    def read(kind: str, name: str, units: Sequence[str], columns: Sequence[str]) -> Any:
+        reads.append(list(units))
+        frame = own.answer(FakeEngine(SPEC), own.units[: len(reads)], lambda n: None)
+        return frame.filter(frame["item"].is_in(list(units))).select(columns)
+
+    completions = Completions(Engine.of(SPEC), {}, read, {})
+    assert [len(completions(own)) for _ in range(4)] == [1, 2, 3, 3]
+    assert [len(units) for units in reads] == [3, 2, 1]
+    assert list(completions(own)) == list(own.units)
+
+
+SPEC = EngineSpec(name="judge", kind="fake", model="judge")
