@@ -13,6 +13,7 @@ import duckdb
 import polars as pl
 
 from warehouse import interruption, needed
+from warehouse.literals import execute, list_parts
 from warehouse.migrate import bring_up_to_date, is_up_to_date, source_signs
 from warehouse.part_kinds import KINDS, create_empty_parts, empty_part
 from warehouse.published import damaged, is_damage, reader, signals_as_raised
@@ -81,7 +82,7 @@ class Warehouse:
                 with warehouse.write(current_with=signs[1]) as connection:
                     # A view is bound to some file when it is made: to one that is as declared, whatever
                     # state the parts are in.
-                    connection.execute("SET VARIABLE parts = ?", [needed.empty_ones(folder)])
+                    list_parts(connection, needed.empty_ones(folder))
                     bring_up_to_date(connection, store.root)
         return warehouse
 
@@ -168,7 +169,7 @@ class Warehouse:
             try:
                 check_query(connection, sql)
                 for name, value in (variables or {}).items():
-                    connection.execute(f"SET VARIABLE {name} = ?", [value])
+                    execute(connection, f"SET VARIABLE {name} = ?", [value])
                 if self.store.has_all_parts:
                     check_parts_of(connection, self.store.version(), sql)
                     return to_frame(connection, sql, params)

@@ -58,10 +58,19 @@ def errors(resume: str = "run again to resume") -> Iterator[None]:
             if interruption.has_come() or isinstance(error, KeyboardInterrupt):
                 say(f"interrupted: {resume}", style="")
                 raise typer.Exit(INTERRUPTED) from error
-            if not _is_expected(error):
+            if (words := _words(error)) is None:
                 raise
-            say(str(error).strip(), "error:", "bold red")
+            say(words, "error:", "bold red")
             raise typer.Exit(1) from error
+
+
+def _words(error: Exception) -> str | None:
+    """Return what is said of an error; None: it is not expected, and keeps its traceback."""
+    if isinstance(error, ImportError):
+        from tasks.engines.extras import advice
+
+        return advice(error)
+    return str(error).strip() if _is_expected(error) else None
 
 
 def _is_expected(error: Exception) -> bool:

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from tasks.engines.extras import check as check_installed
 from tasks.engines.local import devices
 from tasks.engines.protocols import EngineError, Generation
 from tasks.engines.served.by_name import fields_of
@@ -299,10 +300,11 @@ def resolved(spec: EngineSpec, record: Path | None = None) -> EngineSpec:
     record: folder that remembers what was faster.
 
     Raises:
-        EngineError: the device is not there.
+        EngineError: the device is not there, or the libraries that run models here are not installed.
     """
     if spec.dtype != "auto" or not has_dtype(spec):
         return spec
+    check_installed("torch", f"model {spec.name!r}")
     return spec.model_copy(update={"dtype": devices.fastest_dtype(spec.device, record)})
 
 
