@@ -19,7 +19,7 @@ from warehouse.part_kinds import KINDS, create_empty_parts, empty_part
 from warehouse.published import damaged, is_damage, reader, signals_as_raised
 from warehouse.querying import check_query, to_frame
 from warehouse.registrations import Position, fold
-from warehouse.storage import WarehouseError, private_folder, sign_of, without_bar
+from warehouse.storage import HOME, WarehouseError, private_folder, sign_of, usual_home, without_bar
 from warehouse.store import Store, store_at
 from warehouse.verified import check_parts_of
 
@@ -85,6 +85,20 @@ class Warehouse:
                     list_parts(connection, needed.empty_ones(folder))
                     bring_up_to_date(connection, store.root)
         return warehouse
+
+    @classmethod
+    def existing(cls, where: Path | Store | None = None) -> "Warehouse":
+        """Return the warehouse at `where`, as `open` does, if there is one: for who reads, and makes none.
+
+        Raises WarehouseError if nothing is published there; no folder is made.
+        """
+        store = store_at(usual_home() if where is None else where)
+        if store.version() is None:
+            raise WarehouseError(
+                f"there is no warehouse at {store.place}: set {HOME} to the folder of yours, or make one "
+                "here with `culturescope ingest` or any run, such as `run spectral --profile smoke`"
+            )
+        return cls.open(where)
 
     @contextmanager
     def read(self) -> Iterator[duckdb.DuckDBPyConnection]:

@@ -51,7 +51,7 @@ def execute(connection: duckdb.DuckDBPyConnection, sql: str, params: Params = No
         except duckdb.Error:
             pass  # its words would quote PREPARE: what follows raises them without
         else:
-            names = [f"{name} := " for name in params] if isinstance(params, Mapping) else [""] * len(given)
+            names = [f'"{name}" := ' for name in params] if isinstance(params, Mapping) else [""] * len(given)
             texts = (name + text for name, text in zip(names, given, strict=True))
             connection.execute(f"EXECUTE bound({', '.join(texts)})")
             return

@@ -65,7 +65,7 @@ def export_inspect(
     - `culturescope export inspect cure --model gemma3-270m --out logs`
     """
     with errors("run again: what is written stays"):
-        folder = out or Warehouse.open().home / FOLDER
+        folder = out or Warehouse.existing().home / FOLDER
         failures = [*_written(folder, evaluation, config, model, occasion)]
         if failures:
             raise WarehouseError("\n".join(failures))
@@ -91,7 +91,7 @@ def browse(
     - `culturescope browse explication --model gemma3-270m --port 8000`
     """
     with errors("run again: what is written stays"):
-        folder = out or Warehouse.open().home / FOLDER
+        folder = out or Warehouse.existing().home / FOLDER
         if not is_free(port):
             raise ValueError(f"port {port} on {HOST} is taken: choose another with --port")
         for failure in _written(folder, evaluation, config, model, occasion, is_quiet=True):
@@ -117,7 +117,7 @@ def _written(
     """
     if name is not None and name not in doors():
         raise WarehouseError(unknown(name))
-    warehouse, n_same = Warehouse.open(), 0
+    warehouse, n_same = Warehouse.existing(), 0
     configure(warehouse.home)  # before Prefect is imported
     from deployments.show.inspect_logs import needed_version, write_log
     from flows.stored import finished_runs

@@ -65,6 +65,7 @@ class AllParams(BaseModel):
     dtype: Literal["auto", "float32", "bfloat16", "float16"] | None = Field(
         None, description=_KNOBS["dtype"].description
     )
+    limit: int | None = Field(None, ge=1, description=f"{_KNOBS['limit'].description}, of each evaluation")
     max_total_tokens: int | None = Field(None, ge=1, description=f"tokens {_OF_MODEL}")
     max_usd: float | None = Field(None, gt=0, description=f"dollars {_OF_MODEL}; needs prices")
 
@@ -114,8 +115,16 @@ def completed(name: str, sent: Params) -> Params:
         if getattr(sent, knob) == field.get_default(call_default_factory=True)
     }
     filled = {knob: value for knob, value in chosen.items() if knob in untouched}
-    checked: Params = options.validated(kind, sent.model_dump() | filled)
+    given = {} if "limit" in untouched else {"limit": sent.limit}
+    checked: Params = options.validated(kind, sent.model_dump() | labelled(filled, given))
     return checked
+
+
+def labelled(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a profile's values with a label that says what limit was given beside it."""
+    if given.get("limit") is None or "profile" not in values:
+        return dict(values)
+    return {**values, "profile": f"{values['profile']}, limit {given['limit']}"}
 
 
 def one_of_all(name: str, chosen: AllParams, packs: Sequence[str]) -> Params:
@@ -134,9 +143,9 @@ def one_of_all(name: str, chosen: AllParams, packs: Sequence[str]) -> Params:
     usual, own = profile(name, label, models), dict[str, Any]({"models": models})
     own |= {**judging(name, chosen.judges), **({"pack": list(packs)} if packs else {})}
     common = chosen.model_dump(
-        include={"occasion", "dtype", "max_total_tokens", "max_usd"}, exclude_none=True
+        include={"occasion", "dtype", "limit", "max_total_tokens", "max_usd"}, exclude_none=True
     )
-    values = usual | own | {knob: v for knob, v in common.items() if knob in known}
+    values = labelled(usual, common) | own | {knob: v for knob, v in common.items() if knob in known}
     checked: Params = options.validated(params(name), values)
     return checked
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import threading
 from collections.abc import Iterator
@@ -17,6 +18,8 @@ from warehouse import WarehouseError, interruption
 
 EXPECTED = (WarehouseError, ServerError, ValueError, OSError)
 """What a user can put right, with EngineError and ScrapeError, whose modules take a while to import."""
+_TEMPORARY = re.compile(r"\.([^/]+)\.[0-9a-f]{32}\.(?:tmp|new)$")
+"""The name of a file that is being written: people know it by the name that it will have."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
 
@@ -70,6 +73,9 @@ def _words(error: Exception) -> str | None:
         from tasks.engines.extras import advice
 
         return advice(error)
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        file = _TEMPORARY.sub(r"\1", str(error.filename2 or error.filename))
+        return f"{file}: {error.strerror}"
     return str(error).strip() if _is_expected(error) else None
 
 

@@ -71,7 +71,7 @@ def audit(
     from tasks.judging.audit import AUDIT_COLUMNS, annotation_rows, criteria, stratified_sample
 
     with errors():
-        warehouse = Warehouse.open()
+        warehouse = Warehouse.existing()
         chosen = judged.choose(warehouse, evaluation, config)
         verdicts, answers = judged.verdicts(warehouse, chosen)
         scored = [answers[code] for code in verdicts.drop_nulls("value")["code"].unique()]
@@ -123,7 +123,7 @@ def validate(
     from tasks.judging.validation import scores_by_judge
 
     with errors():
-        warehouse = Warehouse.open()
+        warehouse = Warehouse.existing()
         chosen = judged.choose(warehouse, evaluation, config)
         verdicts, answers = judged.verdicts(warehouse, chosen)
         menus = {

@@ -19,7 +19,7 @@ import typer
 from deployments.cli.common import As, Wide, errors
 from deployments.show.display import Format, say, show, working
 from warehouse import Warehouse
-from warehouse.storage import HOME
+from warehouse.storage import HOME, usual_home
 from warehouse.store import VARIABLE, Store
 
 app = typer.Typer(no_args_is_help=True, help="List the known models, prepare the embedded ones.")
@@ -45,7 +45,7 @@ def models_list(form: As = Format.table, wide: Wide = False) -> None:
     from tasks.engines.specs import catalogue, read_spec
 
     with errors():
-        home = Warehouse.open().home
+        home = usual_home()
         rows = []
         for known, path in catalogue(home / "engines").items():
             row = dict.fromkeys(("name", "kind", "dtype", "prepared", "model", "licence"), "")

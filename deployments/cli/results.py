@@ -78,7 +78,7 @@ def leaderboard(
     with errors():
         if (with_history or published) and occasion is not None:
             raise ValueError("--history shows every occasion, --published the newest: leave --occasion out")
-        warehouse = Warehouse.open()
+        warehouse = Warehouse.existing()
         name, chosen, labels = report.configuration(warehouse, evaluation, config)
         title = f"{name}, profile {labels}, config {chosen}"
         if with_history:
@@ -118,7 +118,7 @@ def report(
     from deployments.show.report import OVERVIEW, configuration, reported, usual_file, write_report
 
     with errors():
-        warehouse = Warehouse.open()
+        warehouse = Warehouse.existing()
         if everything:
             if evaluation or config:
                 raise ValueError("--all is about every evaluation: leave the evaluation and --config out")
@@ -170,7 +170,7 @@ def compare(
 
         check(evaluation)
         wanted = comparison.Wanted(first, second, evaluation, occasion, against, config, against_config)
-        warehouse = Warehouse.open()
+        warehouse = Warehouse.existing()
         pairs = comparison.chosen_pairs(every_finished(warehouse), wanted)
         rows = comparison.differences(warehouse, pairs)
         if rows["n_common"].sum() == 0:
@@ -208,7 +208,7 @@ def drift(
     """
     with errors():
         check(evaluation)
-        home = Warehouse.open().home
+        home = Warehouse.existing().home
         configure(home)
         if alert:
             connect(home)
@@ -220,7 +220,7 @@ def drift(
 
         params = flow.DriftParams(evaluations=[evaluation] if evaluation else None, days=days)
         with working("comparing"):
-            table, notes = flow.look(Warehouse.open(), params)
+            table, notes = flow.look(Warehouse.existing(), params)
         for note in notes:
             say(note, style="")
         if form is not Format.table:
@@ -297,7 +297,7 @@ def ranking(
     - `culturescope ranking --explication`
     """
     with errors():
-        warehouse = Warehouse.open()
+        warehouse = Warehouse.existing()
         if file is not None:
             rows = read_ranking(file)
             save_ranking(warehouse, rows)

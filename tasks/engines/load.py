@@ -89,6 +89,16 @@ def check_ability(spec: EngineSpec, ability: Ability) -> None:
             )
 
 
+def check_key(spec: EngineSpec) -> None:
+    """Send one small request to the server of a spec, which costs nothing; nothing for an engine here.
+
+    Raises:
+        EngineError: the key is not set, or the server refuses it.
+    """
+    if spec.is_served:
+        _class(spec)(spec).check_key()
+
+
 def load(spec: EngineSpec, cache: Path, ability: Ability | None = None, jobs: Jobs | None = None) -> Any:
     """The engine of a spec, loaded now or kept from an earlier call.
 

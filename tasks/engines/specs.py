@@ -356,6 +356,13 @@ def find_spec(name: str, user_folder: Path | None) -> EngineSpec:
     )
 
 
+def _fault(fault: Any) -> str:
+    """One of pydantic's errors: the field, where it is about one, and what is wrong."""
+    where = ".".join(map(str, fault["loc"]))
+    words = str(fault["msg"]).removeprefix("Value error, ")
+    return f"{where}: {words}" if where else words
+
+
 def _made(fields: dict[str, Any]) -> EngineSpec:
     """The spec of a model without a file; raises EngineError for a name or an address that cannot be used."""
     try:
@@ -388,7 +395,7 @@ def read_spec(path: Path) -> EngineSpec:
     except OSError as error:
         raise EngineError(f"there is no readable engine spec at {path}: {error.strerror}") from error
     except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
+        faults = "; ".join(map(_fault, error.errors()))
         raise EngineError(f"{path}: not a valid engine spec: {faults}") from error
     except ValueError as error:
         raise EngineError(f"{path}: not a valid engine spec: {error}") from error

@@ -136,22 +136,17 @@ def _mixed(anova: GroupTest, means: FloatArray) -> GroupTest:
     samples = [row[~np.isnan(row)] for row in means]
     if min(sample.size for sample in samples) < 2 or any(_constant(sample) for sample in samples):
         return _untested(anova, f"{n} scenarios in common: {max(_MIN_SHARED, k + 1)} are needed")
-    welch = f_oneway(*samples, equal_var=False)
+    from statsmodels.stats.oneway import anova_oneway  # takes a second to import
+
+    welch = anova_oneway(samples, use_var="unequal")
+    df_between, df_within = (float(df) for df in welch.df)
     return replace(
         anova,
         f=float(welch.statistic),
         p_value=float(welch.pvalue),
-        df_between=float(k - 1),
-        df_within=_welch_df(samples),
+        df_between=df_between,
+        df_within=df_within,
     )
-
-
-def _welch_df(samples: Sequence[FloatArray]) -> float:
-    """Return the degrees of freedom within groups of Welch's (1951) test of equal means."""
-    weights = np.array([sample.size / sample.var(ddof=1) for sample in samples])
-    sizes = np.array([sample.size for sample in samples])
-    doubt = ((1 - weights / weights.sum()) ** 2 / (sizes - 1)).sum()
-    return float((len(samples) ** 2 - 1) / (3 * doubt))
 
 
 def _untested(anova: GroupTest, reason: str) -> GroupTest:
