@@ -34,7 +34,6 @@ Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="show the log")]
 NoServer = Annotated[bool, typer.Option("--no-server", help=NO_SERVER)]
 As = Annotated[Format, typer.Option("--format", "-f", help=FORMAT)]
 Wide = Annotated[bool, typer.Option("--wide", help="all columns of the table, also those that do not fit")]
-Config = Annotated[str | None, typer.Option(help="config_hash; default: the newest")]
 Occasion = Annotated[str | None, typer.Option(help="default: the newest of each model")]
 
 
@@ -44,6 +43,14 @@ def of_evaluations(otherwise: str) -> Any:
 
     names = list(doors())
     return typer.Argument(help=f"{', '.join(names)}; default: {otherwise}", autocompletion=lambda: names)
+
+
+def check_evaluation(name: str | None) -> None:
+    """Raise WarehouseError for an evaluation that there is not."""
+    from deployments.evaluations import doors, unknown
+
+    if name is not None and name not in doors():
+        raise WarehouseError(unknown(name))
 
 
 @contextmanager

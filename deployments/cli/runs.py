@@ -7,7 +7,7 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from deployments.cli.common import As, errors
+from deployments.cli.common import As, check_evaluation, errors
 from deployments.show.display import Format, say, show
 from warehouse import Warehouse
 

@@ -29,7 +29,7 @@ def doubt(spec: EngineSpec) -> str | None:
         return _check_folder(spec, folder)
     if folder.is_absolute() or spec.model.startswith((".", "~")) or _is_cached(spec):
         return None
-    return f"{spec.name}: {spec.model} is not found here; not verified: Hugging Face is not asked on a dry run"
+    return f"{spec.name}: {spec.model} is not found here; not verified, as a dry run asks nobody"
 
 
 def _check_folder(spec: EngineSpec, folder: Path) -> str | None:
