@@ -131,7 +131,9 @@ class Session:
     def lose(self, model: str, error: Exception, words: str | None = None) -> None:
         """Give a model up: it gets no rows."""
         self.lost[model] = error
-        self.failures.append(words or f"{model}: {error}")
+        if str(error) in self.failures:  # of what all models share, and said already
+            return
+        self.failures.append(words or (f"{model}: {error}" if model else str(error)))
         steps.logger().error("%s", self.failures[-1])
 
     def lose_corrupt(self, model: str, error: CorruptPart) -> None:

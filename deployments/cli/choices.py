@@ -7,13 +7,23 @@ that stand at their defaults, and the user's values override it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 
 from deployments.cli import options
-from deployments.evaluations import DEFAULT_PROFILE, doors, is_embedded, params, profile, profiles, sound
+from deployments.evaluations import (
+    DEFAULT_PROFILE,
+    doors,
+    is_embedded,
+    params,
+    profile,
+    profiles,
+    shipped_profiles,
+    sound,
+)
 from deployments.packs.profiles import check_profile
 from tasks.evaluations.contract import Params
 from tasks.packs.folder import NAME
@@ -89,12 +99,34 @@ def form(name: str) -> type[Params]:
     """The params of an evaluation as the UI asks for them, with a profile to choose and its usual models."""
     kind = params(name)
     labels: Any = Literal[(*profiles(name), CUSTOM)]
-    fields: dict[str, Any] = {
-        "profile": (labels, Field(usual_profile(name, DEFAULT_PROFILE), description=_PROFILE)),
+    fields: dict[str, Any] = _filled(kind, shipped_profiles(name)) | {
         "models": (list[str], Field(list(doors()[name].models), description=_KNOBS["models"].description)),
+        "profile": (labels, Field(usual_profile(name, DEFAULT_PROFILE), description=_PROFILE)),
     }
     chosen: type[Params] = create_model(kind.__name__, __base__=kind, __doc__=kind.__doc__, **fields)
+    chosen.model_config["json_schema_extra"] = _models_and_profile_first
+    chosen.model_rebuild(force=True)
     return chosen
+
+
+def _filled(kind: type[Params], by_profile: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the fields that profiles fill, with what each fills in: so what an untouched one stands for."""
+    fields: dict[str, Any] = {}
+    for knob, field in kind.model_fields.items():
+        own = {label: values[knob] for label, values in by_profile.items() if knob in values}
+        if own and knob not in ("models", "profile"):
+            filled = "; ".join(f"{label}: {options.short(value)}" for label, value in own.items())
+            text = f"{field.description or ''}. Left as it is, the profile fills it in ({filled})"
+            described = copy(field)
+            described.description = text
+            fields[knob] = (field.rebuild_annotation(), described)
+    return fields
+
+
+def _models_and_profile_first(schema: dict[str, Any]) -> None:
+    properties = schema.get("properties", {})
+    first = {knob: properties[knob] for knob in ("models", "profile") if knob in properties}
+    schema["properties"] = first | properties
 
 
 def usual_profile(name: str, wanted: str) -> str:
@@ -116,7 +148,7 @@ def completed(name: str, sent: Params) -> Params:
     }
     filled = {knob: value for knob, value in chosen.items() if knob in untouched}
     given = {} if "limit" in untouched else {"limit": sent.limit}
-    checked: Params = options.validated(kind, sent.model_dump() | labelled(filled, given))
+    checked: Params = options.validated(kind, labelled(sent.model_dump() | filled, given))
     return checked
 
 
@@ -124,7 +156,7 @@ def labelled(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, A
     """Return a profile's values with a label that says what limit was given beside it."""
     if given.get("limit") is None or "profile" not in values:
         return dict(values)
-    return {**values, "profile": f"{values['profile']}, limit {given['limit']}"}
+    return {**values, "profile": f"{values['profile']} limit {given['limit']}"}
 
 
 def one_of_all(name: str, chosen: AllParams, packs: Sequence[str]) -> Params:

@@ -222,13 +222,16 @@ def _planned(name: str, knobs: Params, switches: Switches) -> tuple[Session, pla
     from deployments.packs.folders import of_packs_unasked
     from deployments.show import plan
     from flows import session as sessions
-    from tasks.engines.presence import doubt
+    from tasks.engines.presence import doubt, embedder_doubt
     from tasks.evaluations.contract import comparable
     from tasks.loop import probe
 
     planned = evaluation(name)
     with notes(switches.verbose, logging.WARNING):
         session = sessions.prepare(planned, knobs)
+    for engine in session.engines.values():
+        if engine.kind == "embedder" and (line := embedder_doubt(engine.name)):
+            say(line, "note:", "yellow")
     if switches.dry_run:
         specs = {each.hash: each.spec for each in (*session.candidates.values(), *session.engines.values())}
         for spec in filter(None, specs.values()):
@@ -256,6 +259,7 @@ def _planned(name: str, knobs: Params, switches: Switches) -> tuple[Session, pla
 
 def _work_off(name: str, session: Session, warehouse: Warehouse, switches: Switches) -> None:
     """Run the flow, or its loop without Prefect."""
+    from deployments.serve.lines import logged
     from flows.evaluation import evaluate
     from flows.session import handed_over
 
@@ -267,7 +271,8 @@ def _work_off(name: str, session: Session, warehouse: Warehouse, switches: Switc
         if switches.no_server:
             evaluate(session.evaluation, session.params)
         else:
-            flow(name)(session.params)
+            with logged():
+                flow(name)(session.params)
 
 
 def _work_all_off(chosen: AllParams, warehouse: Warehouse, switches: Switches) -> None:
@@ -275,10 +280,15 @@ def _work_all_off(chosen: AllParams, warehouse: Warehouse, switches: Switches) -
     if not switches.no_server:
         with working("starting Prefect"):
             connect(warehouse.home, otherwise=WITHOUT_SERVER)
+    from deployments.serve.lines import logged
     from deployments.serve.served import evaluate_all, run_all
 
     with notes(switches.verbose, logging.WARNING), bars():
-        run_all(chosen) if switches.no_server else evaluate_all(chosen)
+        if switches.no_server:
+            run_all(chosen)
+        else:
+            with logged():
+                evaluate_all(chosen)
 
 
 def _help(name: str) -> str:

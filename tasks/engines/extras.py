@@ -32,9 +32,8 @@ def advice(error: ImportError) -> str | None:
     module = (error.name or "").partition(".")[0]
     if module not in EXTRAS:
         return None
-    extra = EXTRAS[module]
-    other = ", on a GPU culturescope[gpu]" if extra in (LOCAL, "cpu") else ""
-    return f"{module} is not installed: pip install 'culturescope[{extra}]'{other} brings it"
+    other = " (for an NVIDIA GPU: culturescope[gpu])" if module == "vllm" else ""
+    return f"{module} is not installed: pip install 'culturescope[{EXTRAS[module]}]' brings it{other}"
 
 
 def check(module: str, what: str) -> None:

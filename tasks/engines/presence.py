@@ -6,6 +6,7 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
+from tasks.engines.embedders import WORD_VECTORS
 from tasks.engines.local.embedded import PREFIX
 from tasks.engines.protocols import EngineError
 from tasks.engines.specs import WEIGHTS, EngineSpec
@@ -30,6 +31,16 @@ def doubt(spec: EngineSpec) -> str | None:
     if folder.is_absolute() or spec.model.startswith((".", "~")) or _is_cached(spec):
         return None
     return f"{spec.name}: {spec.model} is not found here; not verified, as a dry run asks nobody"
+
+
+def embedder_doubt(source: str) -> str | None:
+    """Return, in a line for a plan, that an install cannot load an embedder; None: nothing speaks against."""
+    if Path(source).suffix in WORD_VECTORS or find_spec("sentence_transformers") is not None:
+        return None
+    return (
+        f"{source} is not run by this install: answers are stored, and numbers that need it follow once "
+        "pip install 'culturescope[local]' has brought what it needs"
+    )
 
 
 def _check_folder(spec: EngineSpec, folder: Path) -> str | None:
