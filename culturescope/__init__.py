@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["compare", "connect", "leaderboard", "run", "sql"]
 
+_OF_THE_SHELL = frozenset({"dry_run", "again", "probe", "no_server", "replicas", "ray", "verbose"})
+"""Options of ``culturescope run`` that are no knobs of an evaluation."""
+
 _ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -101,6 +104,8 @@ def run(
 
     if evaluation not in doors():
         raise ValueError(unknown(evaluation))
+    if shell := sorted(options.keys() & _OF_THE_SHELL):
+        raise ValueError(f"{shell[0]} is an option of the command line alone: culturescope run {evaluation}")
     configure(connect(create=True).home)  # before Prefect is imported
     from flows.evaluation import evaluate
 

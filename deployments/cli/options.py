@@ -81,9 +81,7 @@ def _complaint(error: Any, fields: Mapping[str, FieldInfo]) -> str:
         return message
     name = str(error["loc"][0])
     if error["type"] == "string_pattern_mismatch" and name in fields:
-        return (
-            f"{option(name)}: {error['input']!r} is not written as one of these: {fields[name].description}"
-        )
+        return f"{option(name)}: {error['input']!r} is none of {fields[name].description}"
     was = f", not {error['input']!r}" if isinstance(error["input"], str | int | float) else ""
     return f"{option(name)}: {message}{was}"
 
