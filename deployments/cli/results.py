@@ -10,7 +10,7 @@ import polars as pl
 import typer
 
 from deployments.cli.common import As, Occasion, Wide, check_evaluation, errors, of_evaluations
-from deployments.cli.which import Config, Profile, chosen, of_hash
+from deployments.cli.which import Config, Profile, chosen, whole
 from deployments.evaluations import doors
 from deployments.serve.server import configure, connect
 from deployments.show.display import Format, err, interval, number, say, show, working
@@ -183,9 +183,7 @@ def compare(
 
         check_evaluation(evaluation)
         warehouse = Warehouse.existing()
-        config, against_config = (
-            of_hash(warehouse, each)[1] if each else None for each in (config, against_config)
-        )
+        config, against_config = whole(warehouse, config), whole(warehouse, against_config)
         wanted = comparison.Wanted(first, second, evaluation, occasion, against, config, against_config)
         finished = every_finished(warehouse)
         if config is None:

@@ -1,4 +1,4 @@
-"""From what the command line names to one configuration: a profile, or the beginning of a hash."""
+"""The configuration that the command line names: by a profile, or by the beginning of its hash."""
 
 from __future__ import annotations
 
@@ -70,6 +70,11 @@ def of_hash(warehouse: Warehouse, config: str) -> tuple[str, str]:
         raise WarehouseError(what)
     name, key = found[0]
     return str(name), str(key)
+
+
+def whole(warehouse: Warehouse, config: str | None) -> str | None:
+    """Return the whole of a config_hash that begins so; None: none is named. Raises as ``of_hash``."""
+    return of_hash(warehouse, config)[1] if config else None
 
 
 def evaluations(warehouse: Warehouse) -> list[str]:

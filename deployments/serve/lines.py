@@ -1,4 +1,4 @@
-"""What the terminal says of a run, as lines of its log in the Prefect UI."""
+"""Lines of the log of a flow run in the Prefect UI: how far the work has come, as on the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an install without extras lacks, and which extra brings it."""
+"""The extras of pyproject.toml, and errors that name the one which brings what is missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be known of a model without loading it or asking anybody: whether it is here at all."""
+"""Doubts whether a model can be had, as far as they show without loading it or asking anybody."""
 
 from __future__ import annotations
 
