@@ -164,7 +164,11 @@ def _runs(
         with suppress(WarehouseError):  # others have the model, the occasion or the profile
             key = shown_configuration(warehouse, each, profile)
             found += finished_runs(each, key, model, occasion)
-    return found or finished_runs(None, None, model, occasion)
+    if found:
+        return found
+    if profile:
+        raise WarehouseError(f"no finished run has the profile {profile!r}: `culturescope runs` lists them")
+    return finished_runs(None, None, model, occasion)
 
 
 def _lazily(of: Evaluation[Any, Any, Any], run: Run) -> Iterator[Sample]:
