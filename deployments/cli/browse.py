@@ -158,7 +158,9 @@ def _runs(
     if name is None and config:
         name = of_hash(warehouse, config)[0]
     if name is not None:
-        return finished_runs(name, shown_configuration(warehouse, name, profile, config), model, occasion)
+        has_runs = name in evaluations(warehouse)
+        key = shown_configuration(warehouse, name, profile, config) if has_runs else config
+        return finished_runs(name, key, model, occasion)
     found: list[Run] = []
     for each in evaluations(warehouse):
         with suppress(WarehouseError):  # others have the model, the occasion or the profile

@@ -229,6 +229,8 @@ def _planned(name: str, knobs: Params, switches: Switches) -> tuple[Session, pla
     planned = evaluation(name)
     with notes(switches.verbose, logging.WARNING):
         session = sessions.prepare(planned, knobs)
+    for line in without_own_judge(name, knobs):
+        say(line, "note:", "yellow")
     for engine in session.engines.values():
         if engine.kind == "embedder" and (line := embedder_doubt(engine.name)):
             say(line, "note:", "yellow")
@@ -237,8 +239,6 @@ def _planned(name: str, knobs: Params, switches: Switches) -> tuple[Session, pla
         for spec in filter(None, specs.values()):
             if line := doubt(spec):
                 say(line, "note:", "yellow")
-    for line in without_own_judge(name, knobs):
-        say(line, "note:", "yellow")
     estimate = plan.Estimate.of(
         session.plan, {name: session.candidates[name] for name in session.alive()}, session.engines
     )

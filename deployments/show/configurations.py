@@ -36,14 +36,16 @@ def shown_configuration(
         for key, labels, *_ in rows
         if (profile is None or profile in labels) and (config is None or key.startswith(config))
     ]
-    asked = " and ".join(
-        f"{what} {name!r}" for what, name in (("the profile", profile), ("the configuration", config)) if name
-    )
-    there = ", ".join(f"{key} ({', '.join(sorted(labels))})" for key, labels, *_ in rows) or "none"
-    if not fits:
+    keys = ", ".join(key for key, *_ in fits or rows) or "none"
+    if config and len(fits) > 1 and config != fits[0][0]:
+        raise WarehouseError(f"several configurations of {evaluation} begin with {config!r}: {keys}")
+    if not fits and config is not None:
         raise WarehouseError(
-            f"no finished run of {evaluation} has {asked or 'a configuration'}; there are: {there}"
+            f"no finished run of {evaluation} has the configuration {config!r}; there are: {keys}"
         )
-    if config and len(fits) > 1:
-        raise WarehouseError(f"{len(fits)} configurations of {evaluation} fit {asked}; there are: {there}")
+    if not fits:
+        labels = ", ".join(sorted({label for _, own, *_ in rows for label in own})) or "none"
+        raise WarehouseError(
+            f"no finished run of {evaluation} has the profile {profile!r}; there are: {labels}"
+        )
     return str(fits[0][0])
