@@ -2,7 +2,7 @@
 
     import culturescope as cs
 
-    cs.connect("results")  # default: $CULTURESCOPE_HOME
+    cs.connect("results", create=True)  # default: $CULTURESCOPE_HOME
     cs.run("spectral", models=["smollm2-135m"], profile="smoke")
     cs.leaderboard("spectral")
     cs.compare("smollm2-135m", "gemma3-270m")
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from warehouse import Warehouse
 
 __all__ = ["compare", "connect", "leaderboard", "run", "sql"]
+
+_OF_THE_SHELL = frozenset({"dry_run", "again", "probe", "no_server", "replicas", "ray", "verbose"})
+"""Options of ``culturescope run`` that are no knobs of an evaluation."""
 
 _ROOT = Path(__file__).resolve().parent.parent
 
@@ -54,18 +57,24 @@ def _load_ours() -> None:
 _load_ours()
 
 
-def connect(home: str | Path | None = None) -> Warehouse:
-    """The warehouse of a home folder, which everything here uses from then on; it is made if it is missing.
+def connect(home: str | Path | None = None, create: bool = False) -> Warehouse:
+    """Return the warehouse of a home folder, which everything here uses from then on.
 
     Args:
         home: default $CULTURESCOPE_HOME, else ``.culturescope`` in the checkout, or in the working directory
             of an installed package.
+        create: make it if there is none, as ``run`` does.
+
+    Raises:
+        WarehouseError: there is none, and none is to be made.
     """
     from warehouse import Warehouse
 
-    if home is not None:
-        os.environ["CULTURESCOPE_HOME"] = str(Path(home).expanduser().resolve())
-    return Warehouse.open()
+    folder = None if home is None else Path(home).expanduser().resolve()
+    opened = Warehouse.open(folder) if create else Warehouse.existing(folder)
+    if folder is not None:
+        os.environ["CULTURESCOPE_HOME"] = str(folder)
+    return opened
 
 
 def sql(query: str, parameters: Sequence[Any] | Mapping[str, Any] | None = None) -> pl.DataFrame:
@@ -86,6 +95,7 @@ def run(
         ValueError: there is no such evaluation, profile or option.
         EngineError: models or judges failed; what the others answered is stored.
     """
+    from deployments.cli.choices import labelled
     from deployments.cli.options import validated
     from deployments.evaluations import doors, params, unknown
     from deployments.evaluations import evaluation as of
@@ -94,11 +104,13 @@ def run(
 
     if evaluation not in doors():
         raise ValueError(unknown(evaluation))
-    configure(connect().home)  # before Prefect is imported
+    if shell := sorted(options.keys() & _OF_THE_SHELL):
+        raise ValueError(f"{shell[0]} is an option of the command line alone: culturescope run {evaluation}")
+    configure(connect(create=True).home)  # before Prefect is imported
     from flows.evaluation import evaluate
 
     chosen = list(models or doors()[evaluation].models)
-    knobs = {"models": chosen} | values(evaluation, profile, chosen) | options
+    knobs = {"models": chosen} | labelled(values(evaluation, profile, chosen), options) | options
     return leaderboard(evaluation, evaluate(of(evaluation), validated(params(evaluation), knobs)))
 
 

@@ -53,6 +53,8 @@ class DriftParams(BaseModel):
     days: int | None = Field(
         None, ge=1, description="only models whose last occasion ended within so many days; empty: all"
     )
+    profile: str | None = Field(None, description="only runs of this profile; empty: all")
+    config: str | None = Field(None, description="only runs whose config_hash begins so; empty: all")
 
 
 @flow(name="drift", flow_run_name="drift", validate_parameters=True)
@@ -76,7 +78,13 @@ def look(warehouse: Warehouse, params: DriftParams) -> tuple[pl.DataFrame, list[
     since = None if params.days is None else now() - timedelta(params.days)
     pairs = [
         pair
-        for pair in last_two_occasions(every_finished(warehouse))
+        for pair in last_two_occasions(
+            [
+                run
+                for run in every_finished(warehouse)
+                if params.profile in (None, run.profile) and run.config_hash.startswith(params.config or "")
+            ]
+        )
         if (params.evaluations is None or pair[0].evaluation in params.evaluations)
         and (since is None or pair[0].finished_at >= since)
     ]

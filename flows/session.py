@@ -154,7 +154,9 @@ class Session:
     def lose(self, model: str, error: Exception, words: str | None = None) -> None:
         """Give a model up: it gets no rows."""
         self.lost[model] = error
-        self.failures.append(words or f"{model}: {error}")
+        if str(error) in self.failures:  # of what all models share, and said already
+            return
+        self.failures.append(words or (f"{model}: {error}" if model else str(error)))
         steps.logger().error("%s", self.failures[-1])
 
     def lose_corrupt(self, model: str, error: CorruptPart) -> None:
@@ -282,8 +284,34 @@ class Session:
         except EngineError as error:
             self.fail(each, error)
 
+    def check_keys(self) -> None:
+        """Give up models and judges whose server refuses the key, before anything is answered.
+
+        Raises:
+            EngineError: no model is left.
+        """
+        if not self.plan.left:
+            return
+        at_work = {line.engine.hash for line in self.plan.lines if line.work}
+        for name in self.alive():
+            if self.candidates[name].hash in at_work and (error := _key_error(self.candidates[name])):
+                self.lose(name, error)
+        for engine, role in self.evaluation.engines(self.params).items():
+            if not self.alive() or (error := _key_error(self.engines[engine])) is None:
+                continue
+            if role not in self.evaluation.optional:
+                for name in self.alive():
+                    self.lose(name, error)
+                continue
+            self.barred |= {(name, self.engines[engine].name) for name in (*self.alive(), SHARED)}
+            self.failures.append(f"{role} {error}")
+            steps.logger().error("%s", self.failures[-1])
+        if not self.alive():
+            self.raise_failures()
+
     def start(self) -> None:
         """Write down what is going to be measured, before anything is: all runs in one transaction."""
+        self.check_keys()
         self.ids = self.run_ids()
         frames = {model: self._requests_of(model) for model in self.ids}
         with Warehouse.open().write() as connection:
@@ -400,6 +428,16 @@ class Session:
         ids = {"request_hash": part if detail.key else run, "run_id": run, "model": model}
         frame = detail.frame.with_columns(**{name: pl.lit(value) for name, value in ids.items()})
         return write_part(Warehouse.open().store, detail.kind, part, frame)
+
+
+def _key_error(engine: Engine) -> EngineError | None:
+    """Return why the server of an engine refuses its key; None: it does not, or there is none."""
+    try:
+        if engine.spec is not None:
+            load.check_key(engine.spec)
+    except EngineError as error:
+        return error
+    return None
 
 
 @contextmanager

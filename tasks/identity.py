@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import unicodedata
 from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from rapidfuzz import process, utils
@@ -72,10 +75,18 @@ def choose_codes(what: str, wanted: Sequence[str] | None, names: Mapping[str, st
     """
     known = {name: code for code, name in names.items()} | {code: code for code in names}
     codes = {_plain(name): code for name, code in known.items()}
+    codes = {name: code for name, code in _countries().items() if code in names} | codes
     for name in wanted or ():
         if _plain(name) not in codes:
             raise UnknownName(what, name, list(names.values()))
     return sorted({codes[_plain(name)] for name in wanted} if wanted else names)
+
+
+@cache
+def _countries() -> dict[str, str]:
+    """Return endonyms and German, French and Spanish names of countries -> code."""
+    with Path(__file__).with_name("country_names.csv").open(encoding="utf-8", newline="") as file:
+        return {_plain(row["name"]): row["country"] for row in csv.DictReader(file)}
 
 
 def _plain(name: str) -> str:

@@ -14,12 +14,13 @@ import polars as pl
 
 from warehouse import interruption, needed
 from warehouse.archive import archive
+from warehouse.literals import execute, list_parts
 from warehouse.migrate import bring_up_to_date, is_up_to_date, source_signs
 from warehouse.part_kinds import KINDS, create_empty_parts, empty_part
 from warehouse.published import damaged, is_damage, reader, signals_as_raised
 from warehouse.querying import check_query, to_frame
 from warehouse.registrations import Position, fold
-from warehouse.storage import WarehouseError, private_folder, sign_of, without_bar
+from warehouse.storage import HOME, WarehouseError, private_folder, sign_of, usual_home, without_bar
 from warehouse.store import Store, store_at
 from warehouse.verified import check_parts_of
 
@@ -92,9 +93,23 @@ class Warehouse:
                 with warehouse.write(current_with=signs[1]) as connection:
                     # A view is bound to some file when it is made: to one that is as declared, whatever
                     # state the parts are in.
-                    connection.execute("SET VARIABLE parts = ?", [needed.empty_ones(folder)])
+                    list_parts(connection, needed.empty_ones(folder))
                     bring_up_to_date(connection, store.root)
         return warehouse
+
+    @classmethod
+    def existing(cls, where: Path | Store | None = None) -> "Warehouse":
+        """Return the warehouse at `where`, as `open` does, if there is one: for who reads, and makes none.
+
+        Raises WarehouseError if nothing is published there; no folder is made.
+        """
+        store = store_at(usual_home() if where is None else where)
+        if store.version() is None:
+            raise WarehouseError(
+                f"there is no warehouse at {store.place}: set {HOME} to the folder of yours, or make one "
+                "here with `culturescope ingest` or any run, such as `run spectral --profile smoke`"
+            )
+        return cls.open(where)
 
     @contextmanager
     def read(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -184,7 +199,7 @@ class Warehouse:
             try:
                 check_query(connection, sql)
                 for name, value in (variables or {}).items():
-                    connection.execute(f"SET VARIABLE {name} = ?", [value])
+                    execute(connection, f"SET VARIABLE {name} = ?", [value])
                 if self.store.has_all_parts:
                     check_parts_of(connection, self.store.version(), sql)
                     return to_frame(connection, sql, params)

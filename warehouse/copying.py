@@ -17,6 +17,7 @@ import polars as pl
 
 from warehouse import needed
 from warehouse.connection import Warehouse
+from warehouse.literals import list_parts
 from warehouse.local_store import LocalStore
 from warehouse.migrate import bring_up_to_date
 from warehouse.part_kinds import create_empty_parts, has_hash, is_as_written
@@ -95,7 +96,7 @@ def _snapshot(source: Store, target: Store) -> Iterator[Path]:
 
 
 def _make_current(connection: duckdb.DuckDBPyConnection, target: Store) -> None:
-    connection.execute("SET VARIABLE parts = ?", [needed.empty_ones(target.folder)])
+    list_parts(connection, needed.empty_ones(target.folder))
     bring_up_to_date(connection, target.root)
 
 

@@ -14,8 +14,9 @@ from typing import Any
 import duckdb
 import polars as pl
 
+from warehouse.literals import Params, list_parts
 from warehouse.part_kinds import KINDS, empty_part, globs_of, is_part_name
-from warehouse.querying import Params, to_frame
+from warehouse.querying import to_frame
 from warehouse.storage import glob_escaped
 from warehouse.store import Store
 from warehouse.verified import check_files
@@ -36,16 +37,16 @@ WHERE kind IN (SELECT unnest($kinds::VARCHAR[]))
 """
 
 
-def none_yet(folder: Path) -> dict[str, list[Any]]:
-    """A SQL map, kind -> a file that is not there: the value of the variable `parts` before `execute`."""
-    files = [[glob_escaped(empty_part(folder, kind).with_name(_NOT_LISTED))] for kind in KINDS.values()]
-    return {"key": list(KINDS), "value": files}
+def none_yet(folder: Path) -> dict[str, list[str]]:
+    """Return kind -> a file that is not there: what is listed as `parts` before `execute`."""
+    return {
+        name: [glob_escaped(empty_part(folder, kind).with_name(_NOT_LISTED))] for name, kind in KINDS.items()
+    }
 
 
-def empty_ones(folder: Path) -> dict[str, list[Any]]:
-    """A SQL map, kind -> its part without rows."""
-    files = [[glob_escaped(empty_part(folder, kind))] for kind in KINDS.values()]
-    return {"key": list(KINDS), "value": files}
+def empty_ones(folder: Path) -> dict[str, list[str]]:
+    """Return kind -> its part without rows."""
+    return {name: [glob_escaped(empty_part(folder, kind))] for name, kind in KINDS.items()}
 
 
 def execute(connection: duckdb.DuckDBPyConnection, store: Store, sql: str, params: Params) -> pl.DataFrame:
@@ -137,8 +138,8 @@ def _list_files(
 def _show(connection: duckdb.DuckDBPyConnection, store: Store, files: Mapping[str, Sequence[Path]]) -> None:
     listed = none_yet(store.folder)
     for kind, paths in files.items():
-        listed["value"][listed["key"].index(kind)] = globs_of(store.folder, KINDS[kind], paths)
-    connection.execute("SET VARIABLE parts = ?", [listed])
+        listed[kind] = globs_of(store.folder, KINDS[kind], paths)
+    list_parts(connection, listed)
 
 
 def _kind_not_listed(error: duckdb.Error) -> str | None:

@@ -10,13 +10,14 @@ file but the parts, load no extension, see no variable of Python, and cannot be 
 import os
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
 import duckdb
 
+from warehouse.literals import list_parts
 from warehouse.needed import none_yet
 from warehouse.outside import HeldOutside, lock_shared, patiently, unlock
 from warehouse.part_kinds import KINDS, empty_part, globs_of
@@ -67,7 +68,7 @@ class _Version:
         spill = Path(tempfile.gettempdir()) / f"culturescope-{uuid4().hex}"
         self.instance = duckdb.connect(":memory:", config={"temp_directory": str(spill), **_CONFIG})
         self.file = path.open("rb")
-        self._listed: tuple[object, object] = None, None
+        self._listed: tuple[object, Mapping[str, list[str]]] = None, {}
         self._in_file: set[tuple[object, ...]] | None = None
         self._mutex = threading.Lock()
         self._position: Position | None = None
@@ -108,8 +109,8 @@ class _Version:
             self._position = tail.position
             return self._n_waiting
 
-    def parts(self, connection: duckdb.DuckDBPyConnection) -> object:
-        """A SQL map, kind -> the files that its view reads: those registered and there, and the empty one.
+    def parts(self, connection: duckdb.DuckDBPyConnection) -> Mapping[str, list[str]]:
+        """Return kind -> the files that its view reads: those registered and there, the empty one first.
 
         Neither a part that is not registered yet, nor one that went to quarantine, can break a view. Where
         parts have to be fetched, none is listed yet (`warehouse.needed`).
@@ -130,8 +131,8 @@ class _Version:
                 for kind, first in zip(KINDS, empty, strict=True)
             ]
             folder = self.store.folder
-            globs = [globs_of(folder, kind, each) for kind, each in zip(KINDS.values(), files, strict=True)]
-            self._listed = signs, {"key": list(KINDS), "value": globs}
+            globs = (globs_of(folder, kind, each) for kind, each in zip(KINDS.values(), files, strict=True))
+            self._listed = signs, dict(zip(KINDS, globs, strict=True))
         return self._listed[1]
 
     def close(self) -> None:
@@ -222,7 +223,7 @@ def _reader(store: Store) -> Iterator[duckdb.DuckDBPyConnection]:
                 if n_waiting is not None:
                     if n_waiting:
                         connection.execute(_SHOW_WAITING.format(n_waiting))
-                    connection.execute("SET VARIABLE parts = ?", [version.parts(connection)])
+                    list_parts(connection, version.parts(connection))
                     done = True
                     yield connection
             finally:

@@ -7,7 +7,7 @@ polars has no room for become text by DuckDB's own cast.
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -15,9 +15,8 @@ from typing import Any
 import duckdb
 import polars as pl
 
+from warehouse.literals import Params, execute, literal
 from warehouse.storage import WarehouseError
-
-Params = Sequence[object] | Mapping[str, object] | None
 
 TABLE_FUNCTIONS = frozenset(
     {
@@ -78,7 +77,7 @@ def check_query(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
 
 def to_frame(connection: duckdb.DuckDBPyConnection, sql: str, params: Params) -> pl.DataFrame:
     """Rows of a query; columns of types that polars does not hold are text. Raises what DuckDB raises."""
-    connection.execute(sql, params)
+    execute(connection, sql, params)
     description = connection.description or []
     odd = {place for place, (_, of, *_) in enumerate(description) if not (of.id in _TIMES or _is_held(of))}
     if not odd:
@@ -119,7 +118,8 @@ def _refused() -> tuple[frozenset[str], frozenset[str]]:
 def _called(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[str]:
     """Names of functions in a query that a query may not call."""
     tables, effects = _refused()
-    row = connection.execute("SELECT json_serialize_sql(?)", [sql]).fetchone()
+    text = literal(sql) or literal(sql.replace("\0", " "))
+    row = connection.execute(f"SELECT json_serialize_sql({text})").fetchone()
     tree = json.loads(row[0]) if row else {"error": True}
     if not tree["error"]:
         for is_table, name in _functions(tree["statements"]):

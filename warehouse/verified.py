@@ -12,6 +12,7 @@ from pathlib import Path
 
 import duckdb
 
+from warehouse.literals import execute
 from warehouse.part_kinds import KINDS, has_hash, is_file_as_written
 from warehouse.storage import FileSign, WarehouseError, sign_of
 
@@ -30,8 +31,8 @@ def check_parts_of(connection: duckdb.DuckDBPyConnection, version: object, sql: 
     version: of the published file; while it is the same, its views are not read again.
     """
     for kind in sorted(kinds_read(connection, version, sql)):
-        rows = connection.execute(_LISTED, [kind]).fetchall()
-        check_files(re.sub(r"\[([*?[])\]", r"\1", str(glob)) for (glob,) in rows)
+        execute(connection, _LISTED, [kind])
+        check_files(re.sub(r"\[([*?[])\]", r"\1", str(glob)) for (glob,) in connection.fetchall())
 
 
 def check_files(paths: Iterable[str | Path]) -> None:

@@ -9,40 +9,53 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
-COMMANDS = {
-    "browse": "browse:browse",
-    "compare": "results:compare",
-    "drift": "results:drift",
-    "copy": "warehouse:copy",
-    "doctor": "models:doctor",
-    "ingest": "ingest:ingest",
-    "prune": "warehouse:prune",
-    "publish": "publish:publish",
-    "verify": "publish:verify",
-    "ranking": "results:ranking",
-    "serve": "serve:serve",
-    "check": "warehouse:check",
-    "sql": "warehouse:sql",
-    "leaderboard": "results:leaderboard",
-    "report": "results:report",
-    "run": "run:app",
-    "runs": "runs:app",
-    "reproduce": "reproduce:app",
-    "export": "browse:app",
-    "models": "models:app",
-    "judge": "judge:app",
-    "specnorm": "builds:specnorm",
-    "culturall": "builds:culturall",
-    "people": "people:app",
-    "pack": "pack:app",
+from deployments.cli.suggest import Suggesting
+
+PANELS = {
+    "Run": {
+        "run": "run:app",
+        "runs": "runs:app",
+        "models": "models:app",
+        "doctor": "models:doctor",
+    },
+    "Read": {
+        "leaderboard": "results:leaderboard",
+        "report": "results:report",
+        "compare": "results:compare",
+        "drift": "results:drift",
+        "ranking": "results:ranking",
+        "browse": "browse:browse",
+        "sql": "warehouse:sql",
+        "export": "browse:app",
+        "reproduce": "reproduce:app",
+    },
+    "People": {
+        "people": "people:app",
+        "judge": "judge:app",
+    },
+    "Content": {
+        "ingest": "ingest:ingest",
+        "pack": "pack:app",
+        "specnorm": "builds:specnorm",
+        "culturall": "builds:culturall",
+    },
+    "Operate": {
+        "serve": "serve:serve",
+        "publish": "publish:publish",
+        "verify": "publish:verify",
+        "check": "warehouse:check",
+        "prune": "warehouse:prune",
+        "copy": "warehouse:copy",
+    },
 }
-"""Name -> file of this folder, and the function in it, or the app that has commands of its own."""
+"""Heading of the help -> name -> file of this folder, and the function in it, or an app with commands."""
+COMMANDS = {name: where for commands in PANELS.values() for name, where in commands.items()}
 _SUMMARY = r'(?:^def {0}\(.*?\n    """|^{0} = typer\.Typer\(.*?help=")(.*?)(?:\n\n|")'
 
 
-class _Commands(TyperGroup):
+class _Commands(Suggesting):
     """The commands, each imported when it is called."""
 
     is_listing = False
@@ -55,7 +68,8 @@ class _Commands(TyperGroup):
             return None
         module, _, name = COMMANDS[cmd_name].partition(":")
         if self.is_listing:
-            return TyperCommand(cmd_name, help=summary(module, name))
+            panel = next(heading for heading, commands in PANELS.items() if cmd_name in commands)
+            return TyperCommand(cmd_name, help=summary(module, name), rich_help_panel=panel)
         there = getattr(import_module(f"deployments.cli.{module}"), name)
         command: Any
         if isinstance(there, typer.Typer):

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deployments.cli.common import Config, Occasion, errors, of_evaluations
-from deployments.evaluations import doors, evaluation, unknown
+from deployments.cli.common import Occasion, check_evaluation, errors, of_evaluations
+from deployments.cli.which import Config, Profile, evaluations, of_hash
+from deployments.evaluations import doors, evaluation
 from deployments.serve.server import HOST, configure, end_with_parent, is_free
 from deployments.show.display import err, say, working
 from tasks.engines.protocols import EngineError
@@ -49,6 +50,7 @@ Out = Annotated[Path | None, typer.Option(help="folder; default: inspect/ at hom
 @app.command("inspect")
 def export_inspect(
     evaluation: Of = None,
+    profile: Profile = None,
     config: Config = None,
     model: Model = None,
     occasion: Occasion = None,
@@ -65,14 +67,15 @@ def export_inspect(
     - `culturescope export inspect cure --model gemma3-270m --out logs`
     """
     with errors("run again: what is written stays"):
-        folder = out or Warehouse.open().home / FOLDER
-        failures = [*_written(folder, evaluation, config, model, occasion)]
+        folder = out or Warehouse.existing().home / FOLDER
+        failures = [*_written(folder, evaluation, (profile, config), model, occasion)]
         if failures:
             raise WarehouseError("\n".join(failures))
 
 
 def browse(
     evaluation: Of = None,
+    profile: Profile = None,
     config: Config = None,
     model: Model = None,
     occasion: Occasion = None,
@@ -91,10 +94,10 @@ def browse(
     - `culturescope browse explication --model gemma3-270m --port 8000`
     """
     with errors("run again: what is written stays"):
-        folder = out or Warehouse.open().home / FOLDER
+        folder = out or Warehouse.existing().home / FOLDER
         if not is_free(port):
             raise ValueError(f"port {port} on {HOST} is taken: choose another with --port")
-        for failure in _written(folder, evaluation, config, model, occasion, is_quiet=True):
+        for failure in _written(folder, evaluation, (profile, config), model, occasion, is_quiet=True):
             say(failure, "left out:", "yellow")
         logs = folder / evaluation if evaluation else folder
         if not any(logs.rglob("*.eval")):
@@ -105,7 +108,7 @@ def browse(
 def _written(
     folder: Path,
     name: str | None,
-    config: str | None,
+    which: tuple[str | None, str | None],
     model: str | None,
     occasion: str | None,
     is_quiet: bool = False,
@@ -115,15 +118,13 @@ def _written(
     Raises:
         EngineError: inspect-ai is not installed. WarehouseError: there is no such run.
     """
-    if name is not None and name not in doors():
-        raise WarehouseError(unknown(name))
-    warehouse, n_same = Warehouse.open(), 0
+    check_evaluation(name)
+    warehouse, n_same = Warehouse.existing(), 0
     configure(warehouse.home)  # before Prefect is imported
     from deployments.show.inspect_logs import needed_version, write_log
-    from flows.stored import finished_runs
 
     needed_version()
-    for run in finished_runs(name, config, model, occasion):
+    for run in _runs(warehouse, name, which, model, occasion):
         if run.evaluation not in doors():
             continue
         metrics = warehouse.query(_METRICS, [run.run_id])
@@ -140,6 +141,36 @@ def _written(
             typer.echo(path)
     if n_same and not is_quiet:
         say(f"{n_same} logs were there already", style="")
+
+
+def _runs(
+    warehouse: Warehouse,
+    name: str | None,
+    which: tuple[str | None, str | None],
+    model: str | None,
+    occasion: str | None,
+) -> list[Run]:
+    """Return the runs of the configuration that is shown, of one evaluation or of each that has them."""
+    from deployments.show.configurations import shown_configuration
+    from flows.stored import finished_runs
+
+    profile, config = which
+    if name is None and config:
+        name = of_hash(warehouse, config)[0]
+    if name is not None:
+        has_runs = name in evaluations(warehouse)
+        key = shown_configuration(warehouse, name, profile, config) if has_runs else config
+        return finished_runs(name, key, model, occasion)
+    found: list[Run] = []
+    for each in evaluations(warehouse):
+        with suppress(WarehouseError):  # others have the model, the occasion or the profile
+            key = shown_configuration(warehouse, each, profile)
+            found += finished_runs(each, key, model, occasion)
+    if found:
+        return found
+    if profile:
+        raise WarehouseError(f"no finished run has the profile {profile!r}: `culturescope runs` lists them")
+    return finished_runs(None, None, model, occasion)
 
 
 def _lazily(of: Evaluation[Any, Any, Any], run: Run) -> Iterator[Sample]:

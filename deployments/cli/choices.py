@@ -7,13 +7,23 @@ that stand at their defaults, and the user's values override it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 
 from deployments.cli import options
-from deployments.evaluations import DEFAULT_PROFILE, doors, is_embedded, params, profile, profiles, sound
+from deployments.evaluations import (
+    DEFAULT_PROFILE,
+    doors,
+    is_embedded,
+    params,
+    profile,
+    profiles,
+    shipped_profiles,
+    sound,
+)
 from deployments.packs.profiles import check_profile
 from tasks.evaluations.contract import Params
 from tasks.packs.folder import NAME
@@ -65,6 +75,7 @@ class AllParams(BaseModel):
     dtype: Literal["auto", "float32", "bfloat16", "float16"] | None = Field(
         None, description=_KNOBS["dtype"].description
     )
+    limit: int | None = Field(None, ge=1, description=f"{_KNOBS['limit'].description}, of each evaluation")
     max_total_tokens: int | None = Field(None, ge=1, description=f"tokens {_OF_MODEL}")
     max_usd: float | None = Field(None, gt=0, description=f"dollars {_OF_MODEL}; needs prices")
 
@@ -88,12 +99,34 @@ def form(name: str) -> type[Params]:
     """The params of an evaluation as the UI asks for them, with a profile to choose and its usual models."""
     kind = params(name)
     labels: Any = Literal[(*profiles(name), CUSTOM)]
-    fields: dict[str, Any] = {
-        "profile": (labels, Field(usual_profile(name, DEFAULT_PROFILE), description=_PROFILE)),
+    fields: dict[str, Any] = _filled(kind, shipped_profiles(name)) | {
         "models": (list[str], Field(list(doors()[name].models), description=_KNOBS["models"].description)),
+        "profile": (labels, Field(usual_profile(name, DEFAULT_PROFILE), description=_PROFILE)),
     }
     chosen: type[Params] = create_model(kind.__name__, __base__=kind, __doc__=kind.__doc__, **fields)
+    chosen.model_config["json_schema_extra"] = _models_and_profile_first
+    chosen.model_rebuild(force=True)
     return chosen
+
+
+def _filled(kind: type[Params], by_profile: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the fields that profiles fill, with what each fills in: so what an untouched one stands for."""
+    fields: dict[str, Any] = {}
+    for knob, field in kind.model_fields.items():
+        own = {label: values[knob] for label, values in by_profile.items() if knob in values}
+        if own and knob not in ("models", "profile"):
+            filled = "; ".join(f"{label}: {options.short(value)}" for label, value in own.items())
+            text = f"{field.description or ''}. Left as it is, the profile fills it in ({filled})"
+            described = copy(field)
+            described.description = text
+            fields[knob] = (field.rebuild_annotation(), described)
+    return fields
+
+
+def _models_and_profile_first(schema: dict[str, Any]) -> None:
+    properties = schema.get("properties", {})
+    first = {knob: properties[knob] for knob in ("models", "profile") if knob in properties}
+    schema["properties"] = first | properties
 
 
 def usual_profile(name: str, wanted: str) -> str:
@@ -114,8 +147,16 @@ def completed(name: str, sent: Params) -> Params:
         if getattr(sent, knob) == field.get_default(call_default_factory=True)
     }
     filled = {knob: value for knob, value in chosen.items() if knob in untouched}
-    checked: Params = options.validated(kind, sent.model_dump() | filled)
+    given = {} if "limit" in untouched else {"limit": sent.limit}
+    checked: Params = options.validated(kind, labelled(sent.model_dump() | filled, given))
     return checked
+
+
+def labelled(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a profile's values with a label that says what limit was given beside it."""
+    if given.get("limit") is None or "profile" not in values:
+        return dict(values)
+    return {**values, "profile": f"{values['profile']} limit {given['limit']}"}
 
 
 def one_of_all(name: str, chosen: AllParams, packs: Sequence[str]) -> Params:
@@ -134,9 +175,9 @@ def one_of_all(name: str, chosen: AllParams, packs: Sequence[str]) -> Params:
     usual, own = profile(name, label, models), dict[str, Any]({"models": models})
     own |= {**judging(name, chosen.judges), **({"pack": list(packs)} if packs else {})}
     common = chosen.model_dump(
-        include={"occasion", "dtype", "max_total_tokens", "max_usd"}, exclude_none=True
+        include={"occasion", "dtype", "limit", "max_total_tokens", "max_usd"}, exclude_none=True
     )
-    values = usual | own | {knob: v for knob, v in common.items() if knob in known}
+    values = labelled(usual, common) | own | {knob: v for knob, v in common.items() if knob in known}
     checked: Params = options.validated(params(name), values)
     return checked
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import threading
 from collections.abc import Iterator
@@ -17,6 +18,8 @@ from warehouse import WarehouseError, interruption
 
 EXPECTED = (WarehouseError, ServerError, ValueError, OSError)
 """What a user can put right, with EngineError and ScrapeError, whose modules take a while to import."""
+_TEMPORARY = re.compile(r"\.([^/]+)\.[0-9a-f]{32}\.(?:tmp|new)$")
+"""The name of a file that is being written: people know it by the name that it will have."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
 
@@ -31,7 +34,6 @@ Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="show the log")]
 NoServer = Annotated[bool, typer.Option("--no-server", help=NO_SERVER)]
 As = Annotated[Format, typer.Option("--format", "-f", help=FORMAT)]
 Wide = Annotated[bool, typer.Option("--wide", help="all columns of the table, also those that do not fit")]
-Config = Annotated[str | None, typer.Option(help="config_hash; default: the newest")]
 Occasion = Annotated[str | None, typer.Option(help="default: the newest of each model")]
 
 
@@ -41,6 +43,14 @@ def of_evaluations(otherwise: str) -> Any:
 
     names = list(doors())
     return typer.Argument(help=f"{', '.join(names)}; default: {otherwise}", autocompletion=lambda: names)
+
+
+def check_evaluation(name: str | None) -> None:
+    """Raise WarehouseError for an evaluation that there is not."""
+    from deployments.evaluations import doors, unknown
+
+    if name is not None and name not in doors():
+        raise WarehouseError(unknown(name))
 
 
 @contextmanager
@@ -58,10 +68,22 @@ def errors(resume: str = "run again to resume") -> Iterator[None]:
             if interruption.has_come() or isinstance(error, KeyboardInterrupt):
                 say(f"interrupted: {resume}", style="")
                 raise typer.Exit(INTERRUPTED) from error
-            if not _is_expected(error):
+            if (words := _words(error)) is None:
                 raise
-            say(str(error).strip(), "error:", "bold red")
+            say(words, "error:", "bold red")
             raise typer.Exit(1) from error
+
+
+def _words(error: Exception) -> str | None:
+    """Return what is said of an error; None: it is not expected, and keeps its traceback."""
+    if isinstance(error, ImportError):
+        from tasks.engines.extras import advice
+
+        return advice(error)
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        file = _TEMPORARY.sub(r"\1", str(error.filename2 or error.filename))
+        return f"{file}: {error.strerror}"
+    return str(error).strip() if _is_expected(error) else None
 
 
 def _is_expected(error: Exception) -> bool:

@@ -62,6 +62,8 @@ def ingest(
     - `culturescope ingest --source fmlama --file fmlama_en.jsonl --file fmlama_zh.jsonl`
     """
     with errors():
+        if language and not (live or file or source):
+            raise ValueError("--language is of a source: name it with --source, and add --live")
         warehouse = Warehouse.open()
         if live or file or source:
             values = {

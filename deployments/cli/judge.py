@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deployments.cli.common import As, Config, Wide, errors
+from deployments.cli.common import As, Wide, errors
+from deployments.cli.which import Config, whole
 from deployments.show.display import Format, interval, new_file, say, show
 from warehouse import Warehouse, save_validation
 
@@ -71,8 +72,8 @@ def audit(
     from tasks.judging.audit import AUDIT_COLUMNS, annotation_rows, criteria, stratified_sample
 
     with errors():
-        warehouse = Warehouse.open()
-        chosen = judged.choose(warehouse, evaluation, config)
+        warehouse = Warehouse.existing()
+        chosen = judged.choose(warehouse, evaluation, whole(warehouse, config))
         verdicts, answers = judged.verdicts(warehouse, chosen)
         scored = [answers[code] for code in verdicts.drop_nulls("value")["code"].unique()]
         drawn = stratified_sample(scored, sample, seed)
@@ -123,8 +124,8 @@ def validate(
     from tasks.judging.validation import scores_by_judge
 
     with errors():
-        warehouse = Warehouse.open()
-        chosen = judged.choose(warehouse, evaluation, config)
+        warehouse = Warehouse.existing()
+        chosen = judged.choose(warehouse, evaluation, whole(warehouse, config))
         verdicts, answers = judged.verdicts(warehouse, chosen)
         menus = {
             normal(name): {verdict: choice.value for verdict, choice in rubric.verdicts.items()}

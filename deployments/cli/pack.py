@@ -10,6 +10,7 @@ import typer
 from deployments.cli.common import As, Wide, errors
 from deployments.show.display import Format, say, show
 from warehouse import Warehouse
+from warehouse.storage import usual_home
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -99,7 +100,7 @@ def list_packs(form: As = Format.table, wide: Wide = False) -> None:
 
         labels = [label for name in sound() for label in profiles(name)]
         rows = []
-        for folder in folders(Warehouse.open().home).values():
+        for folder in folders(usual_home()).values():
             own = dict.fromkeys(p for p in labels if p.startswith(f"{folder.name}/"))
             try:
                 about = next((content.about for content in contents(folder)), {})

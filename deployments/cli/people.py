@@ -13,6 +13,7 @@ import typer
 from deployments.cli.common import As, errors
 from deployments.show.display import Format, new_file, number, say, show
 from warehouse import Warehouse
+from warehouse.storage import usual_home
 
 if TYPE_CHECKING:
     from deployments.people.results import Results
@@ -76,7 +77,7 @@ def new(
 @app.command("serve")
 def serve(
     name: Name,
-    port: Annotated[int, typer.Option(help="on 127.0.0.1")] = 8600,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="on 127.0.0.1")] = 8600,
     origin: Annotated[str | None, typer.Option(help=_ORIGIN)] = None,
     invite: Annotated[list[str] | None, typer.Option(metavar="CODE", help=_INVITE)] = None,
     engine: Annotated[str | None, typer.Option(help=_ENGINE)] = None,
@@ -293,7 +294,7 @@ def _interviewer(engine: str | None) -> Interviewer | None:
 
 
 def _home() -> Path:
-    return Warehouse.open().home / "people"
+    return usual_home() / "people"
 
 
 def _folder(name: str) -> Path:

@@ -45,7 +45,7 @@ def publish(
         about = About(title, licence, by, cite, url)
         with working("publishing") as status:
             done = write(
-                Warehouse.open(),
+                Warehouse.existing(),
                 folder,
                 about,
                 include_answers,
@@ -93,7 +93,7 @@ def verify(
     with errors():
         from deployments.publish.site import verify as held
 
-        done = held(folder, fingerprint, Warehouse.open() if here else None)
+        done = held(folder, fingerprint, Warehouse.existing() if here else None)
         for problem in done.problems:
             say(problem, "differs", "red")
         if done.problems:

@@ -15,10 +15,10 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 import typer
-from typer.core import TyperGroup
 
 from deployments.cli import options
 from deployments.cli.common import As, Wide, errors
+from deployments.cli.suggest import Suggesting
 from deployments.show.display import Format, number, print_table, say, show, working
 from tasks import papers
 from tasks.metrics.types import FloatArray
@@ -62,7 +62,7 @@ def reproduction(name: str) -> Reproduction[Any, Any]:
     return chosen
 
 
-class _Commands(TyperGroup):
+class _Commands(Suggesting):
     """The evaluations, each imported when its command is asked for."""
 
     def list_commands(self, ctx: Any) -> list[str]:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import polars as pl
 import typer
 
-from deployments.cli.common import As, Config, Occasion, Wide, errors, of_evaluations
-from deployments.evaluations import doors, unknown
+from deployments.cli.common import As, Occasion, Wide, check_evaluation, errors, of_evaluations
+from deployments.cli.which import Config, Profile, chosen, whole
+from deployments.evaluations import doors
 from deployments.serve.server import configure, connect
 from deployments.show.display import Format, err, interval, number, say, show, working
 from warehouse import Warehouse, WarehouseError, save_ranking
+
+if TYPE_CHECKING:
+    from flows.comparison import Wanted
+    from flows.runs import Run
 
 Of = Annotated[str | None, of_evaluations("that of the newest run")]
 
@@ -58,6 +64,7 @@ def leaderboard(
     with_history: Annotated[bool, typer.Option("--history", help="headlines on every occasion")] = False,
     published: Annotated[bool, typer.Option("--published", help=PUBLISHED)] = False,
     form: As = Format.table,
+    profile: Profile = None,
     config: Config = None,
     wide: Wide = False,
 ) -> None:
@@ -78,22 +85,22 @@ def leaderboard(
     with errors():
         if (with_history or published) and occasion is not None:
             raise ValueError("--history shows every occasion, --published the newest: leave --occasion out")
-        warehouse = Warehouse.open()
-        name, chosen, labels = report.configuration(warehouse, evaluation, config)
-        title = f"{name}, profile {labels}, config {chosen}"
+        warehouse = Warehouse.existing()
+        name, key, labels = chosen(warehouse, evaluation, profile, config)
+        title = f"{name}, profile {labels}, config {key}"
         if with_history:
-            rows = report.history(warehouse, name, chosen)
+            rows = report.history(warehouse, name, key)
             return show(
                 report.history_for_people(rows) if form is Format.table else rows, form, title, is_wide=wide
             )
         if published:
-            rows = report.beside_published(warehouse, name, chosen)
+            rows = report.beside_published(warehouse, name, key)
             if form is Format.table:
                 rows = report.published_for_people(rows)
             return show(rows, form, f"{title}: measured and published", NOT_RANKED, is_wide=wide)
-        board = report.leaderboard(warehouse, name, chosen, occasion)
+        board = report.leaderboard(warehouse, name, key, occasion)
         title += "" if occasion is None else f", occasion {occasion}"
-        beyond = report.beyond_null(warehouse, name, chosen, occasion)
+        beyond = report.beyond_null(warehouse, name, key, occasion)
         caption = "\n".join(filter(None, (doors()[name].caption, beyond)))
         if form is Format.table:
             board = report.for_people(board, doors()[name].columns)
@@ -103,6 +110,7 @@ def leaderboard(
 def report(
     evaluation: Of = None,
     out: Annotated[Path | None, typer.Option(help="default: report-….html at home")] = None,
+    profile: Profile = None,
     config: Config = None,
     everything: Annotated[bool, typer.Option("--all", help=OVERVIEW_TOO)] = False,
 ) -> None:
@@ -115,22 +123,24 @@ def report(
     - `culturescope report --all`
     """
     from deployments.show.overview import write_all
-    from deployments.show.report import OVERVIEW, configuration, reported, usual_file, write_report
+    from deployments.show.report import OVERVIEW, reported, usual_file, write_report
 
     with errors():
-        warehouse = Warehouse.open()
+        warehouse = Warehouse.existing()
         if everything:
-            if evaluation or config:
-                raise ValueError("--all is about every evaluation: leave the evaluation and --config out")
+            if evaluation or config or profile:
+                raise ValueError(
+                    "--all is about every evaluation: leave the evaluation, --profile and --config out"
+                )
             with working("drawing"):
                 pages = write_all(warehouse, out or warehouse.home / OVERVIEW)
             for path in pages:
                 err.print("[green]report[/]", end=" ")
                 typer.echo(path)
             return
-        chosen, key, _ = configuration(warehouse, evaluation, config, reported())
+        name, key, _ = chosen(warehouse, evaluation, profile, config, reported())
         with working("drawing"):
-            path = write_report(warehouse, out or warehouse.home / usual_file(chosen), key, chosen)
+            path = write_report(warehouse, out or warehouse.home / usual_file(name), key, name)
         err.print("[green]report[/]", end=" ")
         typer.echo(path)
 
@@ -145,11 +155,14 @@ def compare(
     against: Annotated[
         str | None, typer.Option(help="occasion of the second; of one model the one before")
     ] = None,
+    profile: Profile = None,
     config: Annotated[
-        str | None, typer.Option(help="config_hash of both; default: the newest of both")
+        str | None,
+        typer.Option(help="config_hash of both, or its beginning; default: the one shown of those of both"),
     ] = None,
     against_config: Annotated[
-        str | None, typer.Option(help="config_hash of the second, where only the wording differs")
+        str | None,
+        typer.Option(help="config_hash of the second, or its beginning, where only the wording differs"),
     ] = None,
     form: As = Format.table,
     wide: Wide = False,
@@ -168,10 +181,14 @@ def compare(
         from flows import comparison
         from flows.runs import every_finished
 
-        check(evaluation)
+        check_evaluation(evaluation)
+        warehouse = Warehouse.existing()
+        config, against_config = whole(warehouse, config), whole(warehouse, against_config)
         wanted = comparison.Wanted(first, second, evaluation, occasion, against, config, against_config)
-        warehouse = Warehouse.open()
-        pairs = comparison.chosen_pairs(every_finished(warehouse), wanted)
+        finished = every_finished(warehouse)
+        if config is None:
+            finished = of_shown(warehouse, finished, wanted, profile)
+        pairs = comparison.chosen_pairs(finished, wanted)
         rows = comparison.differences(warehouse, pairs)
         if rows["n_common"].sum() == 0:
             reasons = ", ".join(rows["unscored_reason"].drop_nulls().unique(maintain_order=True))
@@ -183,6 +200,32 @@ def compare(
         say(CAPTION.format(n=rows["p_holm"].count()), style="dim")
 
 
+def of_shown(warehouse: Warehouse, finished: Sequence[Run], wanted: Wanted, profile: str | None) -> list[Run]:
+    """Return the runs to compare: of each evaluation those of the configuration that is shown, if the models
+    have runs of it, else all.
+
+    Raises:
+        WarehouseError: no evaluation has a run of the profile.
+    """
+    from deployments.show.configurations import shown_configuration
+
+    names = {wanted.first, wanted.second or wanted.first}
+    kept: list[Run] = []
+    for evaluation in dict.fromkeys(run.evaluation for run in finished):
+        of_evaluation = [run for run in finished if run.evaluation == evaluation]
+        of_profile = [run for run in of_evaluation if profile in (None, run.profile)]
+        if not of_profile:
+            continue
+        key = shown_configuration(warehouse, evaluation, profile)
+        own = [run for run in of_evaluation if run.config_hash == key]
+        is_of_both = {run.model.partition("#")[0] for run in own} >= {n.partition("#")[0] for n in names}
+        kept += own if is_of_both else of_profile
+    if finished and not kept:
+        known = ", ".join(sorted({run.profile for run in finished}))
+        raise WarehouseError(f"no finished run has the profile {profile!r}; there are: {known}")
+    return kept
+
+
 def drift(
     evaluation: Evaluation = None,
     days: Annotated[
@@ -191,6 +234,10 @@ def drift(
     alert: Annotated[
         str | None,
         typer.Option(metavar="BLOCK", help="tell of it by a Prefect notification block: slack-webhook/lab"),
+    ] = None,
+    profile: Annotated[str | None, typer.Option(help="only runs of this profile")] = None,
+    config: Annotated[
+        str | None, typer.Option(help="only runs of this config_hash, or of the one that begins so")
     ] = None,
     form: As = Format.table,
     wide: Wide = False,
@@ -207,8 +254,8 @@ def drift(
     - `culturescope drift --days 8 --alert slack-webhook/lab`
     """
     with errors():
-        check(evaluation)
-        home = Warehouse.open().home
+        check_evaluation(evaluation)
+        home = Warehouse.existing().home
         configure(home)
         if alert:
             connect(home)
@@ -218,9 +265,10 @@ def drift(
             return say(f"automation {automations.NAME!r} tells {alert}", "done")
         from flows import drift as flow
 
-        params = flow.DriftParams(evaluations=[evaluation] if evaluation else None, days=days)
+        names = [evaluation] if evaluation else None
+        params = flow.DriftParams(evaluations=names, days=days, profile=profile, config=config)
         with working("comparing"):
-            table, notes = flow.look(Warehouse.open(), params)
+            table, notes = flow.look(Warehouse.existing(), params)
         for note in notes:
             say(note, style="")
         if form is not Format.table:
@@ -234,12 +282,6 @@ def drift(
         )
         for row in moved.to_dicts():
             typer.echo(flow.sentence(row))
-
-
-def check(evaluation: str | None) -> None:
-    """Raises WarehouseError for an evaluation that there is not."""
-    if evaluation is not None and evaluation not in doors():
-        raise WarehouseError(unknown(evaluation))
 
 
 def titled(name: str, rows: pl.DataFrame, is_wide: bool) -> None:
@@ -297,7 +339,7 @@ def ranking(
     - `culturescope ranking --explication`
     """
     with errors():
-        warehouse = Warehouse.open()
+        warehouse = Warehouse.existing()
         if file is not None:
             rows = read_ranking(file)
             save_ranking(warehouse, rows)

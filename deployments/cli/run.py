@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from deployments.cli import options
 from deployments.cli.bars import bars
 from deployments.cli.common import MODEL, NO_SERVER, WITHOUT_SERVER, errors
+from deployments.cli.suggest import Suggesting
 from deployments.evaluations import (
     DEFAULT_PROFILE,
     doors,
@@ -96,7 +96,7 @@ class Switches:
     verbose: Annotated[bool, _option("--verbose", "-v", text="show the log")] = False
 
 
-class _Commands(TyperGroup):
+class _Commands(Suggesting):
     """The evaluations, each imported when its command is asked for."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -154,11 +154,14 @@ def start(name: str, switches: Switches, texts: Mapping[str, Any]) -> None:
     Args:
         texts: what the command line says of the knobs, None where nothing.
     """
+    from deployments.cli.choices import labelled
+
     warehouse = _opened(switches)
     kind = evaluation(name).params
     models = options.split(switches.model or doors()[name].models)
-    values = {"models": models} | profile(name, switches.profile, models)
-    session, _ = _planned(name, options.validated(kind, values | options.values(kind, texts)), switches)
+    given = options.values(kind, texts)
+    values = {"models": models} | labelled(profile(name, switches.profile, models), given)
+    session, _ = _planned(name, options.validated(kind, values | given), switches)
     if session.is_done():
         say("nothing to do", style="")
     elif switches.dry_run and session.failures:
@@ -227,6 +230,7 @@ def _planned(name: str, knobs: Params, switches: Switches) -> tuple[Session, pla
     from deployments.packs.folders import of_packs_unasked
     from deployments.show import plan
     from flows import session as sessions
+    from tasks.engines.presence import doubt, embedder_doubt
     from tasks.evaluations.contract import comparable
     from tasks.loop import probe
 
@@ -235,6 +239,14 @@ def _planned(name: str, knobs: Params, switches: Switches) -> tuple[Session, pla
         session = sessions.prepare(planned, knobs)
     for line in without_own_judge(name, knobs):
         say(line, "note:", "yellow")
+    for engine in session.engines.values():
+        if engine.kind == "embedder" and (line := embedder_doubt(engine.name)):
+            say(line, "note:", "yellow")
+    if switches.dry_run:
+        specs = {each.hash: each.spec for each in (*session.candidates.values(), *session.engines.values())}
+        for spec in filter(None, specs.values()):
+            if line := doubt(spec):
+                say(line, "note:", "yellow")
     estimate = plan.Estimate.of(
         session.plan, {name: session.candidates[name] for name in session.alive()}, session.engines
     )
@@ -255,17 +267,20 @@ def _planned(name: str, knobs: Params, switches: Switches) -> tuple[Session, pla
 
 def _work_off(name: str, session: Session, warehouse: Warehouse, switches: Switches) -> None:
     """Run the flow, or its loop without Prefect."""
+    from deployments.serve.lines import logged
     from flows.evaluation import evaluate
     from flows.session import handed_over
 
     if not switches.no_server:
         with working("starting Prefect"):
             connect(warehouse.home, otherwise=WITHOUT_SERVER)
-    with handed_over(session), notes(switches.verbose), bars():
+    # What fails is said once, whole, at the end.
+    with handed_over(session), notes(switches.verbose, logging.WARNING), bars():
         if switches.no_server:
             evaluate(session.evaluation, session.params)
         else:
-            flow(name)(session.params)
+            with logged():
+                flow(name)(session.params)
 
 
 def _work_all_off(chosen: AllParams, warehouse: Warehouse, switches: Switches) -> None:
@@ -273,10 +288,15 @@ def _work_all_off(chosen: AllParams, warehouse: Warehouse, switches: Switches) -
     if not switches.no_server:
         with working("starting Prefect"):
             connect(warehouse.home, otherwise=WITHOUT_SERVER)
+    from deployments.serve.lines import logged
     from deployments.serve.served import evaluate_all, run_all
 
-    with notes(switches.verbose), bars():
-        run_all(chosen) if switches.no_server else evaluate_all(chosen)
+    with notes(switches.verbose, logging.WARNING), bars():
+        if switches.no_server:
+            run_all(chosen)
+        else:
+            with logged():
+                evaluate_all(chosen)
 
 
 def _help(name: str) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from deployments.cli.common import As, errors
+from deployments.cli.common import As, check_evaluation, errors
 from deployments.show.display import Format, say, show
 from warehouse import Warehouse
 
@@ -66,8 +66,9 @@ def runs(
     if context.invoked_subcommand:
         return
     with errors():
+        check_evaluation(evaluation or None)
         values = {"evaluation": evaluation, "limit": limit, "nulls": nulls}
-        found = Warehouse.open().query(_RUNS, values)
+        found = Warehouse.existing().query(_RUNS, values)
         if form is Format.table:
             found = found.drop("run_id", "config_hash").with_columns(
                 pl.col("took").map_elements(_words, pl.String)
@@ -83,7 +84,7 @@ def show_run(
     from warehouse.removal import find_run
 
     with errors():
-        warehouse = Warehouse.open()
+        warehouse = Warehouse.existing()
         with warehouse.read() as connection:
             values = {"run": find_run(connection, run)[0]}
         row, used = warehouse.query(_SHOWN, values), warehouse.query(_USED, values)
@@ -112,7 +113,7 @@ def rm(
     from warehouse.removal import remove as delete_it
 
     with errors():
-        warehouse = Warehouse.open()
+        warehouse = Warehouse.existing()
         going = delete_it(warehouse, run, answers) if delete else removable(warehouse, run, answers)
         say(f"run {going.run_id}: {going.evaluation}, {going.model}, {going.status}", style="")
         kinds = going.units.group_by("kind").agg(n=pl.len()).sort("kind")

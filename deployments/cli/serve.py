@@ -31,7 +31,7 @@ def serve(
     cron: Annotated[str | None, typer.Option(help=CRON, show_default=False)] = None,
     max_total_tokens: Annotated[int | None, typer.Option(min=1, help=f"tokens {BUDGET}")] = None,
     max_usd: Annotated[float | None, typer.Option(min=0, help=f"dollars {BUDGET}")] = None,
-    port: Annotated[int, typer.Option(help="of the Prefect UI and API")] = 4200,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="of the Prefect UI and API")] = 4200,
     pool: Annotated[str | None, typer.Option(metavar="NAME", help=POOL)] = None,
     limit: Annotated[int | None, typer.Option(min=1, help=LIMIT)] = None,
 ) -> None:
@@ -56,6 +56,7 @@ def serve(
             raise ValueError("--limit is of a work pool: give --pool too, or leave it out")
         home = Warehouse.open().home
         configure(home)  # before Prefect is imported
+        check_cron(cron)
         from deployments.serve.served import ServeOptions
 
         models, judges, scheduled = (
@@ -82,3 +83,18 @@ def serve(
         names = ", ".join(needed())
         say(f"on each worker, with {names} as here:" if names else "on each worker:", style="")
         typer.echo(line)
+
+
+def check_cron(cron: str | None) -> None:
+    """Raise ValueError for what is no cron expression; Prefect would refuse it when all else has started."""
+    from prefect.client.schemas.schedules import CronSchedule
+    from pydantic import ValidationError
+
+    try:
+        if cron is not None:
+            CronSchedule(cron=cron, timezone="UTC")
+    except ValidationError as error:
+        raise ValueError(
+            f"--cron {cron!r} is no cron expression: write minute, hour, day, month and weekday, as in "
+            '"0 6 * * *"'
+        ) from error

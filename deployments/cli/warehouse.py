@@ -44,7 +44,7 @@ def check(
     from warehouse import compact_parts, verify_parts
 
     with errors():
-        warehouse = Warehouse.open()
+        warehouse = Warehouse.existing()
         for kind, part, n, problem in verify_parts(warehouse).rows():
             say(f"{kind}/{part} ({n} units to be done again): {problem}", "set aside", "red")
         compact_parts(warehouse, all_unhashed=True)
@@ -109,7 +109,7 @@ def sql(
         text = sys.stdin.read() if query == "-" else query
         if not re.sub(r"--.*|/\*.*?\*/|[;\s]", "", text):
             raise ValueError('there is no query: write one, such as "FROM leaderboard"')
-        rows = Warehouse.open().query(text)
+        rows = Warehouse.existing().query(text)
         if out:
             write(rows, out)
         else:
@@ -169,7 +169,7 @@ def prune(
 
     with errors():
         age = _age(older_than) if older_than else None
-        warehouse = Warehouse.open()
+        warehouse = Warehouse.existing()
         plan = prunable(warehouse, age)
         if delete:
             delete_it(warehouse, age)

@@ -39,6 +39,7 @@ from deployments.cli.choices import (
 from deployments.cli.ingest import CONTACT
 from deployments.cli.options import validated
 from deployments.evaluations import DEFAULT_PROFILE, doors, sound
+from deployments.serve.lines import logged
 from flows import session as sessions
 from flows.away import crashed_if_away
 from flows.evaluation import evaluate
@@ -60,7 +61,8 @@ def served(name: str) -> Flow[..., str]:
     own = evaluations.flow(name)
 
     def run(params: Params) -> str:
-        config: str = own.fn(completed(name, params))
+        with logged():
+            config: str = own.fn(completed(name, params))
         return config
 
     run.__name__ = run.__qualname__ = name

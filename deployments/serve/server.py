@@ -229,8 +229,8 @@ def _wait_until_healthy(url: str, process: subprocess.Popen[bytes], log: Path) -
             raise ServerError(
                 f"the Prefect server did not answer within {now - start:.0f} s: {_says(log)} ({log})."
             )
-        if not spoken and now - start > SPEAK_AFTER_S:
-            say(f"waiting for the Prefect server: {_says(log)}", style="")
+        if not spoken and now - start > SPEAK_AFTER_S and (trouble := _errors(log)):
+            say(f"waiting for the Prefect server: {trouble[-1][:500]}", style="")
             spoken = True
         time.sleep(0.1)
 
@@ -248,9 +248,16 @@ def _life(process: subprocess.Popen[bytes], log: Path) -> tuple[int, int]:
 
 def _says(log: Path) -> str:
     """The last line of a log that says something: the last error, or else the last line."""
-    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    errors = [line for line in lines if _ERROR.match(line) and "Application startup failed" not in line]
-    return (errors or lines or ["it has written nothing"])[-1][:500]
+    return (_errors(log) or _lines(log) or ["it has written nothing"])[-1][:500]
+
+
+def _errors(log: Path) -> list[str]:
+    """The lines of a log that tell of an error."""
+    return [line for line in _lines(log) if _ERROR.match(line) and "Application startup failed" not in line]
+
+
+def _lines(log: Path) -> list[str]:
+    return [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
 
 
 def _damaged_database(folder: Path) -> str | None:
@@ -289,7 +296,7 @@ def is_free(port: int) -> bool:
         s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             s.bind((HOST, port))
-        except OSError:
+        except (OSError, OverflowError):
             return False
     return True
 

@@ -45,6 +45,7 @@ LATEST = timedelta(hours=24)
 
 def serve_until_interrupted(home: Path, wishes: ServeOptions, port: int) -> None:
     """Serve until Ctrl-C or SIGTERM. Flow runs under way stop, and go on from there when it serves again."""
+    every = deployments(wishes)  # what is wrong with the wishes is said before anything starts
     with started(home, port, announce=True) as url, pointed_at(url):
         say(
             f"Prefect UI   http://{HOST}:{port}\nlogin        {login(home)}\nwarehouse    {home}\n"
@@ -54,7 +55,7 @@ def serve_until_interrupted(home: Path, wishes: ServeOptions, port: int) -> None
         say("Ctrl-C stops", style="dim")
         signal.signal(signal.SIGINT, signal.default_int_handler)  # Prefect replaces no other
         try:
-            asyncio.run(_work_off(deployments(wishes), wishes.cron))
+            asyncio.run(_work_off(every, wishes.cron))
         except KeyboardInterrupt:
             say("stopped", style="")
 

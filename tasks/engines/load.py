@@ -16,6 +16,7 @@ from threading import RLock
 from typing import Any, Literal
 
 from tasks.engines import embedders
+from tasks.engines.extras import needed_by
 from tasks.engines.local import embedded, memory
 from tasks.engines.protocols import Embedder, EngineError, Jobs
 from tasks.engines.served.providers import SERVERS, check_settings
@@ -88,6 +89,16 @@ def check_ability(spec: EngineSpec, ability: Ability) -> None:
             )
 
 
+def check_key(spec: EngineSpec) -> None:
+    """Send one small request to the server of a spec, which costs nothing; nothing for an engine here.
+
+    Raises:
+        EngineError: the key is not set, or the server refuses it.
+    """
+    if spec.is_served:
+        _class(spec)(spec).check_key()
+
+
 def load(spec: EngineSpec, cache: Path, ability: Ability | None = None, jobs: Jobs | None = None) -> Any:
     """The engine of a spec, loaded now or kept from an earlier call.
 
@@ -109,7 +120,7 @@ def load(spec: EngineSpec, cache: Path, ability: Ability | None = None, jobs: Jo
     if spec.is_served:
         return _class(spec)(spec, jobs)
     spec = resolved(spec)
-    with _lock:
+    with _lock, needed_by(f"model {spec.name!r}"):
         key = _key(spec, cache)
         source = "" if key in _loaded or spec.kind == "fake" else embedded.resolve(spec, cache)
         return kept(key, partial(memory.of_engine, spec, source), partial(_build, spec, source))
@@ -143,7 +154,7 @@ def embedder(source: str, cache: Path) -> Embedder:
     Files and folders are read for their hash on every call, so that changed ones are loaded anew. See
     ``embedders.load_embedder`` for source and errors.
     """
-    with _lock:
+    with _lock, needed_by(f"embedder {source!r}"):
         key = f"{cache.resolve()} {source} {embedders.embedder_name(source)}"
         where = source if key in _loaded else embedders.resolve(source, cache)
         build = partial(embedders.load_embedder, source, cache)

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from tasks.engines.extras import check as check_installed
 from tasks.engines.local import devices
 from tasks.engines.protocols import EngineError, Generation
 from tasks.engines.served.by_name import fields_of
@@ -299,10 +300,11 @@ def resolved(spec: EngineSpec, record: Path | None = None) -> EngineSpec:
     record: folder that remembers what was faster.
 
     Raises:
-        EngineError: the device is not there.
+        EngineError: the device is not there, or the libraries that run models here are not installed.
     """
     if spec.dtype != "auto" or not has_dtype(spec):
         return spec
+    check_installed("torch", f"model {spec.name!r}")
     return spec.model_copy(update={"dtype": devices.fastest_dtype(spec.device, record)})
 
 
@@ -354,6 +356,13 @@ def find_spec(name: str, user_folder: Path | None) -> EngineSpec:
     )
 
 
+def _fault(fault: Any) -> str:
+    """One of pydantic's errors: the field, where it is about one, and what is wrong."""
+    where = ".".join(map(str, fault["loc"]))
+    words = str(fault["msg"]).removeprefix("Value error, ")
+    return f"{where}: {words}" if where else words
+
+
 def _made(fields: dict[str, Any]) -> EngineSpec:
     """The spec of a model without a file; raises EngineError for a name or an address that cannot be used."""
     try:
@@ -386,7 +395,7 @@ def read_spec(path: Path) -> EngineSpec:
     except OSError as error:
         raise EngineError(f"there is no readable engine spec at {path}: {error.strerror}") from error
     except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
+        faults = "; ".join(map(_fault, error.errors()))
         raise EngineError(f"{path}: not a valid engine spec: {faults}") from error
     except ValueError as error:
         raise EngineError(f"{path}: not a valid engine spec: {error}") from error

@@ -64,6 +64,12 @@ class Params(BaseModel):
         description="packs of your own content that are added (culturescope pack list); their numbers stand "
         "apart",
     )
+    limit: int | None = Field(
+        None,
+        ge=1,
+        description="items in all, spread over what they are clustered by; the numbers are a configuration "
+        "of their own. Empty: all",
+    )
     seed: int = Field(0, ge=0, description="of random choices")
     profile: str = Field("custom", description="a label for the leaderboard; changes nothing")
     _formerly: dict[str, Any] = PrivateAttr(default_factory=dict)

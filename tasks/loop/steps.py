@@ -229,7 +229,7 @@ class Answered:
 
 
 def answer(work: Work, run: Run, meter: Meter, label: str, total: int) -> None:
-    """Have a piece of work answered and stored, but for what another machine has answered; see ``complete``."""
+    """Have a piece of work answered and stored, without what another machine has answered (``complete``)."""
     for share in shares(work):
         answered = complete(share, run, meter, label, total)
         store(answered)

@@ -221,8 +221,13 @@ def _xlsx(path: Path) -> list[dict[str, Any]]:
 
 def _download(dataset: str) -> list[Path]:
     """The dataset's Parquet files, from the hub or its local cache."""
-    from huggingface_hub import snapshot_download
-
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError as error:
+        raise BenchmarkError(
+            f"{dataset!r} is a dataset of Hugging Face: pip install 'culturescope[local]' brings its client, "
+            "or download its files and give their paths"
+        ) from error
     try:
         folder = snapshot_download(
             dataset, repo_type="dataset", revision=CONVERTED, allow_patterns="*.parquet"

@@ -58,7 +58,11 @@ for line in (["--help"], ["sql", "SELECT 1"], ["leaderboard"]):
     loaded[line[0]] = sorted(sys.modules)
 print(json.dumps(loaded))
 """
-HEAVY = {"prefect", "torch", "transformers", "vllm", "scipy", "matplotlib", "statsmodels", "bs4", "psutil"}
+HEAVY = {
+    "prefect", "torch", "transformers", "vllm", "scipy", "matplotlib", "statsmodels", "bs4", "psutil",
+    "pandas",
+}  # fmt: skip
+"""pandas: the client of DuckDB imports it at the first value that it binds."""
 
 
 def test_quick_commands_import_what_they_need(home: Path) -> None:

@@ -153,13 +153,13 @@ def test_names_of_samples_stay_different() -> None:
 
 
 def test_without_the_package_one_line_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def missing(name: str) -> str:
         raise metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(inspect_logs, "version", missing)
-    env = {**os.environ, "CULTURESCOPE_HOME": str(tmp_path)}
+    env = {**os.environ, "CULTURESCOPE_HOME": str(home)}
     for command in (["export", "inspect"], ["browse"]):
         result = CliRunner().invoke(app, command, env=env)
         assert result.exit_code == 1

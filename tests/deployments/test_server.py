@@ -20,7 +20,7 @@ from tests.waiting import until
 SLOW = """
 import http.server, sys, time
 for step in range(15):
-    print("step", step, flush=True)
+    print("ERROR: step", step, flush=True)
     time.sleep(0.1)
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):

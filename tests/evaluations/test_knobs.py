@@ -75,6 +75,7 @@ OTHER: Mapping[str, Mapping[str, Any]] = {
         "personas": ["aisha-kano"],
         "simulator": "fake-a",
         "judges": ["fake-b"],
+        "limit": 1,
     },
     "whence": {"region": ["Asia"], "limit": 6},
     "sayings": {"language": ["en"], "limit": 6, "judges": ["fake-b"]},
@@ -181,7 +182,7 @@ def another(field: FieldInfo, value: Any) -> Any:
 
 
 def test_the_knobs_that_all_have_change_no_number_or_are_hashed() -> None:
-    assert {*GenerationParams.model_fields} - OPERATIONAL == {"seed"}
+    assert {*GenerationParams.model_fields} - OPERATIONAL == {"limit", "seed"}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from filelock import FileLock
 
+from tasks.engines.extras import check as check_installed
 from tasks.engines.protocols import EngineError
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ def prepare(
     say = progress or (lambda _: None)
     if is_ready(name, cache, among):
         return folder
+    check_installed("torch", f"the embedded model {name!r}")  # before anything is downloaded
     cache.mkdir(parents=True, exist_ok=True)
     with FileLock(cache / f".{name}.lock"):
         if is_ready(name, cache, among):

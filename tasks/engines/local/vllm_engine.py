@@ -193,8 +193,8 @@ def _import_vllm(spec: EngineSpec) -> tuple[Callable[..., Any], bool]:
         from vllm.platforms import current_platform
     except ImportError as error:
         raise EngineError(
-            f"model {spec.name!r} needs vLLM ({error}): pip install '.[gpu]' for an NVIDIA GPU or '.[cpu]' "
-            'for a CPU, or choose kind = "packed_trie"'
+            f"model {spec.name!r} needs vLLM ({error}): pip install 'culturescope[gpu]' for an NVIDIA GPU, "
+            'culturescope[cpu] for a CPU, or choose kind = "packed_trie"'
         ) from error
     on_cpu = current_platform.is_cpu()
     wanted = spec.device.split(":")[0]

@@ -64,6 +64,7 @@ class AnthropicGenerator(HostedGenerator):
     )
 
     path = "/v1/messages"
+    key_path = "/v1/models"
 
     def __init__(self, spec: EngineSpec, jobs: Jobs | None = None) -> None:
         """See ``HostedGenerator``."""

@@ -70,6 +70,7 @@ class GoogleGenerator(HostedGenerator):
         super().__init__(spec, jobs)
         name = spec.model if spec.model.startswith(("models/", "tunedModels/")) else f"models/{spec.model}"
         self.path = f"/{self.options.api_version}/{quote(name)}:generateContent"
+        self.key_path = f"/{self.options.api_version}/models"
         self._tools: list[dict[str, Any]] = [{"googleSearch": {}}] if spec.web else []
         self._thinking = _thinking(spec)
 

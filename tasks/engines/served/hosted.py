@@ -64,6 +64,9 @@ _ROOM = (
 )
 """Where a server says how long the context and the prompt are, in tokens."""
 
+CHECK_S = 10.0
+"""Seconds that the check of a key may take."""
+
 T = TypeVar("T")
 
 
@@ -101,6 +104,8 @@ class HostedGenerator(ABC):
     """Further parts of a request that a model may not take."""
     path: str
     """The place below the server's address that requests go to."""
+    key_path: str = "/models"
+    """The place that answers a small request of whoever has a key."""
     limit_field: str = "max_tokens"
     """The field of a request that says how many tokens there may be."""
 
@@ -214,6 +219,27 @@ class HostedGenerator(ABC):
 
         await asyncio.gather(*(one(place) for place in range(len(requests))))
         return failures
+
+    def check_key(self) -> None:
+        """Send one small request, which costs nothing, and see whether the server takes the key.
+
+        Whatever else goes wrong is left to the requests themselves: they are tried again, this one is not.
+
+        Raises:
+            EngineError: the server refuses the key; says which variable holds it.
+        """
+        if self.key is not None and (failure := _finished(self._refused())) is not None:
+            raise self.explain(failure)
+
+    async def _refused(self) -> Failed | None:
+        async with httpx.AsyncClient(headers=self.headers(), verify=self._certificates) as client:
+            try:
+                await Caller(client, self.base_url, self.secrets, CHECK_S, 0).ask("GET", self.key_path)
+            except Failed as failure:
+                # A key that may write but not list models is a good one: 403, or words about scopes.
+                is_good = failure.status == 403 or "scope" in failure.words
+                return failure if self.is_about_the_key(failure) and not is_good else None
+        return None
 
     async def _send(
         self, requests: Sequence[dict[str, Any]], answers: dict[int, Generation], progress: Progress

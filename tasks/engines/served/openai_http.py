@@ -112,6 +112,8 @@ class OpenAIGenerator(HostedGenerator):
         self._chat_limit = self.options.token_limit_field or limit_field(spec)
         self.limit_field = RESPONSES_LIMIT if self._by_responses else self._chat_limit
         self.path = "/responses" if self._by_responses else "/chat/completions"
+        # OpenRouter lists its models to everybody.
+        self.key_path = "/key" if self.options.dialect == "openrouter" else "/models"
         self._logprobs = self.options.logprobs
         if self._logprobs is None:
             self._logprobs = not ((known := family(spec)) and known.temperature == "never")

@@ -21,6 +21,7 @@ from tasks.judging.rubric import load_rubric
 from tasks.loop.prompts import Prompt
 from tasks.loop.requests import Engine
 from tasks.loop.rows import Slice, slices
+from tasks.loop.spread import spread
 from tasks.metrics.types import BoolArray
 from tasks.packs.published import Row, read_rows
 
@@ -170,6 +171,10 @@ def build_study(
     source = params.file or "culturall_item"
     loaded = load_items(read_rows(params.file) if params.file else rows, source)
     chosen = choose(loaded, params.languages, params.regions, params.topics, params.items_per_language)
+    few = spread(chosen.items, params.limit, lambda i: i.item, lambda i: (i.language, i.region))
+    if len(few) < len(chosen.items):
+        left_out = chosen.dropped.get("not_chosen", 0) + len(chosen.items) - len(few)
+        chosen = Loaded(tuple(few), {**chosen.dropped, "not_chosen": left_out})
     if "english" in params.conditions and not any(item.english for item in chosen.items):
         raise ValueError(
             f"{source} has no English translations: leave the condition english out (--conditions)"

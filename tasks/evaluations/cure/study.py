@@ -23,6 +23,7 @@ from tasks.judging.rubric import Rubric, load_rubric
 from tasks.loop.prompts import Prompt
 from tasks.loop.requests import Engine
 from tasks.loop.rows import Slice
+from tasks.loop.spread import share
 from tasks.metrics.types import IntArray
 from tasks.packs.published import Row
 
@@ -235,6 +236,7 @@ def build_materials(params: CureParams, rows: Mapping[str, Sequence[Row]], publi
     # Of further names of countries, a country's own wins.
     named = [*rows.get("country_name", ()), *rows["country"]]
     codes = CountryCodes({str(row["name"]): str(row["country"]) for row in named})
+    at_most = share(params.limit, len(params.benchmarks), params.items_per_benchmark)
     for benchmark in (name for name in (*BENCHMARKS, *sorted(known)) if name in params.benchmarks):
         files = published.get(benchmark)
         loaded = LOADERS[benchmark](files, codes) if files else _sample(benchmark, rows)
@@ -243,7 +245,7 @@ def build_materials(params: CureParams, rows: Mapping[str, Sequence[Row]], publi
                 f"benchmark {benchmark} has no items: its shipped sample, table cure_item, is empty; "
                 "name files of it"
             )
-        chosen = draw(loaded.items, params.items_per_benchmark, "items")
+        chosen = draw(loaded.items, at_most, "items")
         judged = [item for item in chosen if not item.not_judged]
         with_nulls[benchmark] = frozenset(item.item for item in draw(judged, params.nulls, "nulls"))
         counts = {

@@ -30,6 +30,7 @@ from tasks.judging.panel import Judges, judges_by_name
 from tasks.judging.rubric import Rubric, as_data, load_rubric
 from tasks.loop.dialogue import Dialogue, Stage, Voice
 from tasks.loop.requests import Engine
+from tasks.loop.spread import fewest
 
 PROMPTS = {
     name: (FOLDER / "prompts" / f"{name}.md").read_text(encoding="utf-8")
@@ -243,7 +244,7 @@ def _personas(params: ExplicationParams, rows: Mapping[str, Sequence[Mapping[str
             f"personas: there is no {', '.join(sorted(unknown))}; there are {', '.join(by_name)}"
         )
     chosen = [p for name, p in by_name.items() if params.personas is None or name in params.personas]
-    return _spread(chosen, params.max_personas)
+    return _spread(chosen, fewest(params.max_personas, params.limit))
 
 
 def _spread(personas: Sequence[Persona], n: int | None) -> list[Persona]:

@@ -24,6 +24,7 @@ from tasks.identity import UnknownName, digest
 from tasks.loop.candidates import CandidateRanking
 from tasks.loop.prompts import Prompts
 from tasks.loop.requests import Engine
+from tasks.loop.spread import spread
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,8 @@ def choose_dishes(
         common = set.intersection(*(set(d) for d in dishes.values()))
         dishes = {language: {u: d[u] for u in common} for language, d in dishes.items()}
     dishes = {language: _limited(d, params.max_dishes_per_origin) for language, d in dishes.items()}
+    if params.limit is not None:
+        dishes = {language: _few(d, params.limit) for language, d in dishes.items()}
     empty = [language for language, d in dishes.items() if not d]
     if empty:
         which = " of these origins" if params.origins else ""
@@ -113,6 +116,11 @@ def _limited(dishes: Mapping[str, Dish], per_origin: int | None) -> dict[str, Di
     for url in sorted(dishes, key=lambda url: digest(url)):
         by_group.setdefault(dishes[url].group, []).append(url)
     return {url: dishes[url] for urls in by_group.values() for url in urls[:per_origin]}
+
+
+def _few(dishes: Mapping[str, Dish], n: int) -> dict[str, Dish]:
+    """n dishes at most, spread over groups; the same in every run and language."""
+    return {d.url: d for d in spread(list(dishes.values()), n, lambda d: d.url, lambda d: d.group)}
 
 
 DISH, COUNTRY, BLANK = "[X]", "[C]", "[Y]"

@@ -12,6 +12,7 @@ from typing import Any
 
 from tasks.evaluations.spectral.params import SCORES_VERSION, SpectralParams
 from tasks.identity import UnknownName, choose_codes, digest
+from tasks.loop.spread import share
 
 Row = Mapping[str, Any]
 
@@ -119,9 +120,10 @@ def build_study(
     ]
     if not asked:
         raise ValueError("no question is chosen: name at least one of the phrasings 1, 2 and 3 in `variants`")
+    list_names = sorted({q.item_list for q in asked})
+    at_most = share(params.limit, len(list_names), params.max_items, least=2)
     lists = {
-        name: _item_list(name, [r for r in items if r["item_list"] == name], params.max_items)
-        for name in sorted({q.item_list for q in asked})
+        name: _item_list(name, [r for r in items if r["item_list"] == name], at_most) for name in list_names
     }
     if params.human:
         snapshot = f"{human[0]['study']}:{human[0]['snapshot']}"

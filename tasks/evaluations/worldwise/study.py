@@ -16,6 +16,7 @@ from tasks.evaluations.worldwise.params import SCORES_VERSION, WorldwiseParams
 from tasks.evaluations.worldwise.user_files import Row
 from tasks.identity import UnknownName, choose_codes, digest
 from tasks.loop.prompts import Prompt, Prompts
+from tasks.loop.spread import spread
 from tasks.loop.texts import Texts
 from tasks.metrics.alignment import bucketed_profile, linear_profile
 from tasks.metrics.types import FloatArray, IntArray
@@ -257,6 +258,7 @@ def _scenarios(params: WorldwiseParams, rows: Sequence[Row], framework: str) -> 
     chosen = [s for some in by_dimension.values() for s in some[: params.scenarios_per_dimension]]
     if not chosen:
         raise ValueError("all scenarios are multi-dimensional: set multi_dimensional")
+    chosen = spread(chosen, params.limit, lambda s: s.scenario, lambda s: s.dimension)
     return tuple(sorted(chosen, key=lambda s: s.scenario))
 
 

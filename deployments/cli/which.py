@@ -1,0 +1,82 @@
+"""The configuration that the command line names: by a profile, or by the beginning of its hash."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from warehouse import Warehouse, WarehouseError
+
+Profile = Annotated[
+    str | None, typer.Option(help="of the profile with this name; default: the one with the most answers")
+]
+Config = Annotated[
+    str | None,
+    typer.Option(help="config_hash, or its beginning; default: shipped content with the most answers"),
+]
+
+_OF_HASH = """
+SELECT DISTINCT evaluation, config_hash FROM run
+WHERE starts_with(config_hash, ?) AND status = 'finished' AND NOT is_null ORDER BY ALL
+"""
+_NEWEST = """
+SELECT evaluation, max(finished_at) AS finished FROM run WHERE status = 'finished' AND NOT is_null
+GROUP BY evaluation ORDER BY finished DESC, evaluation
+"""
+
+
+def chosen(
+    warehouse: Warehouse,
+    evaluation: str | None,
+    profile: str | None,
+    config: str | None,
+    known: Sequence[str] | None = None,
+) -> tuple[str, str, str]:
+    """Return evaluation, config_hash and profiles of what is to be shown.
+
+    Args:
+        evaluation: None: that of the configuration, or of the newest run.
+        known: evaluations to choose from; None: all.
+
+    Raises:
+        WarehouseError: nothing fits; says what there is.
+    """
+    from deployments.show.configurations import shown_configuration
+    from deployments.show.report import configuration
+
+    name = evaluation or (of_hash(warehouse, config)[0] if config else None)
+    name, *_ = configuration(warehouse, name, None, known)
+    return configuration(warehouse, name, shown_configuration(warehouse, name, profile, config), known)
+
+
+def of_hash(warehouse: Warehouse, config: str) -> tuple[str, str]:
+    """Return the evaluation and the whole of a config_hash that begins so.
+
+    Raises:
+        WarehouseError: none does, or several do.
+    """
+    found = warehouse.query(_OF_HASH, [config]).rows()
+    if len(found) != 1:
+        there = ", ".join(f"{key} ({name})" for name, key in found)
+        what = (
+            f"{len(found)} configurations begin with {config!r}: {there}"
+            if found
+            else (
+                f"no finished run has the configuration {config!r}: `culturescope runs -f json` has them all"
+            )
+        )
+        raise WarehouseError(what)
+    name, key = found[0]
+    return str(name), str(key)
+
+
+def whole(warehouse: Warehouse, config: str | None) -> str | None:
+    """Return the whole of a config_hash that begins so; None: none is named. Raises as ``of_hash``."""
+    return of_hash(warehouse, config)[1] if config else None
+
+
+def evaluations(warehouse: Warehouse) -> list[str]:
+    """Return the evaluations with finished runs, the newest first."""
+    return [str(name) for name, _ in warehouse.query(_NEWEST).rows()]

@@ -1,0 +1,54 @@
+"""The extras of pyproject.toml, and errors that name the one which brings what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+
+from tasks.engines.protocols import EngineError
+
+LOCAL = "local"
+EXTRAS = {
+    **dict.fromkeys(
+        (
+            "torch", "transformers", "sentence_transformers", "accelerate", "gguf", "huggingface_hub",
+            "safetensors", "tokenizers",
+        ),
+        LOCAL,
+    ),
+    "vllm": "cpu",
+    "ray": "ray",
+    "gensim": "fasttext",
+    "psycopg": "shared",
+    "obstore": "shared",
+    "inspect_ai": "inspect",
+}  # fmt: skip
+"""Module -> the extra of pyproject.toml that brings it."""
+
+
+def advice(error: ImportError) -> str | None:
+    """Return one line on a module that an extra brings and how to install it; None: no extra brings it."""
+    module = (error.name or "").partition(".")[0]
+    if module not in EXTRAS:
+        return None
+    other = " (for an NVIDIA GPU: culturescope[gpu])" if module == "vllm" else ""
+    return f"{module} is not installed: pip install 'culturescope[{EXTRAS[module]}]' brings it{other}"
+
+
+def check(module: str, what: str) -> None:
+    """Raise EngineError, which names what needs it and the extra, if a module is not installed."""
+    with needed_by(what):
+        if find_spec(module) is None:
+            raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+
+
+@contextmanager
+def needed_by(what: str) -> Iterator[None]:
+    """Raise EngineError, which names what needs it and the extra, where a module of one is missing within."""
+    try:
+        yield
+    except ImportError as error:
+        if (words := advice(error)) is None:
+            raise
+        raise EngineError(f"{what}: {words}") from error

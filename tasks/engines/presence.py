@@ -1,0 +1,70 @@
+"""Doubts whether a model can be had, as far as they show without loading it or asking anybody."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+from tasks.engines.embedders import WORD_VECTORS
+from tasks.engines.local.embedded import PREFIX
+from tasks.engines.protocols import EngineError
+from tasks.engines.specs import WEIGHTS, EngineSpec
+from tasks.parsing import parse_json
+
+LOOKED_AT = ("packed_trie", "masked", "seq2seq", "vllm")
+
+
+def doubt(spec: EngineSpec) -> str | None:
+    """Return why it is open whether a model can be had, a line for a dry run; None: nothing speaks against.
+
+    Raises:
+        EngineError: it is a folder that holds no model.
+    """
+    if spec.is_served and spec.base_url is None and not os.environ.get(spec.key_variable):
+        return f"{spec.name}: {spec.key_variable} is not set; the server is not asked on a dry run"
+    if spec.kind not in LOOKED_AT or spec.model.startswith(PREFIX):
+        return None
+    folder = Path(spec.model).expanduser()
+    if folder.is_dir():
+        return _check_folder(spec, folder)
+    if folder.is_absolute() or spec.model.startswith((".", "~")) or _is_cached(spec):
+        return None
+    return f"{spec.name}: {spec.model} is not found here; not verified, as a dry run asks nobody"
+
+
+def embedder_doubt(source: str) -> str | None:
+    """Return, in a line for a plan, that an install cannot load an embedder; None: nothing speaks against."""
+    if Path(source).suffix in WORD_VECTORS or find_spec("sentence_transformers") is not None:
+        return None
+    return (
+        f"{source} is not run by this install: answers are stored, and numbers that need it follow once "
+        "pip install 'culturescope[local]' has brought what it needs"
+    )
+
+
+def _check_folder(spec: EngineSpec, folder: Path) -> str | None:
+    file = folder / "config.json"
+    try:
+        config = parse_json(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise EngineError(f"model {spec.name!r}: {file} cannot be read: {error}") from error
+    if not isinstance(config, dict) or not (config.get("model_type") or config.get("architectures")):
+        raise EngineError(
+            f"model {spec.name!r}: {file} names neither model_type nor architectures: it is no model's"
+        )
+    if not any(path.suffix in WEIGHTS for path in folder.iterdir()):
+        return f"{spec.name}: there are no weights ({', '.join(WEIGHTS)}) in {folder}; not verified"
+    return None
+
+
+def _is_cached(spec: EngineSpec) -> bool:
+    """Whether a model of Hugging Face has been downloaded."""
+    if find_spec("huggingface_hub") is None:
+        return False
+    from huggingface_hub import try_to_load_from_cache
+
+    try:
+        return isinstance(try_to_load_from_cache(spec.model, "config.json", revision=spec.revision), str)
+    except ValueError:  # no name of a repository
+        return False
