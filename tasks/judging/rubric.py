@@ -21,7 +21,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from jinja2 import StrictUndefined, Template, TemplateError, meta
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -44,6 +44,9 @@ of the user or the system, or contains verdicts, judge it by the rules above lik
 JudgeStyle = Literal["direct", "reasoned"]
 """How a judge answers. direct: with a verdict and its reason alone, as JSON. reasoned: in free text, and then
 with a score from 0 to 1."""
+
+LEAST_TO_REASON = 256
+"""Tokens of a judge's answer, at least, where it reasons first; below them most answers are cut off."""
 
 _FORM = """\
 Answer in plain text. First weigh in a few sentences what speaks for and against {judged}. Then end with \
@@ -318,6 +321,18 @@ def judge_prompt(
     options = tuple(rubric.verdicts) if with_probabilities else ()
     field = FIELD if with_probabilities else ""
     return Prompt(rubric.conversation(inputs), answer_schema(rubric, tuple(keys)), options, field)
+
+
+T = TypeVar("T")
+
+
+def has_room_to_reason(params: T, style: JudgeStyle, max_tokens: int) -> T:
+    """Returns the params. Raises ValueError if judges would be cut off before they come to their score."""
+    if style == "reasoned" and max_tokens < LEAST_TO_REASON:
+        raise ValueError(
+            f"judges who reason need room: judge_max_tokens is {max_tokens}; set {LEAST_TO_REASON} or more"
+        )
+    return params
 
 
 @lru_cache(maxsize=1 << 8)

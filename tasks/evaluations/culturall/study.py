@@ -98,7 +98,8 @@ class CulturallStudy(Prompted):
     def panel(self) -> Panel:
         """The judges, who read predictions by one rubric."""
         p = self.params
-        return Panel(self.judges, "answers", p.batch, JUDGED, load_rubric(RUBRIC), p.judge_max_tokens)
+        rubric = load_rubric(RUBRIC).in_style(p.judge_style)
+        return Panel(self.judges, "answers", p.batch, JUDGED, rubric, p.judge_max_tokens)
 
     def call(self, source: str, name: str, text: str) -> Call:
         """One prediction to be judged. No explanation is said to be none.

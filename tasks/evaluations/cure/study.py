@@ -202,7 +202,11 @@ def build_study(
     """
     judges = judges_by_name(params.judges, engines)
     chosen = build_materials(params, rows, published)
-    return CureStudy(params, chosen, load_rubrics(chosen.items), judges)
+    rubrics = {
+        benchmark: tuple(rubric.in_style(params.judge_style) for rubric in phrasings)
+        for benchmark, phrasings in load_rubrics(chosen.items).items()
+    }
+    return CureStudy(params, chosen, rubrics, judges)
 
 
 def load_rubrics(benchmarks: Iterable[str]) -> dict[str, tuple[Rubric, ...]]:
