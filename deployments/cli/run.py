@@ -153,6 +153,10 @@ def start(name: str, switches: Switches, texts: Mapping[str, Any]) -> None:
     models = options.split(switches.model or doors()[name].models)
     values = {"models": models} | profile(name, switches.profile, models)
     session, _ = _planned(name, options.validated(kind, values | options.values(kind, texts)), switches)
+    if switches.dry_run:
+        from deployments.show import settings
+
+        settings.show(name, session.params, session.packs)
     if session.is_done():
         say("nothing to do", style="")
     elif switches.dry_run and session.failures:
