@@ -2,8 +2,8 @@
 
     flock /tmp/heavy.lock nice .venv/bin/python benchmarks/judge_styles.py --items 24
 
-Prints a line for each rubric, style and kind of text: how many have a score, their mean, and how many are taken
-as right. docs/judge-styles.md has the table.
+Prints a line for each rubric, style and kind of text: how many have a score, their mean, and how many are
+taken as right. docs/judge-styles.md has the table.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from statistics import fmean
 
 from tasks.engines.load import load

@@ -45,6 +45,9 @@ JudgeStyle = Literal["direct", "reasoned"]
 """How a judge answers. direct: with a verdict and its reason alone, as JSON. reasoned: in free text, and then
 with a score from 0 to 1."""
 
+_KEYS = "{keys}"
+"""Stands in a form for the names of what is judged."""
+
 LEAST_TO_REASON = 256
 """Tokens of a judge's answer, at least, where it reasons first; below them most answers are cut off."""
 
@@ -131,6 +134,27 @@ class Rubric(_Part):
         """The rubric for judges who answer in that style; itself where it is of that style."""
         return self if style == self.style else Rubric(**{**self.model_dump(), "style": style})
 
+    def reworded(self, rules: str | None, question: str | None, ending: str | None = None) -> Rubric:
+        """The rubric in others' words: its rules, its question as a template over its inputs, and the form of
+        a reasoned answer, each where it is given. Examples, written for our words, are left out.
+
+        Raises:
+            TemplateError: the question is no template. ValueError: it uses what is no input.
+        """
+        if not (rules or question or ending):
+            return self
+        own: dict[str, Any] = {"examples": ()}
+        if rules:
+            own["system"] = rules
+        if question:
+            used = meta.find_undeclared_variables(_JINJA.parse(question))
+            own |= {"user": question, "inputs": tuple(name for name in self.inputs if name in used)}
+        if self.style == "reasoned":
+            own["ending"] = ending
+        elif rules:
+            own["ending"] = _json_form(self.verdicts)
+        return Rubric(**{**self.model_dump(), **own})
+
     def __hash__(self) -> int:
         """Follows its name: what is read of a judge's text is kept by rubric."""
         return hash((self.name, self.version, self.style))
@@ -150,20 +174,20 @@ class Rubric(_Part):
             raise ValueError(
                 f"rubric {self.name!r} takes the inputs {sorted(self.inputs)}, got {sorted(inputs)}"
             )
-        is_one = len(keys) == 1
-        if is_one not in self._beginnings:
-            self._beginnings[is_one] = self._beginning(keys)
-        return [*self._beginnings[is_one], _message("user", self._question(inputs))]
+        form = self.form(keys)
+        if form not in self._beginnings:
+            self._beginnings[form] = self._beginning(form)
+        return [*self._beginnings[form], _message("user", self._question(inputs))]
 
     @cached_property
-    def _beginnings(self) -> dict[bool, tuple[Message, ...]]:
-        """Whether one thing is judged -> the rules and the examples, kept for thousands of questions."""
+    def _beginnings(self) -> dict[str, tuple[Message, ...]]:
+        """Form of an answer -> the rules and the examples, kept for thousands of questions."""
         return {}
 
-    def _beginning(self, keys: Sequence[str]) -> tuple[Message, ...]:
+    def _beginning(self, form: str) -> tuple[Message, ...]:
         """The rules and the examples."""
         has_own_form = self.style == "direct" or self.ending is not None
-        parts = [self.system.strip() if has_own_form else self.rules, DATA_NOTE, self.form(keys)]
+        parts = [self.system.strip() if has_own_form else self.rules, DATA_NOTE, form]
         messages = [_message("system", "\n\n".join(part for part in parts if part))]
         for example in self.examples:
             messages.append(_message("user", self._question(example.inputs)))
@@ -194,10 +218,8 @@ class Rubric(_Part):
 
     def form(self, keys: Sequence[str]) -> str:
         """What the judge is told of the form of its answer beside the rules; "" where it answers directly."""
-        if self.style == "direct":
-            return ""
-        if self.ending is not None:
-            return self.ending.strip()
+        if self.ending is not None or self.style == "direct":
+            return (self.ending or "").strip().replace(_KEYS, ", ".join(map(_to_json, keys)))
         lowest, highest = (pick(c.value for c in self.verdicts.values()) for pick in (min, max))
         worst = [name for name, choice in self.verdicts.items() if choice.value == lowest][-1]
         best = next(name for name, choice in self.verdicts.items() if choice.value == highest)
@@ -229,7 +251,8 @@ class Rubric(_Part):
 
     def hash(self) -> str:
         """16 hex digits that name everything of ours that shapes a prompt or the reading of its answer."""
-        later = {"style", "ending"} if self.style == "direct" else set()
+        later = {"style"} if self.style == "direct" else set()
+        later |= {"ending"} if later and self.ending is None else set()
         content: list[Any] = [self.model_dump(mode="json", exclude=later), DATA_NOTE]
         content += [_FORM] if self.style == "reasoned" else []
         return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()[:16]
@@ -320,7 +343,7 @@ def judge_prompt(
         return Prompt(rubric.conversation(inputs, keys))
     options = tuple(rubric.verdicts) if with_probabilities else ()
     field = FIELD if with_probabilities else ""
-    return Prompt(rubric.conversation(inputs), answer_schema(rubric, tuple(keys)), options, field)
+    return Prompt(rubric.conversation(inputs, keys), answer_schema(rubric, tuple(keys)), options, field)
 
 
 T = TypeVar("T")
@@ -387,6 +410,15 @@ def shorten(text: str, max_chars: int) -> str:
 def normal(text: str) -> str:
     """The form in which keys, verdicts and reasons are compared: case folded, NFC, no outer space."""
     return unicodedata.normalize("NFC", text.casefold()).strip()
+
+
+def _json_form(verdicts: Mapping[str, Choice]) -> str:
+    """The form of a direct answer, in words."""
+    menu = "; ".join(f"{name}: {', '.join(map(_to_json, each.reasons))}" for name, each in verdicts.items())
+    return (
+        f'Answer with one JSON object and nothing else: the key {_KEYS} with an object of "verdict" and '
+        f'"reason". Verdicts and the reasons that go with them: {menu}.'
+    )
 
 
 def _as_number(name: str) -> float | None:

@@ -163,3 +163,21 @@ def test_long_runs_are_read(reasoned: Rubric, run: str) -> None:
     text = "score" + run * (20_000 // len(run)) + "!"
     assert len(of(text, reasoned)) == 1
     assert len(of(text, reasoned, "plum", "score")) == 2
+
+
+def test_a_rubric_in_others_words(rubric: Rubric, reasoned: Rubric) -> None:
+    """Rules, question and form are theirs; inputs that the question leaves out are not asked for."""
+    words = ("Taste it.", "Of {{ title }} only.", "End with 1 or 0.")
+    own = reasoned.reworded(*words)
+    assert own.inputs == ("title",)
+    system, question = judge_prompt(own, {"title": "fruit"}, ["plum"]).conversation
+    assert system["content"].startswith("Taste it.\n\n")
+    assert system["content"].endswith("\n\nEnd with 1 or 0.")
+    assert question["content"] == 'Of <data>"fruit"</data> only.'
+    assert len({own.hash(), reasoned.hash(), rubric.reworded(*words).hash(), rubric.hash()}) == 4
+    assert rubric.reworded(None, None) is rubric
+    direct = judge_prompt(rubric.reworded("Taste it.", None), ASKED, ["plum"]).conversation
+    assert 'the key "plum" with an object' in direct[0]["content"]
+    assert len(direct) == 2
+    with pytest.raises(ValueError, match="inputs"):
+        rubric.reworded(None, "{{ titel }}")

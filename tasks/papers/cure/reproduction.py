@@ -43,7 +43,11 @@ SOURCES = by_name(
         "columns country, persona, situation, question, label, norm, cues",
         is_ours=True,
     ),
-    Source("casa", ("casa_s1_*.json", "*casa*.json"), "as published: pairs of adhere and violate files"),
+    Source(
+        "casa",
+        ("casa_s1_*.json", "s1_*_data/*.json", "*casa*.json"),
+        "as published: pairs of adhere and violate files",
+    ),
     Source("culturebank", ("culturebank*.csv", "*culturebank*.parquet"), "as published"),
     Source(
         "results",
