@@ -39,7 +39,7 @@ class ItemRow(PackRow):
     explanation_en: str = Field("", description="the explanation in English")
     eval_sum: Annotated[str, StringConstraints(pattern=r"^([0-9]|1[0-5])?$")] = Field(
         "",
-        description="how many of the paper's 15 settings solve it: 10 and more easy, 5 to 9 medium, else hard",
+        description="how many of the paper's 15 settings solve it: from 10 easy, from 5 medium, else hard",
     )
 
     @model_validator(mode="after")

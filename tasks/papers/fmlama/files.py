@@ -17,6 +17,7 @@ from pydantic import Field
 
 from scrapers.fmlama.parse import parse
 from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_all, read_rows, validate
+from tasks.papers.fmlama.raw import is_filtered
 from tasks.papers.reproduction import TRIED, Files, Options, Source, by_name, tried
 from tasks.parsing import parse_json
 
@@ -40,8 +41,6 @@ SOURCES = by_name(
     ),
 )
 POOLED = "pooled"
-_FILTERED = re.compile(r"(^|[/\\_.-])(filter(ed)?|aligned)([/\\_.-]|$)")
-"""In the last three names on the path of a file of aligned dishes: data_filter/ru/ru_dishes.jsonl."""
 MOST_CANDIDATES = 100_000
 TYPES = ("Direct Match", "Substitutability", "Missing Traditional Ingredient")
 
@@ -243,11 +242,7 @@ def _apart(
     languages: dict[frozenset[str], set[str]] = {}
     for (language, _), of in urls.items():
         languages.setdefault(of, set()).add(language)
-    aligned = {
-        key: of
-        for key, of in urls.items()
-        if _FILTERED.search("/".join(Path(key[1].casefold()).parts[-3:])) or len(languages[of]) > 1
-    }
+    aligned = {key: of for key, of in urls.items() if is_filtered(Path(key[1])) or len(languages[of]) > 1}
     full = {
         language: {path: of for path, of in by_path.items() if (language, path) not in aligned}
         for language, by_path in dishes.items()
