@@ -47,7 +47,7 @@ def embed(source: str, texts: Sequence[str]) -> FloatArray:
     rows = np.zeros((len(texts), 32))
     for row, text in zip(rows, texts, strict=True):
         for place, char in enumerate(text):
-            row[(ord(char) * (1 + place % 3)) % 32] += 1
+            row[ord(char) % 32] += 1 + place / len(text)
     return rows
 
 
