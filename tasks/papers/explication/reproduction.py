@@ -32,7 +32,7 @@ SOURCES = by_name(
         "conversations",
         ("*conversations*.jsonl", "*conversations*.json", "*conversations*.csv"),
         "a row a conversation: conversation (name), model, condition (control or treatment), persona, "
-        "repetition; cuisine of the persona; grades of the judge: apr and int (1 to 10), instruction (1 to 5)",
+        "repetition; the cuisine; grades of the judge: apr and int (1 to 10), instruction (1 to 5)",
         is_ours=True,
     ),
     Source(
