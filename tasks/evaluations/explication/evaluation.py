@@ -43,8 +43,9 @@ def make_rows(
 
 
 def later(study: ExplicationStudy) -> Iterable[Later]:
-    """What further turns and judges may be asked about a model at most, and the simulator and judges about
-    the recommender with a fixed list of questions."""
+    """Return the most that later turns and judges can be sent about a model, and the simulator and judges
+    about the recommender with a fixed list of questions.
+    """
     p, stage = study.params, Stage(study.dialogues())
     most_turns = p.max_turns or MOST_TURNS
     turns, users = most_turns - most_turns // 2, most_turns // 2
