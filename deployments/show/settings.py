@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("setting", "this run", "the paper", "where", "same")
 _RUN = """
-SELECT params FROM run WHERE evaluation = ? AND config_hash = ? AND NOT is_null
+SELECT model, params FROM run WHERE evaluation = ? AND config_hash = ? AND NOT is_null
 ORDER BY started_at, run_id LIMIT 1
 """
 
@@ -48,14 +48,17 @@ def stored(warehouse: Warehouse, evaluation: str, config: str) -> list[Compared]
     found = warehouse.query(_RUN, [evaluation, config]).rows() if rows else []
     if not found:
         return []
-    knobs = _params(params(evaluation), found[0][0])
+    model, values = found[0]
+    knobs = _params(params(evaluation), model, values)
     pinned = [name.partition("@") for name in knobs.pack]
     packs = [OwnPack(name, read_pack(warehouse, key) or {}) for name, _, key in pinned]
     return compared(rows, knobs, packs, knobs.profile)
 
 
-def _params(kind: type[Params], stored: str | Mapping[str, Any]) -> Params:
+def _params(kind: type[Params], model: str, stored: str | Mapping[str, Any]) -> Params:
+    """The params of a run, which may be older than some of the knobs."""
     from tasks.parsing import parse_json
 
     values = parse_json(stored) if isinstance(stored, str) else stored
-    return kind.stored({name: value for name, value in values.items() if name in kind.model_fields})
+    known = {name: value for name, value in values.items() if name in kind.model_fields}
+    return kind.stored({"models": [model], **known})

@@ -21,6 +21,8 @@ from tasks.parsing import parse_toml
 
 MODEL = "models"
 """The field that differs on every leaderboard: it stands in the table, and hinders no comparison."""
+ENGINES = (MODEL, "simulator", "judge", "judges")
+"""Fields that name engines: a profile names none, and names are compared by their letters and digits."""
 
 
 class Setting(BaseModel):
@@ -114,9 +116,11 @@ def differing(table: Iterable[Compared], metric: str) -> list[Compared]:
 
 def _knob(row: Setting, params: Params) -> Compared:
     own = getattr(params, row.field)
-    if row.field == MODEL:
-        is_equal = {_letters(name) for name in own} <= {_letters(name) for name in row.value}
-        return Compared(row.setting, ", ".join(own), ", ".join(row.value), row.section, is_equal, True, ())
+    if row.field in ENGINES:
+        names, wanted = ([each] if isinstance(each, str) else list(each or ()) for each in (own, row.value))
+        is_equal = bool(names) and {_letters(name) for name in names} <= {_letters(name) for name in wanted}
+        ours, paper = _shown(names, row.empty), ", ".join(wanted)
+        return Compared(row.setting, ours, paper, row.section, is_equal, row.field == MODEL, row.metrics)
     paper = row.paper or _shown(row.value, row.empty)
     ours, is_equal = _shown(own, row.empty), _same(own, row.value)
     return Compared(row.setting, ours, paper, row.section, is_equal, False, row.metrics)

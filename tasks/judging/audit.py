@@ -113,7 +113,7 @@ def annotation_rows(sample: Sequence[JudgedAnswer], criteria: Mapping[str, str])
 
 
 def _seats(sizes: Mapping[tuple[str, str], int], n: int) -> Counter[tuple[str, str]]:
-    """How many answers each pair gives: one, then by the highest average; ties to the first by name.
+    """Return the number of answers of each pair: one, then by the highest average; ties to the first by name.
 
     No pair gets more than it has: one that is used up has an average below 1/2, any other one above it.
     """
@@ -267,7 +267,7 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def _fault(error: Any) -> str:
-    """What pydantic found wrong with one cell, in our words."""
+    """Return pydantic's fault of one cell, in our words."""
     column, kind = error["loc"][0], error["type"]
     if kind == "string_too_short":
         return f"column {column}: the cell is empty"

@@ -1,4 +1,4 @@
-"""How a judge is asked: rubric files, judged text as quoted data, and the form of the answer. Pure.
+"""Makes a judge's prompt: rubric files, judged text as quoted data, and the form of the answer. Pure.
 
 A rubric is a TOML file: ``name``, ``version``, ``system`` (the rules), ``user`` (a Jinja template over
 ``inputs``), ``[verdicts.<name>]`` with the value and the reasons that may go with it, and ``[[examples]]``
@@ -156,7 +156,7 @@ class Rubric(_Part):
         return Rubric(**{**self.model_dump(), **own})
 
     def __hash__(self) -> int:
-        """Follows its name: what is read of a judge's text is kept by rubric."""
+        """Return the hash of its name and style, since readings of a judge's text are kept by rubric."""
         return hash((self.name, self.version, self.style))
 
     def conversation(self, inputs: Mapping[str, object], keys: Sequence[str] = ("",)) -> list[Message]:

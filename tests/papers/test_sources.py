@@ -25,10 +25,8 @@ def source(folder: Path, text: str, name: str = "a.py", encoding: str = "utf-8")
 
 
 def test_constants_and_calls(tmp_path: Path) -> None:
-    text = (
-        HEAD
-        + "class Row:\n    id: str\n    words: list\n\nROWS = [Row('a', words=MORE), Row(id='b', words=f())]\n"
-    )
+    rows = "ROWS = [Row('a', words=MORE), Row(id='b', words=f())]\n"
+    text = f"{HEAD}class Row:\n    id: str\n    words: list\n\n{rows}"
     read = read_source(source(tmp_path, text))
     assert read.constant("MORE") == ["one", "two", "three"]
     assert read.calls("Row") == [{"id": "a", "words": ["one", "two", "three"]}, {"id": "b"}]

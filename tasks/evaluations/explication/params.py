@@ -17,8 +17,11 @@ CONDITIONS: tuple[Condition, ...] = ("control", "treatment")
 
 
 class ExplicationParams(GenerationParams):
-    """Who talks with which models about what, and who judges. All but models, occasion, dtype, batch, budgets
-    and profile is in config_hash: personas, tasks and rubrics by content, simulator and judges by engine."""
+    """Models to talk with, personas, tasks and judges.
+
+    Changing any field but models, occasion, dtype, batch, budgets and profile starts a new leaderboard: they
+    are in config_hash, personas, tasks and rubrics by content, simulator and judges by engine.
+    """
 
     tasks: list[str] = Field(
         ["breakfast"],
@@ -44,7 +47,10 @@ class ExplicationParams(GenerationParams):
     )
     temperature: float = Field(1.0, ge=0, le=2, description="of the candidates' and the simulator's sampling")
     max_turns: int = Field(
-        40, ge=1, le=200, description="of both sides together: a safeguard; what it ends is not graded"
+        40,
+        ge=0,
+        le=200,
+        description="of both sides together: a safeguard; what it ends is not graded. 0: no limit but 1,000",
     )
     max_tokens: int = Field(4096, ge=32, description="of a candidate's turn, its reasoning included")
     simulator_max_tokens: int = Field(

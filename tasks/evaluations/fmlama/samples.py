@@ -73,7 +73,7 @@ def _of_wording(
 
 
 def _marks(study: FmlamaStudy, completions: Completions) -> Marked:
-    """What judges said of top predictions, of the dishes that they were asked about."""
+    """Return the judges' verdicts on top predictions, of the dishes that they judged."""
     if not study.judges:
         return {}
     probe = study.judged_probe
