@@ -84,7 +84,12 @@ def rubrics(
         table: warehouse.query(f"FROM {table}").to_dicts()
         for table in ("cure_item", "country", "culturall_item")
     }
-    cure = build_study(CureParams(models=["m"], judge_style=style, items_per_benchmark=n), rows, {}, {})
+    cure = build_study(
+        CureParams.model_validate({"models": ["m"], "judge_style": style, "items_per_benchmark": n}),
+        rows,
+        {},
+        {},
+    )
     for benchmark in cure.benchmarks:
         items = {item.item: item for item in cure.items(benchmark) if not item.not_judged}
         golds = {name: item.gold for name, item in items.items()}
@@ -103,7 +108,7 @@ def rubrics(
                 for source, of in sources.items()
             },
         )
-    params = CulturallParams(models=["m"], judge_style=style, conditions=["native"])
+    params = CulturallParams.model_validate({"models": ["m"], "judge_style": style, "conditions": ["native"]})
     culturall = build_culturall(params, rows["culturall_item"], {})
     chosen = culturall.items[:: max(1, len(culturall.items) // n)][:n]
     golds = {item.item: item.native.answer for item in chosen}

@@ -33,7 +33,7 @@ _BARE = re.compile(rf"{_START}{_NUMBER}\W{{0,12}}$")
 
 
 def reasoned_scores(text: str, keys: Sequence[str], rubric: Rubric) -> tuple[float | str, ...]:
-    """For every key its score in [0, 1], or why there is none; whatever the text is, never raises.
+    """Return for every key its score in [0, 1], or why there is none; never raises, whatever the text.
 
     Of one key the last ``Score: 0.7`` counts that begins a line; without one the last anywhere; without that
     a last line that is a number. Of several keys each has a line with its name. "7/10", "7 out of 10" and

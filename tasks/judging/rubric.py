@@ -217,7 +217,7 @@ class Rubric(_Part):
         return tuple(sorted(pairs))
 
     def form(self, keys: Sequence[str]) -> str:
-        """What the judge is told of the form of its answer beside the rules; "" where it answers directly."""
+        """Return the form of an answer in words, as the judge reads it; "" where the rules have it."""
         if self.ending is not None or self.style == "direct":
             return (self.ending or "").strip().replace(_KEYS, ", ".join(map(_to_json, keys)))
         lowest, highest = (pick(c.value for c in self.verdicts.values()) for pick in (min, max))

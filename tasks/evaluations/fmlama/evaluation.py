@@ -221,7 +221,7 @@ def _together(marks: MarksByJudge | str | None) -> list[Marks] | str | None:
 
 
 def _verdicts(study: FmlamaStudy, marks: MarksByJudge | str) -> Iterator[Detail]:
-    """What each judge said, as a table."""
+    """Yields what each judge said, as a table."""
     for judge, own in {}.items() if isinstance(marks, str) else marks.items():
         engine = study.judges[judge]
         key = engine.name if len(study.judges) > 1 else ""

@@ -152,7 +152,7 @@ class CulturallNumbers(Numbers[Content, CulturallReproduced]):
                 yield _cell("Table 2", "mean of the settings", {"subset": subset}), share
 
     def _items(self, subset: str, is_share: bool) -> Recomputed:
-        """How many items are of a difficulty, or which share of all in percent."""
+        """Count the items of a difficulty, or give their share of all in percent."""
         tasks = list(self.content.tasks.values())
         known = [task for task in tasks if task.subset]
         if not tasks or (subset != "all" and not known):

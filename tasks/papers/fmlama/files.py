@@ -218,8 +218,8 @@ def read(files: Files, options: FmlamaReproduced) -> tuple[Content, Sequence[str
         valid, lost = read_all([path], MarkedDish)
         notes += lost
         marks[path.name.removesuffix("_output.json")] = tuple(valid)
-    languages = frozenset(language for language, _ in aligned)
-    return Content(full, tuple(rankings), marks, languages), notes
+    of_aligned_files = frozenset(language for language, _ in aligned)
+    return Content(full, tuple(rankings), marks, of_aligned_files), notes
 
 
 ByFile = Mapping[str, Mapping[str, Sequence[FileDish]]]
