@@ -1,6 +1,6 @@
 """Both styles of judging, on texts of the shipped items of which is known whether they are right.
 
-    flock /tmp/heavy.lock nice .venv/bin/python benchmarks/judge_styles.py --items 24
+    flock /tmp/heavy.lock nice .venv/bin/python -m benchmarks.judge_styles --items 24
 
 Prints a line for each rubric, style and kind of text: how many have a score, their mean, and how many are
 taken as right. docs/judge-styles.md has the table.
