@@ -103,7 +103,9 @@ def test_a_profile_of_a_pack_chooses_the_pack_too(sports: Path) -> None:
     assert one("cure", both).pack == ["sports", "foods"]
     quick = AllParams(models=["m"], profile="sports/quick")
     assert one("spectral", quick).model_dump()["max_items"] == 3
-    with pytest.raises(ValueError, match=r"there is no 'quick' of fmlama; choose one of smoke, demo, full, paper"):
+    with pytest.raises(
+        ValueError, match=r"there is no 'quick' of fmlama; choose one of smoke, demo, full, paper"
+    ):
         one("fmlama", quick)
 
 

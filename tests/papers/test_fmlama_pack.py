@@ -209,6 +209,11 @@ def test_profiles_follow_the_program_and_the_text(profile: str, pooling: str) ->
         "word vectors", "judges", "judged dishes of each group",
     }  # fmt: skip
     assert table["pooling"].is_equal == (profile == "paper")
+    assert (
+        params.cut_at_blank
+        == table["a decoder's sentence is cut at the blank"].is_equal
+        == (profile == "paper")
+    )
     assert ("pooling of the text" in table) == (profile == "paper-text")
 
 

@@ -55,6 +55,11 @@ class FmlamaParams(GenerationParams):
         description="score of a candidate: mean of its tokens' probabilities (the paper, equation 2), or the "
         "sum or mean of their log-probabilities; mAP and its gain are stored for all three",
     )
+    cut_at_blank: bool = Field(
+        False,
+        description="whether decoder-only models score the candidate alone, as the paper's program has it, "
+        "and not what follows it in the sentence",
+    )
     word_vectors: str = Field(
         MINILM,
         description="for mWS: embedded:all-minilm-l6-v2 (English only), a sentence-transformers model, or "

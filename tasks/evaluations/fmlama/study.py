@@ -156,6 +156,10 @@ class Template:
         """Return an engine's request: these sentences, up to the blank and after it."""
         return Cloze(tuple(prompts), self.lead, self.after, self.tail)
 
+    def cut_cloze(self, prompts: Sequence[str]) -> Cloze:
+        """Return what an engine is sent where decoders end the sentence at the blank."""
+        return replace(self.cloze(prompts), is_cut=True)
+
     @property
     def _before(self) -> str:
         return self.text.split(BLANK)[0].removesuffix(" ")
@@ -281,6 +285,7 @@ class FmlamaStudy:
     def config_hash(self) -> str:
         """Identifies what may be compared across models."""
         knobs = self.params.hashed(KNOBS | (KNOBS_OF_JUDGES if self.judges else set()))
+        knobs |= {"cut_at_blank": True} if self.params.cut_at_blank else {}
         hashes = sorted(judge.hash for judge in self.judges.values())
         if len(hashes) == 1:  # as runs of one judge have been hashed before there could be several
             knobs |= {"judge": self.params.judges[0], "judged_by": digest([*hashes, self.rubric.hash()])}
@@ -354,14 +359,16 @@ def ranking(study: FmlamaStudy, probe: Probe, template: Template) -> CandidateRa
 
     Other dishes with the same candidates are units of the same request.
     """
+    is_cut = study.params.cut_at_blank
     return CandidateRanking(
         topic=probe.condition.slug,
         label=template.template,
         batch=study.params.dishes_per_part,
-        cloze=template.cloze,
+        cloze=template.cut_cloze if is_cut else template.cloze,
         prompts=probe.prompts(template),
         candidates=probe.candidates,
-        about=["fmlama", template.text, probe.condition.subject, digest(probe.candidates)],
+        about=["fmlama", template.text, probe.condition.subject, digest(probe.candidates)]
+        + ["cut at the blank"] * is_cut,
     )
 
 

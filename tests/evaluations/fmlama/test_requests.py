@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.engines.prompting import candidate_rule
+from tasks.engines.prompting import candidate_rule, fill
 from tasks.evaluations.fmlama.judge import rubric
 from tasks.evaluations.fmlama.params import FmlamaParams
 from tasks.evaluations.fmlama.study import FmlamaStudy, ranking
@@ -191,6 +191,21 @@ def test_one_judge_is_hashed_as_when_there_was_but_one(make_study: MakeStudy) ->
     of_before = FmlamaParams.stored({"models": ["m"], "judge": "fake"})
     assert of_before.judges == ["fake"]
     assert FmlamaParams.stored({"models": ["m"], "judge": None}).judges == []
+
+
+def test_decoders_may_end_the_sentence_at_the_blank(make_study: MakeStudy) -> None:
+    """As the paper's program has it: another request, and another configuration."""
+    rows = [row | {"text": "[X] uses [Y] a lot."} for row in template_rows() if row["language"] == "en"]
+    whole, cut = (make_study(templates=rows, cut_at_blank=is_cut) for is_cut in (False, True))
+    sent = []
+    for study in (whole, cut):
+        probe = study.probes[0]
+        request = ranking(study, probe, probe.templates[0])
+        sent.append(request.cloze(["pizza uses"]))
+        assert ("cut at the blank" in request.about) == study.params.cut_at_blank
+    assert [fill(cloze, ["salt"]) for cloze in sent] == [[" salt a lot."], [" salt"]]
+    assert {cloze.after for cloze in sent} == {" a lot."}  # which models that see both sides still read
+    assert whole.config_hash() != cut.config_hash()
 
 
 def test_the_rubric_again(make_study: MakeStudy) -> None:
