@@ -334,6 +334,26 @@ def test_mes_counted_by_type_or_by_mark(tmp_path: Path) -> None:
     assert numbers(tmp_path, [human])[0].value is None
 
 
+def test_predictions_that_people_marked(tmp_path: Path) -> None:
+    """Direct matches: 1 / 2 and 0 of Italy's, 1 of the U.K.'s."""
+    rows = {
+        "Italy": [
+            {"dish": "1", "gold_ingredient": ["a", "b"], "predicted_ingredient": ["a", "c"]},
+            {"dish": "2", "gold_ingredient": ["a"], "predicted_ingredient": ["c"]},
+            {"dish": "3", "gold_ingredient": []},
+        ],
+        "United Kingdom": [{"dish": "4", "gold_ingredient": ["a"], "predicted_ingredient": ["a"]}],
+        "Peru": [],
+    }
+    (tmp_path / "English_human_evaluation.json").write_text(json.dumps(rows))
+    found = reproduced.further(REPRODUCTION, tmp_path, {"origin_group": GROUPS})
+    by_origin = {key[2]: (one.value, one.n) for key, one in found.items()}
+    assert by_origin == {"Italy": (25.0, 2), "U.K.": (100.0, 1), "All": (50.0, 3)}
+    (tmp_path / "English_human_evaluation.json").write_text("[1]")
+    with pytest.raises(ValueError, match="expected an object of origins"):
+        numbers(tmp_path, [])
+
+
 @pytest.mark.parametrize("text", ["{" * 9999, "{'b': __import__('os')}", "{'b': 1}", "{1: (2,)}", "nothing"])
 def test_what_a_judge_wrote_is_never_run(text: str) -> None:
     dish = MarkedDish(gold_ingredients=("a",), predicted_ingredient=("b",), evaluated_output=text)

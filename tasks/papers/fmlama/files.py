@@ -17,7 +17,7 @@ from pydantic import Field
 
 from scrapers.fmlama.parse import parse
 from tasks.packs.published import BenchmarkError, PublishedRow, Text, read_all, read_rows, validate
-from tasks.papers.fmlama.raw import is_filtered
+from tasks.papers.fmlama.raw import is_filtered, text_of
 from tasks.papers.reproduction import TRIED, Files, Options, Source, by_name, tried
 from tasks.parsing import parse_json
 
@@ -38,6 +38,12 @@ SOURCES = by_name(
         ("*_output.json",),
         "as published, a file an origin (France_output.json): JSON list of records with Dish, "
         "Gold_ingredients, Predicted_ingredient, direct_match, evaluated_output (Table 3, GPT-4o)",
+    ),
+    Source(
+        "predictions",
+        ("english_human_evaluation.json",),
+        "as published (English_human_evaluation.json): origin -> records with dish, gold_ingredient, "
+        "predicted_ingredient: Llama3's, which people marked",
     ),
 )
 POOLED = "pooled"
@@ -148,6 +154,20 @@ class MarkedDish(PublishedRow):
     evaluated_output: str = ""
 
 
+class PredictedDish(PublishedRow):
+    """A dish with a model's first predictions, as many as it has ingredients."""
+
+    gold_ingredient: tuple[str, ...] = Field(min_length=1)
+    predicted_ingredient: tuple[str, ...] = Field(min_length=1)
+
+    @property
+    def direct(self) -> float:
+        """The share of predictions that are in the reference."""
+        return len(set(self.predicted_ingredient) & set(self.gold_ingredient)) / len(
+            self.predicted_ingredient
+        )
+
+
 @dataclass(frozen=True)
 class Ranking:
     """All dishes under one template of one model."""
@@ -171,6 +191,7 @@ class Content:
         dishes: language -> file -> its dishes, in their order; full sets only.
         rankings: over full sets only.
         marks: origin -> its dishes.
+        predictions: origin -> its dishes, with one model's predictions and no marks.
         aligned: languages of which there are files of aligned dishes, the same ones in each language. No
             printed cell is of those.
         memo: what was computed of it.
@@ -179,6 +200,7 @@ class Content:
     dishes: Mapping[str, Mapping[str, Sequence[FileDish]]]
     rankings: tuple[Ranking, ...]
     marks: Mapping[str, tuple[MarkedDish, ...]]
+    predictions: Mapping[str, tuple[PredictedDish, ...]] = field(default_factory=dict)
     aligned: frozenset[str] = frozenset()
     memo: dict[Any, Any] = field(default_factory=dict)
 
@@ -219,7 +241,29 @@ def read(files: Files, options: FmlamaReproduced) -> tuple[Content, Sequence[str
         notes += lost
         marks[path.name.removesuffix("_output.json")] = tuple(valid)
     of_aligned_files = frozenset(language for language, _ in aligned)
-    return Content(full, tuple(rankings), marks, of_aligned_files), notes
+    predictions = _predictions(files.get("predictions", ())[:1], notes)
+    return Content(full, tuple(rankings), marks, predictions, of_aligned_files), notes
+
+
+def _predictions(paths: Sequence[Path], notes: list[str]) -> dict[str, tuple[PredictedDish, ...]]:
+    """Origin -> dishes with predictions; what does not fit is noted."""
+    found: dict[str, tuple[PredictedDish, ...]] = {}
+    for path in paths:
+        try:
+            by_origin = parse_json(text_of(path))
+        except ValueError as error:
+            raise BenchmarkError(f"{path}: not JSON: {error}") from error
+        if not isinstance(by_origin, dict):
+            raise BenchmarkError(f"{path}: expected an object of origins")
+        for origin, records in by_origin.items():
+            rows = [row for row in records if isinstance(row, dict)] if isinstance(records, list) else []
+            if not rows:
+                notes.append(f"{path.name}: nothing of {origin}")
+                continue
+            valid, lost = validate(f"{path}, {origin}", rows, PredictedDish)
+            notes += [f"{path.name}, {origin}: {n} dishes left out: {why}" for why, n in lost.items()]
+            found[str(origin)] = tuple(valid)
+    return found
 
 
 ByFile = Mapping[str, Mapping[str, Sequence[FileDish]]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -123,6 +123,17 @@ class FmlamaNumbers(Numbers[Content, FmlamaReproduced]):
         if not len(table.group):
             raise NoNumber(f"no dish of the 14 groups in {language}")
         return table
+
+    def further(self) -> Iterator[tuple[Printed, Recomputed]]:
+        """Yield what people's marks cannot fall below: direct matches of the predictions that they marked."""
+        groups: dict[str, list[float]] = {}
+        for origin, dishes in self.content.predictions.items():
+            shares = [dish.direct for dish in dishes]
+            for group in (self.groups.get(origin, origin), "All"):
+                groups.setdefault(group, []).extend(shares)
+        for group, shares in groups.items():
+            cell = Printed("Table 3", "Llama3", {"origin": group, "evaluator": "direct matches alone"}, "MES")
+            yield cell._replace(unit="percent"), Recomputed(100 * float(np.mean(shares)), n=len(shares))
 
     def _fitted(self, cell: Printed) -> Recomputed:
         """The baseline's number under the first order of equally common ingredients that gives the printed

@@ -195,7 +195,8 @@ def test_one_judge_is_hashed_as_when_there_was_but_one(make_study: MakeStudy) ->
 
 def test_decoders_may_end_the_sentence_at_the_blank(make_study: MakeStudy) -> None:
     """As the paper's program has it: another request, and another configuration."""
-    rows = [row | {"text": "[X] uses [Y] a lot."} for row in template_rows() if row["language"] == "en"]
+    plain = [row for row in template_rows() if row["language"] == "en" and not row["mentions_country"]]
+    rows = [row | {"text": "[X] uses [Y] a lot."} for row in plain]
     whole, cut = (make_study(templates=rows, cut_at_blank=is_cut) for is_cut in (False, True))
     sent = []
     for study in (whole, cut):
